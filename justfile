@@ -1,0 +1,53 @@
+# Every recipe is a plain command that also works without just. CI runs `check` and nothing else.
+
+# List the recipes.
+default:
+    @just --list --unsorted
+
+# Everything CI runs, the quick parts first.
+check: fmt lint test doc deny readme clients conformance image
+
+# The sources are formatted.
+fmt:
+    cargo fmt --check
+
+# Clippy has nothing to say.
+lint:
+    cargo clippy --all-targets --locked -- -D warnings
+
+# The tests pass.
+test:
+    cargo test --locked
+
+# The documentation builds and its links lead somewhere.
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
+
+# The dependencies are what deny.toml allows.
+deny:
+    .ci/deny
+
+# What the README shows is what happens.
+readme: build
+    .ci/readme
+
+# Other people's MCP clients can use the server.
+clients: build
+    tests/clients/run target/debug/openapi-mcp
+
+# The server passes the MCP conformance suite.
+conformance: build
+    tests/conformance/run target/debug/openapi-mcp
+
+# The container image builds and runs; no container engine is needed.
+image:
+    deploy/image-check
+
+# How fast it is.
+bench:
+    cargo bench --bench speed
+
+# The binary that the checks above run.
+[private]
+build:
+    cargo build --locked

@@ -1,0 +1,192 @@
+//! Input schemas: parameters as flat properties of one plain root object, the request body as the property `body`.
+
+use serde_json::{Map, Value, json};
+
+use super::words;
+use crate::spec::operation::BODY;
+use crate::spec::schema::Schemas;
+use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut};
+use crate::spec::{MediaKind, Operation, Parameter, RequestBody};
+
+/// The input schema of an operation: a self-contained 2020-12 object schema, closed at the root, without combinators
+/// there, since several clients refuse those. Remarks on what had to be read loosely go to `warnings`.
+pub fn input_schema(operation: &Operation, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for parameter in &operation.parameters {
+        properties.insert(parameter.key.clone(), Value::Object(parameter_schema(parameter, schemas, warnings)));
+        if parameter.required {
+            required.push(Value::String(parameter.key.clone()));
+        }
+    }
+    if let Some(body) = &operation.body {
+        properties.insert(BODY.into(), Value::Object(body_schema(body, schemas, warnings)));
+        if body.required {
+            required.push(BODY.into());
+        }
+    }
+    let mut root = Map::new();
+    root.insert("type".into(), "object".into());
+    root.insert("properties".into(), Value::Object(properties));
+    if !required.is_empty() {
+        root.insert("required".into(), Value::Array(required));
+    }
+    root.insert("additionalProperties".into(), Value::Bool(false));
+    schemas.complete(&mut root, warnings);
+    if let Some(body) = &operation.body {
+        describe_files(&mut root, body);
+    }
+    root
+}
+
+fn parameter_schema(parameter: &Parameter, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
+    let translated = parameter.schema.map(|span| schemas.translate(span, warnings));
+    let mut schema = match translated {
+        Some(Value::Object(schema)) => schema,
+        _ => Map::from_iter([("type".to_owned(), Value::from("string"))]),
+    };
+    let kind = schema
+        .get("type")
+        .and_then(Value::as_str)
+        .map(|kind| format!(", {kind}"))
+        .unwrap_or_default();
+    let schema_says = schema.get("description").and_then(Value::as_str);
+    if let Some(text) = words::parameter_description(parameter, schema_says, &kind) {
+        schema.insert("description".into(), Value::String(text));
+    }
+    if parameter.deprecated {
+        schema.insert("deprecated".into(), Value::Bool(true));
+    }
+    schema
+}
+
+fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
+    let media_type = &body.media_type;
+    let translated = media_type.schema.map(|span| schemas.translate(span, warnings));
+    let mut schema = match (media_type.kind, translated) {
+        (MediaKind::Binary, _) => file_schema(),
+        (MediaKind::Text | MediaKind::Xml, translated) => {
+            let text = Map::from_iter([("type".to_owned(), Value::from("string"))]);
+            match translated {
+                Some(Value::Object(schema)) if schema.get("type") == Some(&Value::from("string")) => schema,
+                _ => text,
+            }
+        }
+        (_, Some(Value::Object(schema))) => schema,
+        _ => Map::new(),
+    };
+    let own = body.description.as_deref().map(clean).filter(|text| !text.is_empty());
+    let said = schema.get("description").and_then(Value::as_str).map(str::to_owned);
+    let mut text = own.or(said).unwrap_or_else(|| "The request body".into());
+    if media_type.kind != MediaKind::Json {
+        text = format!("{} ({})", text.trim_end_matches('.'), media_type.name);
+    }
+    schema.insert("description".into(), Value::String(cut(&text, LONGEST_DESCRIPTION)));
+    schema
+}
+
+/// A file: base64 text, a data URI, or both with a name and a media type.
+fn file_schema() -> Map<String, Value> {
+    let schema = json!({
+        "type": ["string", "object"],
+        "description": "File content: base64, a data: URI, or an object with `data`, `filename` and `mediaType`",
+        "properties": {
+            "data": { "type": "string", "description": "The bytes as base64" },
+            "filename": { "type": "string", "description": "The file's name" },
+            "mediaType": { "type": "string", "description": "The file's media type" }
+        },
+        "required": ["data"]
+    });
+    match schema {
+        Value::Object(schema) => schema,
+        _ => Map::new(),
+    }
+}
+
+/// Tells the model how to give the files of a form: a document only says that they are binary.
+fn describe_files(root: &mut Map<String, Value>, body: &RequestBody) {
+    if body.media_type.kind != MediaKind::Multipart {
+        return;
+    }
+    let reference = root
+        .get("properties")
+        .and_then(|properties| properties.get(BODY))
+        .and_then(|body| body.get("$ref"))
+        .and_then(Value::as_str);
+    let definition = reference
+        .and_then(|reference| reference.strip_prefix("#/$defs/"))
+        .map(str::to_owned);
+    let schema = match definition {
+        Some(name) => root.get_mut("$defs").and_then(|defs| defs.get_mut(&name)),
+        None => root.get_mut("properties").and_then(|properties| properties.get_mut(BODY)),
+    };
+    let Some(Value::Object(properties)) = schema.and_then(|schema| schema.get_mut("properties")) else {
+        return;
+    };
+    for (name, encoding) in &body.media_type.encoding {
+        let Some(Value::Object(property)) = properties.get_mut(name).filter(|_| encoding.binary) else {
+            continue;
+        };
+        let said = property.get("description").and_then(Value::as_str).map(str::to_owned);
+        let mut file = file_schema();
+        if let (Some(said), Some(Value::String(text))) = (said, file.get_mut("description")) {
+            *text = format!("{}. {text}", said.trim_end_matches('.'));
+        }
+        if property.get("type") == Some(&Value::from("array")) {
+            property.insert("items".into(), Value::Object(file));
+        } else {
+            *property = file;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Document, operations};
+
+    fn schema(operation: &str) -> Value {
+        let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/a/{{id}}":{{"post":{operation}}}}}}}"#);
+        let document = Document::parse(text.into_bytes(), None).unwrap();
+        let (operations, _) = operations(&document);
+        Value::Object(input_schema(&operations[0], &mut Schemas::new(&document), &mut Vec::new()))
+    }
+
+    #[test]
+    fn parameters_are_flat_and_the_body_is_one_property() {
+        let schema = schema(
+            r#"{"parameters":[{"name":"id","in":"path","schema":{"type":"integer"}},{"name":"$top","in":"query","description":"How many","schema":{"type":"integer"}}],
+                "requestBody":{"required":true,"content":{"application/json":{"schema":{"type":"object","properties":{"name":{"type":"string"}}}}}}}"#,
+        );
+        assert_eq!(
+            schema,
+            json!({
+                "type": "object",
+                "properties": {
+                    "id": { "type": "integer", "description": "Id (path parameter, integer)" },
+                    "top": { "type": "integer", "description": "How many" },
+                    "body": { "type": "object", "properties": { "name": { "type": "string" } }, "description": "The request body" }
+                },
+                "required": ["id", "body"],
+                "additionalProperties": false
+            })
+        );
+    }
+
+    #[test]
+    fn files_of_a_form_say_how_they_are_given() {
+        let schema = schema(
+            r#"{"requestBody":{"content":{"multipart/form-data":{"schema":{"type":"object","properties":{
+                "photo":{"type":"string","format":"binary","description":"A picture."},"more":{"type":"array","items":{"type":"string","format":"binary"}}}}}}}}"#,
+        );
+        let body = &schema["properties"]["body"]["properties"];
+        assert!(
+            body["photo"]["description"]
+                .as_str()
+                .unwrap()
+                .starts_with("A picture. File content"),
+            "{schema:#}"
+        );
+        assert_eq!(body["more"]["items"]["type"], json!(["string", "object"]));
+    }
+}

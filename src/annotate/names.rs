@@ -1,0 +1,170 @@
+//! Tool names: legal for every client, unique, readable, and independent of the order of operations.
+
+use std::collections::HashMap;
+
+use crate::spec::{Operation, keys};
+
+/// The longest name that every client accepts, its own prefix not counted.
+pub const LONGEST: usize = 64;
+
+/// What an operator sets about names.
+#[derive(Debug, Clone)]
+pub struct NameOptions {
+    /// Put before every name.
+    pub prefix: String,
+    /// The longest name, prefix included, in characters.
+    pub longest: usize,
+}
+
+impl Default for NameOptions {
+    fn default() -> Self {
+        Self {
+            prefix: String::new(),
+            longest: LONGEST,
+        }
+    }
+}
+
+/// One name per operation, in their order. A name is the operationId with illegal characters replaced, else method and
+/// path; where two operations would share one (whatever the case of its letters), each gets a hash of its method and path.
+#[must_use]
+pub fn names(operations: &[Operation], options: &NameOptions) -> Vec<String> {
+    let wanted: Vec<String> = operations
+        .iter()
+        .map(|operation| fit(&options.prefix, &wish(operation), &operation.label(), options.longest))
+        .collect();
+    let mut count: HashMap<String, usize> = HashMap::new();
+    for name in &wanted {
+        *count.entry(name.to_ascii_lowercase()).or_default() += 1;
+    }
+    wanted
+        .into_iter()
+        .zip(operations)
+        .map(|(name, operation)| {
+            if count.get(&name.to_ascii_lowercase()) == Some(&1) {
+                name
+            } else {
+                keys::cut(&name, &operation.label(), options.longest.max(name.len().min(options.longest) + 7))
+            }
+        })
+        .map(|name| {
+            if name.len() > options.longest {
+                keys::cut(&name, &name, options.longest)
+            } else {
+                name
+            }
+        })
+        .collect()
+}
+
+/// The name before it is fitted: from the operationId, else from method and path.
+fn wish(operation: &Operation) -> String {
+    let id = operation.id.as_deref().map(legal).filter(|name| !name.is_empty());
+    id.unwrap_or_else(|| {
+        let path = legal(&operation.path);
+        let method = operation.method.as_str().to_ascii_lowercase();
+        if path.is_empty() { method } else { format!("{method}_{path}") }
+    })
+}
+
+/// Runs of characters outside `[A-Za-z0-9_-]` become one underscore; none at the ends.
+fn legal(text: &str) -> String {
+    let words = text.split(|character: char| !(character.is_ascii_alphanumeric() || matches!(character, '_' | '-')));
+    words
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join("_")
+        .trim_matches(['_', '-'])
+        .to_owned()
+}
+
+fn fit(prefix: &str, name: &str, whole: &str, longest: usize) -> String {
+    let name = format!("{prefix}{name}");
+    if name.len() <= longest {
+        name
+    } else {
+        keys::cut(&name, whole, longest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Document, operations};
+    use proptest::prelude::*;
+
+    fn named(ids: &[(&str, &str)]) -> Vec<String> {
+        named_with(ids, &NameOptions::default())
+    }
+
+    fn named_with(ids: &[(&str, &str)], options: &NameOptions) -> Vec<String> {
+        let paths: serde_json::Map<String, serde_json::Value> = ids
+            .iter()
+            .map(|(path, id)| {
+                (
+                    (*path).to_owned(),
+                    if id.is_empty() {
+                        serde_json::json!({"get": {}})
+                    } else {
+                        serde_json::json!({"get": {"operationId": id}})
+                    },
+                )
+            })
+            .collect();
+        let text = serde_json::json!({"openapi": "3.1.0", "paths": paths}).to_string();
+        let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
+        names(&operations, options)
+    }
+
+    #[test]
+    fn names_read_like_their_operation() {
+        for (path, id, expected) in [
+            ("/a", "listPets", "listPets"),
+            ("/a", "repos/list-for-org", "repos_list-for-org"),
+            ("/a", "Users.Get (all)", "Users_Get_all"),
+            ("/pets/{petId}/photos", "", "get_pets_petId_photos"),
+            ("/", "", "get"),
+            ("/a", "日本", "get_a"),
+        ] {
+            assert_eq!(named(&[(path, id)]), [expected]);
+        }
+    }
+
+    #[test]
+    fn equal_names_are_told_apart_by_method_and_path_in_any_order() {
+        let forward = named(&[("/a", "x.y"), ("/b", "x/y"), ("/c", "other")]);
+        let backward = named(&[("/c", "other"), ("/b", "x/y"), ("/a", "x.y")]);
+        assert_eq!(forward, backward.iter().rev().cloned().collect::<Vec<_>>());
+        assert_ne!(forward[0], forward[1]);
+        assert!(forward[0].starts_with("x_y_"), "{forward:?}");
+    }
+
+    #[test]
+    fn long_names_are_cut_with_a_stable_hash() {
+        let long = "a".repeat(90);
+        let names = named(&[("/a", &long), ("/b", &long)]);
+        assert!(names.iter().all(|name| name.len() <= 64), "{names:?}");
+        assert_ne!(names[0], names[1]);
+        let options = NameOptions {
+            prefix: "shop_".into(),
+            longest: 20,
+        };
+        assert_eq!(named_with(&[("/a", "list")], &options), ["shop_list"]);
+        assert!(named_with(&[("/a", &long)], &options)[0].len() <= 20);
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_is_legal_and_unique(ids in proptest::collection::vec(".{0,100}", 1..20)) {
+            let paths: Vec<String> = (0..ids.len()).map(|index| format!("/p{index}")).collect();
+            let pairs: Vec<(&str, &str)> = paths.iter().map(String::as_str).zip(ids.iter().map(String::as_str)).collect();
+            let names = named(&pairs);
+            let unique: std::collections::HashSet<_> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+            prop_assert_eq!(unique.len(), ids.len());
+            for name in names {
+                prop_assert!((1..=64).contains(&name.len()));
+                prop_assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)), "{}", name);
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Which operations are offered: `--tool-include`, `--tool-exclude` and `--read-only`.
+
+use std::fmt;
+
+use globset::{GlobBuilder, GlobMatcher};
+use thiserror::Error;
+
+use crate::spec::Operation;
+
+/// What a pattern looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Operation,
+    Tag,
+    Method,
+    Path,
+}
+
+/// `operation:list_*`, `tag:pets`, `method:GET`, `path:/pets/**`; a pattern without a field looks at the operation, that
+/// is at its tool name and its operationId. `*` stays within a path segment, `**` does not.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    text: String,
+    field: Field,
+    glob: GlobMatcher,
+}
+
+/// A pattern that cannot be read.
+#[derive(Debug, Error)]
+#[error("`{text}` is no pattern: {reason}")]
+pub struct PatternError {
+    text: String,
+    reason: String,
+}
+
+/// Which operations become tools.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Where there is any, an operation must match one.
+    pub include: Vec<Pattern>,
+    /// An operation that matches one is left out, whatever else it matches.
+    pub exclude: Vec<Pattern>,
+    /// Only tools that are marked as read-only.
+    pub read_only: bool,
+}
+
+impl Pattern {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// An unknown field or a broken glob.
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        let (field, glob) = match text.split_once(':') {
+            Some(("operation", glob)) => (Field::Operation, glob),
+            Some(("tag", glob)) => (Field::Tag, glob),
+            Some(("method", glob)) => (Field::Method, glob),
+            Some(("path", glob)) => (Field::Path, glob),
+            Some((field, _)) if field.chars().all(|character| character.is_ascii_lowercase()) => {
+                let reason = format!("`{field}` is not one of operation, tag, method, path");
+                return Err(PatternError { text: text.into(), reason });
+            }
+            _ => (Field::Operation, text),
+        };
+        if glob.is_empty() {
+            return Err(PatternError {
+                text: text.into(),
+                reason: "it is empty".into(),
+            });
+        }
+        // Path templates hold braces, which are not meant as alternatives there.
+        let literal = if field == Field::Path {
+            glob.replace('{', "[{]").replace('}', "[}]")
+        } else {
+            glob.to_owned()
+        };
+        let compiled = GlobBuilder::new(&literal)
+            .literal_separator(field == Field::Path)
+            .case_insensitive(field == Field::Method)
+            .build();
+        match compiled {
+            Ok(compiled) => Ok(Self {
+                text: text.into(),
+                field,
+                glob: compiled.compile_matcher(),
+            }),
+            Err(error) => Err(PatternError {
+                text: text.into(),
+                reason: error.kind().to_string(),
+            }),
+        }
+    }
+
+    fn matches(&self, name: &str, operation: &Operation) -> bool {
+        match self.field {
+            Field::Operation => self.glob.is_match(name) || operation.id.as_deref().is_some_and(|id| self.glob.is_match(id)),
+            Field::Tag => operation.tags.iter().any(|tag| self.glob.is_match(tag)),
+            Field::Method => self.glob.is_match(operation.method.as_str()),
+            Field::Path => self.glob.is_match(&operation.path),
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Selection {
+    /// Whether the operation, under its tool name, is offered.
+    #[must_use]
+    pub fn admits(&self, name: &str, operation: &Operation) -> bool {
+        let included = self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(name, operation));
+        included && !self.exclude.iter().any(|pattern| pattern.matches(name, operation))
+    }
+
+    /// The `include` patterns that match nothing at all: most likely a slip of the pen.
+    #[must_use]
+    pub fn idle<'s>(&'s self, names: &[String], operations: &[Operation]) -> Vec<&'s Pattern> {
+        let matches = |pattern: &&Pattern| {
+            !names
+                .iter()
+                .zip(operations)
+                .any(|(name, operation)| pattern.matches(name, operation))
+        };
+        self.include.iter().chain(&self.exclude).filter(matches).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Document, operations};
+
+    const PATHS: &str = r#"{"/pets":{"get":{"operationId":"pets/list","tags":["pets"]},"post":{"operationId":"pets/create","tags":["pets","admin"]}},
+        "/pets/{id}/photos":{"get":{}},"/users":{"delete":{"operationId":"dropUsers","tags":["users"]}}}"#;
+
+    fn selected(include: &[&str], exclude: &[&str]) -> Vec<String> {
+        let text = format!(r#"{{"openapi":"3.1.0","paths":{PATHS}}}"#);
+        let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
+        let parse = |patterns: &[&str]| patterns.iter().map(|pattern| Pattern::parse(pattern).unwrap()).collect();
+        let selection = Selection {
+            include: parse(include),
+            exclude: parse(exclude),
+            read_only: false,
+        };
+        operations
+            .iter()
+            .filter(|operation| selection.admits("tool_name", operation))
+            .map(Operation::label)
+            .collect()
+    }
+
+    #[test]
+    fn operations_are_chosen_by_operation_tag_method_and_path() {
+        for (include, exclude, expected) in [
+            (
+                vec![],
+                vec![],
+                vec!["GET /pets", "POST /pets", "GET /pets/{id}/photos", "DELETE /users"],
+            ),
+            (vec!["pets/*"], vec![], vec!["GET /pets", "POST /pets"]),
+            (vec!["operation:dropUsers"], vec![], vec!["DELETE /users"]),
+            (vec!["tag:pets"], vec!["tag:admin"], vec!["GET /pets"]),
+            (vec!["method:get"], vec![], vec!["GET /pets", "GET /pets/{id}/photos"]),
+            (vec!["path:/pets/**"], vec![], vec!["GET /pets/{id}/photos"]),
+            (vec!["path:/pets/*"], vec![], vec![]),
+            (vec!["path:/pets/{id}/photos"], vec![], vec!["GET /pets/{id}/photos"]),
+            (vec![], vec!["path:/pets*"], vec!["GET /pets/{id}/photos", "DELETE /users"]),
+        ] {
+            assert_eq!(selected(&include, &exclude), expected, "{include:?} {exclude:?}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_means_nothing_is_refused() {
+        for text in ["taq:pets", "tag:", "path:[", ""] {
+            assert!(Pattern::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Argument names: what model APIs accept as a property key, made from whatever a document calls things.
+
+use std::collections::HashSet;
+
+use sha2::{Digest, Sha256};
+
+/// The longest property key that every client accepts.
+const LONGEST: usize = 64;
+
+/// `name` as a key that matches `^[a-zA-Z0-9_.-]{1,64}$`: unchanged where it does already, else with every run of other
+/// characters as one underscore (none at the ends), and cut with a stable hash where it is too long.
+#[must_use]
+pub fn sanitize(name: &str) -> String {
+    let legal = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '.' | '-');
+    if !name.is_empty() && name.len() <= LONGEST && name.chars().all(legal) {
+        return name.to_owned();
+    }
+    let words: Vec<&str> = name.split(|character| !legal(character)).filter(|word| !word.is_empty()).collect();
+    let key = if words.is_empty() { "argument".to_owned() } else { words.join("_") };
+    // A name that lost everything but a shared stand-in would clash with its like; the hash tells them apart.
+    if words.is_empty() || key.len() > LONGEST {
+        cut(&key, name, LONGEST)
+    } else {
+        key
+    }
+}
+
+/// The first characters of `text` and a hash of `whole`, together at most `longest` bytes. `text` is ASCII.
+#[must_use]
+pub fn cut(text: &str, whole: &str, longest: usize) -> String {
+    let tail = hash(whole);
+    let room = longest.saturating_sub(tail.len() + 1);
+    let head: String = text.chars().take(room).collect();
+    format!("{}_{tail}", head.trim_end_matches(['_', '-', '.']))
+}
+
+/// Six hexadecimal digits that depend on nothing but `text`.
+#[must_use]
+pub fn hash(text: &str) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .take(3)
+        .fold(String::with_capacity(6), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+}
+
+/// `key`, or the first of `key_suffix`, `key_suffix_2`, … that `taken` does not hold; the answer is taken then.
+pub fn claim(taken: &mut HashSet<String>, key: &str, suffix: &str) -> String {
+    let candidates = std::iter::once(key.to_owned())
+        .chain(std::iter::once(format!("{key}_{suffix}")))
+        .chain((2_usize..).map(|number| format!("{key}_{suffix}_{number}")));
+    for candidate in candidates {
+        let candidate = if candidate.len() > LONGEST {
+            cut(&candidate, &candidate, LONGEST)
+        } else {
+            candidate
+        };
+        if taken.insert(candidate.clone()) {
+            return candidate;
+        }
+    }
+    key.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_stay_readable() {
+        for (name, expected) in [
+            ("limit", "limit"),
+            ("$top", "top"),
+            ("filter[id]", "filter_id"),
+            ("ids[]", "ids"),
+            ("@type", "type"),
+            ("user name", "user_name"),
+            ("naïve", "na_ve"),
+            ("a.b-c_d", "a.b-c_d"),
+        ] {
+            assert_eq!(sanitize(name), expected);
+        }
+        assert_ne!(sanitize("日本"), sanitize("中国"));
+    }
+
+    #[test]
+    fn a_taken_key_gets_its_location_and_then_a_number() {
+        let mut taken = HashSet::new();
+        let claimed: Vec<_> = ["path", "query", "query"]
+            .iter()
+            .map(|location| claim(&mut taken, "id", location))
+            .collect();
+        assert_eq!(claimed, ["id", "id_query", "id_query_2"]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_becomes_a_legal_key(name in ".*") {
+            let key = sanitize(&name);
+            prop_assert!((1..=64).contains(&key.len()));
+            prop_assert!(key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte)));
+            prop_assert_eq!(&sanitize(&key), &key);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! What the API is: its document, operations, parameters, bodies, servers and schemas. Knows nothing of MCP, of tools, or
+//! of how a request is sent.
+
+pub mod body;
+pub mod diagnostic;
+pub mod document;
+pub mod keys;
+pub mod node;
+pub mod operation;
+pub mod parameter;
+pub mod pointer;
+pub mod schema;
+pub mod server;
+pub mod source;
+pub mod template;
+pub mod text;
+mod yaml;
+
+pub use body::{MediaKind, MediaType, RequestBody};
+pub use diagnostic::{Diagnostic, Severity};
+pub use document::{Document, LoadError, Span, Version};
+pub use operation::{Operation, operations};
+pub use parameter::{Location, Parameter, Serialization, Style};
+pub use source::{ReadError, Source};
+pub use template::PathTemplate;

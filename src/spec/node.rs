@@ -1,0 +1,304 @@
+//! A JSON value inside a document's text, read only as deep as somebody asks.
+//!
+//! The text was checked to be JSON once, when the document was loaded; from there on a value is a slice of it. Opening
+//! an object costs one scan of that object and no copy, and nobody pays for what is never opened.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The key under which `serde_json` hands a number to a visitor when numbers keep all their digits.
+const NUMBER_TOKEN: &str = "$serde_json::private::Number";
+
+/// A JSON value, as the slice of text that spells it.
+#[derive(Debug, Clone, Copy)]
+pub struct Node<'a> {
+    text: &'a str,
+}
+
+/// The members of a JSON object in the order they were written.
+#[derive(Debug, Clone, Default)]
+pub struct Object<'a> {
+    members: Vec<(Cow<'a, str>, Node<'a>)>,
+}
+
+impl<'a> Node<'a> {
+    /// The value that `text` spells. The text must be one JSON value; every reader here answers `None` where it is not.
+    #[must_use]
+    pub fn new(text: &'a str) -> Self {
+        Self { text: text.trim_start() }
+    }
+
+    /// The JSON text itself.
+    #[must_use]
+    pub fn text(self) -> &'a str {
+        self.text
+    }
+
+    /// The members, or `None` where the value is no object.
+    #[must_use]
+    pub fn object(self) -> Option<Object<'a>> {
+        if !self.text.starts_with('{') {
+            return None;
+        }
+        serde_json::from_str::<Members<'a>>(self.text).ok().and_then(|members| members.0)
+    }
+
+    /// The items, or `None` where the value is no array.
+    #[must_use]
+    pub fn array(self) -> Option<Vec<Node<'a>>> {
+        if !self.text.starts_with('[') {
+            return None;
+        }
+        let items: Vec<&'a RawValue> = serde_json::from_str(self.text).ok()?;
+        Some(items.into_iter().map(|item| Node::new(item.get())).collect())
+    }
+
+    /// The string, or `None` where the value is no string.
+    #[must_use]
+    pub fn string(self) -> Option<Cow<'a, str>> {
+        if !self.text.starts_with('"') {
+            return None;
+        }
+        serde_json::from_str::<Text<'a>>(self.text).ok().map(|text| text.0)
+    }
+
+    /// The boolean; documents also write it as a string (`"true"`), which is what they mean.
+    #[must_use]
+    pub fn boolean(self) -> Option<bool> {
+        match self.text.trim_end() {
+            "true" | "\"true\"" => Some(true),
+            "false" | "\"false\"" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// A string, or the text of a number or boolean: some documents write `version: 3.0` or `default: true` unquoted.
+    #[must_use]
+    pub fn scalar(self) -> Option<Cow<'a, str>> {
+        match self.text.as_bytes().first() {
+            Some(b'"') => self.string(),
+            Some(b'{' | b'[' | b'n') | None => None,
+            Some(_) => Some(Cow::Borrowed(self.text.trim_end())),
+        }
+    }
+
+    /// The whole value as a tree, or `None` where it nests deeper than `serde_json` follows (128 levels).
+    #[must_use]
+    pub fn value(self) -> Option<Value> {
+        serde_json::from_str(self.text).ok()
+    }
+}
+
+impl<'a> Object<'a> {
+    /// The value of `key`; of a key written twice the last one counts, as in every JSON parser users know.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<Node<'a>> {
+        self.members.iter().rev().find(|(name, _)| name == key).map(|(_, node)| *node)
+    }
+
+    /// The string under `key`, owned.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<String> {
+        self.get(key).and_then(Node::scalar).map(Cow::into_owned)
+    }
+
+    /// The boolean under `key`.
+    #[must_use]
+    pub fn boolean(&self, key: &str) -> Option<bool> {
+        self.get(key).and_then(Node::boolean)
+    }
+
+    /// The members in document order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Node<'a>)> {
+        self.members.iter().map(|(key, node)| (key.as_ref(), *node))
+    }
+
+    /// How many members there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether there is no member.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+}
+
+/// Opens a whole JSON text: checks all of it, and gives the root's members where it is an object.
+///
+/// # Errors
+/// Where the text is not one JSON value, with line and column.
+pub fn open(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> {
+    serde_json::from_str::<Members<'_>>(text).map(|members| members.0)
+}
+
+/// An object two levels down in one scan: `paths` as path → member → value. A path whose value is no object is `None`.
+///
+/// # Errors
+/// Where the text is not one JSON object.
+pub fn two_levels(node: Node<'_>) -> Result<Vec<(Cow<'_, str>, Option<Object<'_>>)>, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(node.text);
+    serde::Deserializer::deserialize_map(&mut deserializer, TwoLevels)
+}
+
+/// A string of the document, borrowed where it has no escapes.
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> serde::Deserialize<'de> for Text<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = Text<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(TextVisitor)
+    }
+}
+
+/// An object's members, or `None` for any other kind of value.
+struct Members<'a>(Option<Object<'a>>);
+
+impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(MembersVisitor).map(Members)
+    }
+}
+
+struct MembersSeed;
+
+impl<'de> DeserializeSeed<'de> for MembersSeed {
+    type Value = Option<Object<'de>>;
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(MembersVisitor)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Option<Object<'de>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::with_capacity(8);
+        while let Some(key) = map.next_key::<Text<'de>>()? {
+            if key.0 == NUMBER_TOKEN && members.is_empty() {
+                map.next_value::<IgnoredAny>()?;
+                return Ok(None);
+            }
+            let raw: &'de RawValue = map.next_value()?;
+            members.push((key.0, Node::new(raw.get())));
+        }
+        Ok(Some(Object { members }))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+}
+
+struct TwoLevels;
+
+impl<'de> Visitor<'de> for TwoLevels {
+    type Value = Vec<(Cow<'de, str>, Option<Object<'de>>)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(key) = map.next_key::<Text<'de>>()? {
+            entries.push((key.0, map.next_value_seed(MembersSeed)?));
+        }
+        Ok(entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_opened_one_level_at_a_time() {
+        let object = Node::new(r#" {"a": {"b": [1, 2]}, "c\u0064": "x\ny", "n": 12345678901234567890123} "#)
+            .object()
+            .unwrap();
+        assert_eq!(object.len(), 3);
+        assert_eq!(
+            object.get("a").unwrap().object().unwrap().get("b").unwrap().array().unwrap().len(),
+            2
+        );
+        assert_eq!(object.text("cd").unwrap(), "x\ny");
+        assert_eq!(object.get("n").unwrap().text(), "12345678901234567890123");
+    }
+
+    #[test]
+    fn two_levels_keep_what_is_no_object_as_none() {
+        let paths = two_levels(Node::new(
+            r#"{"/a": {"get": {}}, "/b": 5, "/c": null, "/d": [1], "/e": "s", "/f": 1.5}"#,
+        ))
+        .unwrap();
+        let kinds: Vec<_> = paths.iter().map(|(key, value)| (key.as_ref(), value.is_some())).collect();
+        assert_eq!(
+            kinds,
+            [
+                ("/a", true),
+                ("/b", false),
+                ("/c", false),
+                ("/d", false),
+                ("/e", false),
+                ("/f", false)
+            ]
+        );
+    }
+
+    #[test]
+    fn of_a_key_written_twice_the_last_one_counts() {
+        assert_eq!(Node::new(r#"{"a": 1, "a": 2}"#).object().unwrap().get("a").unwrap().text(), "2");
+    }
+
+    #[test]
+    fn depth_beyond_the_limit_is_no_value_but_no_crash() {
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        assert!(Node::new(&deep).array().is_some());
+        assert!(Node::new(&deep).value().is_none());
+    }
+}

@@ -1,0 +1,410 @@
+//! Operations: one per method of every path, read one by one so that a bad one costs itself.
+//!
+//! What the tool's look and the call's making must agree on, namely which argument feeds which parameter, lives here.
+
+use std::collections::{BTreeMap, HashSet};
+
+use http::Method;
+use openapiv3::Server;
+
+use super::body::{self, RequestBody};
+use super::diagnostic::Diagnostic;
+use super::document::{Document, Span, Version};
+use super::keys;
+use super::node::{Node, Object, two_levels};
+use super::parameter::{self, Location, Parameter, Serialization, Style};
+use super::pointer;
+use super::server;
+use super::template::PathTemplate;
+
+/// The argument that holds the request body.
+pub const BODY: &str = "body";
+
+/// An operation, with everything a tool or a call needs; schemas stay in the document until somebody asks.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// `operationId`.
+    pub id: Option<String>,
+    /// The HTTP method, upper case.
+    pub method: Method,
+    /// The path as the document writes it.
+    pub path: String,
+    /// The path as it is filled in.
+    pub template: PathTemplate,
+    /// `summary`, else the path item's.
+    pub summary: Option<String>,
+    /// `description`, else the path item's.
+    pub description: Option<String>,
+    /// `tags`.
+    pub tags: Vec<String>,
+    /// `deprecated`.
+    pub deprecated: bool,
+    /// Parameters of the path item and of the operation, the latter overriding the former.
+    pub parameters: Vec<Parameter>,
+    /// The request body.
+    pub body: Option<RequestBody>,
+    /// `servers` of the operation, else of the path item; empty where the document's own apply.
+    pub servers: Vec<Server>,
+    /// The Responses Object.
+    pub responses: Option<Span>,
+    /// Where the operation stands in the document.
+    pub pointer: String,
+}
+
+impl Operation {
+    /// `GET /pets`, as people name an operation.
+    #[must_use]
+    pub fn label(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+}
+
+/// All operations of a document in its order, and what is wrong with those that are not among them.
+#[must_use]
+pub fn operations(document: &Document) -> (Vec<Operation>, Vec<Diagnostic>) {
+    let mut reader = Reader {
+        document,
+        operations: Vec::new(),
+        diagnostics: Vec::new(),
+    };
+    if let Some(paths) = document.member("paths") {
+        match two_levels(paths) {
+            Ok(paths) => paths.into_iter().for_each(|(path, item)| reader.path_item(&path, item)),
+            Err(error) => reader
+                .diagnostics
+                .push(Diagnostic::error("#/paths", format!("`paths` cannot be read: {error}"))),
+        }
+    }
+    (reader.operations, reader.diagnostics)
+}
+
+struct Reader<'a> {
+    document: &'a Document,
+    operations: Vec<Operation>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// What a path item shares among its operations.
+struct Shared<'p, 'a> {
+    path: &'p str,
+    summary: Option<String>,
+    description: Option<String>,
+    parameters: Vec<Node<'a>>,
+    servers: Vec<Server>,
+}
+
+impl<'a> Reader<'a> {
+    fn path_item(&mut self, path: &str, item: Option<Object<'a>>) {
+        if path.starts_with("x-") {
+            return;
+        }
+        let Some(mut item) = item else {
+            let pointer = pointer::fragment(["paths", path]);
+            self.diagnostics.push(Diagnostic::error(
+                pointer,
+                "this path item is no object; its operations are left out",
+            ));
+            return;
+        };
+        if let Some(reference) = item.get("$ref") {
+            let target = reference
+                .string()
+                .ok_or_else(|| "its `$ref` is no string".to_owned())
+                .and_then(|text| self.document.target(&text))
+                .and_then(|node| self.document.resolve(node))
+                .and_then(|node| node.object().ok_or_else(|| "its `$ref` names no path item".to_owned()));
+            match target {
+                Ok(target) => item = target,
+                Err(why) => {
+                    let pointer = pointer::fragment(["paths", path, "$ref"]);
+                    self.diagnostics.push(self.at(
+                        Diagnostic::error(pointer, format!("{why}; this path's operations are left out")),
+                        reference,
+                    ));
+                    return;
+                }
+            }
+        }
+        let shared = Shared {
+            path,
+            summary: item.text("summary"),
+            description: item.text("description"),
+            parameters: item.get("parameters").and_then(Node::array).unwrap_or_default(),
+            servers: server::servers(item.get("servers")),
+        };
+        for (key, node) in item.iter() {
+            let extra = key == "additionalOperations" && self.document.version() >= Version::V3_2;
+            if extra {
+                for (method, node) in node.object().unwrap_or_default().iter() {
+                    self.operation(&shared, &["additionalOperations", method], method, node);
+                }
+            } else if is_method(key, self.document.version()) {
+                self.operation(&shared, &[key], &key.to_ascii_uppercase(), node);
+            }
+        }
+    }
+
+    fn operation(&mut self, shared: &Shared<'_, 'a>, keys: &[&str], method: &str, node: Node<'a>) {
+        let pointer = || pointer::fragment(["paths", shared.path].into_iter().chain(keys.iter().copied()));
+        let mut warnings = Vec::new();
+        match self.read(shared, method, node, &mut warnings) {
+            Ok(mut operation) => {
+                operation.pointer = pointer();
+                self.operations.push(operation);
+            }
+            Err(why) => {
+                let what = format!("{} {} is left out: {why}", method.to_ascii_uppercase(), shared.path);
+                self.diagnostics.push(self.at(Diagnostic::error(pointer(), what), node));
+            }
+        }
+        for warning in warnings {
+            self.diagnostics.push(self.at(Diagnostic::warning(pointer(), warning), node));
+        }
+    }
+
+    fn at(&self, mut diagnostic: Diagnostic, node: Node<'_>) -> Diagnostic {
+        diagnostic.position = Some(self.document.position(node));
+        diagnostic
+    }
+
+    fn read(&self, shared: &Shared<'_, 'a>, method: &str, node: Node<'a>, warnings: &mut Vec<String>) -> Result<Operation, String> {
+        let object = node.object().ok_or("it is no object")?;
+        let method = Method::from_bytes(method.as_bytes()).map_err(|_| format!("`{method}` is no HTTP method"))?;
+        let template = PathTemplate::parse(shared.path)?;
+        let own = object.get("parameters").and_then(Node::array).unwrap_or_default();
+        let mut body = None;
+        if let Some(declared) = object.get("requestBody") {
+            let declared = self
+                .document
+                .resolve(declared)
+                .map_err(|why| format!("its request body cannot be read: {why}"))?;
+            let declared = declared.object().ok_or("its request body is no object")?;
+            match body::read(self.document, &declared) {
+                Ok(read) => body = Some(read),
+                Err(why) => warnings.push(format!("{why}; it is served without a body")),
+            }
+        }
+        let parameters = self.parameters(&shared.parameters, &own, &template, body.is_some(), warnings);
+        Ok(Operation {
+            id: object.text("operationId").filter(|id| !id.trim().is_empty()),
+            method,
+            path: shared.path.to_owned(),
+            template,
+            summary: object.text("summary").or_else(|| shared.summary.clone()),
+            description: object.text("description").or_else(|| shared.description.clone()),
+            tags: object
+                .get("tags")
+                .and_then(Node::array)
+                .unwrap_or_default()
+                .into_iter()
+                .filter_map(|tag| Some(tag.string()?.into_owned()))
+                .collect(),
+            deprecated: object.boolean("deprecated").unwrap_or(false),
+            parameters,
+            body,
+            servers: match server::servers(object.get("servers")) {
+                own if !own.is_empty() => own,
+                _ => shared.servers.clone(),
+            },
+            responses: object.get("responses").map(|node| self.document.span(node)),
+            pointer: String::new(),
+        })
+    }
+
+    /// The parameters of path item and operation; the operation's replaces the path item's of the same name and location.
+    fn parameters(
+        &self,
+        shared: &[Node<'a>],
+        own: &[Node<'a>],
+        template: &PathTemplate,
+        has_body: bool,
+        warnings: &mut Vec<String>,
+    ) -> Vec<Parameter> {
+        let mut parameters: Vec<Parameter> = Vec::with_capacity(shared.len() + own.len());
+        for node in shared.iter().chain(own) {
+            let read = self
+                .document
+                .resolve(*node)
+                .and_then(|node| node.object().ok_or_else(|| "a parameter is no object".to_owned()))
+                .and_then(|object| parameter::read(self.document, &object, warnings));
+            match read {
+                Ok(parameter) if parameter.location == Location::Header && parameter::is_reserved_header(&parameter.name) => {}
+                Ok(parameter) => {
+                    let twin = parameters.iter_mut().find(|other| {
+                        other.location == parameter.location
+                            && if other.location == Location::Header {
+                                other.name.eq_ignore_ascii_case(&parameter.name)
+                            } else {
+                                other.name == parameter.name
+                            }
+                    });
+                    match twin {
+                        Some(twin) => *twin = parameter,
+                        None => parameters.push(parameter),
+                    }
+                }
+                Err(why) => warnings.push(format!("{why}; the tool is served without that parameter")),
+            }
+        }
+        let variables: HashSet<&str> = template.variables().collect();
+        parameters.retain(|parameter| {
+            let stray = parameter.location == Location::Path && !variables.contains(parameter.name.as_str());
+            if stray {
+                warnings.push(format!("the path has no `{{{}}}`; that path parameter is left out", parameter.name));
+            }
+            !stray
+        });
+        for variable in template.variables() {
+            if !parameters
+                .iter()
+                .any(|parameter| parameter.location == Location::Path && parameter.name == variable)
+            {
+                warnings.push(format!(
+                    "`{{{variable}}}` of the path is not declared; it is served as a required string"
+                ));
+                parameters.push(undeclared(variable));
+            }
+        }
+        claim_keys(&mut parameters, has_body);
+        parameters
+    }
+}
+
+/// `TRACE` and any method of 3.2 are served too; what MCP is told about them is the annotator's business.
+fn is_method(key: &str, version: Version) -> bool {
+    matches!(key, "get" | "put" | "post" | "delete" | "options" | "head" | "patch" | "trace")
+        || (key == "query" && version >= Version::V3_2)
+}
+
+fn undeclared(variable: &str) -> Parameter {
+    Parameter {
+        key: keys::sanitize(variable),
+        name: variable.to_owned(),
+        location: Location::Path,
+        required: true,
+        description: None,
+        deprecated: false,
+        serialization: Serialization::Style {
+            style: Style::Simple,
+            explode: false,
+            allow_reserved: false,
+        },
+        schema: None,
+    }
+}
+
+/// Makes the keys unique: path parameters keep the bare name, the rest give way by location; `body` is the body's.
+fn claim_keys(parameters: &mut [Parameter], has_body: bool) {
+    let mut taken = HashSet::new();
+    if has_body {
+        taken.insert(BODY.to_owned());
+    }
+    let mut order: BTreeMap<(u8, usize), &mut Parameter> = BTreeMap::new();
+    for (index, parameter) in parameters.iter_mut().enumerate() {
+        let rank = match parameter.location {
+            Location::Path => 0,
+            Location::Query | Location::QueryString => 1,
+            Location::Header => 2,
+            Location::Cookie => 3,
+        };
+        order.insert((rank, index), parameter);
+    }
+    for parameter in order.into_values() {
+        parameter.key = keys::claim(&mut taken, &parameter.key, parameter.location.as_str());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(paths: &str) -> (Vec<Operation>, Vec<Diagnostic>) {
+        let text = format!(
+            r##"{{"openapi":"3.1.0","info":{{"title":"T"}},"paths":{paths},"components":{{
+                "parameters":{{"Limit":{{"name":"limit","in":"query","schema":{{"type":"integer"}}}}}},
+                "pathItems":{{"Pets":{{"get":{{"operationId":"listed"}}}}}}}}}}"##
+        );
+        operations(&Document::parse(text.into_bytes(), None).unwrap())
+    }
+
+    #[test]
+    fn parameters_of_the_path_item_are_inherited_and_overridden() {
+        let (operations, diagnostics) = read(
+            r##"{"/a/{id}":{"parameters":[{"name":"id","in":"path","description":"shared"},{"$ref":"#/components/parameters/Limit"}],
+                "get":{"parameters":[{"name":"id","in":"path","description":"own"}]},"delete":{}}}"##,
+        );
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let shown: Vec<_> = operations
+            .iter()
+            .map(|operation| {
+                operation
+                    .parameters
+                    .iter()
+                    .map(|p| (p.name.as_str(), p.description.as_deref()))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                vec![("id", Some("own")), ("limit", None)],
+                vec![("id", Some("shared")), ("limit", None)]
+            ]
+        );
+    }
+
+    #[test]
+    fn a_bad_operation_costs_itself() {
+        let (operations, diagnostics) =
+            read(r#"{"/good":{"get":{}},"/bad":{"get":"nonsense","post":{}},"bad":{"get":{}},"/worse":7,"x-ext":{}}"#);
+        assert_eq!(
+            operations.iter().map(Operation::label).collect::<Vec<_>>(),
+            ["GET /good", "POST /bad"]
+        );
+        let pointers: Vec<_> = diagnostics.iter().map(|d| d.pointer.as_str()).collect();
+        assert_eq!(pointers, ["#/paths/~1bad/get", "#/paths/bad/get", "#/paths/~1worse"]);
+    }
+
+    #[test]
+    fn a_path_item_may_be_a_reference() {
+        let (operations, diagnostics) =
+            read(r##"{"/pets":{"$ref":"#/components/pathItems/Pets"},"/none":{"$ref":"#/components/pathItems/None"}}"##);
+        assert_eq!(operations.iter().map(Operation::label).collect::<Vec<_>>(), ["GET /pets"]);
+        assert!(diagnostics[0].message.contains("points to nothing"), "{diagnostics:?}");
+    }
+
+    #[test]
+    fn names_that_clash_get_their_location() {
+        let (operations, _) = read(
+            r#"{"/a/{id}":{"post":{"parameters":[{"name":"id","in":"query"},{"name":"id","in":"header"},{"name":"id","in":"path"},{"name":"body","in":"query"},{"name":"$top","in":"query"}],
+                "requestBody":{"content":{"application/json":{}}}}}}"#,
+        );
+        let keys: Vec<_> = operations[0].parameters.iter().map(|parameter| parameter.key.as_str()).collect();
+        assert_eq!(keys, ["id_query", "id_header", "id", "body_query", "top"]);
+    }
+
+    #[test]
+    fn headers_that_a_call_may_not_set_are_no_parameters() {
+        let (operations, _) = read(
+            r#"{"/a":{"get":{"parameters":[{"name":"ACCEPT","in":"header"},{"name":"Authorization","in":"header"},{"name":"Content-Length","in":"header"},{"name":"Proxy-X","in":"header"},{"name":"X-Ok","in":"header"}]}}}"#,
+        );
+        assert_eq!(
+            operations[0].parameters.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(),
+            ["X-Ok"]
+        );
+    }
+
+    #[test]
+    fn an_undeclared_path_variable_is_served_as_a_required_string() {
+        let (operations, diagnostics) = read(r#"{"/a/{x}":{"get":{"parameters":[{"name":"y","in":"path"}]}}}"#);
+        assert_eq!(
+            operations[0]
+                .parameters
+                .iter()
+                .map(|p| (p.name.as_str(), p.required))
+                .collect::<Vec<_>>(),
+            [("x", true)]
+        );
+        assert_eq!(diagnostics.len(), 2);
+    }
+}

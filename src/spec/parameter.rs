@@ -1,0 +1,219 @@
+//! Parameters: where a value goes on the wire, in which style, and under which name the model gives it.
+
+use super::document::{Document, Span};
+use super::keys;
+use super::node::{Node, Object};
+
+/// Where a parameter goes (OAS `in`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Location {
+    /// Into a segment of the path.
+    Path,
+    /// Into the query, under its own name.
+    Query,
+    /// Into a request header.
+    Header,
+    /// Into the `Cookie` header.
+    Cookie,
+    /// The whole query at once (OAS 3.2 `querystring`).
+    QueryString,
+}
+
+/// How a value is written (OAS 3 `style`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// `;name=value`, path only.
+    Matrix,
+    /// `.value`, path only.
+    Label,
+    /// `a,b`, path and header.
+    Simple,
+    /// `name=a&name=b`, query and cookie.
+    Form,
+    /// `name=a%20b`, query only.
+    SpaceDelimited,
+    /// `name=a%7Cb`, query only.
+    PipeDelimited,
+    /// `name[key]=value`, query only.
+    DeepObject,
+    /// `name=a; name=b`, cookie only, OAS 3.2.
+    Cookie,
+}
+
+/// How a parameter's value becomes text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Serialization {
+    /// By style and explode.
+    Style {
+        /// The style.
+        style: Style,
+        /// Whether every item or member stands for itself.
+        explode: bool,
+        /// Whether RFC 3986 reserved characters stay as they are.
+        allow_reserved: bool,
+    },
+    /// As one text of this media type (`content`).
+    Content {
+        /// The media type as declared.
+        media_type: String,
+    },
+}
+
+/// A parameter of an operation.
+#[derive(Debug, Clone)]
+pub struct Parameter {
+    /// The name under which the model gives the value: a legal property key, unique among the operation's arguments.
+    pub key: String,
+    /// The name on the wire.
+    pub name: String,
+    /// Where it goes.
+    pub location: Location,
+    /// Whether a call must give it; always true for path parameters.
+    pub required: bool,
+    /// The document's description.
+    pub description: Option<String>,
+    /// Whether the document advises against it.
+    pub deprecated: bool,
+    /// How the value is written.
+    pub serialization: Serialization,
+    /// The schema of the value.
+    pub schema: Option<Span>,
+}
+
+impl Location {
+    /// The word OpenAPI uses.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Header => "header",
+            Self::Cookie => "cookie",
+            Self::QueryString => "querystring",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "path" => Self::Path,
+            "query" => Self::Query,
+            "header" => Self::Header,
+            "cookie" => Self::Cookie,
+            "querystring" => Self::QueryString,
+            _ => return None,
+        })
+    }
+
+    /// OAS: query and cookie default to `form`, path and header to `simple`.
+    fn default_style(self) -> Style {
+        match self {
+            Self::Path | Self::Header => Style::Simple,
+            Self::Query | Self::Cookie | Self::QueryString => Style::Form,
+        }
+    }
+}
+
+impl Style {
+    /// The style of that name where it is defined for `location` (OAS "Style Values").
+    fn parse(text: &str, location: Location) -> Option<Self> {
+        Some(match (text, location) {
+            ("matrix", Location::Path) => Self::Matrix,
+            ("label", Location::Path) => Self::Label,
+            ("simple", Location::Path | Location::Header) => Self::Simple,
+            ("form", Location::Query | Location::Cookie) => Self::Form,
+            ("spaceDelimited", Location::Query) => Self::SpaceDelimited,
+            ("pipeDelimited", Location::Query) => Self::PipeDelimited,
+            ("deepObject", Location::Query) => Self::DeepObject,
+            ("cookie", Location::Cookie) => Self::Cookie,
+            _ => return None,
+        })
+    }
+}
+
+/// Headers that OpenAPI says to ignore as parameters (Accept, Content-Type, Authorization), and those that frame or
+/// route a message (RFC 9110 section 7.6.1), which no call may set.
+#[must_use]
+pub fn is_reserved_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    matches!(
+        name.as_str(),
+        "accept"
+            | "content-type"
+            | "authorization"
+            | "host"
+            | "content-length"
+            | "transfer-encoding"
+            | "connection"
+            | "keep-alive"
+            | "te"
+            | "trailer"
+            | "upgrade"
+            | "expect"
+            | "cookie"
+            | "forwarded"
+    ) || name.starts_with("proxy-")
+        || name.starts_with("x-forwarded-")
+}
+
+/// Reads one Parameter Object, already resolved. The key is only the sanitized name here; [`super::operation`] makes it
+/// unique. Problems that leave the parameter usable are pushed to `warnings`.
+///
+/// # Errors
+/// A sentence where the parameter cannot be used.
+pub(super) fn read(document: &Document, object: &Object<'_>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
+    let name = object
+        .text("name")
+        .filter(|name| !name.is_empty())
+        .ok_or("a parameter has no `name`")?;
+    let place = object.text("in").ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
+    let location = Location::parse(&place).ok_or_else(|| format!("the parameter `{name}` has the unknown location `{place}`"))?;
+    let content = object.get("content").and_then(Node::object);
+    let (serialization, schema) = match content.as_ref().and_then(|content| content.iter().next()) {
+        Some((media_type, media)) => {
+            let media = document.resolve(media).unwrap_or(media);
+            let schema = media.object().and_then(|media| media.get("schema"));
+            (
+                Serialization::Content {
+                    media_type: media_type.to_owned(),
+                },
+                schema,
+            )
+        }
+        None => {
+            let style = match object.text("style") {
+                None => location.default_style(),
+                Some(style) => Style::parse(&style, location).unwrap_or_else(|| {
+                    warnings.push(format!(
+                        "the parameter `{name}` has the style `{style}`, which is not defined for {place}; the default is used"
+                    ));
+                    location.default_style()
+                }),
+            };
+            // OAS: explode defaults to true for form (and 3.2 cookie), else false. deepObject exists only exploded.
+            let explode = match style {
+                Style::DeepObject => true,
+                Style::Form | Style::Cookie => object.boolean("explode").unwrap_or(true),
+                _ => object.boolean("explode").unwrap_or(false),
+            };
+            let allow_reserved = object.boolean("allowReserved").unwrap_or(false);
+            (
+                Serialization::Style {
+                    style,
+                    explode,
+                    allow_reserved,
+                },
+                object.get("schema"),
+            )
+        }
+    };
+    Ok(Parameter {
+        key: keys::sanitize(&name),
+        required: location == Location::Path || object.boolean("required").unwrap_or(false),
+        description: object.text("description"),
+        deprecated: object.boolean("deprecated").unwrap_or(false),
+        schema: schema.map(|node| document.span(node)),
+        name,
+        location,
+        serialization,
+    })
+}

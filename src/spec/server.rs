@@ -1,0 +1,189 @@
+//! Servers: which URL an operation's path is appended to.
+
+use std::collections::BTreeMap;
+
+use openapiv3::Server;
+use thiserror::Error;
+use url::Url;
+
+use super::node::Node;
+
+/// Why no base URL can be told.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ServerError {
+    /// Nothing to go on.
+    #[error("the document names no usable server; add --base-url https://…")]
+    None,
+    /// A relative URL in a document that came from no URL.
+    #[error("the server `{0}` is relative and the document came from no URL; add --base-url https://…")]
+    Relative(String),
+    /// A variable of the server's URL has no value, or one that is not allowed.
+    #[error("the server `{url}` needs a value for `{{{variable}}}`{allowed}; add --base-url https://… with it filled in")]
+    Variable {
+        /// The template.
+        url: String,
+        /// The variable's name.
+        variable: String,
+        /// What `enum` allows, as a phrase.
+        allowed: String,
+    },
+    /// Something that no request can be sent to.
+    #[error("`{url}` is no usable base URL: {reason}")]
+    Unusable {
+        /// The URL, without its user information.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The base URL of the first of the given `servers` (OAS 3 Server Object), or of the document's own location (`/`)
+/// where the list is empty and the document came by HTTP.
+///
+/// # Errors
+/// [`ServerError`], each with what to do about it.
+pub fn base_url(servers: &[Server], document_url: Option<&Url>) -> Result<Url, ServerError> {
+    let Some(server) = servers.first() else {
+        let own = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
+        return own.and_then(|url| url.join("/").ok()).ok_or(ServerError::None).and_then(usable);
+    };
+    let text = substitute(server)?;
+    match Url::parse(&text) {
+        Ok(url) => usable(url),
+        Err(url::ParseError::RelativeUrlWithoutBase) => {
+            let own = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
+            let base = own.ok_or_else(|| ServerError::Relative(text.clone()))?;
+            base.join(&text).map_err(|error| unusable(&text, error)).and_then(usable)
+        }
+        Err(error) => Err(unusable(&text, error)),
+    }
+}
+
+/// Reads a `servers` array; entries that are no Server Object are left out.
+#[must_use]
+pub fn servers(node: Option<Node<'_>>) -> Vec<Server> {
+    node.and_then(Node::array)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|entry| serde_json::from_str(entry.text()).ok())
+        .collect()
+}
+
+/// A base URL must be absolute http(s), name a host, and carry neither user, query nor fragment.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn usable(mut url: Url) -> Result<Url, ServerError> {
+    let has_user = !url.username().is_empty() || url.password().is_some();
+    // Never let a password into a message.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    let reason = if !matches!(url.scheme(), "http" | "https") {
+        "its scheme is not http or https"
+    } else if url.host_str().is_none_or(str::is_empty) {
+        "it names no host"
+    } else if has_user {
+        "it carries a user name or password; give credentials with --header or --header-env"
+    } else if url.query().is_some() || url.fragment().is_some() {
+        "it carries a query or a fragment"
+    } else {
+        return Ok(url);
+    };
+    url.set_query(None);
+    url.set_fragment(None);
+    Err(ServerError::Unusable {
+        url: url.to_string(),
+        reason: reason.into(),
+    })
+}
+
+fn unusable(text: &str, error: url::ParseError) -> ServerError {
+    // What does not parse may still hold a password before an `@`.
+    let shown = text.rsplit_once('@').map_or(text, |(_, host)| host);
+    ServerError::Unusable {
+        url: shown.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+fn substitute(server: &Server) -> Result<String, ServerError> {
+    let mut text = String::with_capacity(server.url.len());
+    let mut rest = server.url.trim();
+    let variables: BTreeMap<&str, _> = server
+        .variables
+        .iter()
+        .flatten()
+        .map(|(name, variable)| (name.as_str(), variable))
+        .collect();
+    while let Some((before, tail)) = rest.split_once('{') {
+        let Some((name, after)) = tail.split_once('}') else { break };
+        let problem = |allowed: String| ServerError::Variable {
+            url: server.url.clone(),
+            variable: name.to_owned(),
+            allowed,
+        };
+        let variable = variables.get(name).ok_or_else(|| problem(String::new()))?;
+        let allowed = &variable.enumeration;
+        if variable.default.is_empty() && !allowed.iter().any(String::is_empty) && !allowed.is_empty() {
+            return Err(problem(format!(" (one of {})", allowed.join(", "))));
+        }
+        text.push_str(before);
+        text.push_str(&variable.default);
+        rest = after;
+    }
+    text.push_str(rest);
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str, document: Option<&str>) -> Result<String, String> {
+        let document = document.map(|url| Url::parse(url).unwrap());
+        base_url(&servers(Some(Node::new(json))), document.as_ref())
+            .map(|url| url.to_string())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn servers_become_base_urls() {
+        for (servers, document, expected) in [
+            (r#"[{"url":"https://api.example/v1"}]"#, None, "https://api.example/v1"),
+            (
+                r#"[{"url":"/v1"}]"#,
+                Some("https://h.example/docs/openapi.json"),
+                "https://h.example/v1",
+            ),
+            (
+                r#"[{"url":"v1/"}]"#,
+                Some("https://h.example/docs/openapi.json"),
+                "https://h.example/docs/v1/",
+            ),
+            ("[]", Some("https://h.example/docs/openapi.json"), "https://h.example/"),
+            (
+                r#"[{"url":"https://{env}.example:{port}/","variables":{"env":{"default":"prod","enum":["prod","dev"]},"port":{"default":"8443"}}}]"#,
+                None,
+                "https://prod.example:8443/",
+            ),
+        ] {
+            assert_eq!(read(servers, document).as_deref(), Ok(expected), "{servers}");
+        }
+    }
+
+    #[test]
+    fn unusable_servers_say_what_to_do_and_never_show_a_password() {
+        for (servers, expected) in [
+            ("[]", "--base-url"),
+            (r#"[{"url":"/v1"}]"#, "relative"),
+            (r#"[{"url":"https://{env}.example"}]"#, "`{env}`"),
+            (r#"[{"url":"ftp://h.example"}]"#, "not http or https"),
+            (r#"[{"url":"https://user:secret@h.example"}]"#, "user name or password"),
+            (r#"[{"url":"https://user:secret@h.example:99999"}]"#, "no usable base URL"),
+            (r#"[{"url":"https://h.example/?a=1"}]"#, "query or a fragment"),
+        ] {
+            let error = read(servers, None).unwrap_err();
+            assert!(error.contains(expected) && !error.contains("secret"), "{servers}: {error}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Where a document comes from, and the bytes read from there: the only place in this folder that does IO.
+
+use std::fmt;
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use thiserror::Error;
+use url::Url;
+
+/// The largest document that is read: 32 MiB.
+pub const LARGEST: usize = 32 << 20;
+/// How long fetching a document may take in all.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where a document comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A file.
+    Path(PathBuf),
+    /// An `http` or `https` URL.
+    Url(Url),
+    /// Standard input, written `-`.
+    Stdin,
+}
+
+/// Why nothing could be read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The file or stream cannot be read.
+    #[error("{source_name} cannot be read")]
+    Io {
+        /// The path, or `standard input`.
+        source_name: String,
+        /// The system's word.
+        #[source]
+        error: std::io::Error,
+    },
+    /// A directory, a device, a socket.
+    #[error("`{0}` is no regular file")]
+    NotAFile(String),
+    /// More than [`LARGEST`].
+    #[error("{0} is larger than {megabytes} MiB", megabytes = LARGEST >> 20)]
+    TooLarge(String),
+    /// A scheme that nothing is fetched by.
+    #[error("`{0}` is neither a file, an http(s) URL, nor `-`")]
+    Scheme(String),
+    /// The server did not answer.
+    #[error("{url} cannot be fetched")]
+    Fetch {
+        /// The URL without user information and query.
+        url: String,
+        /// The client's word.
+        #[source]
+        error: reqwest::Error,
+    },
+    /// The server answered with something else than success.
+    #[error("{url} answered {status}{hint}")]
+    Status {
+        /// The URL without user information and query.
+        url: String,
+        /// The status line.
+        status: String,
+        /// Where a redirect points.
+        hint: String,
+    },
+}
+
+impl Source {
+    /// Reads what stands after `--spec`.
+    ///
+    /// # Errors
+    /// A URL of a scheme that is not fetched.
+    pub fn parse(text: &str) -> Result<Self, ReadError> {
+        if text == "-" {
+            return Ok(Self::Stdin);
+        }
+        match Url::parse(text) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Self::Url(url)),
+            // `C:\spec.yaml` parses as a URL with a one-letter scheme.
+            Ok(url) if url.scheme().len() > 1 && text.contains("://") => Err(ReadError::Scheme(redacted(&url))),
+            _ => Ok(Self::Path(PathBuf::from(text))),
+        }
+    }
+
+    /// The URL that relative references of the document start from.
+    #[must_use]
+    pub fn url(&self) -> Option<Url> {
+        match self {
+            Self::Url(url) => Some(url.clone()),
+            Self::Path(_) | Self::Stdin => None,
+        }
+    }
+
+    /// Reads all bytes, within limits of size and time.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub async fn read(&self, client: &reqwest::Client) -> Result<Vec<u8>, ReadError> {
+        match self {
+            Self::Path(path) => {
+                let io = |error| ReadError::Io {
+                    source_name: self.to_string(),
+                    error,
+                };
+                let metadata = std::fs::metadata(path).map_err(io)?;
+                // `/dev/zero` never ends, a FIFO may never begin.
+                if !metadata.is_file() {
+                    return Err(ReadError::NotAFile(path.display().to_string()));
+                }
+                let file = std::fs::File::open(path).map_err(io)?;
+                self.read_all(file, usize::try_from(metadata.len()).unwrap_or(LARGEST))
+            }
+            Self::Stdin => self.read_all(std::io::stdin().lock(), 0),
+            Self::Url(url) => fetch(client, url).await,
+        }
+    }
+
+    fn read_all(&self, reader: impl Read, expected: usize) -> Result<Vec<u8>, ReadError> {
+        let mut bytes = Vec::with_capacity(expected.min(LARGEST));
+        let limit = u64::try_from(LARGEST).unwrap_or(u64::MAX).saturating_add(1);
+        reader.take(limit).read_to_end(&mut bytes).map_err(|error| ReadError::Io {
+            source_name: self.to_string(),
+            error,
+        })?;
+        if bytes.len() > LARGEST {
+            return Err(ReadError::TooLarge(self.to_string()));
+        }
+        Ok(bytes)
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => write!(f, "`{}`", path.display()),
+            Self::Url(url) => write!(f, "`{}`", redacted(url)),
+            Self::Stdin => f.write_str("standard input"),
+        }
+    }
+}
+
+async fn fetch(client: &reqwest::Client, url: &Url) -> Result<Vec<u8>, ReadError> {
+    let shown = redacted(url);
+    let failed = |error: reqwest::Error| ReadError::Fetch {
+        url: shown.clone(),
+        error: error.without_url(),
+    };
+    let request = client
+        .get(url.clone())
+        .header("accept", "application/yaml, application/json, */*;q=0.5")
+        .timeout(FETCH_TIMEOUT);
+    let response = request.send().await.map_err(failed)?;
+    if !response.status().is_success() {
+        let location = response.headers().get("location").and_then(|location| location.to_str().ok());
+        let hint = location
+            .and_then(|location| url.join(location).ok())
+            .map(|to| format!(" and points to {}; give that address", redacted(&to)));
+        return Err(ReadError::Status {
+            url: shown,
+            status: response.status().to_string(),
+            hint: hint.unwrap_or_default(),
+        });
+    }
+    let mut bytes = Vec::new();
+    let mut stream = response.bytes_stream();
+    while let Some(chunk) = stream.next().await {
+        bytes.extend_from_slice(&chunk.map_err(failed)?);
+        if bytes.len() > LARGEST {
+            return Err(ReadError::TooLarge(shown));
+        }
+    }
+    Ok(bytes)
+}
+
+/// A URL as it may be shown: without user information and query, which may hold secrets.
+#[must_use]
+pub fn redacted(url: &Url) -> String {
+    let mut url = url.clone();
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    if url.query().is_some() {
+        url.set_query(Some("…"));
+    }
+    url.set_fragment(None);
+    url.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_told_apart() {
+        assert_eq!(Source::parse("-").unwrap(), Source::Stdin);
+        assert!(matches!(Source::parse("petstore.yaml").unwrap(), Source::Path(_)));
+        assert!(matches!(Source::parse(r"C:\specs\petstore.yaml").unwrap(), Source::Path(_)));
+        assert!(matches!(Source::parse("https://h.example/openapi.json").unwrap(), Source::Url(_)));
+        for refused in ["file:///etc/passwd", "ftp://h.example/x", "data://x"] {
+            assert!(matches!(Source::parse(refused), Err(ReadError::Scheme(_))), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_shown_url_holds_no_secret() {
+        let url = Url::parse("https://user:pass@h.example/spec?token=secret#x").unwrap();
+        let shown = redacted(&url);
+        assert!(!shown.contains("secret") && !shown.contains("pass"), "{shown}");
+    }
+}

@@ -1,0 +1,259 @@
+//! Path templates: `/pets/{petId}/photo.{format}` as segments of literal text and variables.
+//!
+//! A document may come from a stranger, so a template is judged once, when it is read: what could leave the API's base
+//! path, or be read differently by a sloppy server, costs the operation.
+
+use percent_encoding::percent_decode_str;
+
+/// A path template, split at its slashes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathTemplate {
+    /// The segments between the slashes; the path `/` has one empty segment.
+    pub segments: Vec<Vec<Part>>,
+    /// A query that the path itself carries (`/?Action=List`), already encoded; not OpenAPI, but common.
+    pub query: Option<String>,
+}
+
+/// A piece of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// Text as it goes into the URL, already encoded.
+    Literal(String),
+    /// The name of a path parameter.
+    Variable(String),
+}
+
+impl PathTemplate {
+    /// Reads a path of the document. A fragment (`#Action=…`) only tells operations apart and is never sent.
+    ///
+    /// # Errors
+    /// A sentence on what is wrong with the path.
+    pub fn parse(path: &str) -> Result<Self, String> {
+        if !path.starts_with('/') {
+            return Err(format!("the path `{path}` does not begin with a slash"));
+        }
+        let path = outside_braces(path, '#').0;
+        let (path, query) = outside_braces(path, '?');
+        let mut segments = Vec::new();
+        for segment in split_segments(path.strip_prefix('/').unwrap_or(path)) {
+            segments.push(parse_segment(segment)?);
+        }
+        if segments.first().is_some_and(Vec::is_empty) && segments.len() > 1 {
+            return Err(format!("the path `{path}` begins with an empty segment"));
+        }
+        let query = query.filter(|query| !query.is_empty()).map(|query| {
+            // `=` and `&` are the structure that the author wrote; everything else is encoded as it should be.
+            encode_literal(query, "=&+,/?:@!$'()*;")
+        });
+        Ok(Self { segments, query })
+    }
+
+    /// The names of the variables, in order.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.segments.iter().flatten().filter_map(|part| match part {
+            Part::Variable(name) => Some(name.as_str()),
+            Part::Literal(_) => None,
+        })
+    }
+}
+
+/// Whether `text`, read as a server might read it, is or contains a dot segment, once decoded any number of times
+/// (RFC 3986 section 5.2.4 removes dot segments; WHATWG also takes `%2e` and `\` for them). A text that is still
+/// encoded after 32 rounds counts as one.
+#[must_use]
+pub fn has_dot_segment(text: &str) -> bool {
+    const ROUNDS: usize = 32;
+    let mut current = text.to_owned();
+    for _ in 0..ROUNDS {
+        // WHATWG URL parsing removes tab, LF and CR wherever they stand.
+        let cleaned: String = current
+            .chars()
+            .filter(|character| !matches!(character, '\t' | '\n' | '\r'))
+            .collect();
+        if cleaned
+            .split(['/', '\\'])
+            .any(|segment| matches!(segment.split(';').next().unwrap_or(segment), "." | ".."))
+        {
+            return true;
+        }
+        let decoded = percent_decode_str(&current).decode_utf8_lossy().into_owned();
+        if decoded == current {
+            return false;
+        }
+        current = decoded;
+    }
+    true
+}
+
+/// Percent-encodes all but unreserved characters (RFC 3986 section 2.3), `keep`, and triplets that are there already.
+fn encode_literal(text: &str, keep: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    let bytes = text.as_bytes();
+    for (index, byte) in bytes.iter().enumerate() {
+        let triplet = *byte == b'%'
+            && bytes
+                .get(index + 1..index + 3)
+                .is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit));
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) || keep.as_bytes().contains(byte) || triplet {
+            encoded.push(char::from(*byte));
+        } else {
+            encoded.push_str(percent_encoding::percent_encode_byte(*byte));
+        }
+    }
+    encoded
+}
+
+/// Splits at the first `separator` that stands outside of braces.
+fn outside_braces(text: &str, separator: char) -> (&str, Option<&str>) {
+    let mut depth = 0_usize;
+    for (index, character) in text.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            other if other == separator && depth == 0 => {
+                let (before, after) = text.split_at(index);
+                return (before, after.strip_prefix(separator));
+            }
+            _ => {}
+        }
+    }
+    (text, None)
+}
+
+/// Splits at slashes outside of braces.
+fn split_segments(mut path: &str) -> Vec<&str> {
+    let mut segments = Vec::new();
+    loop {
+        let (segment, rest) = outside_braces(path, '/');
+        segments.push(segment);
+        match rest {
+            Some(rest) => path = rest,
+            None => return segments,
+        }
+    }
+}
+
+fn parse_segment(segment: &str) -> Result<Vec<Part>, String> {
+    let mut parts = Vec::new();
+    let mut rest = segment;
+    let mut literals = String::new();
+    while !rest.is_empty() {
+        let (literal, variable) = match rest.split_once('{') {
+            None => (rest, None),
+            Some((literal, tail)) => {
+                let (name, after) = tail
+                    .split_once('}')
+                    .ok_or_else(|| format!("the path segment `{segment}` has a brace that is never closed"))?;
+                (literal, Some((name, after)))
+            }
+        };
+        if literal.contains('}') {
+            return Err(format!("the path segment `{segment}` has a closing brace without an opening one"));
+        }
+        if literal.contains('\\') || literal.chars().any(char::is_control) {
+            return Err(format!("the path segment `{segment}` holds a backslash or a control character"));
+        }
+        literals.push_str(literal);
+        if !literal.is_empty() {
+            parts.push(Part::Literal(encode_literal(literal, "!$&'()*+,;=:@")));
+        }
+        match variable {
+            None => break,
+            Some((name, after)) => {
+                // RFC 6570 operators (`{/name}`, `{?name}`, `{name*}`) are not OpenAPI; the name inside is meant.
+                let name = name
+                    .trim()
+                    .trim_start_matches(['+', '#', '.', '/', ';', '?', '&'])
+                    .trim_end_matches('*');
+                if name.is_empty() || name.contains(['{', '}']) {
+                    return Err(format!("the path segment `{segment}` has a variable without a name"));
+                }
+                parts.push(Part::Variable(name.to_owned()));
+                rest = after;
+            }
+        }
+    }
+    if has_dot_segment(&literals) {
+        return Err(format!("the path segment `{segment}` would climb out of the API's base path"));
+    }
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(path: &str) -> Result<String, String> {
+        let template = PathTemplate::parse(path)?;
+        let segments: Vec<String> = template
+            .segments
+            .iter()
+            .map(|parts| {
+                parts
+                    .iter()
+                    .map(|part| match part {
+                        Part::Literal(text) => text.clone(),
+                        Part::Variable(name) => format!("<{name}>"),
+                    })
+                    .collect()
+            })
+            .collect();
+        Ok(segments.join("/") + &template.query.map(|query| format!("?{query}")).unwrap_or_default())
+    }
+
+    #[test]
+    fn templates_are_read_as_segments() {
+        for (path, expected) in [
+            ("/", ""),
+            ("/pets", "pets"),
+            ("/pets/", "pets/"),
+            ("/pets/{id}", "pets/<id>"),
+            ("/a/{b}.{c}:cancel", "a/<b>.<c>:cancel"),
+            ("/a b/ü/100%", "a%20b/%C3%BC/100%25"),
+            ("/a%20b", "a%20b"),
+            ("/#Action=List", ""),
+            ("/?Action=List&V=1", "?Action=List&V=1"),
+            ("/x#add", "x"),
+            ("/{+path}/{a?b}", "<path>/<a?b>"),
+            ("/files/{a/b}", "files/<a/b>"),
+        ] {
+            assert_eq!(show(path).as_deref(), Ok(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn templates_that_could_leave_the_base_path_are_refused() {
+        for path in [
+            "pets",
+            "https://evil.example/x",
+            "//evil.example/x",
+            "/a/../b",
+            "/a/./b",
+            "/..",
+            "/%2e%2e/x",
+            "/%252e%252e/x",
+            "/a\\..\\b",
+            "/a\u{0}b",
+            "/{a",
+            "/a}",
+            "/{}",
+            "/.{x}./..",
+            "/a/.%2E/b",
+            "/..;x=1/b",
+        ] {
+            assert!(PathTemplate::parse(path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn dot_segments_are_seen_through_any_number_of_encodings() {
+        let mut text = "..".to_owned();
+        for _ in 0..40 {
+            assert!(has_dot_segment(&text), "{text}");
+            text = text.replace('%', "%25").replace('.', "%2e");
+        }
+        for harmless in ["...", "a..b", "..a", "100%", "", "a", "v1.2"] {
+            assert!(!has_dot_segment(harmless), "{harmless}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Text from a document on its way to a model: cleaned of what a person would not see, and cut to a size.
+
+/// The longest description, in bytes, that every client reads whole.
+pub const LONGEST_DESCRIPTION: usize = 2048;
+
+/// Drops control characters (but newline and tab), bidirectional controls, zero-width characters, and tag characters:
+/// nothing a reader would miss, everything a text could hide instructions in. Zero-width joiners stay, because scripts
+/// and emoji need them.
+#[must_use]
+pub fn clean(text: &str) -> String {
+    text.chars()
+        .filter(|character| !is_hidden(*character))
+        .collect::<String>()
+        .trim()
+        .to_owned()
+}
+
+/// [`clean`], with every run of white space as one space.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// At most `longest` bytes of `text`: cut after a sentence, else after a word, and marked with `…`.
+#[must_use]
+pub fn cut(text: &str, longest: usize) -> String {
+    const MARK: &str = "…";
+    if text.len() <= longest {
+        return text.to_owned();
+    }
+    let room = text.floor_char_boundary(longest.saturating_sub(MARK.len() + 1));
+    let head = text.get(..room).unwrap_or_default();
+    // A sentence end in the second half keeps most of the text; an earlier one would lose too much.
+    let sentence = head
+        .rmatch_indices(['.', '!', '?', '\n'])
+        .map(|(index, end)| index + end.len())
+        .find(|end| *end > room / 2);
+    match sentence {
+        Some(end) => format!("{} {MARK}", head.get(..end).unwrap_or_default().trim_end()),
+        None => {
+            let end = head.rfind(char::is_whitespace).filter(|end| *end > room / 2).unwrap_or(room);
+            format!("{}{MARK}", head.get(..end).unwrap_or_default().trim_end())
+        }
+    }
+}
+
+fn is_hidden(character: char) -> bool {
+    matches!(character,
+        '\u{0}'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{2069}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' | '\u{ad}' | '\u{61c}' | '\u{180e}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_characters_are_dropped_and_scripts_are_not() {
+        assert_eq!(
+            clean("a\u{200b}b\u{202e}c\u{e0041}d\u{7}\r\n e\t👩\u{200d}👩 "),
+            "abcd\n e\t👩\u{200d}👩"
+        );
+    }
+
+    #[test]
+    fn long_texts_end_at_a_sentence_with_a_mark() {
+        let text = "First sentence is here. Second sentence is longer. Third one goes on and on and on.";
+        assert_eq!(cut(text, 60), "First sentence is here. Second sentence is longer. …");
+        assert_eq!(cut("short", 60), "short");
+        let long = "é".repeat(3000);
+        assert!(cut(&long, 2048).len() <= 2048);
+    }
+}
