@@ -16,4 +16,5 @@
 
 pub mod annotate;
 pub mod outbound;
+pub mod proxy;
 pub mod spec;

@@ -173,7 +173,9 @@ fn parse_segment(segment: &str) -> Result<Vec<Part>, String> {
             }
         }
     }
-    if has_dot_segment(&literals) {
+    // A segment with variables is judged when it is filled in.
+    let is_literal = parts.iter().all(|part| matches!(part, Part::Literal(_)));
+    if is_literal && has_dot_segment(&literals) {
         return Err(format!("the path segment `{segment}` would climb out of the API's base path"));
     }
     Ok(parts)

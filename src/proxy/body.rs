@@ -1,0 +1,296 @@
+//! Request bodies: from the argument `body` to bytes, by the media type that the document declares.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use super::error::CallError;
+use super::file;
+use super::style::{self, Keep};
+use crate::spec::body::Encoding;
+use crate::spec::operation::BODY;
+use crate::spec::{MediaKind, MediaType, Style};
+
+/// What goes after the headers, and the `Content-Type` that names it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Body {
+    /// The declared media type, with a boundary for multipart.
+    pub content_type: String,
+    /// The bytes.
+    pub bytes: Bytes,
+}
+
+/// Writes `value` as `media_type` asks.
+///
+/// # Errors
+/// Where the value cannot be written in that media type.
+pub fn write(media_type: &MediaType, value: &Value) -> Result<Body, CallError> {
+    let mut content_type = media_type.name.clone();
+    let bytes = match media_type.kind {
+        MediaKind::Json => Bytes::from(value.to_string()),
+        MediaKind::Form => Bytes::from(form(object(value, "a form")?, &media_type.encoding)),
+        MediaKind::Multipart => {
+            let boundary = boundary(value);
+            content_type = with_boundary(&content_type, &boundary);
+            Bytes::from(multipart(object(value, "a multipart body")?, &media_type.encoding, &boundary)?)
+        }
+        MediaKind::Text | MediaKind::Xml => Bytes::from(style::scalar(value).unwrap_or_default().into_owned()),
+        MediaKind::Binary => {
+            let file = file::read(BODY, value)?;
+            // A concrete type given by the caller says more than `image/*` of the document.
+            if content_type.contains('*') {
+                content_type = header_text(file.media_type.as_deref().unwrap_or("application/octet-stream"));
+            }
+            Bytes::from(file.bytes)
+        }
+    };
+    Ok(Body { content_type, bytes })
+}
+
+fn object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Value>, CallError> {
+    value.as_object().ok_or_else(|| CallError::Unsendable {
+        argument: BODY.into(),
+        problem: format!("must be an object, because it is sent as {what}"),
+    })
+}
+
+/// `application/x-www-form-urlencoded`: each property as the query parameter of its Encoding Object (OAS "Encoding
+/// Object"); without one, lists are repeated and objects are JSON.
+fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> String {
+    let mut pairs = Vec::new();
+    for (name, value) in object {
+        let encoding = encodings.get(name);
+        let keep = if encoding.is_some_and(|encoding| encoding.allow_reserved) {
+            Keep::Reserved
+        } else {
+            Keep::Unreserved
+        };
+        let by_style = encoding.is_some_and(|encoding| encoding.style.is_some() || encoding.explode.is_some());
+        let as_json = encoding
+            .and_then(|encoding| encoding.content_type.as_deref())
+            .is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Json);
+        if (as_json || value.is_object()) && !by_style {
+            pairs.push((style::encode(name, Keep::Unreserved), style::encode(&value.to_string(), keep)));
+        } else {
+            let (style, explode) = form_style(encoding);
+            pairs.extend(style::query(name, value, style, explode, keep));
+        }
+    }
+    pairs
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect::<Vec<_>>()
+        .join("&")
+}
+
+fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
+    let style = match encoding.and_then(|encoding| encoding.style.as_deref()) {
+        Some("spaceDelimited") => Style::SpaceDelimited,
+        Some("pipeDelimited") => Style::PipeDelimited,
+        Some("deepObject") => Style::DeepObject,
+        _ => Style::Form,
+    };
+    let explode = encoding.and_then(|encoding| encoding.explode).unwrap_or(style == Style::Form);
+    (style, explode)
+}
+
+/// `multipart/form-data` (RFC 7578): one part per property, a list of files or values as parts of the same name.
+fn multipart(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>, boundary: &str) -> Result<Vec<u8>, CallError> {
+    let mut out = Vec::new();
+    for (name, value) in object {
+        let encoding = encodings.get(name).cloned().unwrap_or_default();
+        let items: Vec<&Value> = match value {
+            Value::Null => Vec::new(),
+            Value::Array(items)
+                if encoding
+                    .content_type
+                    .as_deref()
+                    .is_none_or(|content_type| MediaKind::of(content_type) != MediaKind::Json) =>
+            {
+                items.iter().collect()
+            }
+            other => vec![other],
+        };
+        for item in items {
+            part(&mut out, name, item, &encoding, boundary)?;
+        }
+    }
+    out.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    Ok(out)
+}
+
+fn part(out: &mut Vec<u8>, name: &str, value: &Value, encoding: &Encoding, boundary: &str) -> Result<(), CallError> {
+    let declared = encoding.content_type.as_deref();
+    let is_file = encoding.binary || declared.is_some_and(|content_type| matches!(MediaKind::of(content_type), MediaKind::Binary));
+    let (bytes, filename, content_type) = if is_file {
+        let file = file::read(name, value)?;
+        let content_type = file
+            .media_type
+            .or_else(|| declared.map(str::to_owned))
+            .unwrap_or_else(|| "application/octet-stream".into());
+        (
+            file.bytes,
+            Some(file.filename.unwrap_or_else(|| name.to_owned())),
+            Some(content_type),
+        )
+    } else if value.is_object() || value.is_array() {
+        (
+            value.to_string().into_bytes(),
+            None,
+            Some(declared.unwrap_or("application/json").to_owned()),
+        )
+    } else {
+        (
+            style::scalar(value).unwrap_or_default().into_owned().into_bytes(),
+            None,
+            declared.map(str::to_owned),
+        )
+    };
+    let filename = filename
+        .map(|filename| format!("; filename=\"{}\"", quoted(&filename)))
+        .unwrap_or_default();
+    out.extend_from_slice(
+        format!(
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"{filename}\r\n",
+            quoted(name)
+        )
+        .as_bytes(),
+    );
+    if let Some(content_type) = content_type {
+        out.extend_from_slice(format!("Content-Type: {}\r\n", header_text(&content_type)).as_bytes());
+    }
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(&bytes);
+    out.extend_from_slice(b"\r\n");
+    Ok(())
+}
+
+/// A name inside quotes, so that it can end neither them nor the line (WHATWG HTML "multipart/form-data encoding").
+fn quoted(name: &str) -> String {
+    name.replace('\r', "%0D").replace('\n', "%0A").replace('"', "%22")
+}
+
+/// A media type without what could start another header.
+fn header_text(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).collect()
+}
+
+/// A boundary that depends on the body, so that equal calls make equal requests and no part can hold it by plan.
+fn boundary(value: &Value) -> String {
+    use sha2::{Digest, Sha256};
+    let digest = Sha256::digest(value.to_string().as_bytes());
+    let hex: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    format!("openapi-mcp-{hex}")
+}
+
+fn with_boundary(content_type: &str, boundary: &str) -> String {
+    let kept: Vec<&str> = content_type
+        .split(';')
+        .map(str::trim)
+        .filter(|part| !part.to_ascii_lowercase().starts_with("boundary="))
+        .collect();
+    format!("{}; boundary={boundary}", kept.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn media(name: &str, encoding: &[(&str, Encoding)]) -> MediaType {
+        let encoding = encoding
+            .iter()
+            .map(|(name, encoding)| ((*name).to_owned(), encoding.clone()))
+            .collect();
+        MediaType {
+            name: name.into(),
+            kind: MediaKind::of(name),
+            schema: None,
+            encoding,
+        }
+    }
+
+    fn written(media: &MediaType, value: &Value) -> (String, String) {
+        let body = write(media, value).unwrap();
+        (body.content_type, String::from_utf8(body.bytes.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn json_is_sent_as_given_under_the_declared_type() {
+        let value: Value = serde_json::from_str(r#"{"b":1.0,"a":[12345678901234567890]}"#).unwrap();
+        assert_eq!(
+            written(&media("application/merge-patch+json", &[]), &value),
+            (
+                "application/merge-patch+json".into(),
+                r#"{"b":1.0,"a":[12345678901234567890]}"#.into()
+            )
+        );
+    }
+
+    #[test]
+    fn forms_follow_their_encoding() {
+        let deep = Encoding {
+            style: Some("deepObject".into()),
+            explode: Some(true),
+            ..Encoding::default()
+        };
+        let joined = Encoding {
+            explode: Some(false),
+            ..Encoding::default()
+        };
+        let media = media("application/x-www-form-urlencoded", &[("filter", deep), ("ids", joined)]);
+        let (_, text) = written(
+            &media,
+            &json!({"a b": "c&d=é", "tags": ["x", "y"], "ids": [1, 2], "filter": {"k": 1}, "o": {"k": 1}, "n": null}),
+        );
+        assert_eq!(
+            text,
+            "a%20b=c%26d%3D%C3%A9&tags=x&tags=y&ids=1,2&filter%5Bk%5D=1&o=%7B%22k%22%3A1%7D"
+        );
+    }
+
+    #[test]
+    fn multipart_has_one_part_a_value_and_decodes_files() {
+        let binary = Encoding {
+            binary: true,
+            ..Encoding::default()
+        };
+        let media = media("multipart/form-data", &[("photo", binary)]);
+        let (content_type, text) = written(
+            &media,
+            &json!({"name\"\r\nx": "v", "photo": {"data": "aGk=", "filename": "a.txt", "mediaType": "text/plain"}, "meta": {"k": 1}, "tags": ["x", "y"]}),
+        );
+        let boundary = content_type.strip_prefix("multipart/form-data; boundary=").unwrap();
+        let parts: Vec<&str> = text.split(&format!("--{boundary}")).collect();
+        assert_eq!(
+            parts,
+            [
+                "",
+                "\r\nContent-Disposition: form-data; name=\"name%22%0D%0Ax\"\r\n\r\nv\r\n",
+                "\r\nContent-Disposition: form-data; name=\"photo\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nhi\r\n",
+                "\r\nContent-Disposition: form-data; name=\"meta\"\r\nContent-Type: application/json\r\n\r\n{\"k\":1}\r\n",
+                "\r\nContent-Disposition: form-data; name=\"tags\"\r\n\r\nx\r\n",
+                "\r\nContent-Disposition: form-data; name=\"tags\"\r\n\r\ny\r\n",
+                "--\r\n"
+            ]
+        );
+    }
+
+    #[test]
+    fn bytes_and_text_are_sent_as_they_are() {
+        assert_eq!(
+            written(&media("image/*", &[]), &json!("data:image/png;base64,aGk=")),
+            ("image/png".into(), "hi".into())
+        );
+        assert_eq!(
+            written(&media("application/octet-stream", &[]), &json!("aGk=")),
+            ("application/octet-stream".into(), "hi".into())
+        );
+        assert_eq!(
+            written(&media("text/plain; charset=utf-8", &[]), &json!("hi")),
+            ("text/plain; charset=utf-8".into(), "hi".into())
+        );
+        assert!(write(&media("application/x-www-form-urlencoded", &[]), &json!([1])).is_err());
+    }
+}

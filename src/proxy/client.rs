@@ -1,0 +1,127 @@
+//! Sending a request and reading the reply, within limits of time and size.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, StatusCode};
+
+use super::error::CallError;
+use super::request::Request;
+
+/// What an operator sets about calls.
+#[derive(Debug, Clone)]
+pub struct CallOptions {
+    /// How long one call may take in all, from connecting to the last byte of the reply.
+    pub timeout: Duration,
+    /// The largest reply, in bytes, counted after decompression.
+    pub max_response_bytes: usize,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(30),
+            max_response_bytes: 10 << 20,
+        }
+    }
+}
+
+/// A reply that was read to its end.
+#[derive(Debug)]
+pub struct Response {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body, decompressed.
+    pub body: Bytes,
+}
+
+/// Is told how many bytes of how many have arrived.
+pub type Progress<'p> = &'p (dyn Fn(u64, Option<u64>) -> BoxFuture<'p, ()> + Send + Sync);
+
+/// Sends a request and reads the whole reply. Dropping the future closes the connection.
+///
+/// # Errors
+/// [`CallError::Timeout`], [`CallError::Network`], [`CallError::TooLarge`]. A reply that ends too early is an error, never
+/// half a success.
+pub async fn send(
+    client: &reqwest::Client,
+    request: Request,
+    options: &CallOptions,
+    progress: Option<Progress<'_>>,
+) -> Result<Response, CallError> {
+    // One deadline for everything: a read time-out alone would never stop a reply that comes drop by drop.
+    match tokio::time::timeout(options.timeout, exchange(client, request, options.max_response_bytes, progress)).await {
+        Ok(result) => result,
+        Err(_) => Err(CallError::Timeout(options.timeout)),
+    }
+}
+
+async fn exchange(client: &reqwest::Client, request: Request, limit: usize, progress: Option<Progress<'_>>) -> Result<Response, CallError> {
+    let mut outgoing = reqwest::Request::new(request.method, request.url);
+    *outgoing.headers_mut() = request.headers;
+    *outgoing.body_mut() = request.body.map(reqwest::Body::from);
+    let response = client.execute(outgoing).await.map_err(network)?;
+    let status = response.status();
+    let headers = response.headers().clone();
+    let total = response.content_length();
+    if total.is_some_and(|total| usize::try_from(total).is_ok_and(|total| total > limit)) {
+        return Err(CallError::TooLarge { limit });
+    }
+    let mut stream = response.bytes_stream();
+    // Most replies are one chunk, which is then not copied.
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    let mut received = 0_usize;
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(network)?;
+        received = received.saturating_add(chunk.len());
+        if received > limit {
+            return Err(CallError::TooLarge { limit });
+        }
+        if let Some(progress) = progress {
+            progress(u64::try_from(received).unwrap_or(u64::MAX), total).await;
+        }
+        if first.is_empty() {
+            first = chunk;
+        } else {
+            if rest.is_empty() {
+                rest.reserve(first.len() + chunk.len());
+                rest.extend_from_slice(&first);
+            }
+            rest.extend_from_slice(&chunk);
+        }
+    }
+    Ok(Response {
+        status,
+        headers,
+        body: if rest.is_empty() { first } else { rest.freeze() },
+    })
+}
+
+/// A sentence for the model, without the URL and whatever else might name internal hosts; the log has the rest.
+fn network(error: reqwest::Error) -> CallError {
+    let error = error.without_url();
+    let mut detail = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        detail = format!("{detail}: {cause}");
+        source = cause.source();
+    }
+    tracing::debug!(error = detail, "the upstream request failed");
+    let sentence = if error.is_connect() {
+        "the API cannot be reached: the connection failed"
+    } else if error.is_timeout() {
+        "the API did not answer in time"
+    } else if error.is_decode() {
+        "the reply of the API cannot be decompressed"
+    } else if error.is_body() {
+        "the connection broke before the reply was complete"
+    } else {
+        "the connection to the API broke, or the reply was no valid HTTP"
+    };
+    CallError::Network(sentence.into())
+}

@@ -1,0 +1,20 @@
+//! What a call does: from arguments to an HTTP request, and from the reply to a result. Knows the document's operations,
+//! and nothing of how tools look.
+
+pub mod body;
+pub mod client;
+pub mod error;
+pub mod file;
+pub mod multipart;
+pub mod render;
+pub mod repair;
+pub mod request;
+pub mod style;
+pub mod target;
+pub mod validate;
+
+pub use client::{CallOptions, Progress, Response};
+pub use error::CallError;
+pub use request::Request;
+pub use target::Base;
+pub use validate::Validator;

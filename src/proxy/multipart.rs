@@ -1,0 +1,124 @@
+//! Multipart replies taken apart (RFC 2046 section 5.1).
+
+use bytes::Bytes;
+
+/// More parts than this are not taken apart.
+const MOST_PARTS: usize = 256;
+
+/// One part of a multipart body.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The part's own media type; `text/plain` where it names none (RFC 2046 section 5.1).
+    pub content_type: String,
+    /// The part's bytes.
+    pub body: Bytes,
+}
+
+/// The parts, or `None` where there is no boundary or nothing between its lines.
+#[must_use]
+pub fn parts(content_type: &str, body: &Bytes) -> Option<Vec<Part>> {
+    let boundary = content_type
+        .split(';')
+        .skip(1)
+        .filter_map(|parameter| parameter.split_once('='))
+        .find(|(name, _)| name.trim().eq_ignore_ascii_case("boundary"))?;
+    let delimiter = format!("--{}", boundary.1.trim().trim_matches('"'));
+    if delimiter.len() <= 2 {
+        return None;
+    }
+    let starts: Vec<usize> = delimiters(body, delimiter.as_bytes());
+    let mut parts = Vec::new();
+    for pair in starts.windows(2).take(MOST_PARTS) {
+        let [start, end] = pair else { continue };
+        let inner = body.get(start + delimiter.len()..*end)?;
+        let inner = trim_line_end(skip_line_end(inner));
+        let (head, content) = split_head(inner);
+        let offset = content.as_ptr() as usize - body.as_ptr() as usize;
+        parts.push(Part {
+            content_type: content_type_of(head),
+            body: body.slice(offset..offset + content.len()),
+        });
+    }
+    (!parts.is_empty()).then_some(parts)
+}
+
+/// Where delimiter lines begin.
+fn delimiters(body: &[u8], delimiter: &[u8]) -> Vec<usize> {
+    let at_line_start = |index: usize| index == 0 || body.get(index - 1) == Some(&b'\n');
+    body.windows(delimiter.len())
+        .enumerate()
+        .filter(|(index, window)| *window == delimiter && at_line_start(*index))
+        .map(|(index, _)| index)
+        .collect()
+}
+
+fn skip_line_end(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+    bytes.get(end..).unwrap_or_default()
+}
+
+fn trim_line_end(bytes: &[u8]) -> &[u8] {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    bytes.strip_suffix(b"\r").unwrap_or(bytes)
+}
+
+fn split_head(part: &[u8]) -> (&[u8], &[u8]) {
+    if let Some(content) = part.strip_prefix(b"\r\n").or_else(|| part.strip_prefix(b"\n")) {
+        return (&[], content);
+    }
+    for separator in [&b"\r\n\r\n"[..], &b"\n\n"[..]] {
+        if let Some(at) = part.windows(separator.len()).position(|window| window == separator) {
+            return (
+                part.get(..at).unwrap_or_default(),
+                part.get(at + separator.len()..).unwrap_or_default(),
+            );
+        }
+    }
+    (part, part.get(part.len()..).unwrap_or_default())
+}
+
+fn content_type_of(head: &[u8]) -> String {
+    let head = String::from_utf8_lossy(head);
+    let line = head
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.trim().eq_ignore_ascii_case("content-type"));
+    line.map_or_else(|| "text/plain".into(), |(_, value)| value.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_come_with_their_types() {
+        let body = Bytes::from_static(
+            b"preamble\r\n--x\r\nContent-Type: image/png\r\nX: y\r\n\r\n\x89PNG\r\n\r\n--x\r\n\r\nhello --x\r\n--x--\r\nend",
+        );
+        let found = parts("multipart/mixed; boundary=\"x\"", &body).unwrap();
+        assert_eq!(
+            found,
+            [
+                Part {
+                    content_type: "image/png".into(),
+                    body: Bytes::from_static(b"\x89PNG\r\n")
+                },
+                Part {
+                    content_type: "text/plain".into(),
+                    body: Bytes::from_static(b"hello --x")
+                }
+            ]
+        );
+    }
+
+    #[test]
+    fn what_has_no_boundary_is_not_taken_apart() {
+        for (content_type, body) in [
+            ("multipart/mixed", "--x\r\n\r\na\r\n--x--"),
+            ("multipart/mixed; boundary=", "--"),
+            ("multipart/mixed; boundary=x", "nothing"),
+        ] {
+            assert_eq!(parts(content_type, &Bytes::from_static(body.as_bytes())), None, "{content_type}");
+        }
+    }
+}

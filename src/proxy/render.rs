@@ -1,0 +1,424 @@
+//! From the reply to the result of the tool.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, ETAG, HeaderMap, LINK, LOCATION, RETRY_AFTER};
+use http::{Method, StatusCode};
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::{Value, json};
+
+use super::client::Response;
+use super::multipart;
+use crate::spec::Operation;
+use crate::spec::text;
+
+/// Blobs above this size are named, not embedded: base64 of more than this helps no model.
+const LARGEST_BLOB: usize = 4 << 20;
+/// How much of an error's body the model sees.
+const LONGEST_ERROR: usize = 16 << 10;
+
+/// What a media type's bytes are to a model.
+enum Kind {
+    Json,
+    Text,
+    Image,
+    Audio,
+    Multipart,
+    Blob,
+}
+
+/// The result of a call that was answered, whatever the answer was.
+#[must_use]
+pub fn render(operation: &Operation, response: &Response) -> CallToolResult {
+    let status = response.status;
+    if status.is_success() {
+        success(operation, response)
+    } else {
+        CallToolResult::error(vec![ContentBlock::text(failure(operation, response))])
+    }
+}
+
+/// The result of a call that failed on this side, or got no answer.
+#[must_use]
+pub fn failed(operation: &Operation, error: &super::CallError) -> CallToolResult {
+    let text = match error {
+        super::CallError::Arguments(text) => text.clone(),
+        other => format!("{} failed: {other}.", operation.label()),
+    };
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
+fn success(operation: &Operation, response: &Response) -> CallToolResult {
+    if operation.method == Method::HEAD || response.body.is_empty() {
+        return CallToolResult::success(vec![ContentBlock::text(headline(response.status, &response.headers))]);
+    }
+    let content_type = content_type(&response.headers);
+    match kind(&content_type, &response.body) {
+        Kind::Json => json_result(operation, response),
+        Kind::Multipart => CallToolResult::success(match multipart::parts(&content_type, &response.body) {
+            Some(parts) => parts.iter().map(|part| block(operation, &part.content_type, &part.body)).collect(),
+            None => vec![ContentBlock::text(text::clean(&decode(&content_type, &response.body)))],
+        }),
+        _ => CallToolResult::success(vec![block(operation, &content_type, &response.body)]),
+    }
+}
+
+/// JSON as `structuredContent`, an object as it is and anything else under `result`, because clients up to 2025-11-25
+/// accept only objects there; and the same as compact text.
+fn json_result(operation: &Operation, response: &Response) -> CallToolResult {
+    let value: Value = match serde_json::from_slice(strip_bom(&response.body)) {
+        Ok(value) => value,
+        Err(error) => {
+            let body = text::cut(&decode("", &response.body), LONGEST_ERROR);
+            let sentence = format!(
+                "{} answered {} with a body that is not valid JSON ({error}):",
+                operation.label(),
+                response.status
+            );
+            return CallToolResult::error(vec![ContentBlock::text(sentence), ContentBlock::text(body)]);
+        }
+    };
+    let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
+    result.structured_content = Some(if value.is_object() { value } else { json!({ "result": value }) });
+    result
+}
+
+/// One content block for bytes of a media type.
+fn block(operation: &Operation, content_type: &str, body: &Bytes) -> ContentBlock {
+    let essence = essence(content_type);
+    match kind(content_type, body) {
+        Kind::Image => ContentBlock::image(STANDARD.encode(body), essence),
+        Kind::Audio => ContentBlock::audio(STANDARD.encode(body), essence),
+        Kind::Json | Kind::Text | Kind::Multipart => ContentBlock::text(decode(content_type, body)),
+        Kind::Blob if body.len() > LARGEST_BLOB => ContentBlock::text(format!(
+            "{} bytes of {essence}, left out because that is more than {LARGEST_BLOB} bytes.",
+            body.len()
+        )),
+        Kind::Blob => {
+            // The real URL may hold a key in its query; the model needs only something to call the bytes by.
+            let uri = format!(
+                "openapi-mcp:{}{}",
+                operation.method.as_str().to_ascii_lowercase(),
+                encoded_path(&operation.path)
+            );
+            ContentBlock::resource(ResourceContents::blob(STANDARD.encode(body), uri).with_mime_type(essence))
+        }
+    }
+}
+
+fn encoded_path(path: &str) -> String {
+    path.bytes()
+        .map(|byte| {
+            if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+                char::from(byte).to_string()
+            } else {
+                percent_encoding::percent_encode_byte(byte).to_owned()
+            }
+        })
+        .collect()
+}
+
+/// What the model reads about a status that is no success.
+fn failure(operation: &Operation, response: &Response) -> String {
+    let status = response.status;
+    let mut message = format!("{} from {}", status_line(status), operation.label());
+    let header = |name| {
+        response
+            .headers
+            .get(name)
+            .and_then(|value: &http::HeaderValue| value.to_str().ok())
+            .map(text::one_line)
+    };
+    if status.is_redirection() {
+        if let Some(location) = header(LOCATION) {
+            message.push_str(&format!("\nThe API points to {location}; redirects are not followed."));
+        }
+        return message;
+    }
+    match status {
+        StatusCode::UNAUTHORIZED => message.push_str("\nThe API wants credentials that were not sent or not accepted; whoever runs this server sets them with --header-env or --header."),
+        StatusCode::FORBIDDEN => message.push_str("\nThe credentials of this server do not allow this call."),
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            if let Some(after) = header(RETRY_AFTER) {
+                let unit = if after.bytes().all(|byte| byte.is_ascii_digit()) { " seconds" } else { "" };
+                message.push_str(&format!("\nRetry after {after}{unit}."));
+            }
+        }
+        _ => {}
+    }
+    let body = error_body(&content_type(&response.headers), &response.body);
+    if !body.is_empty() {
+        message.push('\n');
+        message.push_str(&text::cut(&body, LONGEST_ERROR));
+    }
+    message
+}
+
+fn error_body(content_type: &str, body: &Bytes) -> String {
+    match kind(content_type, body) {
+        Kind::Json => match serde_json::from_slice::<Value>(strip_bom(body)) {
+            Ok(value) if essence(content_type) == "application/problem+json" => problem(&value),
+            Ok(value) => value.to_string(),
+            Err(_) => decode("", body),
+        },
+        Kind::Text if essence(content_type) == "text/html" => without_tags(&decode(content_type, body)),
+        Kind::Text => decode(content_type, body),
+        _ if body.is_empty() => String::new(),
+        _ => format!("({} bytes of {})", body.len(), essence(content_type)),
+    }
+}
+
+/// RFC 9457: title and detail first, then whatever else the problem carries.
+fn problem(value: &Value) -> String {
+    let field = |name: &str| value.get(name).and_then(Value::as_str);
+    let lead: Vec<&str> = [field("title"), field("detail")].into_iter().flatten().collect();
+    let rest = value.as_object().map(|object| {
+        let rest = object
+            .iter()
+            .filter(|(key, _)| !matches!(key.as_str(), "title" | "detail" | "status"));
+        rest.map(|(key, value)| (key.clone(), value.clone()))
+            .collect::<serde_json::Map<_, _>>()
+    });
+    let mut text = lead.join(": ");
+    if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+        text.push('\n');
+        text.push_str(&Value::Object(rest).to_string());
+    }
+    text.trim().to_owned()
+}
+
+/// The words of an HTML error page: what stands between tags, without scripts and styles.
+fn without_tags(html: &str) -> String {
+    let mut text = String::new();
+    let mut rest = html;
+    while let Some((before, tag)) = rest.split_once('<') {
+        text.push_str(before);
+        text.push(' ');
+        let lower: String = tag.chars().take(8).collect::<String>().to_ascii_lowercase();
+        let end = ["script", "style"]
+            .iter()
+            .find(|name| lower.starts_with(**name))
+            .map(|name| format!("</{name}"));
+        rest = match end {
+            Some(end) => tag
+                .find(&end)
+                .or_else(|| tag.to_ascii_lowercase().find(&end))
+                .and_then(|at| tag.get(at + 1..))
+                .unwrap_or(""),
+            None => tag,
+        };
+        rest = rest.split_once('>').map_or("", |(_, after)| after);
+    }
+    text.push_str(rest);
+    let text = text
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&#39;", "'")
+        .replace("&nbsp;", " ")
+        .replace("&amp;", "&");
+    text::one_line(&text)
+}
+
+/// `204 No Content`, and the headers that matter where there is no body.
+fn headline(status: StatusCode, headers: &HeaderMap) -> String {
+    let mut text = status_line(status);
+    let rate = |name: &str| name.starts_with("ratelimit") || name.starts_with("x-ratelimit");
+    for (name, value) in headers {
+        let shown = [LOCATION, LINK, ETAG, RETRY_AFTER].contains(name)
+            || rate(name.as_str())
+            || ["content-length", "content-type", "last-modified"].contains(&name.as_str());
+        if let (true, Ok(value)) = (shown, value.to_str()) {
+            text.push_str(&format!("\n{name}: {}", text::one_line(value)));
+        }
+    }
+    text
+}
+
+fn status_line(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(reason) => format!("{} {reason}", status.as_u16()),
+        None => status.as_u16().to_string(),
+    }
+}
+
+fn content_type(headers: &HeaderMap) -> String {
+    headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn essence(content_type: &str) -> String {
+    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if essence.is_empty() {
+        "application/octet-stream".into()
+    } else {
+        essence
+    }
+}
+
+fn kind(content_type: &str, body: &[u8]) -> Kind {
+    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match essence.as_str() {
+        "" => match std::str::from_utf8(body) {
+            Ok(text) if text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
+                Kind::Json
+            }
+            Ok(_) => Kind::Text,
+            Err(_) => Kind::Blob,
+        },
+        "application/json" | "text/json" => Kind::Json,
+        other if other.ends_with("+json") => Kind::Json,
+        other if other.starts_with("image/") => Kind::Image,
+        other if other.starts_with("audio/") => Kind::Audio,
+        other if other.starts_with("multipart/") => Kind::Multipart,
+        other if other.starts_with("text/") || other.ends_with("+xml") || other.ends_with("+yaml") => Kind::Text,
+        "application/xml"
+        | "application/yaml"
+        | "application/x-yaml"
+        | "application/javascript"
+        | "application/x-ndjson"
+        | "application/x-www-form-urlencoded"
+        | "application/graphql"
+        | "application/toml"
+        | "application/sql" => Kind::Text,
+        _ => Kind::Blob,
+    }
+}
+
+fn strip_bom(body: &[u8]) -> &[u8] {
+    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
+}
+
+/// Text by the charset it names, else UTF-8; bytes that do not fit become replacement characters, never an error.
+fn decode(content_type: &str, body: &[u8]) -> String {
+    let charset = content_type
+        .split(';')
+        .skip(1)
+        .filter_map(|parameter| parameter.split_once('='))
+        .find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
+    let encoding = charset
+        .and_then(|(_, label)| encoding_rs::Encoding::for_label(label.trim().trim_matches('"').as_bytes()))
+        .unwrap_or(encoding_rs::UTF_8);
+    encoding.decode(body).0.into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Document, operations};
+
+    fn result(method: &str, status: u16, headers: &[(&str, &str)], body: &[u8]) -> Value {
+        let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/a":{{"{method}":{{}}}}}}}}"#);
+        let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap()))
+            .collect();
+        let response = Response {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers,
+            body: Bytes::copy_from_slice(body),
+        };
+        serde_json::to_value(render(&operations[0], &response)).unwrap()
+    }
+
+    fn ok(content_type: &str, body: &[u8]) -> Value {
+        result("get", 200, &[("content-type", content_type)], body)
+    }
+
+    #[test]
+    fn json_of_any_shape_is_structured() {
+        for (body, structured, text) in [
+            (r#"{ "a" : 1.50 }"#, r#"{"a":1.50}"#, r#"{"a":1.50}"#),
+            ("[1, 2]", r#"{"result":[1,2]}"#, "[1,2]"),
+            ("42", r#"{"result":42}"#, "42"),
+            ("null", r#"{"result":null}"#, "null"),
+            (
+                "12345678901234567890123",
+                r#"{"result":12345678901234567890123}"#,
+                "12345678901234567890123",
+            ),
+        ] {
+            let result = ok("application/vnd.api+json; charset=utf-8", body.as_bytes());
+            assert_eq!(result["structuredContent"].to_string(), structured);
+            assert_eq!(result["content"][0]["text"], text);
+            assert_eq!(result["isError"], false);
+        }
+    }
+
+    #[test]
+    fn other_bodies_become_the_block_that_fits() {
+        assert_eq!(ok("text/plain; charset=iso-8859-1", b"caf\xe9")["content"][0]["text"], "café");
+        assert_eq!(
+            ok("image/png; x=y", b"\x89PNG")["content"][0],
+            json!({"type": "image", "data": "iVBORw==", "mimeType": "image/png"})
+        );
+        assert_eq!(ok("audio/wav", b"RIFF")["content"][0]["type"], "audio");
+        let blob = ok("application/pdf", b"%PDF");
+        assert_eq!(blob["content"][0]["resource"]["mimeType"], "application/pdf");
+        assert_eq!(blob["content"][0]["resource"]["blob"], "JVBERg==");
+        assert_eq!(result("get", 200, &[], br#"{"a":1}"#)["structuredContent"], json!({"a": 1}));
+    }
+
+    #[test]
+    fn an_empty_reply_says_its_status() {
+        assert_eq!(result("delete", 204, &[], b"")["content"][0]["text"], "204 No Content");
+        assert_eq!(
+            result("head", 200, &[("etag", "\"x\""), ("set-cookie", "secret")], b"")["content"][0]["text"],
+            "200 OK\netag: \"x\""
+        );
+    }
+
+    #[test]
+    fn failures_are_errors_with_words_for_the_model() {
+        for (status, headers, body, expected) in [
+            (
+                404,
+                vec![("content-type", "application/json")],
+                r#"{"m":"no"}"#,
+                "404 Not Found from GET /a\n{\"m\":\"no\"}",
+            ),
+            (
+                422,
+                vec![("content-type", "application/problem+json")],
+                r#"{"title":"Bad","detail":"x","status":422}"#,
+                "422 Unprocessable Entity from GET /a\nBad: x",
+            ),
+            (
+                500,
+                vec![("content-type", "text/html")],
+                "<html><script>x()</script><h1>Oh &amp; no</h1>",
+                "500 Internal Server Error from GET /a\nOh & no",
+            ),
+            (
+                429,
+                vec![("retry-after", "7")],
+                "",
+                "429 Too Many Requests from GET /a\nRetry after 7 seconds.",
+            ),
+            (
+                302,
+                vec![("location", "https://evil.example/")],
+                "",
+                "302 Found from GET /a\nThe API points to https://evil.example/; redirects are not followed.",
+            ),
+        ] {
+            let result = result("get", status, &headers, body.as_bytes());
+            assert_eq!(
+                (result["isError"].as_bool(), result["content"][0]["text"].as_str()),
+                (Some(true), Some(expected))
+            );
+        }
+    }
+
+    #[test]
+    fn broken_json_is_an_error_that_shows_the_body() {
+        let result = ok("application/json", b"{\"a\":");
+        assert_eq!(result["isError"], true);
+        assert_eq!(result["content"][1]["text"], "{\"a\":");
+    }
+}

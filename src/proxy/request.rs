@@ -1,0 +1,268 @@
+//! From an operation and its arguments to the HTTP request. Pure: nothing here sends anything.
+
+use bytes::Bytes;
+use http::Method;
+use http::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::body;
+use super::error::CallError;
+use super::style::{self, Keep};
+use super::target::{Base, PathValue};
+use crate::spec::operation::BODY;
+use crate::spec::{Location, MediaKind, Operation, Parameter, Serialization, Style};
+
+/// A request that is ready to be sent.
+#[derive(Debug)]
+pub struct Request {
+    /// The method.
+    pub method: Method,
+    /// The asserted URL.
+    pub url: Url,
+    /// All headers but those that the client itself writes (Host, Content-Length).
+    pub headers: HeaderMap,
+    /// The body; `None` is no body at all.
+    pub body: Option<Bytes>,
+}
+
+/// Makes the request. `fixed` are the operator's headers: they are always sent, and no argument can replace them.
+///
+/// # Errors
+/// [`CallError`] where an argument cannot be sent; then nothing must be.
+pub fn build(
+    operation: &Operation,
+    base: &Base,
+    arguments: &Map<String, Value>,
+    accept: &HeaderValue,
+    fixed: &HeaderMap,
+) -> Result<Request, CallError> {
+    let mut path = Vec::new();
+    let mut query = Vec::new();
+    let mut headers = HeaderMap::with_capacity(4 + fixed.len());
+    let mut cookies = Vec::new();
+    headers.insert(ACCEPT, accept.clone());
+    for parameter in &operation.parameters {
+        let Some(value) = arguments.get(&parameter.key) else { continue };
+        match parameter.location {
+            Location::Path => path.push(path_value(parameter, value)),
+            Location::Query => query.extend(query_pairs(parameter, value)),
+            Location::QueryString => query.extend(whole_query(parameter, value)),
+            Location::Header => header(parameter, value, &mut headers)?,
+            Location::Cookie => cookies.extend(cookie(parameter, value)?),
+        }
+    }
+    // A cookie name or value cannot hold what ends a cookie; see `cookie`.
+    if !cookies.is_empty() {
+        let text = cookies.join("; ");
+        headers.insert(
+            COOKIE,
+            HeaderValue::from_str(&text).map_err(|_| unsendable("cookie", "cannot be sent in a header"))?,
+        );
+    }
+    let url = base.target(&operation.template, &path, &query)?;
+    let mut bytes = None;
+    if let (Some(declared), Some(value)) = (&operation.body, arguments.get(BODY)) {
+        let body = body::write(&declared.media_type, value)?;
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_str(&body.content_type).map_err(|_| unsendable(BODY, "has a media type that cannot be sent in a header"))?,
+        );
+        bytes = Some(body.bytes);
+    }
+    for name in fixed.keys() {
+        headers.remove(name);
+    }
+    headers.extend(fixed.iter().map(|(name, value)| (name.clone(), value.clone())));
+    Ok(Request {
+        method: operation.method.clone(),
+        url,
+        headers,
+        body: bytes,
+    })
+}
+
+fn unsendable(argument: &str, problem: &str) -> CallError {
+    CallError::Unsendable {
+        argument: argument.to_owned(),
+        problem: problem.to_owned(),
+    }
+}
+
+/// The value as the text of its `content` media type: JSON, or the plain scalar for anything else.
+fn content_text(media_type: &str, value: &Value) -> String {
+    match MediaKind::of(media_type) {
+        MediaKind::Json => value.to_string(),
+        _ => style::scalar(value).unwrap_or_default().into_owned(),
+    }
+}
+
+fn path_value(parameter: &Parameter, value: &Value) -> PathValue {
+    let encoded = match &parameter.serialization {
+        Serialization::Content { media_type } => style::encode(&content_text(media_type, value), Keep::Unreserved),
+        Serialization::Style { style, explode, .. } => style::path(&parameter.name, value, *style, *explode, Keep::Unreserved),
+    };
+    let plain = match value {
+        Value::Array(items) => items.iter().filter_map(style::scalar).map(Into::into).collect(),
+        Value::Object(object) => object
+            .iter()
+            .flat_map(|(key, value)| [Some(key.as_str().into()), style::scalar(value)])
+            .flatten()
+            .map(Into::into)
+            .collect(),
+        _ => style::scalar(value).map(Into::into).into_iter().collect(),
+    };
+    PathValue {
+        name: parameter.name.clone(),
+        encoded,
+        plain,
+    }
+}
+
+fn query_pairs(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
+    match &parameter.serialization {
+        Serialization::Content { media_type } => vec![(
+            style::encode(&parameter.name, Keep::Unreserved),
+            style::encode(&content_text(media_type, value), Keep::Unreserved),
+        )],
+        Serialization::Style {
+            style,
+            explode,
+            allow_reserved,
+        } => {
+            let keep = if *allow_reserved { Keep::Reserved } else { Keep::Unreserved };
+            style::query(&parameter.name, value, *style, *explode, keep)
+        }
+    }
+}
+
+/// OAS 3.2 `in: querystring`: a form is written as one, anything else as one encoded text without a key.
+fn whole_query(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
+    match (value, &parameter.serialization) {
+        (Value::Object(object), Serialization::Content { media_type }) if MediaKind::of(media_type) == MediaKind::Form => object
+            .iter()
+            .flat_map(|(name, value)| style::query(name, value, Style::Form, true, Keep::Unreserved))
+            .collect(),
+        _ => query_pairs(parameter, value),
+    }
+}
+
+/// Header values are not percent-encoded; what cannot be in one is refused (RFC 9110 section 5.5).
+fn header(parameter: &Parameter, value: &Value, headers: &mut HeaderMap) -> Result<(), CallError> {
+    if value.is_null() {
+        return Ok(());
+    }
+    let text = match &parameter.serialization {
+        Serialization::Content { media_type } => content_text(media_type, value),
+        Serialization::Style { style, explode, .. } => style::path(&parameter.name, value, *style, *explode, Keep::All),
+    };
+    let name =
+        HeaderName::from_bytes(parameter.name.as_bytes()).map_err(|_| unsendable(&parameter.key, "has a name that no header can have"))?;
+    if text.bytes().any(|byte| byte != b'\t' && (byte < 0x20 || byte == 0x7f)) {
+        return Err(unsendable(
+            &parameter.key,
+            "holds a line break or another control character, which a header cannot",
+        ));
+    }
+    if !text.is_ascii() {
+        return Err(unsendable(&parameter.key, "holds characters outside ASCII, which a header cannot"));
+    }
+    let value = HeaderValue::from_str(&text).map_err(|_| unsendable(&parameter.key, "cannot be sent in a header"))?;
+    headers.insert(name, value);
+    Ok(())
+}
+
+/// Cookie pairs. Whatever is no cookie-octet (RFC 6265 section 4.1.1) is percent-encoded, so that a value can add no cookie.
+fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, CallError> {
+    let legal = |name: &str| {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+    };
+    if !legal(&parameter.name) {
+        return Err(unsendable(&parameter.key, "has a name that no cookie can have"));
+    }
+    let pairs = match &parameter.serialization {
+        Serialization::Content { media_type } => vec![(
+            parameter.name.clone(),
+            style::encode(&content_text(media_type, value), Keep::Unreserved),
+        )],
+        Serialization::Style { style, explode, .. } => {
+            let style = if *style == Style::Cookie { Style::Form } else { *style };
+            style::query(&parameter.name, value, style, *explode, Keep::Unreserved)
+        }
+    };
+    Ok(pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Document, operations};
+    use serde_json::json;
+
+    fn request(parameters: &str, arguments: &Value, fixed: &[(&str, &str)]) -> Result<Request, CallError> {
+        let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/a":{{"get":{{"parameters":{parameters}}}}}}}}}"#);
+        let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
+        let base = Base::new(Url::parse("https://h.example/v1").unwrap());
+        let fixed = fixed
+            .iter()
+            .map(|(name, value)| {
+                (
+                    HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                    HeaderValue::from_str(value).unwrap(),
+                )
+            })
+            .collect();
+        build(
+            &operations[0],
+            &base,
+            arguments.as_object().unwrap(),
+            &HeaderValue::from_static("application/json"),
+            &fixed,
+        )
+    }
+
+    #[test]
+    fn header_values_cannot_start_another_header() {
+        let parameters = r#"[{"name":"X-A","in":"header"}]"#;
+        for value in ["a\r\nX-B: c", "a\nb", "a\0b", "é"] {
+            assert!(request(parameters, &json!({"X-A": value}), &[]).is_err(), "{value:?}");
+        }
+        assert_eq!(request(parameters, &json!({"X-A": ["a", 5]}), &[]).unwrap().headers["x-a"], "a,5");
+    }
+
+    #[test]
+    fn the_operators_headers_win() {
+        let request = request(
+            r#"[{"name":"X-Key","in":"header"}]"#,
+            &json!({"X-Key": "model"}),
+            &[("x-key", "operator")],
+        )
+        .unwrap();
+        assert_eq!(request.headers.get_all("x-key").iter().collect::<Vec<_>>(), ["operator"]);
+    }
+
+    #[test]
+    fn a_cookie_value_adds_no_cookie() {
+        let request = request(
+            r#"[{"name":"s","in":"cookie"},{"name":"t","in":"cookie","explode":false}]"#,
+            &json!({"s": "a; b=c, d", "t": [1, 2]}),
+            &[],
+        )
+        .unwrap();
+        assert_eq!(request.headers["cookie"], "s=a%3B%20b%3Dc%2C%20d; t=1,2");
+    }
+
+    #[test]
+    fn content_parameters_are_one_text() {
+        let request = request(
+            r#"[{"name":"f","in":"query","content":{"application/json":{}}}]"#,
+            &json!({"f": {"a": [1]}}),
+            &[],
+        )
+        .unwrap();
+        assert_eq!(request.url.query(), Some("f=%7B%22a%22%3A%5B1%5D%7D"));
+    }
+}

@@ -1,0 +1,368 @@
+//! The style table: how a parameter's value becomes text, encoded exactly once.
+//!
+//! Sources: OAS 3.0.4, 3.1.1 and 3.2.0 "Style Values" and "Style Examples"; RFC 6570; RFC 3986 section 2.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::spec::Style;
+
+/// What stays as it is when a value is percent-encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// Only unreserved characters (RFC 3986 section 2.3).
+    Unreserved,
+    /// Reserved ones too, as `allowReserved` asks for, but never what would change the structure of a query:
+    /// `#`, `&`, `=`, `+` and `?` are encoded, `[` and `]` too because RFC 3986 does not allow them in a query.
+    Reserved,
+    /// Everything: header values are not percent-encoded.
+    All,
+}
+
+/// The text of a scalar: strings as they are, numbers with the digits they were given, `true` and `false`. Arrays and
+/// objects inside arrays and objects have no defined form; their JSON is the one that loses nothing. null is `None`.
+#[must_use]
+pub fn scalar(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Bool(true) => Some(Cow::Borrowed("true")),
+        Value::Bool(false) => Some(Cow::Borrowed("false")),
+        Value::Number(number) => Some(Cow::Owned(plain(&number.to_string()))),
+        Value::Array(_) | Value::Object(_) => Some(Cow::Owned(value.to_string())),
+    }
+}
+
+/// Percent-encodes what `keep` does not keep.
+#[must_use]
+pub fn encode(text: &str, keep: Keep) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    push_encoded(&mut encoded, text, keep);
+    encoded
+}
+
+/// As [`encode`], at the end of `out`.
+pub fn push_encoded(out: &mut String, text: &str, keep: Keep) {
+    if keep == Keep::All {
+        out.push_str(text);
+        return;
+    }
+    for byte in text.bytes() {
+        let stays = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || (keep == Keep::Reserved && b":/@!$'()*,;".contains(&byte));
+        if stays {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(percent_encoding::percent_encode_byte(byte));
+        }
+    }
+}
+
+/// A path value (`simple`, `label`, `matrix`), or a header value when `keep` is [`Keep::All`].
+#[must_use]
+pub fn path(name: &str, value: &Value, style: Style, explode: bool, keep: Keep) -> String {
+    let mut out = String::new();
+    let name = encode(name, keep);
+    match (style, value) {
+        (_, Value::Null) => {}
+        (Style::Label, Value::Array(items)) => {
+            let separator = if explode { "." } else { "," };
+            out.push('.');
+            list(&mut out, items, separator, keep);
+        }
+        (Style::Label, Value::Object(_)) => {
+            out.push('.');
+            pairs(&mut out, value, if explode { ("=", ".") } else { (",", ",") }, keep);
+        }
+        (Style::Label, _) => {
+            out.push('.');
+            push_scalar(&mut out, value, keep);
+        }
+        (Style::Matrix, Value::Array(items)) if explode => {
+            for item in items {
+                matrix(&mut out, &name, item, keep);
+            }
+        }
+        (Style::Matrix, Value::Array(items)) => {
+            matrix_name(&mut out, &name);
+            if !items.is_empty() {
+                out.push('=');
+                list(&mut out, items, ",", keep);
+            }
+        }
+        (Style::Matrix, Value::Object(_)) if explode => {
+            out.push(';');
+            pairs(&mut out, value, ("=", ";"), keep);
+        }
+        (Style::Matrix, Value::Object(_)) => {
+            matrix_name(&mut out, &name);
+            out.push('=');
+            pairs(&mut out, value, (",", ","), keep);
+        }
+        (Style::Matrix, _) => matrix(&mut out, &name, value, keep),
+        (_, Value::Array(items)) => list(&mut out, items, ",", keep),
+        (_, Value::Object(_)) => pairs(&mut out, value, if explode { ("=", ",") } else { (",", ",") }, keep),
+        _ => push_scalar(&mut out, value, keep),
+    }
+    out
+}
+
+/// `name=value` pairs of a query, already encoded; joined by `&` they are the query. An absent, null or empty list or
+/// object sends nothing.
+#[must_use]
+pub fn query(name: &str, value: &Value, style: Style, explode: bool, keep: Keep) -> Vec<(String, String)> {
+    let key = encode(name, Keep::Unreserved);
+    match (style, value) {
+        (_, Value::Null) => Vec::new(),
+        (_, Value::Array(items)) if items.is_empty() => Vec::new(),
+        (_, Value::Object(object)) if object.is_empty() => Vec::new(),
+        (Style::DeepObject, Value::Object(_) | Value::Array(_)) => {
+            let mut found = Vec::new();
+            deep(&key, value, keep, &mut found);
+            found
+        }
+        (_, Value::Array(items)) if explode => items
+            .iter()
+            .filter_map(scalar)
+            .map(|item| (key.clone(), encode(&item, keep)))
+            .collect(),
+        (_, Value::Object(object)) if explode => {
+            let members = object.iter().filter_map(|(member, value)| Some((member, scalar(value)?)));
+            members
+                .map(|(member, value)| (encode(member, Keep::Unreserved), encode(&value, keep)))
+                .collect()
+        }
+        (_, Value::Array(items)) => {
+            let mut out = String::new();
+            list(&mut out, items, separator(style), keep);
+            vec![(key, out)]
+        }
+        (_, Value::Object(_)) => {
+            let mut out = String::new();
+            pairs(&mut out, value, (separator(style), separator(style)), keep);
+            vec![(key, out)]
+        }
+        _ => scalar(value).map(|text| (key, encode(&text, keep))).into_iter().collect(),
+    }
+}
+
+/// Between the items of a list that is not exploded; the delimiters of 3.1.1 are encoded in the query.
+fn separator(style: Style) -> &'static str {
+    match style {
+        Style::SpaceDelimited => "%20",
+        Style::PipeDelimited => "%7C",
+        _ => ",",
+    }
+}
+
+/// `filter[a][b]=1`: OAS defines one level; deeper ones and `[0]` are what servers that read this style expect.
+fn deep(key: &str, value: &Value, keep: Keep, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(object) => {
+            for (member, inner) in object {
+                deep(&format!("{key}%5B{}%5D", encode(member, Keep::Unreserved)), inner, keep, found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, inner) in items.iter().enumerate() {
+                deep(&format!("{key}%5B{index}%5D"), inner, keep, found);
+            }
+        }
+        _ => found.extend(scalar(value).map(|text| (key.to_owned(), encode(&text, keep)))),
+    }
+}
+
+fn push_scalar(out: &mut String, value: &Value, keep: Keep) {
+    if let Some(text) = scalar(value) {
+        push_encoded(out, &text, keep);
+    }
+}
+
+fn list(out: &mut String, items: &[Value], separator: &str, keep: Keep) {
+    for (index, item) in items.iter().filter_map(scalar).enumerate() {
+        if index > 0 {
+            out.push_str(separator);
+        }
+        push_encoded(out, &item, keep);
+    }
+}
+
+fn pairs(out: &mut String, value: &Value, (between, after): (&str, &str), keep: Keep) {
+    let members = value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(member, value)| Some((member, scalar(value)?)));
+    for (index, (member, value)) in members.enumerate() {
+        if index > 0 {
+            out.push_str(after);
+        }
+        push_encoded(out, member, keep);
+        out.push_str(between);
+        push_encoded(out, &value, keep);
+    }
+}
+
+fn matrix_name(out: &mut String, name: &str) {
+    out.push(';');
+    out.push_str(name);
+}
+
+/// `;name=value`, or `;name` where the value is empty (RFC 6570 section 3.2.7).
+fn matrix(out: &mut String, name: &str, value: &Value, keep: Keep) {
+    matrix_name(out, name);
+    if let Some(text) = scalar(value).filter(|text| !text.is_empty()) {
+        out.push('=');
+        push_encoded(out, &text, keep);
+    }
+}
+
+/// A JSON number without an exponent, digit for digit: `1e2` is `100`, `1.5E-3` is `0.0015`. Numbers whose plain form
+/// would not fit into a line stay as they were written.
+fn plain(number: &str) -> String {
+    const LONGEST: i64 = 400;
+    let Some((mantissa, exponent)) = number.split_once(['e', 'E']) else {
+        return number.to_owned();
+    };
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let Ok(exponent) = exponent.trim_start_matches('+').parse::<i64>() else {
+        return number.to_owned();
+    };
+    if exponent.abs() > LONGEST {
+        return number.to_owned();
+    }
+    let digits = format!("{whole}{fraction}");
+    let point = i64::try_from(whole.len()).unwrap_or(0) + exponent;
+    let length = i64::try_from(digits.len()).unwrap_or(0);
+    let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
+    let text = if point <= 0 {
+        format!("0.{}{digits}", zeros(-point))
+    } else if point >= length {
+        format!("{digits}{}", zeros(point - length))
+    } else {
+        let (before, after) = digits.split_at(usize::try_from(point).unwrap_or(0));
+        format!("{before}.{after}")
+    };
+    let trimmed = text.trim_start_matches('0');
+    let text = if trimmed.is_empty() || trimmed.starts_with('.') {
+        format!("0{trimmed}")
+    } else {
+        trimmed.to_owned()
+    };
+    format!("{sign}{text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn in_query(style: Style, explode: bool, value: &Value) -> String {
+        query("color", value, style, explode, Keep::Unreserved)
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect::<Vec<_>>()
+            .join("&")
+    }
+
+    #[test]
+    fn the_style_table_row_by_row() {
+        let (empty, string, array, object) = (
+            json!(""),
+            json!("blue"),
+            json!(["blue", "black", "brown"]),
+            json!({"R": 100, "G": 200, "B": 150}),
+        );
+        let in_path =
+            |style, explode| [&empty, &string, &array, &object].map(|value| path("color", value, style, explode, Keep::Unreserved));
+        let queries = |style, explode| [&empty, &string, &array, &object].map(|value| in_query(style, explode, value));
+        for (style, explode, expected) in [
+            (
+                Style::Matrix,
+                false,
+                [";color", ";color=blue", ";color=blue,black,brown", ";color=R,100,G,200,B,150"],
+            ),
+            (
+                Style::Matrix,
+                true,
+                [";color", ";color=blue", ";color=blue;color=black;color=brown", ";R=100;G=200;B=150"],
+            ),
+            (Style::Label, false, [".", ".blue", ".blue,black,brown", ".R,100,G,200,B,150"]),
+            (Style::Label, true, [".", ".blue", ".blue.black.brown", ".R=100.G=200.B=150"]),
+            (Style::Simple, false, ["", "blue", "blue,black,brown", "R,100,G,200,B,150"]),
+            (Style::Simple, true, ["", "blue", "blue,black,brown", "R=100,G=200,B=150"]),
+        ] {
+            assert_eq!(in_path(style, explode), expected, "{style:?} {explode}");
+        }
+        for (style, explode, expected) in [
+            (
+                Style::Form,
+                false,
+                ["color=", "color=blue", "color=blue,black,brown", "color=R,100,G,200,B,150"],
+            ),
+            (
+                Style::Form,
+                true,
+                ["color=", "color=blue", "color=blue&color=black&color=brown", "R=100&G=200&B=150"],
+            ),
+        ] {
+            assert_eq!(queries(style, explode), expected, "{style:?} {explode}");
+        }
+        assert_eq!(in_query(Style::SpaceDelimited, false, &array), "color=blue%20black%20brown");
+        assert_eq!(in_query(Style::SpaceDelimited, false, &object), "color=R%20100%20G%20200%20B%20150");
+        assert_eq!(in_query(Style::PipeDelimited, false, &array), "color=blue%7Cblack%7Cbrown");
+        assert_eq!(in_query(Style::PipeDelimited, false, &object), "color=R%7C100%7CG%7C200%7CB%7C150");
+        assert_eq!(
+            in_query(Style::DeepObject, true, &object),
+            "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150"
+        );
+        assert_eq!(
+            in_query(Style::DeepObject, true, &json!({"a": {"b": [1, 2]}})),
+            "color%5Ba%5D%5Bb%5D%5B0%5D=1&color%5Ba%5D%5Bb%5D%5B1%5D=2"
+        );
+    }
+
+    #[test]
+    fn nothing_is_sent_for_null_and_for_empty_containers() {
+        for value in [json!(null), json!([]), json!({})] {
+            assert_eq!(in_query(Style::Form, true, &value), "");
+            assert_eq!(in_query(Style::DeepObject, true, &value), "");
+        }
+    }
+
+    #[test]
+    fn numbers_keep_every_digit_and_never_have_an_exponent() {
+        for (number, expected) in [
+            ("9007199254740993", "9007199254740993"),
+            ("123456789012345678901234567890", "123456789012345678901234567890"),
+            ("0.1000", "0.1000"),
+            ("1e6", "1000000"),
+            ("1.5e-3", "0.0015"),
+            ("-12.5E+1", "-125"),
+            ("0e5", "0"),
+            ("12.345e1", "123.45"),
+        ] {
+            let value: Value = serde_json::from_str(number).unwrap();
+            assert_eq!(scalar(&value).unwrap(), expected, "{number}");
+        }
+    }
+
+    #[test]
+    fn allow_reserved_never_changes_the_structure_of_a_query() {
+        assert_eq!(encode("a/b:c,d", Keep::Reserved), "a/b:c,d");
+        assert_eq!(encode("a&b=c#d?e+f[g] %", Keep::Reserved), "a%26b%3Dc%23d%3Fe%2Bf%5Bg%5D%20%25");
+    }
+
+    proptest! {
+        #[test]
+        fn encoding_decodes_to_what_it_was(text in ".*") {
+            for keep in [Keep::Unreserved, Keep::Reserved] {
+                let encoded = encode(&text, keep);
+                prop_assert_eq!(percent_encoding::percent_decode_str(&encoded).decode_utf8().unwrap(), text.as_str());
+                prop_assert!(!encoded.contains(['#', '&', '=', '+', '?', ' ']));
+            }
+        }
+    }
+}
