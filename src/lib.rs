@@ -12,9 +12,20 @@
 //! JSON arguments ─bind─▶ Arguments ─build─▶ Request ─send─▶ Response ─render─▶ CallToolResult
 //! ```
 //!
-//! Only `read`, `send` and the server do IO; everything between is pure. The modules below come in reading order.
+//! Only `read`, `send` and the server do IO; everything between is pure. The modules come in reading order: what the API
+//! is, what its tools look like, what a call does, the two together, and then the doors to the outside.
+
+pub mod spec;
 
 pub mod annotate;
-pub mod outbound;
 pub mod proxy;
-pub mod spec;
+
+pub mod api;
+
+pub mod mock;
+pub mod server;
+
+pub mod cli;
+pub mod config;
+pub mod error;
+pub mod outbound;

@@ -9,7 +9,7 @@ use url::Url;
 use super::node::Node;
 
 /// Why no base URL can be told.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum ServerError {
     /// Nothing to go on.
     #[error("the document names no usable server; add --base-url https://…")]

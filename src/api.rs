@@ -1,0 +1,276 @@
+//! The whole product without a transport: an API as a list of tools that can be called.
+//!
+//! Built once, then only read: a call takes no lock and allocates nothing in proportion to the document.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, OnceLock};
+
+use futures_util::FutureExt;
+use http::header::{HeaderMap, HeaderValue};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
+use serde_json::Value;
+use url::Url;
+
+use crate::annotate::{AnnotateOptions, annotate};
+use crate::proxy::{self, Base, CallError, CallOptions, Progress, Request, Validator, render};
+use crate::spec::node::Node;
+use crate::spec::server::{self, ServerError};
+use crate::spec::{Diagnostic, Document, Operation, operations};
+
+/// Where requests go.
+#[derive(Debug, Clone)]
+pub enum Destination {
+    /// To the servers that the document names.
+    Declared,
+    /// To this URL, whatever the document says.
+    Fixed(Url),
+    /// Nowhere: the tools are only looked at.
+    Nowhere,
+}
+
+/// What an operator sets about an API.
+#[derive(Debug, Clone)]
+pub struct ApiOptions {
+    /// How tools look and which there are.
+    pub annotate: AnnotateOptions,
+    /// Where requests go.
+    pub destination: Destination,
+    /// Headers that every request carries; no argument can replace them.
+    pub headers: HeaderMap,
+    /// Limits of a call.
+    pub call: CallOptions,
+}
+
+/// An API as tools.
+pub struct Api {
+    document: Document,
+    tools: Vec<Tool>,
+    entries: Vec<Entry>,
+    by_name: HashMap<String, usize>,
+    headers: HeaderMap,
+    call: CallOptions,
+    client: reqwest::Client,
+}
+
+/// A tool's other half.
+struct Entry {
+    operation: Operation,
+    base: Option<Arc<Base>>,
+    /// Compiled on first use: most tools of a large API are never called.
+    validator: OnceLock<Option<Validator>>,
+    accept: OnceLock<HeaderValue>,
+}
+
+impl Api {
+    /// Reads all operations of the document and pairs each with its tool.
+    ///
+    /// # Errors
+    /// Where requests should go to the declared servers, and no operation has a usable one.
+    pub fn build(document: Document, options: ApiOptions, client: reqwest::Client) -> Result<(Self, Vec<Diagnostic>), ServerError> {
+        let (operations, mut diagnostics) = operations(&document);
+        let bases = Bases::new(&document, &options.destination);
+        let (annotated, remarks) = annotate(&document, operations, &options.annotate);
+        diagnostics.extend(remarks);
+        let mut api = Self {
+            tools: Vec::with_capacity(annotated.len()),
+            entries: Vec::with_capacity(annotated.len()),
+            by_name: HashMap::with_capacity(annotated.len()),
+            headers: options.headers,
+            call: options.call,
+            client,
+            document,
+        };
+        let mut first_error = None;
+        for (tool, operation) in annotated {
+            let base = match bases.of(&operation) {
+                Ok(base) => base,
+                Err(error) => {
+                    diagnostics.push(Diagnostic::error(
+                        operation.pointer.clone(),
+                        format!("{} is left out: {error}", operation.label()),
+                    ));
+                    first_error.get_or_insert(error);
+                    continue;
+                }
+            };
+            api.by_name.insert(tool.name.to_string(), api.tools.len());
+            api.tools.push(tool);
+            api.entries.push(Entry {
+                operation,
+                base,
+                validator: OnceLock::new(),
+                accept: OnceLock::new(),
+            });
+        }
+        match first_error {
+            Some(error) if api.tools.is_empty() => Err(error),
+            _ => Ok((api, diagnostics)),
+        }
+    }
+
+    /// The document.
+    #[must_use]
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// All tools, in the order of the document.
+    #[must_use]
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    /// The tool of that name.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&Tool> {
+        self.by_name.get(name).and_then(|index| self.tools.get(*index))
+    }
+
+    /// Each tool with its operation.
+    pub fn iter(&self) -> impl Iterator<Item = (&Tool, &Operation)> {
+        self.tools.iter().zip(self.entries.iter().map(|entry| &entry.operation))
+    }
+
+    /// The tool names nearest to one that does not exist.
+    #[must_use]
+    pub fn nearest(&self, name: &str) -> Option<&str> {
+        let scored = self
+            .tools
+            .iter()
+            .map(|tool| (strsim::jaro_winkler(&tool.name, name), tool.name.as_ref()));
+        scored
+            .filter(|(score, _)| *score > 0.8)
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, name)| name)
+    }
+
+    /// Calls a tool. Everything that goes wrong, here or at the API, is a result with `isError`; `None` means that there is
+    /// no such tool. Dropping the future ends the request.
+    pub async fn call(&self, name: &str, arguments: Option<JsonObject>, progress: Option<Progress<'_>>) -> Option<CallToolResult> {
+        let index = *self.by_name.get(name)?;
+        let (tool, entry) = (self.tools.get(index)?, self.entries.get(index)?);
+        // A panic is a bug of ours; it must not take down the calls of others.
+        let outcome = AssertUnwindSafe(self.run(tool, entry, arguments, progress)).catch_unwind().await;
+        Some(outcome.unwrap_or_else(|_| {
+            tracing::error!(tool = name, "a call ended in a panic; please report this");
+            CallToolResult::error(vec![ContentBlock::text("The call failed because of an error inside this server.")])
+        }))
+    }
+
+    async fn run(&self, tool: &Tool, entry: &Entry, arguments: Option<JsonObject>, progress: Option<Progress<'_>>) -> CallToolResult {
+        let started = std::time::Instant::now();
+        let operation = &entry.operation;
+        let request = match self.request(tool, entry, arguments.unwrap_or_default()) {
+            Ok(request) => request,
+            Err(error) => return render::failed(operation, &error),
+        };
+        match proxy::client::send(&self.client, request, &self.call, progress).await {
+            Ok(response) => {
+                tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
+                render::render(operation, &response)
+            }
+            Err(error) => {
+                tracing::warn!(tool = %tool.name, ms = started.elapsed().as_millis(), "the call failed: {error}");
+                render::failed(operation, &error)
+            }
+        }
+    }
+
+    fn request(&self, tool: &Tool, entry: &Entry, arguments: JsonObject) -> Result<Request, CallError> {
+        let Value::Object(arguments) = entry.checked(tool, Value::Object(arguments))? else {
+            return Err(CallError::Arguments("The arguments are no object.".into()));
+        };
+        let base = entry.base.as_ref().ok_or_else(|| CallError::Network("no server is set".into()))?;
+        let accept = entry.accept.get_or_init(|| accept(&self.document, &entry.operation));
+        proxy::request::build(&entry.operation, base, &arguments, accept, &self.headers)
+    }
+}
+
+impl Entry {
+    /// The arguments, repaired where that makes them valid; else all that is wrong with them.
+    fn checked(&self, tool: &Tool, mut arguments: Value) -> Result<Value, CallError> {
+        let validator = self.validator.get_or_init(|| {
+            let compiled = Validator::compile(&Value::Object(tool.input_schema.as_ref().clone()));
+            compiled
+                .map_err(|error| tracing::warn!(tool = %tool.name, "the input schema cannot be checked: {error}"))
+                .ok()
+        });
+        let Some(validator) = validator else { return Ok(arguments) };
+        if !validator.accepts(&arguments) {
+            proxy::repair::repair(&mut arguments, &tool.input_schema);
+            if !validator.accepts(&arguments) {
+                return Err(CallError::Arguments(validator.explain(&tool.name, &tool.input_schema, &arguments)));
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+/// The base URLs of an API's operations; almost all share one.
+struct Bases {
+    common: Result<Option<Arc<Base>>, ServerError>,
+    document_url: Option<Url>,
+    /// Whether an operation's own `servers` count: `--base-url` decides alone where it is given.
+    declared: bool,
+}
+
+impl Bases {
+    fn new(document: &Document, destination: &Destination) -> Self {
+        let common = match destination {
+            Destination::Fixed(url) => Ok(Some(Arc::new(Base::new(url.clone())))),
+            Destination::Nowhere => Ok(None),
+            Destination::Declared => {
+                let servers = server::servers(document.member("servers"));
+                server::base_url(&servers, document.url.as_ref()).map(|url| Some(Arc::new(Base::new(url))))
+            }
+        };
+        Self {
+            common,
+            document_url: document.url.clone(),
+            declared: matches!(destination, Destination::Declared),
+        }
+    }
+
+    fn of(&self, operation: &Operation) -> Result<Option<Arc<Base>>, ServerError> {
+        if self.declared && !operation.servers.is_empty() {
+            return server::base_url(&operation.servers, self.document_url.as_ref()).map(|url| Some(Arc::new(Base::new(url))));
+        }
+        self.common.clone()
+    }
+}
+
+/// `Accept`: what the document says a success looks like, JSON first, and anything else after that.
+fn accept(document: &Document, operation: &Operation) -> HeaderValue {
+    const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
+    let responses = operation
+        .responses
+        .map(|span| document.node(span))
+        .and_then(Node::object)
+        .unwrap_or_default();
+    let mut types: Vec<String> = Vec::new();
+    for (status, response) in responses.iter() {
+        if !status.starts_with('2') && status != "default" {
+            continue;
+        }
+        let content = document
+            .resolve(response)
+            .ok()
+            .and_then(Node::object)
+            .and_then(|response| response.get("content"))
+            .and_then(Node::object)
+            .unwrap_or_default();
+        for (name, _) in content.iter() {
+            let name = name.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+            if !types.contains(&name) && !name.contains('*') && (status != "default" || types.is_empty()) {
+                types.push(name);
+            }
+        }
+    }
+    types.sort_by_key(|name| !(name == "application/json" || name.ends_with("+json")));
+    types.truncate(6);
+    if types.is_empty() {
+        return ANYTHING;
+    }
+    HeaderValue::from_str(&format!("{}, */*;q=0.5", types.join(", "))).unwrap_or(ANYTHING)
+}

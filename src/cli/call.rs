@@ -1,0 +1,123 @@
+//! `openapi-mcp call`: one call through the very path that a client's call takes.
+
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents};
+use serde_json::Value;
+
+use super::ConfigFile;
+use super::load::{self, Purpose};
+use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
+use crate::error::Failure;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  openapi-mcp call --spec petstore.yaml --mock get_pet petId=7\n  openapi-mcp call --spec petstore.yaml create_pet body='{\"name\":\"Rex\"}'\n  openapi-mcp call --spec petstore.yaml create_pet body=@pet.json"
+)]
+pub(super) struct CallCommand {
+    #[command(flatten)]
+    api: ApiSettings,
+    #[command(flatten)]
+    config: ConfigFile,
+    /// All arguments as one JSON object; single ones are put over it
+    #[arg(long, value_name = "JSON")]
+    args: Option<String>,
+    /// Show the whole result as clients get it
+    #[arg(long)]
+    json: bool,
+    /// The tool's name
+    tool: String,
+    /// Arguments: key=value, key=@FILE (the file's text), key:=JSON
+    #[arg(value_name = "KEY=VALUE")]
+    arguments: Vec<String>,
+}
+
+pub(super) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
+    let config = load::settings(
+        &command.api,
+        &ServerSettings::default(),
+        command.config.config.as_deref(),
+        LogLevel::Warn,
+    )?;
+    let arguments = arguments(command).map_err(|problem| Failure::Settings(crate::config::ConfigError(vec![problem])))?;
+    let (api, _) = load::api(&config, Purpose::Calls).await?;
+    let Some(result) = api.call(&command.tool, Some(arguments), None).await else {
+        let hint = api.nearest(&command.tool).map_or_else(
+            || "`openapi-mcp tools` lists them".to_owned(),
+            |name| format!("did you mean `{name}`?"),
+        );
+        return Err(Failure::Settings(crate::config::ConfigError(vec![format!(
+            "there is no tool `{}`; {hint}",
+            command.tool
+        )])));
+    };
+    let text = if command.json {
+        serde_json::to_string_pretty(&result).unwrap_or_default()
+    } else {
+        shown(&result)
+    };
+    let _ = writeln!(std::io::stdout(), "{text}");
+    Ok(if result.is_error == Some(true) {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// The arguments of the command line. Plain values stay text here; what the schema wants as a number, a list or an object
+/// is read as that on the way, exactly as for a client that gives text.
+fn arguments(command: &CallCommand) -> Result<JsonObject, String> {
+    let mut arguments = match &command.args {
+        None => JsonObject::new(),
+        Some(text) => serde_json::from_str(text).map_err(|error| format!("--args is no JSON object: {error}"))?,
+    };
+    for argument in &command.arguments {
+        let (key, value) = argument
+            .split_once('=')
+            .ok_or_else(|| format!("`{argument}` is no argument; write key=value"))?;
+        let (key, value) = match (key.strip_suffix(':'), value.strip_prefix('@')) {
+            (Some(key), _) => (
+                key,
+                serde_json::from_str(value).map_err(|error| format!("the value of `{key}` is no JSON: {error}"))?,
+            ),
+            (None, Some(path)) => (
+                key,
+                Value::String(file(path).map_err(|error| format!("`{path}` cannot be read: {error}"))?),
+            ),
+            (None, None) => (key, Value::String(value.to_owned())),
+        };
+        arguments.insert(key.to_owned(), value);
+    }
+    Ok(arguments)
+}
+
+/// A file's text; of a file that is no text, its bytes as base64, as a client would give them.
+fn file(path: &str) -> std::io::Result<String> {
+    use base64::Engine as _;
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| base64::engine::general_purpose::STANDARD.encode(error.as_bytes())))
+}
+
+fn shown(result: &CallToolResult) -> String {
+    if let Some(structured) = &result.structured_content {
+        return serde_json::to_string_pretty(structured).unwrap_or_default();
+    }
+    let blocks = result.content.iter().map(|block| match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => format!("[{}, {} bytes of base64; --json shows them]", image.mime_type, image.data.len()),
+        ContentBlock::Audio(audio) => format!("[{}, {} bytes of base64; --json shows them]", audio.mime_type, audio.data.len()),
+        ContentBlock::Resource(resource) => match &resource.resource {
+            ResourceContents::BlobResourceContents { mime_type, blob, .. } => format!(
+                "[{}, {} bytes of base64; --json shows them]",
+                mime_type.as_deref().unwrap_or("bytes"),
+                blob.len()
+            ),
+            ResourceContents::TextResourceContents { text, .. } => text.clone(),
+            other => serde_json::to_string(other).unwrap_or_default(),
+        },
+        other => serde_json::to_string(other).unwrap_or_default(),
+    });
+    blocks.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,84 @@
+//! The command line: what can be asked of the program, and with which exit code it ends.
+
+mod call;
+mod health;
+mod load;
+mod log;
+mod serve;
+mod tools;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::settings::{ApiSettings, ServerSettings};
+use crate::error::Failure;
+
+/// Turns an OpenAPI document into an MCP server: one annotated tool per operation, forwarded to the real API.
+#[derive(Debug, Parser)]
+#[command(
+    name = "openapi-mcp",
+    version,
+    about,
+    max_term_width = 120,
+    after_help = "Exit codes: 0 fine, 1 a call failed, 2 wrong settings, 3 a document that cannot be served."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the tools over stdio or streamable HTTP
+    Serve(ServeCommand),
+    /// Show the tools that would be served
+    Tools(tools::ToolsCommand),
+    /// Make one call, as a client would, and show the result
+    Call(call::CallCommand),
+    /// Ask a running HTTP server whether it is well (for container health checks)
+    Health(health::HealthCommand),
+}
+
+#[derive(Debug, clap::Args)]
+struct ServeCommand {
+    #[command(flatten)]
+    api: ApiSettings,
+    #[command(flatten)]
+    server: ServerSettings,
+    #[command(flatten)]
+    config: ConfigFile,
+}
+
+/// `--config`, of every command that reads settings.
+#[derive(Debug, clap::Args)]
+struct ConfigFile {
+    /// A YAML file with these settings; flags and variables are stronger
+    #[arg(long, env = "OPENAPI_MCP_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Runs the command line and gives the exit code; what went wrong stands on standard error by then.
+#[must_use]
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Failure::Io("the runtime cannot be started".into(), error).report(),
+    };
+    let result = runtime.block_on(async {
+        match cli.command {
+            Command::Serve(command) => serve::run(&command).await,
+            Command::Tools(command) => tools::run(&command).await,
+            Command::Call(command) => call::run(&command).await,
+            Command::Health(command) => health::run(&command).await,
+        }
+    });
+    // Reading standard input happens on a thread that cannot be interrupted; do not wait for it.
+    runtime.shutdown_background();
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,168 @@
+//! The configuration file: YAML with the same names as the flags. Unknown keys are errors, all of them at once.
+
+use clap::{Args, Command};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::settings::{ApiSettings, ServerSettings};
+
+/// The settings of a file's text; what is wrong with it is pushed to `problems`, each with its key.
+pub(super) fn parse(text: &str, problems: &mut Vec<String>) -> (ApiSettings, ServerSettings) {
+    let value: Value = match serde_yaml::from_str(text) {
+        Ok(value) => value,
+        Err(error) => {
+            problems.push(format!("the configuration file is no YAML: {error}"));
+            return Default::default();
+        }
+    };
+    let map = match value {
+        Value::Null => Map::new(),
+        Value::Object(map) => map,
+        _ => {
+            problems.push("the configuration file must be a mapping of keys to values".into());
+            return Default::default();
+        }
+    };
+    let (api_keys, server_keys) = (keys::<ApiSettings>(), keys::<ServerSettings>());
+    let (mut api, mut server) = (Map::new(), Map::new());
+    for (key, value) in map {
+        if value.is_null() {
+            continue;
+        }
+        if api_keys.contains(&key) {
+            admit::<ApiSettings>(key, value, &mut api, problems);
+        } else if server_keys.contains(&key) {
+            admit::<ServerSettings>(key, value, &mut server, problems);
+        } else {
+            let nearest = api_keys
+                .iter()
+                .chain(&server_keys)
+                .max_by(|a, b| strsim::jaro_winkler(a, &key).total_cmp(&strsim::jaro_winkler(b, &key)));
+            let hint = nearest
+                .filter(|nearest| strsim::jaro_winkler(nearest, &key) > 0.75)
+                .map(|nearest| format!("; did you mean `{nearest}`?"))
+                .unwrap_or_default();
+            problems.push(format!("the configuration file has the unknown key `{key}`{hint}"));
+        }
+    }
+    (from_map(api), from_map(server))
+}
+
+/// `over` wherever it says something, else `under`.
+pub(super) fn layer<T: Serialize + DeserializeOwned + Default>(over: &T, under: &T) -> T {
+    let (mut merged, over) = (to_map(under), to_map(over));
+    merged.extend(over);
+    from_map(merged)
+}
+
+/// The names of all settings of `T`, which are those of its flags.
+pub(super) fn keys<T: Args>() -> Vec<String> {
+    T::augment_args(Command::new(""))
+        .get_arguments()
+        .map(|argument| argument.get_id().to_string())
+        .collect()
+}
+
+/// Takes one key where its value alone makes sense.
+fn admit<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<String, Value>, problems: &mut Vec<String>) {
+    let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
+    match serde_json::from_value::<T>(alone) {
+        Ok(_) => {
+            map.insert(key, value);
+        }
+        Err(error) => problems.push(format!("the configuration file has a wrong value for `{key}`: {error}")),
+    }
+}
+
+fn to_map<T: Serialize>(settings: &T) -> Map<String, Value> {
+    match serde_json::to_value(settings) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+fn from_map<T: DeserializeOwned + Default>(map: Map<String, Value>) -> T {
+    // Every key was admitted on its own, and no two of them depend on each other.
+    serde_json::from_value(Value::Object(map)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_problems_of_a_file_are_told_at_once() {
+        let mut problems = Vec::new();
+        let (api, _) = parse("spec: a.yaml\nbse_url: x\ntimeout: soon\ntransport: tcp\nzzz: 1", &mut problems);
+        assert_eq!(api.spec.as_deref(), Some("a.yaml"));
+        let all = problems.join("\n");
+        for expected in ["`bse_url`; did you mean `base_url`?", "`timeout`", "`transport`", "`zzz`"] {
+            assert!(all.contains(expected), "{all}");
+        }
+        assert_eq!(problems.len(), 4);
+    }
+
+    #[test]
+    fn a_flag_is_stronger_than_the_file() {
+        let mut problems = Vec::new();
+        let (file, _) = parse("spec: a.yaml\ntimeout: 5\nmock: true", &mut problems);
+        let flags = ApiSettings {
+            timeout: Some(9.0),
+            mock: Some(false),
+            ..ApiSettings::default()
+        };
+        let merged = layer(&flags, &file);
+        assert_eq!(
+            (merged.spec.as_deref(), merged.timeout, merged.mock),
+            (Some("a.yaml"), Some(9.0), Some(false))
+        );
+    }
+
+    #[test]
+    fn the_example_file_names_every_key_at_its_default() {
+        let text = include_str!("../../config/openapi-mcp.yaml");
+        let mut problems = Vec::new();
+        parse(text, &mut problems);
+        assert_eq!(problems, Vec::<String>::new());
+        let keys: Vec<String> = keys::<ApiSettings>().into_iter().chain(keys::<ServerSettings>()).collect();
+        // The same file with every key switched on must be read as well.
+        let is_key = |line: &&str| {
+            keys.iter().any(|key| {
+                line.strip_prefix("# ")
+                    .and_then(|rest| rest.strip_prefix(key.as_str()))
+                    .is_some_and(|rest| rest.starts_with(':'))
+            })
+        };
+        let switched_on: Vec<&str> = text.lines().filter(is_key).map(|line| line.trim_start_matches("# ")).collect();
+        parse(&switched_on.join("\n"), &mut problems);
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(
+            switched_on.len(),
+            keys.len(),
+            "a key is missing in the example file, or stands there twice"
+        );
+    }
+
+    #[test]
+    fn the_published_schema_is_fresh() {
+        let mut schema = serde_json::to_value(schemars::schema_for!(ApiSettings)).unwrap();
+        let server = serde_json::to_value(schemars::schema_for!(ServerSettings)).unwrap();
+        for part in ["properties", "$defs"] {
+            let more = server[part].as_object().cloned().unwrap_or_default();
+            schema[part].as_object_mut().unwrap().extend(more);
+        }
+        schema["title"] = "openapi-mcp configuration".into();
+        schema.as_object_mut().unwrap().remove("description");
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/schema.json");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(path, &text).unwrap();
+        }
+        assert_eq!(
+            std::fs::read_to_string(path).unwrap_or_default(),
+            text,
+            "run the tests once with UPDATE=1"
+        );
+    }
+}

@@ -1,0 +1,358 @@
+//! Settings become what each floor needs: flag over variable over file over default, all problems told at once. The one
+//! place that reads the environment.
+
+mod file;
+pub mod settings;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use thiserror::Error;
+use url::Url;
+
+use crate::annotate::{AnnotateOptions, NameOptions, Pattern, Selection};
+use crate::outbound::OutboundOptions;
+use crate::proxy::CallOptions;
+use crate::server::http::Allowed;
+use crate::spec::{Source, parameter, server};
+use settings::{ApiSettings, LogFormat, LogLevel, ServerSettings, TransportKind};
+
+/// Clients give a call up after a minute; ours must have answered by then.
+const LONGEST_TIMEOUT: f64 = 3600.0;
+const SHORTEST_NAME: usize = 16;
+const LONGEST_NAME: usize = 128;
+
+/// Everything that is wrong with the settings.
+#[derive(Debug, Error)]
+#[error("{}", .0.join("\n"))]
+pub struct ConfigError(pub Vec<String>);
+
+/// What the API is to be.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where the document comes from.
+    pub source: Source,
+    /// `--base-url`.
+    pub base_url: Option<Url>,
+    /// `--mock`.
+    pub mock: bool,
+    /// Headers of every request, marked as sensitive.
+    pub headers: HeaderMap,
+    /// How tools look and which there are.
+    pub annotate: AnnotateOptions,
+    /// Limits of a call.
+    pub call: CallOptions,
+    /// Outgoing connections.
+    pub outbound: OutboundOptions,
+    /// How clients reach the server.
+    pub transport: Transport,
+}
+
+/// How clients reach the server.
+#[derive(Debug, Clone)]
+pub enum Transport {
+    /// Over standard input and output.
+    Stdio,
+    /// Over streamable HTTP.
+    Http {
+        /// The address to listen on.
+        bind: SocketAddr,
+        /// Who may ask besides loopback.
+        allowed: Allowed,
+    },
+}
+
+/// How logs are written.
+#[derive(Debug, Clone, Copy)]
+pub struct LogOptions {
+    /// How much.
+    pub level: Option<LogLevel>,
+    /// How it looks.
+    pub format: LogFormat,
+}
+
+/// Reads the file, where there is one, and puts the flags (and with them the variables) over it.
+pub fn layered(
+    api: &ApiSettings,
+    server: &ServerSettings,
+    path: Option<&Path>,
+    problems: &mut Vec<String>,
+) -> (ApiSettings, ServerSettings) {
+    let Some(path) = path else { return (api.clone(), server.clone()) };
+    match std::fs::read_to_string(path) {
+        Ok(text) => {
+            let (file_api, file_server) = file::parse(&text, problems);
+            (file::layer(api, &file_api), file::layer(server, &file_server))
+        }
+        Err(error) => {
+            problems.push(format!("the configuration file `{}` cannot be read: {error}", path.display()));
+            (api.clone(), server.clone())
+        }
+    }
+}
+
+/// How logs are to be written, as far as the settings can be understood.
+#[must_use]
+pub fn log_options(api: &ApiSettings) -> LogOptions {
+    LogOptions {
+        level: api.log_level,
+        format: api.log_format.unwrap_or(LogFormat::Text),
+    }
+}
+
+/// The settings as what each floor needs.
+///
+/// # Errors
+/// [`ConfigError`] with all problems; `problems` are those that were found on the way here.
+pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems: Vec<String>) -> Result<Config, ConfigError> {
+    let source = match api.spec.as_deref() {
+        None => Err("no document is given; add --spec FILE, --spec URL or --spec - (standard input)".to_owned()),
+        Some(spec) => Source::parse(spec).map_err(|error| format!("--spec: {error}")),
+    };
+    let source = source.map_err(|problem| problems.push(problem)).ok();
+    let base_url = api
+        .base_url
+        .as_deref()
+        .and_then(|text| base_url(text).map_err(|problem| problems.push(problem)).ok());
+    let headers = headers(api, &mut problems);
+    let annotate = annotate_options(api, &mut problems);
+    let call = call_options(api, &mut problems);
+    if api.mock == Some(true) && api.base_url.is_some() {
+        problems.push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
+    }
+    let transport = transport(server_settings, &mut problems);
+    match source {
+        Some(source) if problems.is_empty() => Ok(Config {
+            source,
+            base_url,
+            mock: api.mock.unwrap_or(false),
+            headers,
+            annotate,
+            call,
+            outbound: OutboundOptions::default(),
+            transport,
+        }),
+        _ => Err(ConfigError(problems)),
+    }
+}
+
+fn base_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text)
+        .map_err(|error| format!("--base-url is no URL: {error}; write it with its scheme, as in https://api.example/v1"))?;
+    server::usable(url).map_err(|error| format!("--base-url: {error}"))
+}
+
+fn headers(api: &ApiSettings, problems: &mut Vec<String>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for text in &api.header {
+        match text.split_once(':') {
+            Some((name, value)) => add_header(&mut headers, "--header", name, value, problems),
+            // The text may be a secret that lost its name; it is not repeated.
+            None => problems.push("--header wants `Name: value`, with a colon between".into()),
+        }
+    }
+    for text in &api.header_env {
+        let Some((name, variable)) = text.split_once('=') else {
+            problems.push("--header-env wants `Name=VARIABLE`".into());
+            continue;
+        };
+        match std::env::var(variable) {
+            Ok(value) => add_header(&mut headers, "--header-env", name, &value, problems),
+            Err(_) => problems.push(format!(
+                "--header-env: the variable `{variable}` for the header `{name}` is not set, or is no text"
+            )),
+        }
+    }
+    headers
+}
+
+fn add_header(headers: &mut HeaderMap, flag: &str, name: &str, value: &str, problems: &mut Vec<String>) {
+    let name = name.trim();
+    let Ok(parsed) = HeaderName::from_bytes(name.as_bytes()) else {
+        problems.push(format!("{flag}: `{}` is no header name", name.escape_debug()));
+        return;
+    };
+    let framing = parameter::is_reserved_header(parsed.as_str())
+        && !matches!(parsed.as_str(), "accept" | "authorization" | "cookie")
+        && !parsed.as_str().starts_with("x-forwarded-");
+    if framing {
+        problems.push(format!(
+            "{flag}: `{parsed}` belongs to the connection or to the body and cannot be set"
+        ));
+        return;
+    }
+    match HeaderValue::from_str(value.trim()) {
+        Ok(mut value) => {
+            value.set_sensitive(true);
+            headers.append(parsed, value);
+        }
+        Err(_) => problems.push(format!("{flag}: the value of `{parsed}` holds characters that no header can")),
+    }
+}
+
+fn annotate_options(api: &ApiSettings, problems: &mut Vec<String>) -> AnnotateOptions {
+    let mut patterns = |flag: &str, texts: &[String]| -> Vec<Pattern> {
+        texts
+            .iter()
+            .filter_map(|text| Pattern::parse(text).map_err(|error| problems.push(format!("{flag}: {error}"))).ok())
+            .collect()
+    };
+    let selection = Selection {
+        include: patterns("--tool-include", &api.tool_include),
+        exclude: patterns("--tool-exclude", &api.tool_exclude),
+        read_only: api.read_only.unwrap_or(false),
+    };
+    let mut names = NameOptions::default();
+    if let Some(longest) = api.max_tool_name_length {
+        if (SHORTEST_NAME..=LONGEST_NAME).contains(&longest) {
+            names.longest = longest;
+        } else {
+            problems.push(format!("--max-tool-name-length must be between {SHORTEST_NAME} and {LONGEST_NAME}"));
+        }
+    }
+    if let Some(prefix) = &api.tool_prefix {
+        let legal = prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+        if legal && prefix.len() + SHORTEST_NAME / 2 <= names.longest {
+            names.prefix.clone_from(prefix);
+        } else {
+            problems.push("--tool-prefix must be short and hold only letters, digits, `_` and `-`".into());
+        }
+    }
+    AnnotateOptions { names, selection }
+}
+
+fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
+    let mut call = CallOptions::default();
+    if let Some(seconds) = api.timeout {
+        if seconds > 0.0 && seconds <= LONGEST_TIMEOUT {
+            call.timeout = Duration::from_secs_f64(seconds);
+        } else {
+            problems.push(format!("--timeout must be more than 0 and at most {LONGEST_TIMEOUT} seconds"));
+        }
+    }
+    if let Some(bytes) = api.max_response_bytes {
+        if bytes > 0 {
+            call.max_response_bytes = bytes;
+        } else {
+            problems.push("--max-response-bytes must be more than 0".into());
+        }
+    }
+    call
+}
+
+fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport {
+    if settings.transport.unwrap_or(TransportKind::Stdio) == TransportKind::Stdio {
+        let idle = [
+            ("--bind", settings.bind.is_some()),
+            ("--allow-host", !settings.allow_host.is_empty()),
+            ("--allow-origin", !settings.allow_origin.is_empty()),
+        ];
+        for (flag, _) in idle.iter().filter(|(_, given)| *given) {
+            problems.push(format!("{flag} needs --transport http"));
+        }
+        return Transport::Stdio;
+    }
+    let allowed = Allowed {
+        hosts: settings.allow_host.clone(),
+        origins: settings.allow_origin.clone(),
+    };
+    for origin in &allowed.origins {
+        if Url::parse(origin).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.path() == "/" && url.query().is_none()) {
+            continue;
+        }
+        problems.push(format!(
+            "--allow-origin: `{origin}` is no origin; write scheme and name, as in https://app.example"
+        ));
+    }
+    let text = settings.bind.as_deref().unwrap_or("127.0.0.1:8080");
+    let address = text.replace("localhost:", "127.0.0.1:").parse::<SocketAddr>();
+    let Ok(bind) = address else {
+        problems.push(format!("--bind: `{text}` is no address with a port, as in 127.0.0.1:8080"));
+        return Transport::Stdio;
+    };
+    if !bind.ip().is_loopback() {
+        if allowed.hosts.is_empty() {
+            problems.push(format!(
+                "--bind {bind} can be reached by others; name the hosts that clients ask for with --allow-host NAME"
+            ));
+        }
+        if settings.allow_unauthenticated != Some(true) {
+            problems.push(format!("--bind {bind} can be reached by others, and this version does not ask clients who they are; put an authenticating proxy before it and add --allow-unauthenticated, or bind to 127.0.0.1"));
+        }
+    }
+    Transport::Http { bind, allowed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(api: &ApiSettings, server: &ServerSettings) -> String {
+        resolve(api, server, Vec::new())
+            .map(|_| String::new())
+            .unwrap_or_else(|error| error.to_string())
+    }
+
+    #[test]
+    fn all_problems_are_told_at_once() {
+        let api = ApiSettings {
+            base_url: Some("https://user:hunter2@h.example".into()),
+            header: vec!["hunter2".into(), "Host: x".into(), "X-A: a\r\nb".into()],
+            header_env: vec!["X-Key=SURELY_NOT_SET_ANYWHERE".into()],
+            tool_include: vec!["taq:x".into()],
+            timeout: Some(0.0),
+            ..ApiSettings::default()
+        };
+        let server = ServerSettings {
+            transport: Some(TransportKind::Http),
+            bind: Some("0.0.0.0:80".into()),
+            ..ServerSettings::default()
+        };
+        let text = problems(&api, &server);
+        for expected in [
+            "--spec",
+            "--base-url",
+            "`Name: value`",
+            "`host`",
+            "`x-a`",
+            "SURELY_NOT_SET_ANYWHERE",
+            "`taq`",
+            "--timeout",
+            "--allow-host",
+            "--allow-unauthenticated",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+
+    #[test]
+    fn only_loopback_is_bound_without_more_words() {
+        let api = ApiSettings {
+            spec: Some("a.yaml".into()),
+            ..ApiSettings::default()
+        };
+        let http = |bind: &str, host: &[&str], open: bool| ServerSettings {
+            transport: Some(TransportKind::Http),
+            bind: Some(bind.into()),
+            allow_host: host.iter().map(|host| (*host).to_owned()).collect(),
+            allow_unauthenticated: Some(open),
+            ..ServerSettings::default()
+        };
+        for (bind, host, open, fine) in [
+            ("127.0.0.1:0", &[][..], false, true),
+            ("localhost:0", &[], false, true),
+            ("[::1]:8080", &[], false, true),
+            ("0.0.0.0:8080", &["h.example"], true, true),
+            ("0.0.0.0:8080", &["h.example"], false, false),
+            ("0.0.0.0:8080", &[], true, false),
+            ("[::]:8080", &[], false, false),
+            ("h.example:80", &[], false, false),
+            ("127.0.0.1:99999", &[], false, false),
+        ] {
+            assert_eq!(problems(&api, &http(bind, host, open)).is_empty(), fine, "{bind}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Every setting, once: its flag, its variable and its key in the configuration file have the same name.
+
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+/// Settings of the API: what `serve`, `tools` and `call` share.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct ApiSettings {
+    /// The OpenAPI document: a file, an http(s) URL, or - for standard input
+    #[arg(long, env = "OPENAPI_MCP_SPEC", value_name = "FILE|URL|-")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spec: Option<String>,
+
+    /// Where requests go, instead of the servers that the document names
+    #[arg(long, env = "OPENAPI_MCP_BASE_URL", value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+
+    /// Answer calls from the document's own examples instead of calling the API
+    #[arg(long, env = "OPENAPI_MCP_MOCK", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mock: Option<bool>,
+
+    /// A header that every request to the API carries (repeatable; for secrets use --header-env)
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_HEADER",
+        value_delimiter = '\n',
+        value_name = "NAME: VALUE",
+        hide_env_values = true
+    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub header: Vec<String>,
+
+    /// A header whose value is taken from an environment variable (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_HEADER_ENV", value_delimiter = ',', value_name = "NAME=VARIABLE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub header_env: Vec<String>,
+
+    /// Offer only tools that are marked as read-only
+    #[arg(long, env = "OPENAPI_MCP_READ_ONLY", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<bool>,
+
+    /// Offer only operations that match: [operation:|tag:|method:|path:]GLOB (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_TOOL_INCLUDE", value_delimiter = ',', value_name = "PATTERN")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_include: Vec<String>,
+
+    /// Leave out operations that match, whatever else they match (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_TOOL_EXCLUDE", value_delimiter = ',', value_name = "PATTERN")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_exclude: Vec<String>,
+
+    /// Put before every tool name
+    #[arg(long, env = "OPENAPI_MCP_TOOL_PREFIX", value_name = "TEXT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_prefix: Option<String>,
+
+    /// The longest tool name, in characters [default: 64]
+    #[arg(long, env = "OPENAPI_MCP_MAX_TOOL_NAME_LENGTH", value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tool_name_length: Option<usize>,
+
+    /// How long one call may take in all, in seconds [default: 30]
+    #[arg(long, env = "OPENAPI_MCP_TIMEOUT", value_name = "SECONDS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<f64>,
+
+    /// The largest reply that is read, in bytes, counted after decompression [default: 10485760]
+    #[arg(long, env = "OPENAPI_MCP_MAX_RESPONSE_BYTES", value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_response_bytes: Option<usize>,
+
+    /// How much is logged to standard error [default: info for serve, else warn]
+    #[arg(long, env = "OPENAPI_MCP_LOG_LEVEL", value_name = "LEVEL", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_level: Option<LogLevel>,
+
+    /// How log lines look [default: text]
+    #[arg(long, env = "OPENAPI_MCP_LOG_FORMAT", value_name = "FORMAT", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_format: Option<LogFormat>,
+}
+
+/// Settings of `serve`: how clients reach us.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct ServerSettings {
+    /// How clients reach the server [default: stdio]
+    #[arg(long, env = "OPENAPI_MCP_TRANSPORT", value_name = "TRANSPORT", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<TransportKind>,
+
+    /// The address to listen on with --transport http; port 0 takes a free one [default: 127.0.0.1:8080]
+    #[arg(long, env = "OPENAPI_MCP_BIND", value_name = "ADDRESS:PORT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bind: Option<String>,
+
+    /// A host name, or name:port, that clients may ask for besides loopback (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_ALLOW_HOST", value_delimiter = ',', value_name = "NAME")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow_host: Vec<String>,
+
+    /// A web origin whose pages may call besides loopback, such as <https://app.example> (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_ALLOW_ORIGIN", value_delimiter = ',', value_name = "ORIGIN")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow_origin: Vec<String>,
+
+    /// Serve on an address that others can reach although nobody has to prove who they are
+    #[arg(long, env = "OPENAPI_MCP_ALLOW_UNAUTHENTICATED", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_unauthenticated: Option<bool>,
+}
+
+/// How clients reach the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum TransportKind {
+    /// Standard input and output of this process
+    Stdio,
+    /// Streamable HTTP at /mcp
+    Http,
+}
+
+/// How much is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// Nothing
+    Off,
+    /// What failed
+    Error,
+    /// What may be wrong
+    Warn,
+    /// What was started and with what
+    Info,
+    /// Each call, without its arguments
+    Debug,
+    /// Everything of this program
+    Trace,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}

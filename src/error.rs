@@ -1,0 +1,73 @@
+//! What ends the program, for whom it is said, and with which exit code.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use thiserror::Error;
+
+use crate::config::ConfigError;
+use crate::outbound::OutboundError;
+use crate::spec::server::ServerError;
+use crate::spec::{LoadError, ReadError};
+
+/// A failure that ends the program.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// Wrong settings, all of them.
+    #[error(transparent)]
+    Settings(ConfigError),
+    /// The address cannot be bound.
+    #[error("cannot listen on {0}; is something else there? another --bind helps, port 0 takes a free one")]
+    Bind(String, #[source] std::io::Error),
+    /// The document cannot be had.
+    #[error(transparent)]
+    Read(ReadError),
+    /// The document cannot be read.
+    #[error("{source_name} cannot be served")]
+    Document {
+        /// Where it came from.
+        source_name: String,
+        /// Why.
+        #[source]
+        error: LoadError,
+    },
+    /// There is nowhere to send requests to.
+    #[error(transparent)]
+    Server(ServerError),
+    /// No client can be made.
+    #[error(transparent)]
+    Outbound(OutboundError),
+    /// Something else of this machine.
+    #[error("{0}")]
+    Io(String, #[source] std::io::Error),
+}
+
+impl Failure {
+    /// 2 for settings, 3 for documents, 1 for the rest.
+    fn code(&self) -> u8 {
+        match self {
+            Self::Settings(_) | Self::Bind(..) | Self::Server(_) => 2,
+            Self::Read(_) | Self::Document { .. } => 3,
+            Self::Outbound(_) | Self::Io(..) => 1,
+        }
+    }
+
+    /// Writes the failure and its causes to standard error, and gives the exit code.
+    #[must_use]
+    pub fn report(&self) -> ExitCode {
+        let mut text = String::new();
+        for line in self.to_string().lines() {
+            let _ = writeln!(text, "error: {line}");
+        }
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            text.truncate(text.trim_end().len());
+            let _ = writeln!(text, ": {error}");
+            cause = error.source();
+        }
+        let _ = std::io::stderr().write_all(text.as_bytes());
+        ExitCode::from(self.code())
+    }
+}

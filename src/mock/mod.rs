@@ -1,0 +1,152 @@
+//! An upstream made from the document itself: what `--mock` calls instead of the real API.
+//!
+//! A real HTTP server on a loopback port, so that a mocked call takes exactly the path of a real one. It answers with the
+//! document's examples, else with a value that fits the schema.
+
+mod answer;
+mod generate;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use crate::spec::template::Part;
+use crate::spec::{Document, Operation, PathTemplate, operations};
+use answer::{Answer, answer};
+
+/// A route of the mock.
+struct Route {
+    operation: Operation,
+    /// How many literal segments it has: `/pets/mine` is meant before `/pets/{id}`.
+    literals: usize,
+}
+
+struct Mock {
+    document: Document,
+    routes: Vec<Route>,
+}
+
+/// Starts the mock on a free loopback port; it lives as long as the runtime does. Gives its base URL.
+///
+/// # Errors
+/// Where no port can be had.
+pub async fn start(document: Document) -> std::io::Result<Url> {
+    let (operations, _) = operations(&document);
+    let mut routes: Vec<Route> = operations
+        .into_iter()
+        .map(|operation| Route {
+            literals: literals(&operation.template),
+            operation,
+        })
+        .collect();
+    routes.sort_by_key(|route| std::cmp::Reverse(route.literals));
+    let listener = tokio::net::TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+    let address = listener.local_addr()?;
+    let app = Router::new().fallback(handle).with_state(Arc::new(Mock { document, routes }));
+    let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
+        let _ = stream.set_nodelay(true);
+    });
+    tokio::spawn(async move {
+        if let Err(error) = axum::serve(listener, app).await {
+            tracing::error!("the mock stopped: {error}");
+        }
+    });
+    Url::parse(&format!("http://{address}/")).map_err(std::io::Error::other)
+}
+
+async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> Response {
+    let path = request.uri().path();
+    let found = mock
+        .routes
+        .iter()
+        .find(|route| route.operation.method == *request.method() && matches(&route.operation.template, path));
+    let Some(route) = found else {
+        return (
+            StatusCode::NOT_FOUND,
+            [(header::CONTENT_TYPE, "application/problem+json")],
+            r#"{"title":"Not Found","detail":"the mock knows no such operation"}"#,
+        )
+            .into_response();
+    };
+    let Answer {
+        status,
+        content_type,
+        body,
+    } = answer(&mock.document, &route.operation);
+    let mut response = (status, body).into_response();
+    response.headers_mut().remove(header::CONTENT_TYPE);
+    if let Some(content_type) = content_type.and_then(|text| text.parse().ok()) {
+        response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    }
+    response
+}
+
+fn literals(template: &PathTemplate) -> usize {
+    template
+        .segments
+        .iter()
+        .filter(|parts| parts.iter().all(|part| matches!(part, Part::Literal(_))))
+        .count()
+}
+
+fn matches(template: &PathTemplate, path: &str) -> bool {
+    let segments: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
+    segments.len() == template.segments.len()
+        && segments
+            .iter()
+            .zip(&template.segments)
+            .all(|(segment, parts)| segment_matches(parts, segment))
+}
+
+/// Whether the literals of a segment stand in it in order, at its ends where they are at the template's, with something
+/// for each variable between.
+fn segment_matches(parts: &[Part], segment: &str) -> bool {
+    match parts.split_first() {
+        None => segment.is_empty(),
+        Some((Part::Literal(literal), rest)) => {
+            let (literal, segment) = (decoded(literal), decoded(segment));
+            segment
+                .strip_prefix(literal.as_str())
+                .is_some_and(|tail| segment_matches(rest, tail))
+        }
+        Some((Part::Variable(_), [])) => !segment.is_empty(),
+        Some((Part::Variable(_), rest)) => segment
+            .char_indices()
+            .skip(1)
+            .any(|(index, _)| segment.get(index..).is_some_and(|tail| segment_matches(rest, tail))),
+    }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_match_their_templates() {
+        for (template, path, expected) in [
+            ("/pets/{id}", "/pets/7", true),
+            ("/pets/{id}", "/pets/", false),
+            ("/pets/{id}", "/pets/7/photos", false),
+            ("/a b/{x}.{y}", "/a%20b/c.d", true),
+            ("/a/{x}:go", "/a/b:go", true),
+            ("/a/{x}:go", "/a/b", false),
+            ("/", "/", true),
+        ] {
+            assert_eq!(
+                matches(&PathTemplate::parse(template).unwrap(), path),
+                expected,
+                "{template} {path}"
+            );
+        }
+    }
+}

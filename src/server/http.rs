@@ -1,0 +1,172 @@
+//! MCP over streamable HTTP at `/mcp`, with `/healthz` beside it.
+//!
+//! Without sessions and with JSON answers: any replica can answer any request, nothing is kept between two of them, and
+//! an answer is one write. hyper is driven here rather than by `axum::serve`, which sets no timer, so that its time limit
+//! on headers would never strike.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::McpServer;
+pub use super::guard::Allowed;
+
+/// How long a client may take to send the headers of a request, idle time on a kept connection included.
+const HEADER_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a client may take to send a body.
+const BODY_PATIENCE: Duration = Duration::from_secs(15);
+/// The largest request: 4 MiB.
+const LARGEST_REQUEST: usize = 4 << 20;
+/// Connections at the same time; more wait to be accepted.
+const MOST_CONNECTIONS: usize = 1024;
+/// How long calls in flight are waited for at the end.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(35);
+
+/// Serves on a listener until `stop` is cancelled; then takes no new request and answers those in flight.
+///
+/// # Errors
+/// Where the listener breaks.
+pub async fn serve(listener: TcpListener, server: McpServer, allowed: Allowed, stop: CancellationToken) -> io::Result<()> {
+    let streams = CancellationToken::new();
+    let calls = server.calls().clone();
+    let app = TowerToHyperService::new(router(server, allowed, streams.clone()));
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(100)
+        .max_header_list_size(64 << 10)
+        .keep_alive_interval(Some(Duration::from_secs(30)));
+    let builder = Arc::new(builder);
+    let graceful = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let place = tokio::select! {
+            () = stop.cancelled() => break,
+            place = Arc::clone(&places).acquire_owned() => place.map_err(io::Error::other)?,
+        };
+        let stream = tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) if is_passing(&error) => continue,
+                Err(error) => return Err(error),
+            },
+        };
+        // Without it every answer that takes two writes waits for the client's delayed acknowledgement.
+        let _ = stream.set_nodelay(true);
+        let (builder, app, watcher) = (Arc::clone(&builder), app.clone(), graceful.watcher());
+        tokio::spawn(async move {
+            let connection = builder.serve_connection(TokioIo::<TcpStream>::new(stream), app).into_owned();
+            if let Err(error) = watcher.watch(connection).await {
+                tracing::debug!("a connection ended early: {error}");
+            }
+            drop(place);
+        });
+    }
+    drop(listener);
+    calls.close();
+    if tokio::time::timeout(DRAIN_PATIENCE, calls.wait()).await.is_err() {
+        tracing::warn!("calls were still in flight after {} s and are given up", DRAIN_PATIENCE.as_secs());
+    }
+    // Streams that only wait for changes would never end by themselves.
+    streams.cancel();
+    let _ = tokio::time::timeout(Duration::from_secs(2), graceful.shutdown()).await;
+    Ok(())
+}
+
+/// Binds the address.
+///
+/// # Errors
+/// A port that is taken, an address that is not ours.
+pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await
+}
+
+/// Errors of `accept` that concern one connection, or pass when others end.
+fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted, WouldBlock};
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted | WouldBlock
+    ) || matches!(error.raw_os_error(), Some(23 | 24))
+}
+
+fn router(server: McpServer, allowed: Allowed, streams: CancellationToken) -> Router {
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_cancellation_token(streams)
+        .with_max_request_body_bytes(LARGEST_REQUEST)
+        // `guard` has judged Host and Origin already, and more strictly.
+        .disable_allowed_hosts()
+        .disable_allowed_origins();
+    let mcp = StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config);
+    Router::new()
+        .route_service("/mcp", mcp)
+        .layer(middleware::from_fn(read_body))
+        .layer(middleware::from_fn_with_state(Arc::new(allowed), guard))
+        // Outside of the guard: a probe asks by address, and learns nothing but that we are alive.
+        .route("/healthz", get(|| async { "ok\n" }))
+}
+
+async fn guard(State(allowed): State<Arc<Allowed>>, request: Request, next: Next) -> Response {
+    match allowed.check(request.headers(), request.uri()) {
+        Ok(()) => next.run(request).await,
+        Err(why) => {
+            tracing::warn!("refused: {why}");
+            (StatusCode::FORBIDDEN, format!("Forbidden: {why}\n")).into_response()
+        }
+    }
+}
+
+/// Reads a body within limits of size and time, and answers what is no JSON as JSON-RPC asks (-32700), which rmcp would
+/// call an unsupported media type.
+async fn read_body(request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let declared = parts
+        .headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if declared.is_some_and(|length| length > LARGEST_REQUEST) {
+        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
+    }
+    let bytes = match tokio::time::timeout(BODY_PATIENCE, to_bytes(body, LARGEST_REQUEST)).await {
+        Err(_) => return StatusCode::REQUEST_TIMEOUT.into_response(),
+        Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+        Ok(Ok(bytes)) => bytes,
+    };
+    let is_json = parts
+        .headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+    if is_json && !is_message(&bytes) {
+        let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the body is not one JSON-RPC message"}}"#;
+        return (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+    }
+    next.run(Request::from_parts(parts, Body::from(bytes))).await
+}
+
+/// One JSON object: batches left the protocol with 2025-06-18.
+fn is_message(bytes: &Bytes) -> bool {
+    bytes.trim_ascii_start().first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
+}

@@ -1,0 +1,193 @@
+//! The MCP side: tools listed and called over stdio and streamable HTTP, in both protocol eras. Knows only the API.
+
+mod guard;
+pub mod http;
+pub mod stdio;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use rmcp::handler::server::ServerHandler;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorData, Implementation, ListToolsResult,
+    MetaObject, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{Peer, RequestContext};
+use rmcp::{RoleServer, model::ErrorCode};
+use serde_json::json;
+use tokio_util::task::TaskTracker;
+
+use crate::api::Api;
+use crate::proxy::Progress;
+use crate::spec::text;
+
+/// Clients may keep the list for five minutes: it only changes when the server is started anew.
+const LIST_TTL_MS: u64 = 300_000;
+/// A client that does not take a notification for this long gets no more of them: after the end of stdin nobody drains
+/// the queue, and an unbounded wait would lose the answer itself.
+const NOTIFY_PATIENCE: Duration = Duration::from_millis(100);
+
+/// The handler of one client, or of one request where there are no sessions: a cheap clone.
+#[derive(Clone)]
+pub struct McpServer {
+    api: Arc<Api>,
+    config: Arc<ServerConfig>,
+    calls: TaskTracker,
+}
+
+impl McpServer {
+    /// A server for the tools of `api`.
+    #[must_use]
+    pub fn new(api: Arc<Api>) -> Self {
+        let document = api.document();
+        let title = text::cut(&text::one_line(document.title()), 200);
+        // Prompts, resources and completions are declared, and empty: clients that ask anyway get a clean answer.
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_prompts()
+            .enable_resources()
+            .enable_completions()
+            .build();
+        let info = Implementation::new("openapi-mcp", env!("CARGO_PKG_VERSION")).with_title(title.clone());
+        let version = document
+            .api_version()
+            .map(|version| format!(" {}", text::one_line(version)))
+            .unwrap_or_default();
+        let about = document
+            .description()
+            .map(|about| format!("\n\n{}", text::clean(about)))
+            .unwrap_or_default();
+        let instructions = format!("Tools for {title}{version}; each makes one HTTP request to that API.{about}");
+        let config = ServerConfig::new(capabilities)
+            .with_server_info(info)
+            .with_instructions(text::cut(&instructions, text::LONGEST_DESCRIPTION));
+        Self {
+            api,
+            config: Arc::new(config),
+            calls: TaskTracker::new(),
+        }
+    }
+
+    /// The calls in flight; waiting for it to empty is a clean end.
+    #[must_use]
+    pub fn calls(&self) -> &TaskTracker {
+        &self.calls
+    }
+
+    /// 2026-07-28: results SHOULD name the server in `_meta`. Older clients do not know the key.
+    fn meta(&self, context: &RequestContext<RoleServer>) -> Option<MetaObject> {
+        let modern = context.meta.protocol_version().is_some();
+        modern.then(|| {
+            let mut meta = MetaObject::new();
+            let info = &self.config.server_info;
+            meta.insert(
+                "io.modelcontextprotocol/serverInfo".into(),
+                json!({ "name": info.name, "version": info.version }),
+            );
+            meta
+        })
+    }
+}
+
+impl ServerHandler for McpServer {
+    fn get_info(&self) -> ServerConfig {
+        self.config.as_ref().clone()
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        // One page by default: several clients read only the first. A cursor can then only be made up.
+        if request.and_then(|request| request.cursor).is_some() {
+            return Err(ErrorData::invalid_params("unknown cursor: the list has one page", None));
+        }
+        let mut result = ListToolsResult::with_all_items(self.api.tools().to_vec())
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Public);
+        result.meta = self.meta(&context);
+        Ok(result)
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.api.tool(name).cloned()
+    }
+
+    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+        let _in_flight = self.calls.token();
+        let reporter = context
+            .meta
+            .get_progress_token()
+            .map(|token| Reporter::new(context.peer.clone(), token));
+        let report = reporter
+            .as_ref()
+            .map(|reporter| move |done, total| reporter.report(done, total).boxed());
+        let progress: Option<Progress<'_>> = report.as_ref().map(|report| report as _);
+        // rmcp does not end a cancelled handler by itself; dropping the call closes the request upstream.
+        let result = tokio::select! {
+            () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
+            result = self.api.call(&request.name, request.arguments, progress) => result,
+        };
+        let Some(mut result) = result else {
+            let hint = self
+                .api
+                .nearest(&request.name)
+                .map(|name| format!("; did you mean {name}?"))
+                .unwrap_or_default();
+            return Err(ErrorData::invalid_params(
+                format!("Unknown tool: {}{hint}", text::cut(&text::one_line(&request.name), 128)),
+                None,
+            ));
+        };
+        result.meta = self.meta(&context);
+        Ok(result.into())
+    }
+
+    /// rmcp takes a malformed `tools/call` for an unknown method; the method is known, its parameters are wrong.
+    async fn on_custom_request(&self, request: CustomRequest, _context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+        if matches!(request.method.as_str(), "tools/call" | "tools/list") {
+            return Err(ErrorData::invalid_params(
+                format!("the parameters of {} are not valid", request.method),
+                None,
+            ));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
+    }
+}
+
+/// Reports progress to the client that asked for it.
+struct Reporter {
+    peer: Peer<RoleServer>,
+    token: ProgressToken,
+    /// Set once the client did not take a notification in time.
+    silent: std::sync::atomic::AtomicBool,
+}
+
+impl Reporter {
+    fn new(peer: Peer<RoleServer>, token: ProgressToken) -> Self {
+        Self {
+            peer,
+            token,
+            silent: std::sync::atomic::AtomicBool::new(false),
+        }
+    }
+
+    async fn report(&self, done: u64, total: Option<u64>) {
+        use std::sync::atomic::Ordering::Relaxed;
+        if self.silent.load(Relaxed) {
+            return;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "bytes of one reply stay far below 2^53")]
+        let (done, total) = (done as f64, total.map(|total| total as f64));
+        let mut progress = ProgressNotificationParam::new(self.token.clone(), done);
+        progress.total = total;
+        if tokio::time::timeout(NOTIFY_PATIENCE, self.peer.notify_progress(progress))
+            .await
+            .is_err()
+        {
+            self.silent.store(true, Relaxed);
+        }
+    }
+}
