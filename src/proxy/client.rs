@@ -106,9 +106,12 @@ async fn exchange(client: &reqwest::Client, request: Request, limit: usize, prog
 fn network(error: reqwest::Error) -> CallError {
     let error = error.without_url();
     let mut detail = error.to_string();
+    // reqwest calls a body that breaks off a decoding error as well; hyper, below it, knows better.
+    let mut broken = error.is_body();
     let mut source = std::error::Error::source(&error);
     while let Some(cause) = source {
         detail = format!("{detail}: {cause}");
+        broken |= cause.is::<hyper::Error>();
         source = cause.source();
     }
     tracing::debug!(error = detail, "the upstream request failed");
@@ -116,9 +119,9 @@ fn network(error: reqwest::Error) -> CallError {
         "the API cannot be reached: the connection failed"
     } else if error.is_timeout() {
         "the API did not answer in time"
-    } else if error.is_decode() {
+    } else if error.is_decode() && !broken {
         "the reply of the API cannot be decompressed"
-    } else if error.is_body() {
+    } else if error.is_decode() || error.is_body() {
         "the connection broke before the reply was complete"
     } else {
         "the connection to the API broke, or the reply was no valid HTTP"

@@ -121,6 +121,8 @@ fn problem(pointer: &str, kind: &ValidationErrorKind, instance: &Value, tool: &s
         ValidationErrorKind::MaxLength { limit } => vec![format!("{place}{} is longer than {limit} characters", shown(instance))],
         ValidationErrorKind::MinItems { limit } => vec![format!("{place}has fewer than {limit} items")],
         ValidationErrorKind::MaxItems { limit } => vec![format!("{place}has more than {limit} items")],
+        ValidationErrorKind::MinProperties { limit } => vec![format!("{place}has fewer than {limit} members")],
+        ValidationErrorKind::MaxProperties { limit } => vec![format!("{place}has more than {limit} members")],
         ValidationErrorKind::UniqueItems => vec![format!("{place}has an item twice")],
         other => vec![format!("{place}{} does not satisfy `{}`", shown(instance), other.keyword())],
     }

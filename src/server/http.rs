@@ -25,6 +25,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::McpServer;
 pub use super::guard::Allowed;
@@ -40,13 +41,16 @@ const MOST_CONNECTIONS: usize = 1024;
 /// How long calls in flight are waited for at the end.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(35);
 
+/// How long the last answers may take to be written.
+const LAST_WRITE_PATIENCE: Duration = Duration::from_millis(500);
+
 /// Serves on a listener until `stop` is cancelled; then takes no new request and answers those in flight.
 ///
 /// # Errors
 /// Where the listener breaks.
 pub async fn serve(listener: TcpListener, server: McpServer, allowed: Allowed, stop: CancellationToken) -> io::Result<()> {
     let streams = CancellationToken::new();
-    let calls = server.calls().clone();
+    let calls: TaskTracker = server.calls().clone();
     let app = TowerToHyperService::new(router(server, allowed, streams.clone()));
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
@@ -84,14 +88,27 @@ pub async fn serve(listener: TcpListener, server: McpServer, allowed: Allowed, s
         });
     }
     drop(listener);
-    calls.close();
-    if tokio::time::timeout(DRAIN_PATIENCE, calls.wait()).await.is_err() {
-        tracing::warn!("calls were still in flight after {} s and are given up", DRAIN_PATIENCE.as_secs());
-    }
-    // Streams that only wait for changes would never end by themselves.
-    streams.cancel();
-    let _ = tokio::time::timeout(Duration::from_secs(2), graceful.shutdown()).await;
+    drain(graceful, &calls, &streams).await;
     Ok(())
+}
+
+/// Lets every connection finish its answer. Streams that only wait for changes would never end by themselves: once no call
+/// is in flight any more, and its answer had time to leave, they are ended.
+async fn drain(graceful: GracefulShutdown, calls: &TaskTracker, streams: &CancellationToken) {
+    calls.close();
+    let finished = graceful.shutdown();
+    tokio::pin!(finished);
+    let answered = async {
+        if tokio::time::timeout(DRAIN_PATIENCE, calls.wait()).await.is_err() {
+            tracing::warn!("calls were still in flight after {} s and are given up", DRAIN_PATIENCE.as_secs());
+        }
+        tokio::time::sleep(LAST_WRITE_PATIENCE).await;
+    };
+    tokio::select! {
+        () = &mut finished => return,
+        () = answered => streams.cancel(),
+    }
+    let _ = tokio::time::timeout(LAST_WRITE_PATIENCE, finished).await;
 }
 
 /// Binds the address.

@@ -11,7 +11,8 @@ use futures_util::FutureExt;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorData, Implementation, ListToolsResult,
-    MetaObject, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ServerCapabilities, ServerConfig, Tool,
+    MetaObject, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{RoleServer, model::ErrorCode};
@@ -109,6 +110,17 @@ impl ServerHandler for McpServer {
             .with_cache_scope(CacheScope::Public);
         result.meta = self.meta(&context);
         Ok(result)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        Err(ErrorData::invalid_params(
+            "there are no resources here",
+            Some(json!({ "uri": request.uri })),
+        ))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

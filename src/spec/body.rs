@@ -117,7 +117,12 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
             }
         }
     }
-    let name = if name.contains('*') { "application/json" } else { name };
+    // Only what was read as JSON is sent as JSON; `image/*` waits for the caller's own type.
+    let name = if kind == MediaKind::Json && name.contains('*') {
+        "application/json"
+    } else {
+        name
+    };
     MediaType {
         name: name.to_owned(),
         kind,

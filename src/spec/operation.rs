@@ -168,6 +168,8 @@ impl<'a> Reader<'a> {
     }
 
     fn read(&self, shared: &Shared<'_, 'a>, method: &str, node: Node<'a>, warnings: &mut Vec<String>) -> Result<Operation, String> {
+        // Not legal OpenAPI, but common in documents of many files: the operation itself is a reference.
+        let node = self.document.resolve(node)?;
         let object = node.object().ok_or("it is no object")?;
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| format!("`{method}` is no HTTP method"))?;
         let template = PathTemplate::parse(shared.path)?;
@@ -355,14 +357,18 @@ mod tests {
 
     #[test]
     fn a_bad_operation_costs_itself() {
-        let (operations, diagnostics) =
-            read(r#"{"/good":{"get":{}},"/bad":{"get":"nonsense","post":{}},"bad":{"get":{}},"/worse":7,"x-ext":{}}"#);
+        let (operations, diagnostics) = read(
+            r#"{"/good":{"get":{}},"/bad":{"get":"nonsense","post":{},"put":{"$ref":"other.yaml"}},"bad":{"get":{}},"/worse":7,"x-ext":{}}"#,
+        );
         assert_eq!(
             operations.iter().map(Operation::label).collect::<Vec<_>>(),
             ["GET /good", "POST /bad"]
         );
         let pointers: Vec<_> = diagnostics.iter().map(|d| d.pointer.as_str()).collect();
-        assert_eq!(pointers, ["#/paths/~1bad/get", "#/paths/bad/get", "#/paths/~1worse"]);
+        assert_eq!(
+            pointers,
+            ["#/paths/~1bad/get", "#/paths/~1bad/put", "#/paths/bad/get", "#/paths/~1worse"]
+        );
     }
 
     #[test]

@@ -1,1 +1,23 @@
-fn main() {}
+//! Integration tests: the real binary, through the doors that users use.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on should stop"
+)]
+#![expect(unreachable_pub, reason = "nobody but these tests sees this")]
+
+mod support;
+
+mod bad_input;
+mod call_cases;
+mod command_line;
+mod floors;
+mod golden;
+mod http_door;
+mod life_cycle;
+mod mocked;
+mod protocol;
+mod safety;

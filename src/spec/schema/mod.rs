@@ -1,0 +1,330 @@
+//! Schemas: from the document's dialect to JSON Schema 2020-12, as an input schema needs it.
+//!
+//! A component is translated once and remembered; a tool's schema then gets each component inlined where that stays
+//! small, and as a `$defs` entry where it would repeat itself, blow up, or recurse. Cycles are never expanded.
+
+mod graph;
+mod translate;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
+
+use serde_json::{Map, Value, json};
+
+use graph::{inline, references};
+use translate::Translation;
+
+use crate::spec::document::{Document, Span};
+use crate::spec::keys;
+
+/// A schema whose references, all inlined, take no more than this many bytes is inlined: the form every client reads.
+const INLINE_TOOL: usize = 16 << 10;
+/// Above that, a component is still inlined where it takes no more than this.
+const INLINE_COMPONENT: usize = 400;
+/// Components that nest references deeper than this stay `$defs`.
+const INLINE_DEPTH: usize = 24;
+
+/// Translates schemas of one document for inputs; keeps what it has translated.
+pub struct Schemas<'d> {
+    document: &'d Document,
+    components: HashMap<String, Rc<Component>>,
+    names: HashMap<Span, String>,
+    spans: HashMap<String, Span>,
+    taken: HashSet<String>,
+}
+
+/// A translated component; references in it are `#/$defs/NAME`.
+struct Component {
+    schema: Value,
+    size: usize,
+    references: Vec<String>,
+}
+
+impl<'d> Schemas<'d> {
+    /// A translator that has not translated anything yet.
+    #[must_use]
+    pub fn new(document: &'d Document) -> Self {
+        Self {
+            document,
+            components: HashMap::new(),
+            names: HashMap::new(),
+            spans: HashMap::new(),
+            taken: HashSet::new(),
+        }
+    }
+
+    /// The schema at `span` in 2020-12. References in it name `#/$defs/…`, which [`Schemas::complete`] fills in. What
+    /// cannot be read becomes the schema that accepts anything, and a sentence in `warnings`.
+    pub fn translate(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
+        let node = self.document.node(span);
+        match node.value() {
+            Some(value) => Translation { schemas: self, warnings }.schema(value),
+            None => {
+                warnings.push("a schema nests deeper than 128 levels and is served as one that accepts anything".into());
+                json!({})
+            }
+        }
+    }
+
+    /// Makes `schema` self-contained: every component it refers to is inlined, or put under its `$defs`.
+    pub fn complete(&mut self, schema: &mut Map<String, Value>, warnings: &mut Vec<String>) {
+        let mut roots = Vec::new();
+        let mut root = Value::Object(std::mem::take(schema));
+        references(&root, &mut roots);
+        let plan = self.plan(&root, &roots, warnings);
+        inline(&mut root, &plan, &self.components);
+        let mut defs = Map::new();
+        let mut left = Vec::new();
+        references(&root, &mut left);
+        // Only what is still referred to, each once, in the order of first use.
+        let mut queue: std::collections::VecDeque<String> = left.into();
+        while let Some(name) = queue.pop_front() {
+            if defs.contains_key(&name) {
+                continue;
+            }
+            let mut definition = self
+                .components
+                .get(&name)
+                .map_or_else(|| json!({}), |component| component.schema.clone());
+            inline(&mut definition, &plan, &self.components);
+            let mut inner = Vec::new();
+            references(&definition, &mut inner);
+            queue.extend(inner);
+            defs.insert(name, definition);
+        }
+        if let Value::Object(object) = root {
+            *schema = object;
+        }
+        if !defs.is_empty() {
+            schema.insert("$defs".into(), Value::Object(defs));
+        }
+    }
+
+    /// Which components to inline. Works from the leaves up, so that a cycle, however long, is simply never reached,
+    /// and neither depth nor breadth of the references costs stack or more than linear time.
+    fn plan(&mut self, root: &Value, roots: &[String], warnings: &mut Vec<String>) -> HashSet<String> {
+        let mut graph: BTreeMap<String, Rc<Component>> = BTreeMap::new();
+        let mut queue: Vec<String> = roots.to_vec();
+        while let Some(name) = queue.pop() {
+            if !graph.contains_key(&name)
+                && let Some(component) = self.component(&name, warnings)
+            {
+                queue.extend(component.references.iter().cloned());
+                graph.insert(name, component);
+            }
+        }
+        let mut waiting: HashMap<&str, usize> = HashMap::new();
+        let mut users: HashMap<&str, Vec<&str>> = HashMap::new();
+        let mut uses: HashMap<&str, usize> = HashMap::new();
+        for name in roots {
+            *uses.entry(name).or_default() += 1;
+        }
+        for (name, component) in &graph {
+            waiting.insert(name, component.references.len());
+            for reference in &component.references {
+                users.entry(reference).or_default().push(name);
+                *uses.entry(reference).or_default() += 1;
+            }
+        }
+        let mut expanded: HashMap<&str, (usize, usize)> = HashMap::new();
+        let mut ready: Vec<&str> = waiting.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
+        while let Some(name) = ready.pop() {
+            let Some(component) = graph.get(name) else { continue };
+            let mut size = component.size;
+            let mut depth = 0;
+            for reference in &component.references {
+                if let Some((inner, below)) = expanded.get(reference.as_str()) {
+                    size = size.saturating_add(*inner);
+                    depth = depth.max(below + 1);
+                }
+            }
+            expanded.insert(name, (size, depth));
+            for user in users.get(name).into_iter().flatten() {
+                if let Some(count) = waiting.get_mut(user) {
+                    *count -= 1;
+                    if *count == 0 {
+                        ready.push(user);
+                    }
+                }
+            }
+        }
+        let size_of = |name: &String| expanded.get(name.as_str()).map_or(0, |(size, _)| *size);
+        let total = roots.iter().map(size_of).fold(root.to_string().len(), usize::saturating_add);
+        graph
+            .keys()
+            .filter(|name| {
+                expanded.get(name.as_str()).is_some_and(|(size, depth)| {
+                    let small = total <= INLINE_TOOL || *size <= INLINE_COMPONENT || uses.get(name.as_str()) == Some(&1);
+                    small && *depth <= INLINE_DEPTH
+                })
+            })
+            .cloned()
+            .collect()
+    }
+
+    /// The component of that `$defs` name, translated on first use.
+    fn component(&mut self, name: &str, warnings: &mut Vec<String>) -> Option<Rc<Component>> {
+        if let Some(component) = self.components.get(name) {
+            return Some(Rc::clone(component));
+        }
+        let span = *self.spans.get(name)?;
+        let schema = self.translate(span, warnings);
+        let mut found = Vec::new();
+        references(&schema, &mut found);
+        let component = Rc::new(Component {
+            size: schema.to_string().len(),
+            references: found,
+            schema,
+        });
+        self.components.insert(name.to_owned(), Rc::clone(&component));
+        Some(component)
+    }
+
+    /// The `$defs` name for a reference of the document.
+    fn name(&mut self, reference: &str) -> Result<String, String> {
+        let node = self.document.target(reference)?;
+        let span = self.document.span(node);
+        if let Some(name) = self.names.get(&span) {
+            return Ok(name.clone());
+        }
+        let wanted = keys::sanitize(reference.rsplit('/').next().unwrap_or("schema"));
+        let name = keys::claim(&mut self.taken, &wanted, "schema");
+        self.names.insert(span, name.clone());
+        self.spans.insert(name.clone(), span);
+        Ok(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(version: &str, schema: &str, components: &str) -> Value {
+        let text = format!(r#"{{"openapi":"{version}","paths":{{}},"x":{schema},"components":{{"schemas":{components}}}}}"#);
+        let document = Document::parse(text.into_bytes(), None).unwrap();
+        let span = document.span(document.member("x").unwrap());
+        let mut schemas = Schemas::new(&document);
+        let mut warnings = Vec::new();
+        let mut root = Map::new();
+        root.insert("x".into(), schemas.translate(span, &mut warnings));
+        schemas.complete(&mut root, &mut warnings);
+        if root.len() == 1 {
+            root.remove("x").unwrap()
+        } else {
+            Value::Object(root)
+        }
+    }
+
+    #[test]
+    fn the_dialect_of_3_0_becomes_2020_12() {
+        for (schema, expected) in [
+            (r#"{"type":"string","nullable":true}"#, json!({"type": ["string", "null"]})),
+            (
+                r#"{"type":"string","nullable":true,"enum":["a"]}"#,
+                json!({"type": ["string", "null"], "enum": ["a", null]}),
+            ),
+            (
+                r#"{"nullable":true,"allOf":[{"type":"string"}],"description":"d"}"#,
+                json!({"description": "d", "anyOf": [{"allOf": [{"type": "string"}]}, {"type": "null"}]}),
+            ),
+            (
+                r#"{"type":"integer","minimum":1,"exclusiveMinimum":true,"maximum":5,"exclusiveMaximum":false}"#,
+                json!({"type": "integer", "maximum": 5, "exclusiveMinimum": 1}),
+            ),
+            (r#"{"type":"array"}"#, json!({"type": "array", "items": {}})),
+            (
+                r#"{"type":"object","additionalProperties":true}"#,
+                json!({"type": "object", "properties": {}}),
+            ),
+            (
+                r#"{"type":"string","example":"e","xml":{},"x-y":1,"$id":"http://h","pattern":"(?i)a"}"#,
+                json!({"type": "string", "examples": ["e"]}),
+            ),
+            (
+                r#"{"type":"object","required":["a","b"],"properties":{"a":{"type":"string","readOnly":true},"b":true}}"#,
+                json!({"type": "object", "required": ["b"], "properties": {"b": {}}}),
+            ),
+            (r#"{"type":"file"}"#, json!({"type": "string"})),
+            (
+                r#"{"required":true,"enum":[],"description":null,"minLength":1.0}"#,
+                json!({"minLength": 1}),
+            ),
+        ] {
+            assert_eq!(input("3.0.3", schema, "{}"), expected, "{schema}");
+        }
+    }
+
+    #[test]
+    fn small_components_are_inlined_and_siblings_survive() {
+        let components = r##"{"Name":{"type":"string","description":"of the component"},"Pet":{"type":"object","properties":{"name":{"$ref":"#/components/schemas/Name","description":"beside"}}}}"##;
+        assert_eq!(
+            input("3.0.3", r##"{"$ref":"#/components/schemas/Pet"}"##, components),
+            json!({"type": "object", "properties": {"name": {"type": "string", "description": "beside"}}})
+        );
+    }
+
+    #[test]
+    fn recursion_survives_as_a_definition() {
+        let components =
+            r##"{"Tree":{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#/components/schemas/Tree"}}}}}"##;
+        let schema = input("3.0.3", r##"{"$ref":"#/components/schemas/Tree"}"##, components);
+        assert_eq!(schema["x"], json!({"$ref": "#/$defs/Tree"}));
+        assert_eq!(
+            schema["$defs"]["Tree"]["properties"]["children"]["items"],
+            json!({"$ref": "#/$defs/Tree"})
+        );
+    }
+
+    #[test]
+    fn a_required_read_only_property_of_another_branch_is_not_asked_for() {
+        let components = r##"{"Base":{"type":"object","properties":{"id":{"type":"string","readOnly":true}}}}"##;
+        let schema = input(
+            "3.0.3",
+            r##"{"allOf":[{"$ref":"#/components/schemas/Base"}],"required":["id","name"]}"##,
+            components,
+        );
+        assert_eq!(schema["required"], json!(["name"]));
+    }
+
+    #[test]
+    fn reference_bombs_and_long_chains_are_decided_quickly() {
+        let bomb: Vec<String> = (0..30)
+            .map(|n| {
+                format!(
+                    r##""A{n}":{{"allOf":[{{"$ref":"#/components/schemas/A{m}"}},{{"$ref":"#/components/schemas/A{m}"}}]}}"##,
+                    m = n + 1
+                )
+            })
+            .collect();
+        let components = format!(r#"{{{},"A30":{{"type":"string"}}}}"#, bomb.join(","));
+        assert!(
+            input("3.0.3", r##"{"$ref":"#/components/schemas/A0"}"##, &components)
+                .to_string()
+                .len()
+                < 100_000
+        );
+
+        let chain: Vec<String> = (0..5000)
+            .map(|n| format!(r##""C{n}":{{"$ref":"#/components/schemas/C{m}"}}"##, m = n + 1))
+            .collect();
+        let components = format!(r#"{{{},"C5000":{{"type":"string"}}}}"#, chain.join(","));
+        assert!(
+            input("3.0.3", r##"{"$ref":"#/components/schemas/C0"}"##, &components)
+                .to_string()
+                .len()
+                < 1_000_000
+        );
+    }
+
+    #[test]
+    fn a_dangling_reference_accepts_anything() {
+        assert_eq!(
+            input(
+                "3.1.0",
+                r##"{"type":"object","properties":{"a":{"$ref":"#/components/schemas/None"}}}"##,
+                "{}"
+            ),
+            json!({"type": "object", "properties": {"a": {}}})
+        );
+    }
+}

@@ -1,0 +1,400 @@
+//! One schema, keyword by keyword: from the dialect of OpenAPI 3.0 or 3.1 to what 2020-12 validators, and clients that
+//! are stricter than the standard, accept.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value, json};
+
+use super::Schemas;
+use crate::spec::document::Document;
+use crate::spec::node::Node;
+use crate::spec::text;
+
+/// Examples longer than this are not shown to the model.
+const LONGEST_EXAMPLE: usize = 200;
+
+/// One schema under translation.
+pub(super) struct Translation<'s, 'd> {
+    pub(super) schemas: &'s mut Schemas<'d>,
+    pub(super) warnings: &'s mut Vec<String>,
+}
+
+impl Translation<'_, '_> {
+    /// The schema in 2020-12.
+    pub(super) fn schema(&mut self, value: Value) -> Value {
+        match value {
+            Value::Object(object) => self.object(object),
+            // Boolean schemas are legal in 2020-12, but whole tool lists are refused because of one.
+            Value::Bool(false) => json!({ "not": {} }),
+            _ => json!({}),
+        }
+    }
+
+    fn object(&mut self, mut object: Map<String, Value>) -> Value {
+        let nullable = object.remove("nullable") == Some(Value::Bool(true));
+        let read_only = if object.contains_key("allOf") {
+            read_only_names(self.schemas.document, &object, 0)
+        } else {
+            HashSet::new()
+        };
+        let mut out = Map::new();
+        if let Some(Value::String(reference)) = object.remove("$ref") {
+            match self.schemas.name(&reference) {
+                Ok(name) => {
+                    out.insert("$ref".into(), Value::String(format!("#/$defs/{name}")));
+                }
+                Err(why) => self.warnings.push(format!("{why}; that part of the schema accepts anything")),
+            }
+        }
+        for (key, value) in object {
+            self.keyword(&key, value, &mut out);
+        }
+        exclusive_limits(&mut out);
+        if let Some(Value::Array(required)) = out.get_mut("required") {
+            required.retain(|name| name.as_str().is_none_or(|name| !read_only.contains(name)));
+        }
+        if out.get("required").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            out.remove("required");
+        }
+        complete_containers(&mut out);
+        if nullable { make_nullable(out) } else { Value::Object(out) }
+    }
+
+    fn keyword(&mut self, key: &str, value: Value, out: &mut Map<String, Value>) {
+        match (key, value) {
+            ("properties", Value::Object(properties)) => self.properties(properties, out),
+            ("patternProperties" | "dependentSchemas", Value::Object(map)) => {
+                let translated = map
+                    .into_iter()
+                    .filter(|(name, _)| key != "patternProperties" || self.is_pattern(name))
+                    .collect::<Vec<_>>();
+                let translated: Map<_, _> = translated.into_iter().map(|(name, schema)| (name, self.schema(schema))).collect();
+                out.insert(key.into(), Value::Object(translated));
+            }
+            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => {
+                let translated: Vec<_> = schemas.into_iter().map(|schema| self.schema(schema)).collect();
+                if !translated.is_empty() {
+                    out.insert(key.into(), Value::Array(translated));
+                }
+            }
+            // Before 2020-12 a list of schemas under `items` described a tuple.
+            ("items", Value::Array(schemas)) => {
+                let translated: Vec<_> = schemas.into_iter().map(|schema| self.schema(schema)).collect();
+                if !translated.is_empty() {
+                    out.insert("prefixItems".into(), Value::Array(translated));
+                }
+            }
+            ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems", Value::Bool(allowed)) => {
+                // Here the boolean form is what every client knows; `true` says nothing.
+                if !allowed {
+                    out.insert(key.into(), Value::Bool(false));
+                }
+            }
+            (
+                "items"
+                | "additionalProperties"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "contains"
+                | "propertyNames"
+                | "unevaluatedItems"
+                | "unevaluatedProperties",
+                value,
+            ) => {
+                if value.is_object() || value.is_boolean() {
+                    let translated = self.schema(value);
+                    out.insert(key.into(), translated);
+                }
+            }
+            ("type", value) => {
+                if let Some(kind) = types(value) {
+                    out.insert(key.into(), kind);
+                }
+            }
+            ("enum", Value::Array(values)) if !values.is_empty() => {
+                let mut unique: Vec<Value> = Vec::with_capacity(values.len());
+                values.into_iter().for_each(|value| {
+                    if !unique.contains(&value) {
+                        unique.push(value)
+                    }
+                });
+                out.insert(key.into(), Value::Array(unique));
+            }
+            ("const", value) => {
+                out.insert(key.into(), value);
+            }
+            ("required", Value::Array(names)) => {
+                let mut seen = HashSet::new();
+                let names: Vec<Value> = names
+                    .into_iter()
+                    .filter(|name| name.as_str().is_some_and(|name| seen.insert(name.to_owned())))
+                    .collect();
+                let known = self.hidden(out);
+                out.insert(
+                    key.into(),
+                    names
+                        .into_iter()
+                        .filter(|name| name.as_str().is_none_or(|name| !known.contains(name)))
+                        .collect(),
+                );
+            }
+            ("multipleOf" | "maximum" | "minimum", Value::Number(number)) => {
+                out.insert(key.into(), Value::Number(number));
+            }
+            ("exclusiveMaximum" | "exclusiveMinimum", value @ (Value::Number(_) | Value::Bool(_))) => {
+                out.insert(key.into(), value);
+            }
+            (
+                "maxLength" | "minLength" | "maxItems" | "minItems" | "maxProperties" | "minProperties" | "minContains" | "maxContains",
+                Value::Number(number),
+            ) => {
+                if let Some(number) = count(&number) {
+                    out.insert(key.into(), number.into());
+                }
+            }
+            ("uniqueItems", Value::Bool(true)) => {
+                out.insert(key.into(), Value::Bool(true));
+            }
+            ("pattern", Value::String(pattern)) => {
+                if self.is_pattern(&pattern) {
+                    out.insert(key.into(), Value::String(pattern));
+                }
+            }
+            ("dependentRequired", Value::Object(map)) => {
+                if map
+                    .values()
+                    .all(|names| names.as_array().is_some_and(|names| names.iter().all(Value::is_string)))
+                {
+                    out.insert(key.into(), Value::Object(map));
+                }
+            }
+            ("title", Value::String(text)) => {
+                out.insert(key.into(), Value::String(text::cut(&text::one_line(&text), 200)));
+            }
+            ("description", Value::String(text)) => {
+                let text = text::cut(&text::clean(&text), text::LONGEST_DESCRIPTION);
+                if !text.is_empty() {
+                    out.insert(key.into(), Value::String(text));
+                }
+            }
+            ("format" | "contentEncoding" | "contentMediaType", Value::String(text)) => {
+                out.insert(key.into(), Value::String(text::one_line(&text)));
+            }
+            ("default", value) if value.to_string().len() <= LONGEST_EXAMPLE => {
+                out.insert(key.into(), value);
+            }
+            ("deprecated", Value::Bool(true)) => {
+                out.insert(key.into(), Value::Bool(true));
+            }
+            ("example", value) if value.to_string().len() <= LONGEST_EXAMPLE => {
+                out.insert("examples".into(), Value::Array(vec![value]));
+            }
+            ("examples", Value::Array(values)) => {
+                if let Some(first) = values.into_iter().find(|value| value.to_string().len() <= LONGEST_EXAMPLE) {
+                    out.insert(key.into(), Value::Array(vec![first]));
+                }
+            }
+            // `$id`, `$schema`, `$anchor` would change how references are read; `discriminator`, `xml`, `externalDocs`,
+            // `readOnly`, `writeOnly` and `x-*` say nothing that a validator or a model could use.
+            _ => {}
+        }
+    }
+
+    /// The properties a caller may give: `readOnly` ones belong to replies.
+    fn properties(&mut self, properties: Map<String, Value>, out: &mut Map<String, Value>) {
+        let mut translated = Map::new();
+        let mut hidden = HashSet::new();
+        for (name, schema) in properties {
+            if is_read_only(self.schemas.document, &schema) {
+                hidden.insert(name);
+            } else {
+                let schema = self.schema(schema);
+                translated.insert(name, schema);
+            }
+        }
+        if let Some(Value::Array(required)) = out.get_mut("required") {
+            required.retain(|name| name.as_str().is_none_or(|name| !hidden.contains(name)));
+        }
+        if !hidden.is_empty() {
+            // Remembered until `required` has been seen, whichever comes first; `hidden` takes it out again.
+            out.insert(HIDDEN.into(), hidden.into_iter().map(Value::String).collect());
+        }
+        out.insert("properties".into(), Value::Object(translated));
+    }
+
+    fn hidden(&self, out: &mut Map<String, Value>) -> HashSet<String> {
+        match out.remove(HIDDEN) {
+            Some(Value::Array(names)) => names.into_iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
+            _ => HashSet::new(),
+        }
+    }
+
+    /// Whether a pattern is an ECMA-262 regular expression with the `u` flag (2020-12 core section 6.4), as validating
+    /// clients compile it.
+    fn is_pattern(&mut self, pattern: &str) -> bool {
+        let legal = regress::Regex::with_flags(pattern, "u").is_ok();
+        if !legal {
+            self.warnings.push(format!(
+                "the pattern `{}` is no ECMA-262 regular expression and is not checked",
+                text::cut(pattern, 80)
+            ));
+        }
+        legal
+    }
+}
+
+/// A key that no JSON Schema has, for a note that never leaves this file.
+const HIDDEN: &str = "\u{0}hidden";
+
+fn is_read_only(document: &Document, schema: &Value) -> bool {
+    let Some(object) = schema.as_object() else { return false };
+    if let Some(read_only) = object.get("readOnly") {
+        return read_only == &Value::Bool(true);
+    }
+    // 3.0 cannot write `readOnly` beside `$ref`, so authors put it into the component.
+    object
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|reference| document.target(reference).ok())
+        .and_then(Node::object)
+        .is_some_and(|target| target.boolean("readOnly") == Some(true))
+}
+
+/// The names of read-only properties anywhere in a composition: another branch of it may require them.
+fn read_only_names(document: &Document, object: &Map<String, Value>, depth: usize) -> HashSet<String> {
+    const DEEPEST: usize = 6;
+    let mut names = HashSet::new();
+    if depth > DEEPEST {
+        return names;
+    }
+    if let Some(properties) = object.get("properties").and_then(Value::as_object) {
+        names.extend(
+            properties
+                .iter()
+                .filter(|(_, schema)| is_read_only(document, schema))
+                .map(|(name, _)| name.clone()),
+        );
+    }
+    if let Some(Value::Object(target)) = object
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|reference| document.target(reference).ok()?.value())
+    {
+        names.extend(read_only_names(document, &target, depth + 1));
+    }
+    for branch in object
+        .get("allOf")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object)
+    {
+        names.extend(read_only_names(document, branch, depth + 1));
+    }
+    names
+}
+
+/// Draft-04 and OpenAPI 3.0 write `exclusiveMinimum: true` beside `minimum`.
+fn exclusive_limits(out: &mut Map<String, Value>) {
+    out.remove(HIDDEN);
+    for (exclusive, limit) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+        if let Some(Value::Bool(is_exclusive)) = out.get(exclusive) {
+            let is_exclusive = *is_exclusive;
+            out.remove(exclusive);
+            if is_exclusive && let Some(value) = out.remove(limit) {
+                out.insert(exclusive.into(), value);
+            }
+        }
+    }
+}
+
+/// Some clients refuse an array without `items` and an object without `properties`.
+fn complete_containers(out: &mut Map<String, Value>) {
+    let is = |kind: &str| match out.get("type") {
+        Some(Value::String(text)) => text == kind,
+        Some(Value::Array(kinds)) => kinds.iter().any(|text| text == kind),
+        _ => false,
+    };
+    let (array, object) = (is("array"), is("object"));
+    if array && !out.contains_key("items") {
+        out.insert("items".into(), json!({}));
+    }
+    if object && !out.contains_key("properties") {
+        out.insert("properties".into(), json!({}));
+    }
+}
+
+/// OpenAPI 3.0 `nullable: true`.
+fn make_nullable(mut out: Map<String, Value>) -> Value {
+    let composed = ["$ref", "allOf", "anyOf", "oneOf", "not", "const"]
+        .iter()
+        .any(|key| out.contains_key(*key));
+    match out.get_mut("type") {
+        Some(Value::String(kind)) if !composed => {
+            let kind = std::mem::take(kind);
+            out.insert("type".into(), json!([kind, "null"]));
+        }
+        Some(Value::Array(kinds)) if !composed => {
+            if !kinds.iter().any(|kind| kind == "null") {
+                kinds.push("null".into());
+            }
+        }
+        None if !composed => {}
+        _ => {
+            let mut outer = Map::new();
+            for annotation in ["title", "description", "default", "deprecated", "examples"] {
+                if let Some(value) = out.remove(annotation) {
+                    outer.insert(annotation.into(), value);
+                }
+            }
+            outer.insert("anyOf".into(), json!([out, { "type": "null" }]));
+            return Value::Object(outer);
+        }
+    }
+    if let Some(Value::Array(values)) = out.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+    Value::Object(out)
+}
+
+/// `type` with the names that JSON Schema knows; documents also write `file`, `any` or `String`.
+fn types(value: Value) -> Option<Value> {
+    const KNOWN: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
+    let known = |kind: &str| KNOWN.contains(&kind);
+    match value {
+        Value::String(kind) if known(&kind) => Some(Value::String(kind)),
+        // Swagger's `file` is a string of bytes.
+        Value::String(kind) if kind == "file" => Some("string".into()),
+        Value::Array(kinds) => {
+            let mut kept: Vec<Value> = Vec::new();
+            kinds.into_iter().filter(|kind| kind.as_str().is_some_and(known)).for_each(|kind| {
+                if !kept.contains(&kind) {
+                    kept.push(kind)
+                }
+            });
+            match kept.len() {
+                0 => None,
+                1 => kept.pop(),
+                _ => Some(Value::Array(kept)),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A count: documents also write `1.0`.
+fn count(number: &serde_json::Number) -> Option<u64> {
+    number.as_u64().or_else(|| {
+        let float = number.as_f64()?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked to be a whole number below 2^53"
+        )]
+        (float >= 0.0 && float.fract() == 0.0 && float < 9_007_199_254_740_992.0).then_some(float as u64)
+    })
+}

@@ -1,0 +1,125 @@
+//! Bad input: one clear line each, with what to do next and the right exit code; never a panic, never half a server.
+
+use std::net::TcpListener;
+
+use crate::support::{SpecFile, petstore, run, stderr};
+
+fn refused(args: &[&str], code: i32, expected: &[&str]) {
+    let output = run(args);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
+    assert!(output.stdout.is_empty(), "{args:?}: something on stdout");
+    for part in expected {
+        assert!(text.contains(part), "{args:?}: `{part}` is not in: {text}");
+    }
+    assert!(!text.contains("panicked"), "{text}");
+}
+
+#[test]
+fn documents_that_cannot_be_served_end_with_3() {
+    for (text, expected) in [
+        ("", "empty"),
+        ("{\"openapi\": \"3.0.0\", ", "not valid JSON"),
+        ("a: [1", "neither JSON nor YAML"),
+        ("just words", "not an OpenAPI document"),
+        ("<!DOCTYPE html><html></html>", "OpenAPI"),
+        ("{\"swagger\": \"2.0\", \"paths\": {}}", "Swagger 2.0"),
+        ("{\"openapi\": \"9.0.0\", \"paths\": {}}", "OpenAPI 9.0.0 is not supported"),
+        ("{\"openapi\": \"3.0.0\"}", "no `paths`"),
+    ] {
+        let spec = SpecFile::new(text);
+        refused(
+            &["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:1"],
+            3,
+            &["error: ", expected],
+        );
+    }
+    refused(
+        &["serve", "--spec", "/nonexistent/spec.yaml"],
+        3,
+        &["cannot be read", "No such file"],
+    );
+    refused(&["serve", "--spec", "/"], 3, &["no regular file"]);
+    refused(&["serve", "--spec", "http://127.0.0.1:1/spec.yaml"], 3, &["cannot be fetched"]);
+    #[cfg(unix)]
+    refused(&["serve", "--spec", "/dev/zero"], 3, &["no regular file"]);
+}
+
+#[test]
+fn wrong_settings_end_with_2() {
+    let spec = SpecFile::new(r#"{"openapi":"3.1.0","info":{"title":"T"},"paths":{"/a":{"get":{}}}}"#);
+    let petstore = petstore();
+    refused(&["serve"], 2, &["--spec"]);
+    refused(&["serve", "--spec", spec.path()], 2, &["no usable server", "--base-url"]);
+    refused(&["serve", "--spec", &petstore, "--bse-url", "x"], 2, &["--base-url"]);
+    refused(&["serve", "--spec", "ftp://h.example/x"], 2, &["neither a file"]);
+    refused(
+        &["serve", "--spec", &petstore, "--base-url", "h.example"],
+        2,
+        &["--base-url", "scheme"],
+    );
+    refused(
+        &["serve", "--spec", &petstore, "--base-url", "file:///etc/passwd"],
+        2,
+        &["not http or https"],
+    );
+    refused(
+        &["serve", "--spec", &petstore, "--base-url", "http://h.example:99999"],
+        2,
+        &["invalid port"],
+    );
+    refused(
+        &["serve", "--spec", &petstore, "--transport", "http", "--bind", "0.0.0.0:0"],
+        2,
+        &["--allow-host", "--allow-unauthenticated"],
+    );
+    refused(
+        &["serve", "--spec", &petstore, "--transport", "http", "--bind", "nowhere"],
+        2,
+        &["--bind"],
+    );
+    refused(
+        &["serve", "--spec", &petstore, "--header-env", "X-Key=NOT_SET_ANYWHERE"],
+        2,
+        &["NOT_SET_ANYWHERE"],
+    );
+    refused(
+        &["serve", "--spec", &petstore, "--config", "/nonexistent.yaml"],
+        2,
+        &["cannot be read"],
+    );
+    let config = SpecFile::new("bse_url: x\ntimeout: soon\n");
+    refused(
+        &["serve", "--spec", &petstore, "--config", config.path()],
+        2,
+        &["`bse_url`; did you mean `base_url`?", "`timeout`"],
+    );
+}
+
+#[test]
+fn a_taken_port_is_told() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    refused(
+        &["serve", "--spec", &petstore(), "--mock", "--transport", "http", "--bind", &address],
+        2,
+        &["cannot listen", &address],
+    );
+}
+
+#[test]
+fn a_bad_operation_costs_itself() {
+    let spec = SpecFile::new(
+        r#"{"openapi":"3.1.0","info":{"title":"T"},"paths":{"/a":{"get":{"operationId":"good"},"post":7},"/b/../c":{"get":{}}}}"#,
+    );
+    let output = run(&["tools", "--spec", spec.path()]);
+    let (out, err) = (crate::support::stdout(&output), stderr(&output));
+    assert!(
+        output.status.success() && out.contains("good") && out.contains("1 tools"),
+        "{out}{err}"
+    );
+    assert!(
+        err.contains("#/paths/~1a/post (line 1, column") && err.contains("would climb"),
+        "{err}"
+    );
+}

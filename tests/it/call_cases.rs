@@ -1,0 +1,118 @@
+//! `tests/cases/call/*.yaml`: arguments in, raw HTTP out, a reply back, a result at the end; through a stdio session.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::support::{Session, SpecFile, Upstream, project, reply};
+
+#[test]
+fn every_call_case_sends_exactly_what_it_says() {
+    let mut files: Vec<_> = std::fs::read_dir(project("tests/cases/call"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    let mut count = 0;
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let file: Value = serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        count += run_file(&path.file_stem().unwrap().to_string_lossy(), &file);
+    }
+    assert!(count > 40, "only {count} cases were found");
+}
+
+fn run_file(name: &str, file: &Value) -> usize {
+    let next: Arc<Mutex<Vec<u8>>> = Arc::default();
+    let answer = Arc::clone(&next);
+    let upstream = Upstream::start(Box::new(move |_| answer.lock().unwrap().clone()));
+    let spec = SpecFile::new(&file["document"].to_string());
+    let base = format!("{}{}", upstream.url, file["base_path"].as_str().unwrap_or_default());
+    let mut args = vec!["serve", "--spec", spec.path(), "--base-url", base.as_str()];
+    args.extend(file["flags"].as_array().into_iter().flatten().filter_map(Value::as_str));
+    let mut session = Session::start(&args);
+    let cases = file["cases"].as_array().unwrap();
+    for case in cases {
+        let title = format!("{name}: {}", case["name"].as_str().unwrap());
+        *next.lock().unwrap() = reply_of(&case["reply"]);
+        let result = session.call(case["tool"].as_str().unwrap(), case.get("arguments").unwrap_or(&json!({})));
+        check_request(&title, case, &upstream, &result);
+        check_result(&title, case, &result);
+    }
+    cases.len()
+}
+
+fn reply_of(reply_case: &Value) -> Vec<u8> {
+    if let Some(raw) = reply_case["raw"].as_str() {
+        return raw.replace('\n', "\r\n").into_bytes();
+    }
+    if reply_case.is_null() {
+        return reply(200, &["Content-Type: application/json"], b"{\"ok\":true}");
+    }
+    let headers: Vec<&str> = reply_case["headers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let status = reply_case["status"].as_u64().unwrap_or(200);
+    reply(
+        u16::try_from(status).unwrap(),
+        &headers,
+        reply_case["body"].as_str().unwrap_or_default().as_bytes(),
+    )
+}
+
+fn check_request(title: &str, case: &Value, upstream: &Upstream, result: &Value) {
+    let Some(request) = case.get("request") else {
+        upstream.take_one();
+        return;
+    };
+    if request.is_null() {
+        assert!(
+            upstream.received().is_empty(),
+            "{title}: nothing was to be sent, but {:?}",
+            upstream.received()
+        );
+        return;
+    }
+    assert!(!upstream.received().is_empty(), "{title}: nothing was sent: {result}");
+    let received = upstream.take_one();
+    assert_eq!(received.line, format!("{} HTTP/1.1", request["line"].as_str().unwrap()), "{title}");
+    for (header, value) in request["headers"].as_object().into_iter().flatten() {
+        assert_eq!(
+            received.header(header),
+            value.as_str(),
+            "{title}: header {header}: {:?}",
+            received.headers
+        );
+    }
+    if let Some(body) = request["body"].as_str() {
+        // A boundary depends on the body; cases write it as BOUNDARY.
+        let boundary = received
+            .header("content-type")
+            .and_then(|text| text.split_once("boundary="))
+            .map_or("\u{0}", |(_, boundary)| boundary);
+        let text = String::from_utf8_lossy(&received.body)
+            .replace(boundary, "BOUNDARY")
+            .replace("\r\n", "\n");
+        assert_eq!(text, body, "{title}: body");
+    }
+}
+
+fn check_result(title: &str, case: &Value, result: &Value) {
+    for (key, expected) in case["result"].as_object().into_iter().flatten() {
+        assert_eq!(&result[key], expected, "{title}: {key} of {result:#}");
+    }
+    let texts = case["error"]
+        .as_array()
+        .cloned()
+        .unwrap_or_else(|| case["error"].as_str().map(Value::from).into_iter().collect());
+    if !texts.is_empty() {
+        assert_eq!(result["isError"], true, "{title}: {result:#}");
+    }
+    for text in texts {
+        let said = result["content"][0]["text"].as_str().unwrap();
+        assert!(said.contains(text.as_str().unwrap()), "{title}: {said}");
+    }
+}

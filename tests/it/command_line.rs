@@ -1,0 +1,170 @@
+//! `tools`, `call`, `health`, help and logs, as a person meets them.
+
+use crate::support::{HttpServer, Upstream, command, petstore, run, stderr, stdout};
+
+#[test]
+fn tools_are_shown_as_a_table_and_as_json() {
+    let output = run(&["tools", "--spec", &petstore()]);
+    let text = stdout(&output);
+    let row = text.lines().find(|line| line.contains("delete_pet ")).unwrap();
+    assert_eq!(
+        row.split_whitespace().take(7).collect::<Vec<_>>(),
+        ["delete_pet", "DELETE", "/pets/{petId}", "no", "yes", "yes", "yes"]
+    );
+    let output = run(&["tools", "--spec", &petstore(), "--format", "json"]);
+    let tools: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(
+        (tools[0]["method"].as_str(), tools[0]["tool"]["name"].as_str()),
+        (Some("GET"), Some("list_pets"))
+    );
+}
+
+#[test]
+fn tools_can_be_chosen() {
+    for (args, expected) in [
+        (&["--read-only"][..], "9 tools, 9 of them read-only"),
+        (&["--tool-include", "tag:users"], "5 tools"),
+        (&["--tool-include", "path:/pets/**", "--tool-exclude", "method:DELETE"], "6 tools"),
+        (&["--tool-include", "nothing_like_it"], "0 tools"),
+    ] {
+        let spec = petstore();
+        let mut all = vec!["tools", "--spec", &spec];
+        all.extend(args);
+        let text = stdout(&run(&all));
+        assert!(text.contains(expected), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn the_document_may_come_from_standard_input() {
+    let mut child = command(&["tools", "--spec", "-"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let text = std::fs::read(petstore()).unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), &text).unwrap();
+    assert!(stdout(&child.wait_with_output().unwrap()).contains("20 tools"));
+}
+
+#[test]
+fn a_call_is_made_as_a_client_would() {
+    let upstream = Upstream::echo();
+    let spec = petstore();
+    let call = |args: &[&str]| {
+        let mut all = vec!["call", "--spec", &spec, "--base-url", &upstream.url];
+        all.extend(args);
+        run(&all)
+    };
+    let output = call(&["list_pets", "limit=2", "tags=[\"calm\",\"indoor\"]"]);
+    assert_eq!(
+        upstream.take_one().line,
+        "GET /pets?limit=2&tags=calm,indoor HTTP/1.1",
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(0), "{\n  \"ok\": true\n}\n")
+    );
+
+    let output = call(&["list_pets", "limt=2"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("did you mean `limit`?") && upstream.received().is_empty());
+
+    let output = call(&["list_pet"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("did you mean `list_pets`?"));
+
+    let output = call(&["--json", "get_pet", "petId:=7"]);
+    let result: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(result["structuredContent"]["ok"], true);
+}
+
+#[test]
+fn operator_headers_come_from_flags_and_from_the_environment() {
+    let upstream = Upstream::echo();
+    let output = command(&[
+        "call",
+        "--spec",
+        &petstore(),
+        "--base-url",
+        &upstream.url,
+        "--header",
+        "X-Team: pets",
+        "--header-env",
+        "X-Api-Key=KEY_FOR_TEST",
+        "get_pet",
+        "petId=7",
+    ])
+    .env("KEY_FOR_TEST", "s3cret")
+    .output()
+    .unwrap();
+    let received = upstream.take_one();
+    assert_eq!(
+        (received.header("x-team"), received.header("x-api-key")),
+        (Some("pets"), Some("s3cret"))
+    );
+    assert!(!stdout(&output).contains("s3cret") && !stderr(&output).contains("s3cret"));
+}
+
+#[test]
+fn settings_come_from_file_variable_and_flag_in_rising_order() {
+    let config = crate::support::SpecFile::new(&format!("spec: {}\ntool_include: [\"tag:users\"]\n", petstore()));
+    let with = |variable: Option<&str>, args: &[&str]| {
+        let mut all = vec!["tools", "--config", config.path()];
+        all.extend(args);
+        let mut command = command(&all);
+        if let Some(value) = variable {
+            command.env("OPENAPI_MCP_TOOL_INCLUDE", value);
+        }
+        stdout(&command.output().unwrap())
+    };
+    assert!(with(None, &[]).contains("5 tools"));
+    assert!(with(Some("tag:store"), &[]).contains("6 tools"));
+    assert!(with(Some("tag:store"), &["--tool-include", "get_pet"]).contains("1 tools"));
+}
+
+#[test]
+fn help_names_every_setting_and_no_secret() {
+    for (name, expected) in [
+        ("serve", "--allow-unauthenticated"),
+        ("tools", "--format"),
+        ("call", "--args"),
+        ("health", "URL"),
+    ] {
+        let output = command(&[name, "--help"])
+            .env("OPENAPI_MCP_HEADER", "Authorization: s3cret")
+            .output()
+            .unwrap();
+        let text = stdout(&output);
+        assert!(
+            output.status.success() && text.contains(expected) && !text.contains("s3cret"),
+            "{text}"
+        );
+    }
+    assert!(stdout(&run(&["--version"])).starts_with("openapi-mcp "));
+}
+
+#[test]
+fn health_asks_a_running_server() {
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock"]);
+    let well = format!("http://{}/healthz", server.address);
+    assert_eq!(run(&["health", &well]).status.code(), Some(0));
+    assert_eq!(
+        run(&["health", &format!("http://{}/nowhere", server.address)]).status.code(),
+        Some(1)
+    );
+    assert_eq!(run(&["health", "http://127.0.0.1:1/healthz"]).status.code(), Some(1));
+}
+
+#[test]
+fn logs_may_be_json_lines() {
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--log-format", "json"]);
+    let logs = server.logs();
+    let line: serde_json::Value = serde_json::from_str(logs.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (line["level"].as_str(), line["message"].as_str()),
+        (Some("INFO"), Some("Petstore: 20 tools (9 read-only)"))
+    );
+}

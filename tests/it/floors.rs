@@ -1,0 +1,117 @@
+//! The import floors of ARCHITECTURE.md, read off the sources: who may know whom, and which library stays where.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::project;
+
+/// Folder or file under `src/`, and the modules of ours that it may name.
+const FLOORS: [(&str, &[&str]); 10] = [
+    ("spec", &["spec"]),
+    ("outbound.rs", &[]),
+    ("annotate", &["annotate", "spec"]),
+    ("proxy", &["proxy", "spec"]),
+    ("api.rs", &["annotate", "proxy", "spec"]),
+    ("mock", &["mock", "spec"]),
+    ("server", &["server", "api", "proxy", "spec"]),
+    ("config", &["config", "annotate", "proxy", "server", "spec", "outbound"]),
+    ("error.rs", &["config", "outbound", "spec"]),
+    (
+        "cli",
+        &["cli", "annotate", "api", "config", "error", "mock", "outbound", "server", "spec"],
+    ),
+];
+
+/// A library, and the only places that may name it.
+const FENCES: [(&str, &[&str]); 7] = [
+    ("openapiv3::", &["spec"]),
+    ("serde_yaml::", &["spec/yaml.rs", "spec/document.rs", "config/file.rs"]),
+    ("reqwest::", &["outbound.rs", "spec/source.rs", "proxy/client.rs", "api.rs"]),
+    ("axum::", &["server", "mock"]),
+    ("clap::", &["cli", "config"]),
+    ("std::env::", &["config"]),
+    ("jsonschema::", &["proxy/validate.rs"]),
+];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.path().is_dir() {
+            sources(&entry.path(), found);
+        } else if entry.path().extension().is_some_and(|extension| extension == "rs") {
+            found.push(entry.path());
+        }
+    }
+}
+
+/// Path under `src/` and the text before its unit tests, comments left out.
+fn texts() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    sources(&project("src"), &mut found);
+    let text = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap();
+        let code = text
+            .split("#[cfg(test)]\nmod tests")
+            .next()
+            .unwrap_or_default()
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        code.collect::<Vec<_>>().join("\n")
+    };
+    found
+        .iter()
+        .map(|path| (path.strip_prefix(project("src")).unwrap().display().to_string(), text(path)))
+        .collect()
+}
+
+#[test]
+fn no_module_names_one_of_a_higher_floor() {
+    for (path, text) in texts() {
+        let Some((_, allowed)) = FLOORS
+            .iter()
+            .find(|(floor, _)| path == *floor || path.starts_with(&format!("{floor}/")))
+        else {
+            assert!(["lib.rs", "main.rs"].contains(&path.as_str()), "{path} stands on no floor");
+            continue;
+        };
+        for (_, rest) in text.match_indices("crate::").map(|(at, found)| (at, &text[at + found.len()..])) {
+            let names: Vec<&str> = match rest.strip_prefix('{') {
+                Some(list) => list
+                    .split('}')
+                    .next()
+                    .unwrap_or_default()
+                    .split(',')
+                    .map(|item| item.trim().split("::").next().unwrap_or_default())
+                    .take_while(|name| !name.is_empty())
+                    .collect(),
+                None => vec![
+                    rest.split(|character: char| !character.is_alphanumeric() && character != '_')
+                        .next()
+                        .unwrap_or_default(),
+                ],
+            };
+            for name in names
+                .into_iter()
+                .filter(|name| name.chars().all(|character| character.is_ascii_lowercase() || character == '_'))
+            {
+                assert!(allowed.contains(&name), "{path} names crate::{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn libraries_stay_behind_their_fences() {
+    for (path, text) in texts() {
+        for (library, places) in FENCES {
+            let inside = places.iter().any(|place| path == *place || path.starts_with(&format!("{place}/")));
+            assert!(inside || !text.contains(library), "{path} names {library}");
+        }
+    }
+}
+
+#[test]
+fn files_can_be_held_in_mind() {
+    for (path, text) in texts() {
+        let lines = text.lines().count();
+        assert!(lines <= 450, "{path} has {lines} lines");
+    }
+}

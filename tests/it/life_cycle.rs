@@ -1,0 +1,224 @@
+//! How the server ends, and that calls do not get in each other's way.
+
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::support::{HttpServer, Session, SpecFile, Upstream, petstore, reply};
+
+fn signal(pid: u32, name: &str) {
+    assert!(
+        Command::new("kill")
+            .args([&format!("-{name}"), &pid.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+fn spec() -> SpecFile {
+    SpecFile::with_paths(&json!({"/fast": {"get": {"operationId": "fast"}}, "/slow": {"get": {"operationId": "slow"}}}))
+}
+
+/// An upstream whose `/slow` answers when it is told to, and tells when it was asked.
+fn held() -> (Upstream, std::sync::mpsc::Sender<()>, std::sync::mpsc::Receiver<()>) {
+    let (release, wait) = channel::<()>();
+    let (asked, was_asked) = channel::<()>();
+    let (wait, asked) = (Arc::new(Mutex::new(wait)), Arc::new(Mutex::new(asked)));
+    let upstream = Upstream::start(Box::new(move |request| {
+        if request.line.contains("/slow") {
+            let _ = asked.lock().unwrap().send(());
+            let _ = wait.lock().unwrap().recv_timeout(Duration::from_secs(20));
+        }
+        reply(200, &["Content-Type: application/json"], b"{\"done\":true}")
+    }));
+    (upstream, release, was_asked)
+}
+
+#[test]
+fn the_end_of_stdin_ends_an_idle_server() {
+    let mut session = Session::start(&["serve", "--spec", &petstore(), "--mock"]);
+    let started = Instant::now();
+    session.close_stdin();
+    assert_eq!(session.wait(), Some(0));
+    assert!(started.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn the_end_of_stdin_answers_what_is_in_flight() {
+    let (upstream, release, asked) = held();
+    let spec = spec();
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    session.post(
+        "tools/call",
+        &json!({"name": "slow", "arguments": {}, "_meta": {"progressToken": 1}}),
+    );
+    asked.recv_timeout(Duration::from_secs(20)).unwrap();
+    session.close_stdin();
+    release.send(()).unwrap();
+    let answer = loop {
+        let message = session.receive();
+        if message["id"].is_number() {
+            break message;
+        }
+    };
+    assert_eq!(answer["result"]["structuredContent"]["done"], true);
+    assert_eq!(session.wait(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_answers_what_is_in_flight_on_both_transports() {
+    let (upstream, release, asked) = held();
+    let spec = spec();
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    session.post("tools/call", &json!({"name": "slow", "arguments": {}}));
+    asked.recv_timeout(Duration::from_secs(20)).unwrap();
+    signal(session.pid(), "TERM");
+    release.send(()).unwrap();
+    assert_eq!(session.receive()["result"]["structuredContent"]["done"], true);
+    assert_eq!(session.wait(), Some(0));
+
+    let mut server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url]);
+    let pid = server.pid();
+    let answer = std::thread::scope(|scope| {
+        let call = scope.spawn(|| {
+            server.post(
+                &["MCP-Protocol-Version: 2025-11-25"],
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow"}}"#,
+            )
+        });
+        asked.recv_timeout(Duration::from_secs(20)).unwrap();
+        signal(pid, "INT");
+        release.send(()).unwrap();
+        call.join().unwrap()
+    });
+    assert!(answer.1.contains("\"done\":true"), "{answer:?}");
+    assert_eq!(server.wait(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_signal_ends_at_once() {
+    let (upstream, _release, asked) = held();
+    let spec = spec();
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    session.post("tools/call", &json!({"name": "slow", "arguments": {}}));
+    asked.recv_timeout(Duration::from_secs(20)).unwrap();
+    let started = Instant::now();
+    signal(session.pid(), "TERM");
+    // The first one is acted on before the second is sent.
+    while !session.logs().contains("stopping") {
+        std::thread::yield_now();
+        assert!(started.elapsed() < Duration::from_secs(10), "{}", session.logs());
+    }
+    signal(session.pid(), "TERM");
+    assert_eq!(session.wait(), Some(130));
+    assert!(started.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn a_slow_call_holds_up_no_other_and_ends_at_its_time_limit() {
+    let (upstream, _release, asked) = held();
+    let spec = spec();
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--timeout", "1.5"]);
+    let started = Instant::now();
+    let slow = session.post("tools/call", &json!({"name": "slow", "arguments": {}}));
+    asked.recv_timeout(Duration::from_secs(20)).unwrap();
+    for _ in 0..10 {
+        assert_eq!(session.call("fast", &json!({}))["structuredContent"]["done"], true);
+    }
+    assert!(
+        started.elapsed() < Duration::from_millis(1400),
+        "healthy calls waited for the slow one"
+    );
+    let answer = session.receive();
+    assert_eq!(answer["id"], slow);
+    assert!(
+        answer["result"]["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("did not answer within 1.5 s"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn a_cancelled_call_closes_its_request() {
+    // A reply that never ends; the upstream sees whether its connection is closed.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (events, seen) = channel();
+    std::thread::spawn(move || {
+        use std::io::Read as _;
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut buffer = [0; 4096];
+        let _ = stream.read(&mut buffer);
+        events.send("asked").unwrap();
+        while stream.read(&mut buffer).is_ok_and(|count| count > 0) {}
+        events.send("closed").unwrap();
+    });
+    let spec = spec();
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &url]);
+    let id = session.post("tools/call", &json!({"name": "slow", "arguments": {}}));
+    assert_eq!(seen.recv_timeout(Duration::from_secs(20)).unwrap(), "asked");
+    session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+    assert_eq!(seen.recv_timeout(Duration::from_secs(5)).unwrap(), "closed");
+    assert!(session.request("ping", &json!({}))["result"].is_object());
+}
+
+#[test]
+fn a_thousand_calls_at_once_each_get_their_own_answer() {
+    let upstream = Upstream::start(Box::new(|request| {
+        let path = request.line.split(' ').nth(1).unwrap().to_owned();
+        reply(
+            200,
+            &["Content-Type: application/json"],
+            format!("{{\"path\":\"{path}\"}}").as_bytes(),
+        )
+    }));
+    let spec = SpecFile::with_paths(
+        &json!({"/items/{id}": {"get": {"operationId": "get", "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}}]}}}),
+    );
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    let sent: std::collections::HashMap<u64, u64> = (0..1000)
+        .map(|number| {
+            (
+                session.post("tools/call", &json!({"name": "get", "arguments": {"id": number}})),
+                number,
+            )
+        })
+        .collect();
+    for _ in 0..1000 {
+        let answer = session.receive();
+        let number = sent[&answer["id"].as_u64().unwrap()];
+        assert_eq!(answer["result"]["structuredContent"]["path"], format!("/items/{number}"));
+    }
+}
+
+#[test]
+fn malformed_lines_leave_the_session_usable() {
+    let mut session = Session::start(&["serve", "--spec", &petstore(), "--mock"]);
+    for line in [
+        "",
+        "{",
+        "[]",
+        "null",
+        "42",
+        "\"x\"",
+        "{\"jsonrpc\":\"2.0\"}",
+        "{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}",
+        "\u{0}",
+        "{\"id\":{}}",
+        "not json at all",
+    ] {
+        session.send_text(line);
+    }
+    assert_eq!(
+        session.call("get_pet", &json!({"petId": 7}))["structuredContent"]["name"],
+        "Biscuit"
+    );
+}

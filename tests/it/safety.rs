@@ -1,0 +1,341 @@
+//! No argument, document, answer or client header changes where a request goes or what it carries.
+
+use serde_json::{Value, json};
+
+use crate::support::{HttpServer, Session, SpecFile, Upstream, petstore, reply};
+
+/// What an attacker, or a model that was told to be one, puts into a path value.
+fn hostile_values() -> Vec<String> {
+    let seeds = [
+        "..",
+        ".",
+        "../",
+        "..\\",
+        "/..",
+        "../../admin",
+        "a/../../b",
+        "//evil.example",
+        "https://evil.example/",
+        "\\\\evil",
+        "@evil.example",
+        "a@evil.example:80",
+        "?x=1",
+        "#x",
+        "a?b#c",
+        ";x=1",
+        "..;/",
+        "%2e%2e",
+        "%2E.",
+        ".%2e/",
+        "%2f%2fevil",
+        "%5c",
+        "%00",
+        "%0d%0aX: y",
+        "\r\nX: y",
+        "\n",
+        "\t",
+        ".\t.",
+        "\u{0}",
+        "{petId}",
+        "{{7*7}}",
+        "${PATH}",
+        "$(id)",
+        "'--",
+        "\"",
+        "<x>",
+        " ",
+        "%",
+        "%%",
+        "%zz",
+        "a\u{202e}b",
+        "日本",
+        "💥",
+    ];
+    let mut values: Vec<String> = seeds.iter().map(|seed| (*seed).to_owned()).collect();
+    for seed in seeds {
+        let once = percent(seed);
+        values.push(percent(&once));
+        values.push(once);
+        values.push(format!("a{seed}"));
+        values.push(format!("{seed}b"));
+    }
+    values
+}
+
+fn percent(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+}
+
+#[test]
+fn p1_no_path_value_leaves_its_segment() {
+    let upstream = Upstream::echo();
+    let spec = SpecFile::with_paths(&json!({
+        "/items/{x}": {"get": {"operationId": "one"}}, "/items/{x}/edit": {"get": {"operationId": "middle"}}, "/f/a.{x}.b": {"get": {"operationId": "part"}},
+    }));
+    let base = format!("{}/base/v1", upstream.url);
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &base]);
+    let mut sent = 0;
+    for value in hostile_values() {
+        for (tool, before, after) in [
+            ("one", "/base/v1/items/", ""),
+            ("middle", "/base/v1/items/", "/edit"),
+            ("part", "/base/v1/f/a.", ".b"),
+        ] {
+            let result = session.call(tool, &json!({"x": value}));
+            if result["isError"] == true {
+                assert!(upstream.received().is_empty(), "{tool} {value:?} was refused and still sent");
+                continue;
+            }
+            sent += 1;
+            let received = upstream.take_one();
+            let path = received
+                .line
+                .strip_prefix("GET ")
+                .and_then(|rest| rest.strip_suffix(" HTTP/1.1"))
+                .unwrap();
+            let inner = path
+                .strip_prefix(before)
+                .and_then(|rest| rest.strip_suffix(after))
+                .unwrap_or_else(|| panic!("{tool} {value:?}: {path}"));
+            assert!(
+                !inner.contains(['/', '?', '#', '\\', ';']) && !inner.is_empty(),
+                "{tool} {value:?}: {path}"
+            );
+            let once = percent_encoding::percent_decode_str(inner).decode_utf8().unwrap();
+            assert_eq!(once, value, "the value arrives as it was");
+            assert!(!["..", "."].contains(&&*once));
+        }
+    }
+    assert!(sent > 200, "most values are odd, but legal data: {sent}");
+}
+
+#[test]
+fn p2_odd_but_legal_values_arrive_byte_for_byte() {
+    let upstream = Upstream::echo();
+    let spec = SpecFile::with_paths(&json!({"/items/{x}": {"get": {"operationId": "one"}}}));
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    for value in [
+        "100%",
+        "...",
+        "a..b",
+        "-",
+        "~",
+        "a b",
+        "ünïcödé",
+        "a&b=c",
+        "%41",
+        "(1,2)",
+        &"x".repeat(512),
+    ] {
+        assert_eq!(session.call("one", &json!({"x": value}))["isError"], false, "{value}");
+        let line = upstream.take_one().line;
+        let path = line
+            .strip_prefix("GET /items/")
+            .and_then(|rest| rest.strip_suffix(" HTTP/1.1"))
+            .unwrap()
+            .to_owned();
+        assert_eq!(percent_encoding::percent_decode_str(&path).decode_utf8().unwrap(), value);
+    }
+}
+
+#[test]
+fn p5_only_the_base_url_decides_the_host() {
+    let (upstream, other) = (Upstream::echo(), Upstream::echo());
+    let servers = json!([{"url": other.url}]);
+    let host = other.url.trim_start_matches("http:");
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T"}, "servers": servers, "paths": {
+            "/a": {"servers": servers, "get": {"operationId": "a", "servers": servers}},
+            (format!("{host}/x")): {"get": {"operationId": "b"}},
+            (format!("{}/y", other.url)): {"get": {"operationId": "c"}},
+            (format!("/@{}/z", host.trim_start_matches("//"))): {"get": {"operationId": "d"}},
+            "/{x}/{y}": {"get": {"operationId": "e", "parameters": [{"name": "x", "in": "path"}, {"name": "y", "in": "path"}, {"name": "Host", "in": "header"}, {"name": "X-Forwarded-Host", "in": "header"}]}},
+        }})
+        .to_string(),
+    );
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    for tool in session.tools() {
+        let name = tool["name"].as_str().unwrap().to_owned();
+        for arguments in [
+            json!({}),
+            json!({"x": host, "y": other.url}),
+            json!({"x": "", "y": host}),
+            json!({"base_url": other.url, "url": other.url, "server": other.url, "host": host, "Host": host}),
+        ] {
+            session.call(&name, &arguments);
+        }
+    }
+    assert_eq!(other.received().len(), 0, "{:?}", other.received());
+}
+
+#[test]
+fn p7_framing_and_credentials_cannot_be_set_by_a_call() {
+    let upstream = Upstream::echo();
+    let names = [
+        "Host",
+        "Content-Length",
+        "Transfer-Encoding",
+        "Connection",
+        "Upgrade",
+        "Expect",
+        "Proxy-Authorization",
+        "Content-Type",
+        "Authorization",
+        "Cookie",
+        "TE",
+    ];
+    let parameters: Vec<Value> = names
+        .iter()
+        .chain(&["X-Key", "X-Free"])
+        .map(|name| json!({"name": name, "in": "header", "schema": {"type": "string"}}))
+        .collect();
+    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "a", "parameters": parameters}}}));
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--header",
+        "Authorization: Bearer operator",
+        "--header",
+        "X-Key: operator",
+    ]);
+    for name in names {
+        assert_eq!(session.call("a", &json!({name: "model"}))["isError"], true, "{name}");
+    }
+    assert_eq!(session.call("a", &json!({"X-Free": "a\r\nX-Injected: b"}))["isError"], true);
+    assert!(upstream.received().is_empty());
+    session.call("a", &json!({"X-Key": "model", "X-Free": "fine"}));
+    let received = upstream.take_one();
+    assert_eq!(
+        (
+            received.header("authorization"),
+            received.header("x-key"),
+            received.header("x-free")
+        ),
+        (Some("Bearer operator"), Some("operator"), Some("fine"))
+    );
+    assert_eq!(received.headers.iter().filter(|line| line.starts_with("x-key")).count(), 1);
+}
+
+#[test]
+fn p9_redirects_are_not_followed_and_p15_cookies_are_not_kept() {
+    let other = Upstream::echo();
+    let location = format!("Location: {}/steal", other.url);
+    let upstream = Upstream::start(Box::new(move |request| match request.line.split(' ').nth(1) {
+        Some("/a") => reply(307, &[&location, "Set-Cookie: s=1"], b""),
+        _ => reply(200, &["Content-Type: application/json", "Set-Cookie: t=2"], b"{}"),
+    }));
+    let spec = SpecFile::with_paths(
+        &json!({"/a": {"post": {"operationId": "a", "requestBody": {"content": {"application/json": {}}}}}, "/b": {"get": {"operationId": "b"}}}),
+    );
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--header",
+        "X-Api-Key: s3cret",
+    ]);
+    assert_eq!(session.call("a", &json!({"body": {"x": 1}}))["isError"], true);
+    let result = session.call("b", &json!({}));
+    assert!(!result.to_string().contains("t=2"), "{result}");
+    session.call("b", &json!({}));
+    assert!(other.received().is_empty());
+    assert!(upstream.received().iter().all(|request| request.header("cookie").is_none()));
+    assert_eq!(upstream.received().len(), 3);
+}
+
+#[test]
+fn p31_headers_of_the_client_do_not_go_upstream() {
+    let upstream = Upstream::echo();
+    let server = HttpServer::start(&["--spec", &petstore(), "--base-url", &upstream.url]);
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_pet","arguments":{"petId":7}}}"#;
+    let (line, answer) = server.post(
+        &[
+            "MCP-Protocol-Version: 2025-11-25",
+            "Authorization: Bearer client",
+            "Cookie: c=1",
+            "X-Api-Key: client",
+            "X-Forwarded-For: 1.2.3.4",
+        ],
+        body,
+    );
+    assert!(line.contains(" 200 ") && answer.contains("\"ok\":true"), "{line} {answer}");
+    let received = upstream.take_one();
+    for name in ["authorization", "cookie", "x-api-key", "x-forwarded-for", "forwarded"] {
+        assert_eq!(received.header(name), None, "{:?}", received.headers);
+    }
+}
+
+#[test]
+fn p12_endless_and_inflating_replies_are_bounded() {
+    let upstream = Upstream::start(Box::new(|request| match request.line.split(' ').nth(1) {
+        // 12 MB by its own word, and 12 MB without one.
+        Some("/declared") => reply(200, &["Content-Type: text/plain"], &vec![b'x'; 12 << 20]),
+        _ => [
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n".to_vec(),
+            vec![b'x'; 12 << 20],
+        ]
+        .concat(),
+    }));
+    let spec = SpecFile::with_paths(&json!({"/declared": {"get": {"operationId": "declared"}}, "/open": {"get": {"operationId": "open"}}}));
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    for tool in ["declared", "open"] {
+        let result = session.call(tool, &json!({}));
+        assert!(
+            result["isError"] == true
+                && result["content"][0]["text"]
+                    .as_str()
+                    .unwrap()
+                    .contains("larger than 10485760 bytes"),
+            "{result}"
+        );
+    }
+}
+
+#[test]
+fn p33_text_of_a_document_is_cleaned_and_p34_cut() {
+    let hidden = "Nice\u{202e}tool\u{200b}\u{e0041}\u{7} here";
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": hidden, "description": hidden}, "servers": [{"url": "http://127.0.0.1:1"}], "paths": {"/a": {"get": {
+            "operationId": "a", "summary": hidden, "description": "x".repeat(5 << 20),
+            "parameters": [{"name": "p", "in": "query", "description": hidden, "schema": {"type": "string", "description": hidden, "x-mcp-header": "X"}}]}}}})
+        .to_string(),
+    );
+    let mut session = Session::start(&["serve", "--spec", spec.path()]);
+    let tools = session.tools();
+    let text = serde_json::to_string(&tools).unwrap();
+    assert!(text.len() < 10_000 && text.contains("Nicetool here"), "{} bytes", text.len());
+    assert!(!text.contains(['\u{202e}', '\u{200b}', '\u{e0041}', '\u{7}']) && !text.contains("x-mcp-header"));
+}
+
+#[test]
+fn p41_a_credential_stays_out_of_logs_answers_and_errors() {
+    let upstream = Upstream::start(Box::new(|_| reply(401, &[], b"")));
+    let spec = petstore();
+    let mut command = crate::support::command(&[
+        "serve",
+        "--spec",
+        &spec,
+        "--base-url",
+        &upstream.url,
+        "--header-env",
+        "Authorization=TEST_TOKEN",
+        "--log-level",
+        "trace",
+    ]);
+    command.env("TEST_TOKEN", "Bearer s3cret-token");
+    let mut session = Session::start_with(command);
+    let result = session.call("get_pet", &json!({"petId": 7}));
+    assert_eq!(upstream.take_one().header("authorization"), Some("Bearer s3cret-token"));
+    session.close_stdin();
+    session.wait();
+    assert!(
+        !result.to_string().contains("s3cret") && !session.logs().contains("s3cret"),
+        "{}",
+        session.logs()
+    );
+}
