@@ -290,9 +290,7 @@ mod tests {
     use super::*;
 
     fn problems(api: &ApiSettings, server: &ServerSettings) -> String {
-        resolve(api, server, Vec::new())
-            .map(|_| String::new())
-            .unwrap_or_else(|error| error.to_string())
+        resolve(api, server, Vec::new()).map_or_else(|error| error.to_string(), |_| String::new())
     }
 
     #[test]

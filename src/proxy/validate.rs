@@ -194,17 +194,17 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn explain(schema: Value, arguments: Value) -> String {
-        let validator = Validator::compile(&schema).unwrap();
-        assert!(!validator.accepts(&arguments));
-        validator.explain("list_pets", schema.as_object().unwrap(), &arguments)
+    fn explain(schema: &Value, arguments: &Value) -> String {
+        let validator = Validator::compile(schema).unwrap();
+        assert!(!validator.accepts(arguments));
+        validator.explain("list_pets", schema.as_object().unwrap(), arguments)
     }
 
     #[test]
     fn all_problems_are_told_at_once_and_the_nearest_name_with_them() {
         let schema = json!({"type": "object", "additionalProperties": false, "required": ["status"],
             "properties": {"limit": {"type": "integer", "maximum": 100}, "status": {"enum": ["sold", "available"], "description": "What state.\nMore."}}});
-        let text = explain(schema, json!({"limt": 1, "limit": 500}));
+        let text = explain(&schema, &json!({"limt": 1, "limit": 500}));
         for expected in [
             "`limt` is not an argument of list_pets; did you mean `limit`?",
             "`/limit`: 500 is more than 100",

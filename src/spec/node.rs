@@ -25,6 +25,9 @@ pub struct Object<'a> {
     members: Vec<(Cow<'a, str>, Node<'a>)>,
 }
 
+/// The members of an object that are objects themselves, opened; `None` for a member that is none.
+pub type Objects<'a> = Vec<(Cow<'a, str>, Option<Object<'a>>)>;
+
 impl<'a> Node<'a> {
     /// The value that `text` spells. The text must be one JSON value; every reader here answers `None` where it is not.
     #[must_use]
@@ -142,7 +145,7 @@ pub fn open(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> {
 ///
 /// # Errors
 /// Where the text is not one JSON object.
-pub fn two_levels(node: Node<'_>) -> Result<Vec<(Cow<'_, str>, Option<Object<'_>>)>, serde_json::Error> {
+pub fn two_levels(node: Node<'_>) -> Result<Objects<'_>, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(node.text);
     serde::Deserializer::deserialize_map(&mut deserializer, TwoLevels)
 }
@@ -237,7 +240,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
 struct TwoLevels;
 
 impl<'de> Visitor<'de> for TwoLevels {
-    type Value = Vec<(Cow<'de, str>, Option<Object<'de>>)>;
+    type Value = Objects<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")

@@ -322,9 +322,9 @@ mod tests {
 
     fn read(paths: &str) -> (Vec<Operation>, Vec<Diagnostic>) {
         let text = format!(
-            r##"{{"openapi":"3.1.0","info":{{"title":"T"}},"paths":{paths},"components":{{
+            r#"{{"openapi":"3.1.0","info":{{"title":"T"}},"paths":{paths},"components":{{
                 "parameters":{{"Limit":{{"name":"limit","in":"query","schema":{{"type":"integer"}}}}}},
-                "pathItems":{{"Pets":{{"get":{{"operationId":"listed"}}}}}}}}}}"##
+                "pathItems":{{"Pets":{{"get":{{"operationId":"listed"}}}}}}}}}}"#
         );
         operations(&Document::parse(text.into_bytes(), None).unwrap())
     }

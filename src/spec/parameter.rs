@@ -168,43 +168,40 @@ pub(super) fn read(document: &Document, object: &Object<'_>, warnings: &mut Vec<
     let place = object.text("in").ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
     let location = Location::parse(&place).ok_or_else(|| format!("the parameter `{name}` has the unknown location `{place}`"))?;
     let content = object.get("content").and_then(Node::object);
-    let (serialization, schema) = match content.as_ref().and_then(|content| content.iter().next()) {
-        Some((media_type, media)) => {
-            let media = document.resolve(media).unwrap_or(media);
-            let schema = media.object().and_then(|media| media.get("schema"));
-            (
-                Serialization::Content {
-                    media_type: media_type.to_owned(),
-                },
-                schema,
-            )
-        }
-        None => {
-            let style = match object.text("style") {
-                None => location.default_style(),
-                Some(style) => Style::parse(&style, location).unwrap_or_else(|| {
-                    warnings.push(format!(
-                        "the parameter `{name}` has the style `{style}`, which is not defined for {place}; the default is used"
-                    ));
-                    location.default_style()
-                }),
-            };
-            // OAS: explode defaults to true for form (and 3.2 cookie), else false. deepObject exists only exploded.
-            let explode = match style {
-                Style::DeepObject => true,
-                Style::Form | Style::Cookie => object.boolean("explode").unwrap_or(true),
-                _ => object.boolean("explode").unwrap_or(false),
-            };
-            let allow_reserved = object.boolean("allowReserved").unwrap_or(false);
-            (
-                Serialization::Style {
-                    style,
-                    explode,
-                    allow_reserved,
-                },
-                object.get("schema"),
-            )
-        }
+    let (serialization, schema) = if let Some((media_type, media)) = content.as_ref().and_then(|content| content.iter().next()) {
+        let media = document.resolve(media).unwrap_or(media);
+        let schema = media.object().and_then(|media| media.get("schema"));
+        (
+            Serialization::Content {
+                media_type: media_type.to_owned(),
+            },
+            schema,
+        )
+    } else {
+        let style = match object.text("style") {
+            None => location.default_style(),
+            Some(style) => Style::parse(&style, location).unwrap_or_else(|| {
+                warnings.push(format!(
+                    "the parameter `{name}` has the style `{style}`, which is not defined for {place}; the default is used"
+                ));
+                location.default_style()
+            }),
+        };
+        // OAS: explode defaults to true for form (and 3.2 cookie), else false. deepObject exists only exploded.
+        let explode = match style {
+            Style::DeepObject => true,
+            Style::Form | Style::Cookie => object.boolean("explode").unwrap_or(true),
+            _ => object.boolean("explode").unwrap_or(false),
+        };
+        let allow_reserved = object.boolean("allowReserved").unwrap_or(false);
+        (
+            Serialization::Style {
+                style,
+                explode,
+                allow_reserved,
+            },
+            object.get("schema"),
+        )
     };
     Ok(Parameter {
         key: keys::sanitize(&name),

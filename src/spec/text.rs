@@ -35,12 +35,11 @@ pub fn cut(text: &str, longest: usize) -> String {
         .rmatch_indices(['.', '!', '?', '\n'])
         .map(|(index, end)| index + end.len())
         .find(|end| *end > room / 2);
-    match sentence {
-        Some(end) => format!("{} {MARK}", head.get(..end).unwrap_or_default().trim_end()),
-        None => {
-            let end = head.rfind(char::is_whitespace).filter(|end| *end > room / 2).unwrap_or(room);
-            format!("{}{MARK}", head.get(..end).unwrap_or_default().trim_end())
-        }
+    if let Some(end) = sentence {
+        format!("{} {MARK}", head.get(..end).unwrap_or_default().trim_end())
+    } else {
+        let end = head.rfind(char::is_whitespace).filter(|end| *end > room / 2).unwrap_or(room);
+        format!("{}{MARK}", head.get(..end).unwrap_or_default().trim_end())
     }
 }
 

@@ -72,7 +72,7 @@ fn no_module_names_one_of_a_higher_floor() {
             assert!(["lib.rs", "main.rs"].contains(&path.as_str()), "{path} stands on no floor");
             continue;
         };
-        for (_, rest) in text.match_indices("crate::").map(|(at, found)| (at, &text[at + found.len()..])) {
+        for rest in text.split("crate::").skip(1) {
             let names: Vec<&str> = match rest.strip_prefix('{') {
                 Some(list) => list
                     .split('}')

@@ -129,10 +129,6 @@ fn odd_request_ids_come_back_as_they_were() {
     for id in ["0", "9007199254740991", "-5", "\"\"", "\"a b\"", "\"ü\""] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#);
         let (_, answer) = server.post(&["MCP-Protocol-Version: 2025-11-25"], &body);
-        assert!(
-            answer.contains(&format!("\"id\":{id}")),
-            "{id}: {}",
-            &answer[..answer.len().min(200)]
-        );
+        assert!(answer.contains(&format!("\"id\":{id}")), "{id}: {answer}");
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 /// Nothing here takes long; whatever waits longer than this has hung.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 pub fn binary() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_openapi-mcp"))
@@ -104,7 +104,7 @@ impl Session {
             stderr
                 .lines()
                 .map_while(Result::ok)
-                .for_each(|line| *sink.lock().unwrap() += &(line + "\n"))
+                .for_each(|line| *sink.lock().unwrap() += &(line + "\n"));
         });
         let mut session = Self {
             stdin: child.stdin.take(),

@@ -57,12 +57,11 @@ impl<'d> Schemas<'d> {
     /// cannot be read becomes the schema that accepts anything, and a sentence in `warnings`.
     pub fn translate(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
         let node = self.document.node(span);
-        match node.value() {
-            Some(value) => Translation { schemas: self, warnings }.schema(value),
-            None => {
-                warnings.push("a schema nests deeper than 128 levels and is served as one that accepts anything".into());
-                json!({})
-            }
+        if let Some(value) = node.value() {
+            Translation { schemas: self, warnings }.schema(value)
+        } else {
+            warnings.push("a schema nests deeper than 128 levels and is served as one that accepts anything".into());
+            json!({})
         }
     }
 
@@ -277,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_required_read_only_property_of_another_branch_is_not_asked_for() {
-        let components = r##"{"Base":{"type":"object","properties":{"id":{"type":"string","readOnly":true}}}}"##;
+        let components = r#"{"Base":{"type":"object","properties":{"id":{"type":"string","readOnly":true}}}}"#;
         let schema = input(
             "3.0.3",
             r##"{"allOf":[{"$ref":"#/components/schemas/Base"}],"required":["id","name"]}"##,

@@ -60,7 +60,39 @@ impl Translation<'_, '_> {
         if nullable { make_nullable(out) } else { Value::Object(out) }
     }
 
+    /// `$id`, `$schema` and `$anchor` would change how references are read; `discriminator`, `xml`, `externalDocs`,
+    /// `readOnly`, `writeOnly` and `x-*` say nothing that a validator or a model could use. None of them is kept.
     fn keyword(&mut self, key: &str, value: Value, out: &mut Map<String, Value>) {
+        match key {
+            "title" | "description" | "format" | "contentEncoding" | "contentMediaType" | "default" | "deprecated" | "example"
+            | "examples" => {
+                annotation(key, value, out);
+            }
+            "properties"
+            | "patternProperties"
+            | "dependentSchemas"
+            | "allOf"
+            | "anyOf"
+            | "oneOf"
+            | "prefixItems"
+            | "items"
+            | "additionalProperties"
+            | "unevaluatedProperties"
+            | "unevaluatedItems"
+            | "not"
+            | "if"
+            | "then"
+            | "else"
+            | "contains"
+            | "propertyNames" => {
+                self.applicator(key, value, out);
+            }
+            _ => self.assertion(key, value, out),
+        }
+    }
+
+    /// Keywords that hold schemas (2020-12 core section 10).
+    fn applicator(&mut self, key: &str, value: Value, out: &mut Map<String, Value>) {
         match (key, value) {
             ("properties", Value::Object(properties)) => self.properties(properties, out),
             ("patternProperties" | "dependentSchemas", Value::Object(map)) => {
@@ -84,30 +116,22 @@ impl Translation<'_, '_> {
                     out.insert("prefixItems".into(), Value::Array(translated));
                 }
             }
-            ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems", Value::Bool(allowed)) => {
-                // Here the boolean form is what every client knows; `true` says nothing.
-                if !allowed {
-                    out.insert(key.into(), Value::Bool(false));
-                }
+            // Here the boolean form is what every client knows; `true` says nothing.
+            ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems", Value::Bool(true)) => {}
+            ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems", Value::Bool(false)) => {
+                out.insert(key.into(), Value::Bool(false));
             }
-            (
-                "items"
-                | "additionalProperties"
-                | "not"
-                | "if"
-                | "then"
-                | "else"
-                | "contains"
-                | "propertyNames"
-                | "unevaluatedItems"
-                | "unevaluatedProperties",
-                value,
-            ) => {
-                if value.is_object() || value.is_boolean() {
-                    let translated = self.schema(value);
-                    out.insert(key.into(), translated);
-                }
+            (key, value) if HOLDS_ONE_SCHEMA.contains(&key) && (value.is_object() || value.is_boolean()) => {
+                let translated = self.schema(value);
+                out.insert(key.into(), translated);
             }
+            _ => {}
+        }
+    }
+
+    /// Keywords that a value must satisfy (2020-12 validation section 6).
+    fn assertion(&mut self, key: &str, value: Value, out: &mut Map<String, Value>) {
+        match (key, value) {
             ("type", value) => {
                 if let Some(kind) = types(value) {
                     out.insert(key.into(), kind);
@@ -117,7 +141,7 @@ impl Translation<'_, '_> {
                 let mut unique: Vec<Value> = Vec::with_capacity(values.len());
                 values.into_iter().for_each(|value| {
                     if !unique.contains(&value) {
-                        unique.push(value)
+                        unique.push(value);
                     }
                 });
                 out.insert(key.into(), Value::Array(unique));
@@ -131,7 +155,7 @@ impl Translation<'_, '_> {
                     .into_iter()
                     .filter(|name| name.as_str().is_some_and(|name| seen.insert(name.to_owned())))
                     .collect();
-                let known = self.hidden(out);
+                let known = hidden(out);
                 out.insert(
                     key.into(),
                     names
@@ -157,47 +181,16 @@ impl Translation<'_, '_> {
             ("uniqueItems", Value::Bool(true)) => {
                 out.insert(key.into(), Value::Bool(true));
             }
-            ("pattern", Value::String(pattern)) => {
-                if self.is_pattern(&pattern) {
-                    out.insert(key.into(), Value::String(pattern));
-                }
+            ("pattern", Value::String(pattern)) if self.is_pattern(&pattern) => {
+                out.insert(key.into(), Value::String(pattern));
             }
-            ("dependentRequired", Value::Object(map)) => {
+            ("dependentRequired", Value::Object(map))
                 if map
                     .values()
-                    .all(|names| names.as_array().is_some_and(|names| names.iter().all(Value::is_string)))
-                {
-                    out.insert(key.into(), Value::Object(map));
-                }
+                    .all(|names| names.as_array().is_some_and(|names| names.iter().all(Value::is_string))) =>
+            {
+                out.insert(key.into(), Value::Object(map));
             }
-            ("title", Value::String(text)) => {
-                out.insert(key.into(), Value::String(text::cut(&text::one_line(&text), 200)));
-            }
-            ("description", Value::String(text)) => {
-                let text = text::cut(&text::clean(&text), text::LONGEST_DESCRIPTION);
-                if !text.is_empty() {
-                    out.insert(key.into(), Value::String(text));
-                }
-            }
-            ("format" | "contentEncoding" | "contentMediaType", Value::String(text)) => {
-                out.insert(key.into(), Value::String(text::one_line(&text)));
-            }
-            ("default", value) if value.to_string().len() <= LONGEST_EXAMPLE => {
-                out.insert(key.into(), value);
-            }
-            ("deprecated", Value::Bool(true)) => {
-                out.insert(key.into(), Value::Bool(true));
-            }
-            ("example", value) if value.to_string().len() <= LONGEST_EXAMPLE => {
-                out.insert("examples".into(), Value::Array(vec![value]));
-            }
-            ("examples", Value::Array(values)) => {
-                if let Some(first) = values.into_iter().find(|value| value.to_string().len() <= LONGEST_EXAMPLE) {
-                    out.insert(key.into(), Value::Array(vec![first]));
-                }
-            }
-            // `$id`, `$schema`, `$anchor` would change how references are read; `discriminator`, `xml`, `externalDocs`,
-            // `readOnly`, `writeOnly` and `x-*` say nothing that a validator or a model could use.
             _ => {}
         }
     }
@@ -224,13 +217,6 @@ impl Translation<'_, '_> {
         out.insert("properties".into(), Value::Object(translated));
     }
 
-    fn hidden(&self, out: &mut Map<String, Value>) -> HashSet<String> {
-        match out.remove(HIDDEN) {
-            Some(Value::Array(names)) => names.into_iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
-            _ => HashSet::new(),
-        }
-    }
-
     /// Whether a pattern is an ECMA-262 regular expression with the `u` flag (2020-12 core section 6.4), as validating
     /// clients compile it.
     fn is_pattern(&mut self, pattern: &str) -> bool {
@@ -245,8 +231,63 @@ impl Translation<'_, '_> {
     }
 }
 
+/// Keywords that only say something about a value (2020-12 validation sections 7 to 9).
+fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) {
+    match (key, value) {
+        ("title", Value::String(text)) => {
+            out.insert(key.into(), Value::String(text::cut(&text::one_line(&text), 200)));
+        }
+        ("description", Value::String(text)) => {
+            let text = text::cut(&text::clean(&text), text::LONGEST_DESCRIPTION);
+            if !text.is_empty() {
+                out.insert(key.into(), Value::String(text));
+            }
+        }
+        ("format" | "contentEncoding" | "contentMediaType", Value::String(text)) => {
+            out.insert(key.into(), Value::String(text::one_line(&text)));
+        }
+        ("default", value) if value.to_string().len() <= LONGEST_EXAMPLE => {
+            out.insert(key.into(), value);
+        }
+        ("deprecated", Value::Bool(true)) => {
+            out.insert(key.into(), Value::Bool(true));
+        }
+        ("example", value) if value.to_string().len() <= LONGEST_EXAMPLE => {
+            out.insert("examples".into(), Value::Array(vec![value]));
+        }
+        ("examples", Value::Array(values)) => {
+            if let Some(first) = values.into_iter().find(|value| value.to_string().len() <= LONGEST_EXAMPLE) {
+                out.insert(key.into(), Value::Array(vec![first]));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The applicators whose value is a schema by itself.
+const HOLDS_ONE_SCHEMA: [&str; 10] = [
+    "items",
+    "additionalProperties",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
 /// A key that no JSON Schema has, for a note that never leaves this file.
 const HIDDEN: &str = "\u{0}hidden";
+
+/// Takes the note of read-only properties out again.
+fn hidden(out: &mut Map<String, Value>) -> HashSet<String> {
+    match out.remove(HIDDEN) {
+        Some(Value::Array(names)) => names.into_iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
+        _ => HashSet::new(),
+    }
+}
 
 fn is_read_only(document: &Document, schema: &Value) -> bool {
     let Some(object) = schema.as_object() else { return false };
@@ -373,7 +414,7 @@ fn types(value: Value) -> Option<Value> {
             let mut kept: Vec<Value> = Vec::new();
             kinds.into_iter().filter(|kind| kind.as_str().is_some_and(known)).for_each(|kind| {
                 if !kept.contains(&kind) {
-                    kept.push(kind)
+                    kept.push(kind);
                 }
             });
             match kept.len() {
