@@ -48,9 +48,15 @@ impl Validator {
     /// What is wrong with the arguments of `tool`, one line a problem; `schema` is the one this was compiled from.
     #[must_use]
     pub fn explain(&self, tool: &str, schema: &Map<String, Value>, arguments: &Value) -> String {
+        let mut errors: Vec<_> = self
+            .inner
+            .iter_errors(arguments)
+            .map(|error| (error.instance_path().to_string(), error))
+            .collect();
+        // From the root inwards: a name that is wrong explains what seems to be missing.
+        errors.sort_by(|a, b| a.0.cmp(&b.0));
         let mut problems: Vec<String> = Vec::new();
-        for error in self.inner.iter_errors(arguments) {
-            let pointer = error.instance_path().to_string();
+        for (pointer, error) in errors {
             problems.extend(
                 problem(&pointer, error.kind(), error.instance(), tool, schema)
                     .into_iter()

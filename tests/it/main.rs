@@ -20,4 +20,5 @@ mod http_door;
 mod life_cycle;
 mod mocked;
 mod protocol;
+mod readme;
 mod safety;

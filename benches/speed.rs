@@ -1,0 +1,391 @@
+//! How fast the real binary is, as ratios: the start to a bare parse of the same file, a call to the same request made
+//! directly. Ratios mean something on any machine; the absolute figures only on the one they were taken on.
+//!
+//! `cargo bench --bench speed`. The document is GitHub's, found through `OPENAPI_MCP_CORPUS`; without it the petstore.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a bench that cannot go on should stop"
+)]
+#![expect(clippy::print_stdout, reason = "printing is what it is for")]
+#![expect(clippy::cast_precision_loss, reason = "figures for people")]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const STARTS: usize = 9;
+const CALLS: usize = 3000;
+const CLIENTS: usize = 64;
+const CALLS_OF_EACH: usize = 300;
+const REPLY: &str = r#"{"names":["octocat","atom","electron","api"],"total":4,"note":"about the size of a small reply of a real API, so that parsing and writing it is not for nothing"}"#;
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    if let [_, verb, file] = args.as_slice()
+        && verb == "parse"
+    {
+        // The floor of a start, in a process of its own so that its memory can be read.
+        let value: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        println!("{}", value.as_object().map_or(0, serde_json::Map::len));
+        let _ = std::io::stdin().read(&mut [0]);
+        return;
+    }
+    let (spec, tool, arguments) = document();
+    println!(
+        "document: {} ({} bytes)\n",
+        spec.file_name().unwrap().to_string_lossy(),
+        std::fs::metadata(&spec).unwrap().len()
+    );
+    start(&spec);
+    let upstream = upstream();
+    println!();
+    calls(&spec, &upstream, tool, arguments);
+}
+
+fn document() -> (PathBuf, &'static str, &'static str) {
+    let corpus = std::env::var_os("OPENAPI_MCP_CORPUS").map(|corpus| PathBuf::from(corpus).join("github/api.github.com.json"));
+    match corpus.filter(|path| path.exists()) {
+        Some(path) => (
+            path,
+            "repos_get-all-topics",
+            r#"{"owner":"octo","repo":"hello","per_page":50,"page":2}"#,
+        ),
+        None => {
+            println!("OPENAPI_MCP_CORPUS is not set: measuring with the petstore, whose start says little");
+            (
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/petstore/petstore.yaml"),
+                "list_pets",
+                r#"{"limit":5}"#,
+            )
+        }
+    }
+}
+
+/// CPU and peak memory from the start to the complete answer of `tools/list`.
+fn start(spec: &Path) {
+    let json = spec.extension().is_some_and(|extension| extension == "json");
+    let mut ours: Vec<Usage> = Vec::new();
+    let mut bare: Vec<Usage> = Vec::new();
+    let mut bytes = 0;
+    for _ in 0..STARTS {
+        let begin = Instant::now();
+        let mut session = Session::start(&[
+            "serve",
+            "--spec",
+            spec.to_str().unwrap(),
+            "--base-url",
+            "http://127.0.0.1:1",
+            "--log-level",
+            "error",
+        ]);
+        bytes = session.request("tools/list", "{}").len();
+        ours.push(Usage::of(&session.child, begin.elapsed()));
+        if json {
+            let begin = Instant::now();
+            let mut child = Command::new(std::env::current_exe().unwrap())
+                .args(["parse", spec.to_str().unwrap()])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+            bare.push(Usage::of(&child, begin.elapsed()));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+    let ours = Usage::median(ours);
+    println!(
+        "start to tools/list ({bytes} bytes): wall {:.1} ms, CPU {:.1} ms, peak {:.1} MiB",
+        ours.wall, ours.cpu, ours.peak
+    );
+    if json {
+        let bare = Usage::median(bare);
+        println!(
+            "bare parse into a tree:             wall {:.1} ms, CPU {:.1} ms, peak {:.1} MiB",
+            bare.wall, bare.cpu, bare.peak
+        );
+        println!(
+            "ratio:                              CPU {:.2}, peak memory {:.2}",
+            ours.cpu / bare.cpu,
+            ours.peak / bare.peak
+        );
+    }
+}
+
+/// Calls one after the other on both transports, and many at once over HTTP, beside the request made directly.
+fn calls(spec: &Path, upstream: &str, tool: &str, arguments: &str) {
+    let spec = spec.to_str().unwrap();
+    let parameters = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
+    let mut connection = Connection::to(upstream);
+    let direct_request = format!("GET /repos/octo/hello/topics?page=2&per_page=50 HTTP/1.1\r\nHost: {upstream}\r\n\r\n");
+    let direct = percentiles(measure(CALLS, || connection.exchange(&direct_request)));
+    println!("direct request:      p50 {:.0} us, p99 {:.0} us", direct.0, direct.1);
+
+    let base = format!("http://{upstream}");
+    let mut session = Session::start(&["serve", "--spec", spec, "--base-url", &base, "--log-level", "error"]);
+    let warm = session.request("tools/call", &parameters);
+    assert!(warm.contains("octocat"), "{warm}");
+    let before = Usage::of(&session.child, Duration::ZERO).cpu;
+    let stdio = percentiles(measure(CALLS, || drop(session.request("tools/call", &parameters))));
+    let cpu = (Usage::of(&session.child, Duration::ZERO).cpu - before) * 1000.0 / CALLS as f64;
+    println!(
+        "call over stdio:     p50 {:.0} us, p99 {:.0} us, {cpu:.0} us CPU of the server; {:.2} x direct",
+        stdio.0,
+        stdio.1,
+        stdio.0 / direct.0
+    );
+
+    let server = HttpServer::start(&[
+        "serve",
+        "--spec",
+        spec,
+        "--base-url",
+        &base,
+        "--transport",
+        "http",
+        "--bind",
+        "127.0.0.1:0",
+    ]);
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{parameters}}}"#);
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\nContent-Length: {}\r\n\r\n{body}",
+        server.address,
+        body.len()
+    );
+    let mut connection = Connection::to(&server.address);
+    connection.exchange(&request);
+    let before = Usage::of(&server.child, Duration::ZERO).cpu;
+    let http = percentiles(measure(CALLS, || connection.exchange(&request)));
+    let cpu = (Usage::of(&server.child, Duration::ZERO).cpu - before) * 1000.0 / CALLS as f64;
+    println!(
+        "call over HTTP:      p50 {:.0} us, p99 {:.0} us, {cpu:.0} us CPU of the server; {:.2} x direct",
+        http.0,
+        http.1,
+        http.0 / direct.0
+    );
+
+    let through = |address: &str, request: &str| {
+        let begin = Instant::now();
+        std::thread::scope(|scope| {
+            for _ in 0..CLIENTS {
+                scope.spawn(|| {
+                    let mut connection = Connection::to(address);
+                    (0..CALLS_OF_EACH).for_each(|_| connection.exchange(request));
+                });
+            }
+        });
+        (CLIENTS * CALLS_OF_EACH) as f64 / begin.elapsed().as_secs_f64()
+    };
+    let (ours, bare) = (through(&server.address, &request), through(upstream, &direct_request));
+    println!(
+        "{CLIENTS} in flight:        {ours:.0} calls/s over HTTP, {bare:.0}/s directly; {:.2} x",
+        ours / bare
+    );
+}
+
+fn measure(count: usize, mut call: impl FnMut()) -> Vec<f64> {
+    (0..count)
+        .map(|_| {
+            let begin = Instant::now();
+            call();
+            begin.elapsed().as_secs_f64() * 1e6
+        })
+        .collect()
+}
+
+fn percentiles(mut times: Vec<f64>) -> (f64, f64) {
+    times.sort_by(f64::total_cmp);
+    (times[times.len() / 2], times[times.len() * 99 / 100])
+}
+
+/// CPU time and peak memory of a process so far.
+#[derive(Clone, Copy)]
+struct Usage {
+    wall: f64,
+    cpu: f64,
+    peak: f64,
+}
+
+impl Usage {
+    /// From `/proc` (Linux): `schedstat` counts nanoseconds where `stat` counts hundredths of a second.
+    fn of(child: &Child, wall: Duration) -> Self {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+        let nanoseconds: u64 = tasks
+            .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok())
+            .filter_map(|text| text.split(' ').next()?.parse::<u64>().ok())
+            .sum();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let peak: f64 = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .unwrap()
+            .trim()
+            .trim_end_matches(" kB")
+            .trim()
+            .parse()
+            .unwrap();
+        Self {
+            wall: wall.as_secs_f64() * 1e3,
+            cpu: nanoseconds as f64 / 1e6,
+            peak: peak / 1024.0,
+        }
+    }
+
+    fn median(all: Vec<Self>) -> Self {
+        let middle = |value: fn(&Self) -> f64| {
+            let mut values: Vec<f64> = all.iter().map(value).collect();
+            values.sort_by(f64::total_cmp);
+            values[values.len() / 2]
+        };
+        Self {
+            wall: middle(|usage| usage.wall),
+            cpu: middle(|usage| usage.cpu),
+            peak: middle(|usage| usage.peak),
+        }
+    }
+}
+
+struct Session {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+    next: u64,
+}
+
+impl Session {
+    fn start(args: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_openapi-mcp"))
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        let mut session = Self { child, lines, next: 0 };
+        session.request(
+            "initialize",
+            r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}"#,
+        );
+        session.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        session
+    }
+
+    fn write(&mut self, line: &str) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    fn request(&mut self, method: &str, parameters: &str) -> String {
+        self.next += 1;
+        self.write(&format!(
+            r#"{{"jsonrpc":"2.0","id":{},"method":"{method}","params":{parameters}}}"#,
+            self.next
+        ));
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct HttpServer {
+    child: Child,
+    address: String,
+}
+
+impl HttpServer {
+    fn start(args: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_openapi-mcp"))
+            .args(args)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let address = lines
+            .find_map(|line| Some(line.ok()?.split_once("listening on http://")?.1.trim_end_matches("/mcp").to_owned()))
+            .unwrap();
+        std::thread::spawn(move || lines.count());
+        Self { child, address }
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A kept connection that sends a request and reads the whole answer.
+struct Connection {
+    reader: BufReader<TcpStream>,
+}
+
+impl Connection {
+    fn to(address: &str) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self {
+            reader: BufReader::new(stream),
+        }
+    }
+
+    fn exchange(&mut self, request: &str) {
+        self.reader.get_mut().write_all(request.as_bytes()).unwrap();
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            self.reader.read_line(&mut line).unwrap();
+            if line == "\r\n" {
+                break;
+            }
+            if let Some(text) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = text.trim().parse().unwrap();
+            }
+        }
+        let mut body = vec![0; length];
+        self.reader.read_exact(&mut body).unwrap();
+        assert!(
+            body.windows(7).any(|window| window == b"octocat"),
+            "{}",
+            String::from_utf8_lossy(&body)
+        );
+    }
+}
+
+/// An upstream that answers every request at once with the same JSON.
+fn upstream() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || {
+                stream.set_nodelay(true).unwrap();
+                let mut reader = BufReader::new(stream);
+                let reply = format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{REPLY}",
+                    REPLY.len()
+                );
+                let mut line = String::new();
+                while reader.read_line(&mut line).is_ok_and(|count| count > 0) {
+                    if line == "\r\n" && reader.get_mut().write_all(reply.as_bytes()).is_err() {
+                        break;
+                    }
+                    line.clear();
+                }
+            });
+        }
+    });
+    address
+}
