@@ -14,12 +14,15 @@ use thiserror::Error;
 pub struct OutboundOptions {
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
+    /// Whether any connection uses TLS. Reading the system's certificates takes longer than reading a small document.
+    pub tls: bool,
 }
 
 impl Default for OutboundOptions {
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(5),
+            tls: true,
         }
     }
 }
@@ -42,9 +45,11 @@ pub enum OutboundError {
 /// Where TLS or the client cannot be set up.
 pub fn client(options: &OutboundOptions) -> Result<reqwest::Client, OutboundError> {
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
+    if options.tls {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
+        }
     }
     let tls = rustls::ClientConfig::builder_with_provider(rustls::crypto::aws_lc_rs::default_provider().into())
         .with_safe_default_protocol_versions()

@@ -124,16 +124,24 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
     }
     let transport = transport(server_settings, &mut problems);
     match source {
-        Some(source) if problems.is_empty() => Ok(Config {
-            source,
-            base_url,
-            mock: api.mock.unwrap_or(false),
-            headers,
-            annotate,
-            call,
-            outbound: OutboundOptions::default(),
-            transport,
-        }),
+        Some(source) if problems.is_empty() => {
+            // Only where every address is known beforehand can TLS be done without.
+            let plain = |url: &Url| url.scheme() == "http";
+            let needs_tls = !(source.url().as_ref().is_none_or(plain) && (base_url.as_ref().is_some_and(plain) || api.mock == Some(true)));
+            Ok(Config {
+                source,
+                base_url,
+                mock: api.mock.unwrap_or(false),
+                headers,
+                annotate,
+                call,
+                outbound: OutboundOptions {
+                    tls: needs_tls,
+                    ..OutboundOptions::default()
+                },
+                transport,
+            })
+        }
         _ => Err(ConfigError(problems)),
     }
 }
