@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::annotate::{AnnotateOptions, annotate};
 use crate::proxy::{self, Base, CallError, CallOptions, Progress, Request, Validator, render};
-use crate::spec::node::Node;
+use crate::spec::response;
 use crate::spec::server::{self, ServerError};
 use crate::spec::{Diagnostic, Document, Operation, operations};
 
@@ -221,7 +221,7 @@ impl Bases {
             Destination::Fixed(url) => Ok(Some(Arc::new(Base::new(url.clone())))),
             Destination::Nowhere => Ok(None),
             Destination::Declared => {
-                let servers = server::servers(document.member("servers"));
+                let servers = server::declared(document);
                 server::base_url(&servers, document.url.as_ref()).map(|url| Some(Arc::new(Base::new(url))))
             }
         };
@@ -243,28 +243,11 @@ impl Bases {
 /// `Accept`: what the document says a success looks like, JSON first, and anything else after that.
 fn accept(document: &Document, operation: &Operation) -> HeaderValue {
     const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
-    let responses = operation
-        .responses
-        .map(|span| document.node(span))
-        .and_then(Node::object)
-        .unwrap_or_default();
     let mut types: Vec<String> = Vec::new();
-    for (status, response) in responses.iter() {
-        if !status.starts_with('2') && status != "default" {
-            continue;
-        }
-        let content = document
-            .resolve(response)
-            .ok()
-            .and_then(Node::object)
-            .and_then(|response| response.get("content"))
-            .and_then(Node::object)
-            .unwrap_or_default();
-        for (name, _) in content.iter() {
-            let name = name.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-            if !types.contains(&name) && !name.contains('*') && (status != "default" || types.is_empty()) {
-                types.push(name);
-            }
+    for media in response::successes(document, operation).iter().flat_map(|response| &response.media) {
+        let name = media.name.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        if !types.contains(&name) && !name.contains('*') {
+            types.push(name);
         }
     }
     types.sort_by_key(|name| !(name == "application/json" || name.ends_with("+json")));

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::words;
+use crate::spec::body::{BodySchema, Field};
 use crate::spec::operation::BODY;
 use crate::spec::schema::Schemas;
 use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut};
@@ -62,7 +63,11 @@ fn parameter_schema(parameter: &Parameter, schemas: &mut Schemas<'_>, warnings: 
 
 fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
     let media_type = &body.media_type;
-    let translated = media_type.schema.map(|span| schemas.translate(span, warnings));
+    let translated = match &media_type.schema {
+        BodySchema::Absent => None,
+        BodySchema::At(span) => Some(schemas.translate(*span, warnings)),
+        BodySchema::Fields(fields) => Some(form_schema(fields, schemas, warnings)),
+    };
     let mut schema = match (media_type.kind, translated) {
         (MediaKind::Binary, _) => file_schema(),
         (MediaKind::Text | MediaKind::Xml, translated) => {
@@ -82,6 +87,24 @@ fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec
         text = format!("{} ({})", text.trim_end_matches('.'), media_type.name);
     }
     schema.insert("description".into(), Value::String(cut(&text, LONGEST_DESCRIPTION)));
+    schema
+}
+
+/// The `formData` parameters of 2.0 as one object.
+fn form_schema(fields: &[Field], schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Value {
+    let mut properties = Map::new();
+    for field in fields {
+        properties.insert(field.name.clone(), schemas.translate(field.schema, warnings));
+    }
+    let required: Vec<&str> = fields
+        .iter()
+        .filter(|field| field.required)
+        .map(|field| field.name.as_str())
+        .collect();
+    let mut schema = json!({ "type": "object", "properties": properties });
+    if let (Some(schema), false) = (schema.as_object_mut(), required.is_empty()) {
+        schema.insert("required".into(), json!(required));
+    }
     schema
 }
 

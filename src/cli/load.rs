@@ -7,7 +7,7 @@ use crate::api::{Api, ApiOptions, Destination};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
 use crate::config::{self, Config};
 use crate::error::Failure;
-use crate::spec::{Diagnostic, Document, Severity};
+use crate::spec::{Diagnostic, Document, Severity, external};
 use crate::{mock, outbound};
 
 /// Reads and checks the settings, and starts logging.
@@ -17,6 +17,9 @@ pub(super) fn settings(api: &ApiSettings, server: &ServerSettings, file: Option<
     log::start(config::log_options(&api), level);
     config::resolve(&api, &server, problems).map_err(Failure::Settings)
 }
+
+/// More findings than this are counted, not shown.
+const MOST_LINES: usize = 50;
 
 /// Whether the API is going to be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +38,13 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
     };
     let mocked = config.mock && purpose == Purpose::Calls;
     let twin = mocked.then(|| bytes.clone());
-    let document = Document::parse(bytes, config.source.url()).map_err(unreadable)?;
+    let mut document = Document::parse(bytes, config.source.url()).map_err(unreadable)?;
+    let unread = external::complete(&mut document, &config.source, config.external_references, &client).await;
     let destination = match (purpose, &config.base_url, twin) {
         (Purpose::Looks, ..) => Destination::Nowhere,
         (Purpose::Calls, _, Some(bytes)) => {
-            let document = Document::parse(bytes, None).map_err(unreadable)?;
+            let mut document = Document::parse(bytes, None).map_err(unreadable)?;
+            external::complete(&mut document, &config.source, config.external_references, &client).await;
             Destination::Fixed(
                 mock::start(document)
                     .await
@@ -55,24 +60,35 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
         headers: config.headers.clone(),
         call: config.call.clone(),
     };
-    let (api, diagnostics) = Api::build(document, options, client).map_err(Failure::Server)?;
-    report(&diagnostics);
+    let (api, mut diagnostics) = Api::build(document, options, client).map_err(Failure::Server)?;
+    diagnostics.extend(unread);
+    report(api.document(), &diagnostics);
     Ok((api, diagnostics))
 }
 
 /// Says what was left out: each lost operation, and how many remarks there are besides.
-fn report(diagnostics: &[Diagnostic]) {
-    for diagnostic in diagnostics {
-        match diagnostic.severity {
-            Severity::Error => tracing::warn!("{diagnostic}"),
-            Severity::Warning => tracing::debug!("{diagnostic}"),
-        }
+fn report(document: &Document, diagnostics: &[Diagnostic]) {
+    let shown = |diagnostic: &Diagnostic| match document.locate(diagnostic) {
+        Some(("", line, column)) => format!("{} (line {line}, column {column}): {}", diagnostic.pointer, diagnostic.message),
+        Some((file, line, column)) => format!(
+            "{} ({file}, line {line}, column {column}): {}",
+            diagnostic.pointer, diagnostic.message
+        ),
+        None => diagnostic.to_string(),
+    };
+    let (errors, remarks): (Vec<_>, Vec<_>) = diagnostics.iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
+    for diagnostic in errors.iter().take(MOST_LINES) {
+        tracing::warn!("{}", shown(diagnostic));
     }
-    let remarks = diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.severity == Severity::Warning)
-        .count();
-    if remarks > 0 {
-        tracing::info!("{remarks} remarks on the document; --log-level debug shows them");
+    if errors.len() > MOST_LINES {
+        tracing::warn!("and {} more operations are left out", errors.len() - MOST_LINES);
+    }
+    if tracing::enabled!(tracing::Level::DEBUG) {
+        remarks
+            .iter()
+            .take(MOST_LINES)
+            .for_each(|diagnostic| tracing::debug!("{}", shown(diagnostic)));
+    } else if !remarks.is_empty() {
+        tracing::info!("{} remarks on the document; --log-level debug shows them", remarks.len());
     }
 }

@@ -16,8 +16,8 @@ use crate::annotate::{AnnotateOptions, NameOptions, Pattern, Selection};
 use crate::outbound::OutboundOptions;
 use crate::proxy::CallOptions;
 use crate::server::http::Allowed;
-use crate::spec::{Source, parameter, server};
-use settings::{ApiSettings, LogFormat, LogLevel, ServerSettings, TransportKind};
+use crate::spec::{ExternalReferences, Source, parameter, server};
+use settings::{ApiSettings, ExternalRefs, LogFormat, LogLevel, ServerSettings, TransportKind};
 
 /// Clients give a call up after a minute; ours must have answered by then.
 const LONGEST_TIMEOUT: f64 = 3600.0;
@@ -34,6 +34,8 @@ pub struct ConfigError(pub Vec<String>);
 pub struct Config {
     /// Where the document comes from.
     pub source: Source,
+    /// Which references into other files are followed.
+    pub external_references: ExternalReferences,
     /// `--base-url`.
     pub base_url: Option<Url>,
     /// `--mock`.
@@ -127,9 +129,15 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
         Some(source) if problems.is_empty() => {
             // Only where every address is known beforehand can TLS be done without.
             let plain = |url: &Url| url.scheme() == "http";
-            let needs_tls = !(source.url().as_ref().is_none_or(plain) && (base_url.as_ref().is_some_and(plain) || api.mock == Some(true)));
+            let needs_tls = api.external_refs == Some(ExternalRefs::Any)
+                || !(source.url().as_ref().is_none_or(plain) && (base_url.as_ref().is_some_and(plain) || api.mock == Some(true)));
             Ok(Config {
                 source,
+                external_references: match api.external_refs {
+                    Some(ExternalRefs::None) => ExternalReferences::None,
+                    Some(ExternalRefs::Any) => ExternalReferences::Any,
+                    Some(ExternalRefs::Local) | None => ExternalReferences::Local,
+                },
                 base_url,
                 mock: api.mock.unwrap_or(false),
                 headers,

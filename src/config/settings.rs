@@ -13,6 +13,11 @@ pub struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec: Option<String>,
 
+    /// Which references into other files are followed [default: local]
+    #[arg(long, env = "OPENAPI_MCP_EXTERNAL_REFS", value_name = "WHICH", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external_refs: Option<ExternalRefs>,
+
     /// Where requests go, instead of the servers that the document names
     #[arg(long, env = "OPENAPI_MCP_BASE_URL", value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,6 +119,19 @@ pub struct ServerSettings {
     #[arg(long, env = "OPENAPI_MCP_ALLOW_UNAUTHENTICATED", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_unauthenticated: Option<bool>,
+}
+
+/// Which references into other files are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ExternalRefs {
+    /// None
+    None,
+    /// Those into the document's own folder, or below its own address
+    Local,
+    /// Any file and any URL: only for a document whose author you trust
+    Any,
 }
 
 /// How clients reach the server.

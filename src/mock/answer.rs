@@ -6,7 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::generate::generate;
-use crate::spec::node::{Node, Object};
+use crate::spec::node::Node;
+use crate::spec::response::{self, Media};
 use crate::spec::{Document, MediaKind, Operation};
 
 /// A ready answer.
@@ -21,27 +22,23 @@ const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mN
 
 /// The first success that the operation declares, with its first example, else with a generated value.
 pub(super) fn answer(document: &Document, operation: &Operation) -> Answer {
-    let responses = operation
-        .responses
-        .map(|span| document.node(span))
-        .and_then(Node::object)
-        .unwrap_or_default();
-    let (status, response) = choose(&responses);
-    let response = response
-        .and_then(|node| document.resolve(node).ok())
-        .and_then(Node::object)
-        .unwrap_or_default();
-    let content = response.get("content").and_then(Node::object).unwrap_or_default();
-    let chosen = content.iter().min_by_key(|(name, _)| MediaKind::of(name));
-    let Some((name, media)) = chosen else {
+    let mut declared = response::successes(document, operation);
+    let first = if declared.is_empty() { None } else { Some(declared.remove(0)) };
+    let status = first.as_ref().map_or(StatusCode::OK, |response| code(&response.status));
+    let media = first.map(|response| response.media).unwrap_or_default();
+    let chosen = media.into_iter().min_by_key(|media| MediaKind::of(&media.name));
+    let Some(media) = chosen else {
         return Answer {
             status,
             content_type: None,
             body: Vec::new(),
         };
     };
-    let media = document.resolve(media).unwrap_or(media).object().unwrap_or_default();
-    let name = if name.contains('*') { "application/json" } else { name };
+    let name = if media.name.contains('*') {
+        "application/json"
+    } else {
+        &media.name
+    };
     let mut body = match example(document, &media) {
         Some(Example::Value(value)) => bytes_of(name, &value),
         Some(Example::Bytes(bytes)) => bytes,
@@ -57,27 +54,13 @@ pub(super) fn answer(document: &Document, operation: &Operation) -> Answer {
     }
 }
 
-/// The lowest 2xx, else `2XX` or `default`, else 200 without anything.
-fn choose<'a>(responses: &Object<'a>) -> (StatusCode, Option<Node<'a>>) {
-    let mut best: Option<(u16, Node<'a>)> = None;
-    for (key, node) in responses.iter() {
-        let code = match key {
-            "2XX" | "2xx" => 200,
-            "default" => 999,
-            other => match other.parse::<u16>() {
-                Ok(code) if (200..300).contains(&code) => code,
-                _ => continue,
-            },
-        };
-        if best.is_none_or(|(lowest, _)| code < lowest) {
-            best = Some((code, node));
-        }
-    }
-    match best {
-        Some((999, node)) => (StatusCode::OK, Some(node)),
-        Some((code, node)) => (StatusCode::from_u16(code).unwrap_or(StatusCode::OK), Some(node)),
-        None => (StatusCode::OK, None),
-    }
+/// `2XX` and `default` stand for 200.
+fn code(status: &str) -> StatusCode {
+    status
+        .parse::<u16>()
+        .ok()
+        .and_then(|code| StatusCode::from_u16(code).ok())
+        .unwrap_or(StatusCode::OK)
 }
 
 enum Example {
@@ -86,11 +69,11 @@ enum Example {
 }
 
 /// `example`, else the first of `examples`, else the schema's own.
-fn example(document: &Document, media: &Object<'_>) -> Option<Example> {
-    if let Some(value) = media.get("example").and_then(Node::value) {
+fn example(document: &Document, media: &Media<'_>) -> Option<Example> {
+    if let Some(value) = media.example.or_else(|| media.object.get("example")).and_then(Node::value) {
         return Some(Example::Value(value));
     }
-    for (_, node) in media.get("examples").and_then(Node::object).unwrap_or_default().iter() {
+    for (_, node) in media.object.get("examples").and_then(Node::object).unwrap_or_default().iter() {
         let Some(object) = document.resolve(node).ok().and_then(Node::object) else {
             continue;
         };
@@ -124,8 +107,8 @@ fn bytes_of(media_type: &str, value: &Value) -> Vec<u8> {
     }
 }
 
-fn without_example(document: &Document, media_type: &str, media: &Object<'_>) -> Vec<u8> {
-    let generated = || media.get("schema").map_or(Value::Null, |schema| generate(document, schema));
+fn without_example(document: &Document, media_type: &str, media: &Media<'_>) -> Vec<u8> {
+    let generated = || media.schema.map_or(Value::Null, |schema| generate(document, schema));
     match MediaKind::of(media_type) {
         MediaKind::Json => generated().to_string().into_bytes(),
         MediaKind::Binary if media_type.starts_with("image/") => STANDARD.decode(PIXEL).unwrap_or_default(),

@@ -186,9 +186,12 @@ mod tests {
         let text = r##"{"openapi":"3.1.0","paths":{},"components":{"schemas":{"T":{"type":"object","required":["t"],"properties":{"t":{"$ref":"#/components/schemas/T"}}}}}}"##;
         let document = Document::parse(text.as_bytes().to_vec(), None).unwrap();
         assert!(
-            generate(&document, document.target("#/components/schemas/T").unwrap())
-                .to_string()
-                .len()
+            generate(
+                &document,
+                document.target("#/components/schemas/T", document.files()[0].root()).unwrap()
+            )
+            .to_string()
+            .len()
                 < 1000
         );
     }

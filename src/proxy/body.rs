@@ -100,8 +100,19 @@ fn multipart(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>
     let mut out = Vec::new();
     for (name, value) in object {
         let encoding = encodings.get(name).cloned().unwrap_or_default();
+        let joined;
         let items: Vec<&Value> = match value {
             Value::Null => Vec::new(),
+            Value::Array(items) if encoding.explode == Some(false) && !encoding.binary => {
+                joined = Value::String(style::path(
+                    name,
+                    &Value::Array(items.clone()),
+                    form_style(Some(&encoding)).0,
+                    false,
+                    Keep::All,
+                ));
+                vec![&joined]
+            }
             Value::Array(items)
                 if encoding
                     .content_type
@@ -206,7 +217,7 @@ mod tests {
         MediaType {
             name: name.into(),
             kind: MediaKind::of(name),
-            schema: None,
+            schema: crate::spec::body::BodySchema::Absent,
             encoding,
         }
     }

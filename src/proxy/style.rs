@@ -100,7 +100,7 @@ pub fn path(name: &str, value: &Value, style: Style, explode: bool, keep: Keep) 
             pairs(&mut out, value, (",", ","), keep);
         }
         (Style::Matrix, _) => matrix(&mut out, &name, value, keep),
-        (_, Value::Array(items)) => list(&mut out, items, ",", keep),
+        (_, Value::Array(items)) => list(&mut out, items, separator(style, keep), keep),
         (_, Value::Object(_)) => pairs(&mut out, value, if explode { ("=", ",") } else { (",", ",") }, keep),
         _ => push_scalar(&mut out, value, keep),
     }
@@ -134,23 +134,28 @@ pub fn query(name: &str, value: &Value, style: Style, explode: bool, keep: Keep)
         }
         (_, Value::Array(items)) => {
             let mut out = String::new();
-            list(&mut out, items, separator(style), keep);
+            list(&mut out, items, separator(style, keep), keep);
             vec![(key, out)]
         }
         (_, Value::Object(_)) => {
             let mut out = String::new();
-            pairs(&mut out, value, (separator(style), separator(style)), keep);
+            pairs(&mut out, value, (separator(style, keep), separator(style, keep)), keep);
             vec![(key, out)]
         }
         _ => scalar(value).map(|text| (key, encode(&text, keep))).into_iter().collect(),
     }
 }
 
-/// Between the items of a list that is not exploded; the delimiters of 3.1.1 are encoded in the query.
-fn separator(style: Style) -> &'static str {
-    match style {
-        Style::SpaceDelimited => "%20",
-        Style::PipeDelimited => "%7C",
+/// Between the items of a list that is not exploded; delimiters that a URL cannot hold are encoded (3.1.1), in a header
+/// they are not.
+fn separator(style: Style, keep: Keep) -> &'static str {
+    match (style, keep) {
+        (Style::SpaceDelimited, Keep::All) => " ",
+        (Style::SpaceDelimited, _) => "%20",
+        (Style::PipeDelimited, Keep::All) => "|",
+        (Style::PipeDelimited, _) => "%7C",
+        (Style::TabDelimited, Keep::All) => "\t",
+        (Style::TabDelimited, _) => "%09",
         _ => ",",
     }
 }

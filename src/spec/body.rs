@@ -37,6 +37,28 @@ pub struct Encoding {
     pub binary: bool,
 }
 
+/// Where the schema of a body is written.
+#[derive(Debug, Clone)]
+pub enum BodySchema {
+    /// Nowhere: anything goes.
+    Absent,
+    /// In the document.
+    At(Span),
+    /// In the `formData` parameters of 2.0, one property each.
+    Fields(Vec<Field>),
+}
+
+/// A `formData` parameter of 2.0.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Whether it must be given.
+    pub required: bool,
+    /// The parameter, which is its own schema.
+    pub schema: Span,
+}
+
 /// One media type of a request body.
 #[derive(Debug, Clone)]
 pub struct MediaType {
@@ -45,7 +67,7 @@ pub struct MediaType {
     /// What it asks for.
     pub kind: MediaKind,
     /// The schema.
-    pub schema: Option<Span>,
+    pub schema: BodySchema,
     /// For form and multipart bodies: how each property is written.
     pub encoding: BTreeMap<String, Encoding>,
 }
@@ -102,6 +124,87 @@ pub(super) fn read(document: &Document, object: &Object<'_>) -> Result<RequestBo
     })
 }
 
+/// The body of a 2.0 operation, from its parameters `in: body` and `in: formData`.
+pub(super) fn read_swagger(document: &Document, parameters: &[Node<'_>], consumes: &[String]) -> Option<RequestBody> {
+    let place = |node: &Node<'_>| node.object().and_then(|object| object.text("in"));
+    if let Some(object) = parameters
+        .iter()
+        .find(|node| place(node).as_deref() == Some("body"))
+        .and_then(|node| node.object())
+    {
+        let name = consumes
+            .iter()
+            .min_by_key(|name| MediaKind::of(name))
+            .map_or("application/json", String::as_str);
+        let name = if name.contains('*') { "application/json" } else { name };
+        return Some(RequestBody {
+            required: object.boolean("required").unwrap_or(false),
+            description: object.text("description"),
+            alternatives: consumes.iter().filter(|other| *other != name).cloned().collect(),
+            media_type: MediaType {
+                name: name.to_owned(),
+                kind: MediaKind::of(name),
+                schema: object
+                    .get("schema")
+                    .map_or(BodySchema::Absent, |node| BodySchema::At(document.span(node))),
+                encoding: BTreeMap::new(),
+            },
+        });
+    }
+    let mut fields = Vec::new();
+    let mut encoding = BTreeMap::new();
+    for node in parameters.iter().filter(|node| place(node).as_deref() == Some("formData")) {
+        let Some(object) = node.object() else { continue };
+        let Some(name) = object.text("name") else { continue };
+        let (style, explode) = match object.text("collectionFormat").as_deref() {
+            Some("multi") => (Some("form"), true),
+            Some("ssv") => (Some("spaceDelimited"), false),
+            Some("pipes") => (Some("pipeDelimited"), false),
+            _ => (Some("form"), false),
+        };
+        let binary = object.text("type").as_deref() == Some("file");
+        encoding.insert(
+            name.clone(),
+            Encoding {
+                style: style.map(str::to_owned),
+                explode: Some(explode),
+                binary,
+                ..Encoding::default()
+            },
+        );
+        fields.push(Field {
+            name,
+            required: object.boolean("required").unwrap_or(false),
+            schema: document.span(*node),
+        });
+    }
+    if fields.is_empty() {
+        return None;
+    }
+    let files = encoding.values().any(|encoding| encoding.binary);
+    let multipart = files
+        || (consumes.iter().any(|name| MediaKind::of(name) == MediaKind::Multipart)
+            && !consumes.iter().any(|name| MediaKind::of(name) == MediaKind::Form));
+    let name = if multipart {
+        "multipart/form-data"
+    } else {
+        "application/x-www-form-urlencoded"
+    };
+    let required = fields.iter().any(|field| field.required);
+    let media_type = MediaType {
+        name: name.into(),
+        kind: MediaKind::of(name),
+        schema: BodySchema::Fields(fields),
+        encoding,
+    };
+    Some(RequestBody {
+        required,
+        description: None,
+        media_type,
+        alternatives: Vec::new(),
+    })
+}
+
 fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
     let object = document.resolve(node).unwrap_or(node).object().unwrap_or_default();
     let kind = MediaKind::of(name);
@@ -126,7 +229,7 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
     MediaType {
         name: name.to_owned(),
         kind,
-        schema: schema.map(|node| document.span(node)),
+        schema: schema.map_or(BodySchema::Absent, |node| BodySchema::At(document.span(node))),
         encoding,
     }
 }

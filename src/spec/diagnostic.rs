@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::document::Span;
+
 /// How much a diagnostic costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -18,8 +20,8 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// Where, as a JSON Pointer fragment (`#/paths/~1pets/get`).
     pub pointer: String,
-    /// Line and column in the text of a JSON document, both from 1.
-    pub position: Option<(usize, usize)>,
+    /// The value itself, where it is known; [`super::Document::locate`] tells its line and column.
+    pub span: Option<Span>,
     /// What is wrong and what happens because of it; lower case, no final period.
     pub message: String,
 }
@@ -30,7 +32,7 @@ impl Diagnostic {
         Self {
             severity: Severity::Error,
             pointer: pointer.into(),
-            position: None,
+            span: None,
             message: message.into(),
         }
     }
@@ -40,7 +42,7 @@ impl Diagnostic {
         Self {
             severity: Severity::Warning,
             pointer: pointer.into(),
-            position: None,
+            span: None,
             message: message.into(),
         }
     }
@@ -48,10 +50,6 @@ impl Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.pointer)?;
-        if let Some((line, column)) = self.position {
-            write!(f, " (line {line}, column {column})")?;
-        }
-        write!(f, ": {}", self.message)
+        write!(f, "{}: {}", self.pointer, self.message)
     }
 }

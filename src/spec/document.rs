@@ -5,12 +5,16 @@ use std::collections::HashMap;
 use thiserror::Error;
 use url::Url;
 
+use super::diagnostic::Diagnostic;
+use super::file::File;
 use super::node::{self, Node, Object, two_levels};
-use super::{pointer, yaml};
+use super::pointer;
 
 /// The OpenAPI versions that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
+    /// Swagger 2.0: bodies and forms are parameters, schemas are a dialect of draft 4.
+    V2_0,
     /// 3.0.x: schemas are a dialect of their own (`nullable`, boolean `exclusiveMinimum`).
     V3_0,
     /// 3.1.x: schemas are JSON Schema 2020-12.
@@ -37,28 +41,29 @@ pub enum LoadError {
     /// JSON or YAML, but something else.
     #[error("this is not an OpenAPI document: {0}")]
     NotOpenApi(String),
-    /// Swagger 2.0.
-    #[error(
-        "this is a Swagger {0} document, which is not supported yet; convert it to OpenAPI 3 first (for instance with swagger2openapi)"
-    )]
-    Swagger(String),
     /// A version from the future or from nowhere.
-    #[error("OpenAPI {0} is not supported; 3.0, 3.1 and 3.2 are")]
+    #[error("OpenAPI {0} is not supported; 2.0, 3.0, 3.1 and 3.2 are")]
     Version(String),
 }
 
 /// Where a value lies in the document's text, so that it can be opened again without borrowing from anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Span {
+    file: u32,
     start: u32,
     end: u32,
 }
 
-/// An OpenAPI document.
+/// An OpenAPI document: one file, and those that it refers to.
 #[derive(Debug)]
 pub struct Document {
-    text: String,
-    /// Where the text came from, to resolve relative server URLs against.
+    /// The document itself comes first.
+    files: Vec<File>,
+    /// What a reference to another file leads to, by the file it stands in: a file, or why there is none.
+    links: HashMap<(u32, String), Result<u32, String>>,
+    /// Where the texts lie in memory, sorted, to tell which file a node is of.
+    places: Vec<(usize, usize, u32)>,
+    /// Where the document came from, to resolve relative server URLs against.
     pub url: Option<Url>,
     index: Index,
 }
@@ -70,8 +75,11 @@ struct Index {
     title: String,
     api_version: Option<String>,
     description: Option<String>,
-    members: HashMap<String, Span>,
-    components: HashMap<String, HashMap<String, Span>>,
+    /// 3.2 `$self`: the document's own name in references.
+    own_name: Option<String>,
+    members: HashMap<String, (usize, usize)>,
+    /// Components by kind and name; of 2.0, `definitions`, `parameters` and `responses`.
+    components: HashMap<String, HashMap<String, (usize, usize)>>,
 }
 
 impl Index {
@@ -85,15 +93,25 @@ impl Index {
             return Err(LoadError::NotOpenApi("it has no `paths`".into()));
         }
         let info = root.get("info").and_then(Node::object).unwrap_or_default();
-        let members = root.iter().map(|(key, node)| (key.to_owned(), span_in(text, node))).collect();
-        let mut components = HashMap::new();
-        for (kind, entries) in root.get("components").and_then(|node| two_levels(node).ok()).unwrap_or_default() {
-            let entries = entries.unwrap_or_default();
-            components.insert(
-                kind.into_owned(),
-                entries.iter().map(|(name, node)| (name.to_owned(), span_in(text, node))).collect(),
-            );
-        }
+        let members = root.iter().map(|(key, node)| (key.to_owned(), place(text, node))).collect();
+        let places = |entries: Object<'_>| {
+            entries
+                .iter()
+                .map(|(name, node)| (name.to_owned(), place(text, node)))
+                .collect::<HashMap<_, _>>()
+        };
+        let components = if version == Version::V2_0 {
+            let kinds = ["definitions", "parameters", "responses"].into_iter();
+            kinds
+                .filter_map(|kind| Some((kind.to_owned(), places(root.get(kind)?.object()?))))
+                .collect()
+        } else {
+            let kinds = root.get("components").and_then(|node| two_levels(node).ok()).unwrap_or_default();
+            kinds
+                .into_iter()
+                .map(|(kind, entries)| (kind.into_owned(), places(entries.unwrap_or_default())))
+                .collect()
+        };
         Ok(Self {
             version,
             title: info
@@ -102,6 +120,7 @@ impl Index {
                 .unwrap_or_else(|| "API".into()),
             api_version: info.text("version"),
             description: info.text("description"),
+            own_name: root.text("$self"),
             members,
             components,
         })
@@ -114,31 +133,43 @@ impl Document {
     /// # Errors
     /// [`LoadError`] where the document cannot be read as a whole. Faults of single operations come later, one by one.
     pub fn parse(bytes: Vec<u8>, url: Option<Url>) -> Result<Self, LoadError> {
-        let mut text = String::from_utf8(bytes).map_err(|error| LoadError::NotText(error.utf8_error().valid_up_to()))?;
-        if text.starts_with('\u{feff}') {
-            text.drain(..'\u{feff}'.len_utf8());
-        }
-        match text.trim_start().as_bytes().first() {
-            None => Err(LoadError::Empty),
-            // JSON goes past the YAML parser: that one refuses legal escapes of surrogate pairs, and is slower.
-            Some(b'{' | b'[') => match Self::index(text, url.clone()) {
-                // A YAML flow mapping may open with a brace as well.
-                Err((text, LoadError::NotJson(error))) => {
-                    let json = yaml::to_json(&text).map_err(|_| LoadError::NotJson(error))?;
-                    Self::index(json, url).map_err(|(_, error)| error)
-                }
-                other => other.map_err(|(_, error)| error),
-            },
-            Some(_) => Self::index(yaml::to_json(&text).map_err(LoadError::NotYaml)?, url).map_err(|(_, error)| error),
-        }
+        let (file, index) = File::parse("", bytes, Index::new)?;
+        let url = index
+            .own_name
+            .as_deref()
+            .and_then(|name| Url::options().base_url(url.as_ref()).parse(name).ok())
+            .or(url);
+        let mut document = Self {
+            files: vec![file],
+            links: HashMap::new(),
+            places: Vec::new(),
+            url,
+            index,
+        };
+        document.place_files();
+        Ok(document)
     }
 
-    /// One scan over JSON text that notes where the root's members lie, and one over its components.
-    fn index(text: String, url: Option<Url>) -> Result<Self, (String, LoadError)> {
-        match Index::new(&text) {
-            Ok(index) => Ok(Self { text, url, index }),
-            Err(error) => Err((text, error)),
-        }
+    /// Takes in the files that references lead to, and what each such reference means; [`super::external`] reads them.
+    pub(super) fn extend(&mut self, files: Vec<File>, links: HashMap<(u32, String), Result<u32, String>>) {
+        self.files.extend(files);
+        self.links = links;
+        self.place_files();
+    }
+
+    fn place_files(&mut self) {
+        let place = |(number, file): (usize, &File)| {
+            let start = file.text().as_ptr() as usize;
+            (start, start + file.text().len(), u32::try_from(number).unwrap_or(0))
+        };
+        self.places = self.files.iter().enumerate().map(place).collect();
+        self.places.sort_unstable();
+    }
+
+    /// All files, the document itself first.
+    #[must_use]
+    pub fn files(&self) -> &[File] {
+        &self.files
     }
 
     /// The OpenAPI version.
@@ -168,52 +199,116 @@ impl Document {
     /// The value at `span`.
     #[must_use]
     pub fn node(&self, span: Span) -> Node<'_> {
-        Node::new(self.text.get(span.start as usize..span.end as usize).unwrap_or("null"))
+        let text = self.files.get(span.file as usize).map_or("", File::text);
+        Node::new(text.get(span.start as usize..span.end as usize).unwrap_or("null"))
     }
 
     /// Where `node`, a value of this document, lies.
     #[must_use]
     pub fn span(&self, node: Node<'_>) -> Span {
-        span_in(&self.text, node)
+        let address = node.text().as_ptr() as usize;
+        let found = self
+            .places
+            .partition_point(|(start, ..)| *start <= address)
+            .checked_sub(1)
+            .and_then(|at| self.places.get(at));
+        match found {
+            Some((start, end, file)) if address <= *end => span(*file, address - start, address - start + node.text().len()),
+            _ => span(0, 0, 0),
+        }
     }
 
     /// A member of the root object.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<Node<'_>> {
-        self.index.members.get(name).map(|span| self.node(*span))
+        self.index.members.get(name).map(|place| self.at(*place))
     }
 
-    /// The value that a `$ref` names.
+    /// The components of a kind (`schemas`, `parameters`, …; of 2.0 `definitions`), in no particular order.
+    pub fn components(&self, kind: &str) -> impl Iterator<Item = (&str, Node<'_>)> {
+        self.index
+            .components
+            .get(kind)
+            .into_iter()
+            .flatten()
+            .map(|(name, place)| (name.as_str(), self.at(*place)))
+    }
+
+    fn at(&self, (start, end): (usize, usize)) -> Node<'_> {
+        self.node(span(0, start, end))
+    }
+
+    /// The value that a `$ref` names. `from` is a value of the file in which the reference stands.
     ///
     /// # Errors
-    /// A sentence on why there is none: dangling, another file, or an anchor.
-    pub fn target(&self, reference: &str) -> Result<Node<'_>, String> {
-        let Some(fragment) = reference.strip_prefix('#') else {
-            return Err(format!("`{reference}` lies outside this document, which is not read"));
-        };
-        let tokens = pointer::tokens(fragment).ok_or_else(|| format!("`{reference}` is no JSON Pointer"))?;
-        let dangling = || format!("`{reference}` points to nothing");
-        if let [components, kind, name] = tokens.as_slice()
-            && components == "components"
-        {
-            let span = self
-                .index
-                .components
-                .get(kind)
-                .and_then(|entries| entries.get(name))
-                .ok_or_else(dangling)?;
-            return Ok(self.node(*span));
-        }
-        let (first, rest) = tokens.split_first().ok_or_else(dangling)?;
-        let mut node = self.member(first).ok_or_else(dangling)?;
-        for token in rest {
-            node = match node.object() {
-                Some(object) => object.get(token),
-                None => token.parse::<usize>().ok().and_then(|index| node.array()?.get(index).copied()),
+    /// A sentence on why there is none: dangling, or in a file that is not read.
+    pub fn target<'a>(&'a self, reference: &str, from: Node<'_>) -> Result<Node<'a>, String> {
+        self.target_from(reference, self.span(from))
+    }
+
+    /// As [`Document::target`], from the file that holds `from`.
+    ///
+    /// # Errors
+    /// As [`Document::target`].
+    pub fn target_from(&self, reference: &str, from: Span) -> Result<Node<'_>, String> {
+        let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let file = if uri.is_empty() {
+            from.file
+        } else if self.index.own_name.as_deref() == Some(uri) {
+            0
+        } else {
+            match self.links.get(&(from.file, uri.to_owned())) {
+                Some(Ok(file)) => *file,
+                Some(Err(why)) => return Err(why.clone()),
+                None => {
+                    return self
+                        .by_id(uri, fragment)
+                        .ok_or_else(|| format!("`{reference}` lies outside this document, and is not read"));
+                }
             }
-            .ok_or_else(dangling)?;
+        };
+        let dangling = || format!("`{reference}` points to nothing");
+        let Some(tokens) = pointer::tokens(fragment) else {
+            return self.by_anchor(fragment).ok_or_else(dangling);
+        };
+        if file == 0
+            && let Some(place) = self.indexed(&tokens)
+        {
+            return place.map(|place| self.at(place)).ok_or_else(dangling);
         }
-        Ok(node)
+        let root = self.files.get(file as usize).ok_or_else(dangling)?.root();
+        walk(root, &tokens).ok_or_else(dangling)
+    }
+
+    /// Where the tokens name a component: its place, or `None` for one that is not there.
+    fn indexed(&self, tokens: &[String]) -> Option<Option<(usize, usize)>> {
+        let (kind, name) = match tokens {
+            [components, kind, name] if components == "components" => (kind, name),
+            [kind, name] if self.index.version == Version::V2_0 => (kind, name),
+            _ => return None,
+        };
+        let entries = self.index.components.get(kind)?;
+        Some(entries.get(name).copied())
+    }
+
+    /// A component schema with that `$anchor` or `$dynamicAnchor` (JSON Schema 2020-12 core section 8.2.2).
+    fn by_anchor(&self, anchor: &str) -> Option<Node<'_>> {
+        self.components("schemas").map(|(_, node)| node).find(|node| {
+            node.text().contains("nchor\"")
+                && node.object().is_some_and(|object| {
+                    ["$anchor", "$dynamicAnchor"]
+                        .iter()
+                        .any(|key| object.text(key).as_deref() == Some(anchor))
+                })
+        })
+    }
+
+    /// A component schema with that `$id`, or what the fragment names inside of it.
+    fn by_id(&self, uri: &str, fragment: &str) -> Option<Node<'_>> {
+        let schema = self.components("schemas").map(|(_, node)| node).find(|node| {
+            node.text().contains("\"$id\"") && node.object().is_some_and(|object| object.text("$id").as_deref() == Some(uri))
+        })?;
+        walk(schema, &pointer::tokens(fragment)?)
     }
 
     /// Follows `$ref`s until there is none (path items, parameters, bodies, responses, headers, examples; schemas are
@@ -230,54 +325,57 @@ impl Document {
             }
             match node.object().as_ref().and_then(|object| object.get("$ref")).and_then(Node::string) {
                 None => return Ok(node),
-                Some(reference) => node = self.target(&reference)?,
+                Some(reference) => node = self.target(&reference, node)?,
             }
         }
         Err("a chain of references that never ends".into())
     }
 
-    /// Line and column of a value, both from 1, counted in the JSON text.
+    /// File name (empty for the document itself), line and column of what a diagnostic points to.
     #[must_use]
-    pub fn position(&self, node: Node<'_>) -> (usize, usize) {
-        let start = self.span(node).start as usize;
-        let before = self.text.get(..start).unwrap_or_default();
-        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |tail| tail.chars().count()) + 1;
-        (line, column)
-    }
-
-    /// The bytes that the text holds.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.text.len()
-    }
-
-    /// Whether the text is empty, which no readable document is.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.text.is_empty()
+    pub fn locate(&self, diagnostic: &Diagnostic) -> Option<(&str, usize, usize)> {
+        let tokens = pointer::tokens(diagnostic.pointer.strip_prefix('#')?)?;
+        let span = diagnostic
+            .span
+            .or_else(|| Some(self.span(walk(self.files.first()?.root(), &tokens)?)))?;
+        let file = self.files.get(span.file as usize)?;
+        let (line, column) = file.position(span.start as usize, &tokens)?;
+        Some((file.name.as_str(), line, column))
     }
 }
 
-/// Where `node` lies in `text`. Nodes are slices of the text, so that the difference of the addresses is the offset;
-/// a node of another text gives an empty span.
-fn span_in(text: &str, node: Node<'_>) -> Span {
-    let start = (node.text().as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
-    let end = start.wrapping_add(node.text().len());
-    if start <= text.len() && end <= text.len() {
-        // A document is at most 32 MiB, or what its YAML may expand to: far below 4 GiB.
-        Span {
-            start: u32::try_from(start).unwrap_or(0),
-            end: u32::try_from(end).unwrap_or(0),
-        }
-    } else {
-        Span { start: 0, end: 0 }
+fn walk<'a>(mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
+    for token in tokens {
+        node = match node.object() {
+            Some(object) => object.get(token)?,
+            None => *node.array()?.get(token.parse::<usize>().ok()?)?,
+        };
+    }
+    Some(node)
+}
+
+/// Offset and end of a node in its text. Nodes are slices, so that the difference of the addresses is the offset.
+fn place(text: &str, node: Node<'_>) -> (usize, usize) {
+    let start = (node.text().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+    (start, start + node.text().len())
+}
+
+/// A document is at most 32 MiB, or what its YAML may expand to: far below 4 GiB.
+fn span(file: u32, start: usize, end: usize) -> Span {
+    Span {
+        file,
+        start: u32::try_from(start).unwrap_or(0),
+        end: u32::try_from(end).unwrap_or(0),
     }
 }
 
 fn version(root: &Object<'_>) -> Result<Version, LoadError> {
     if let Some(swagger) = root.text("swagger") {
-        return Err(LoadError::Swagger(swagger));
+        return if swagger.starts_with("2.") || swagger == "2" {
+            Ok(Version::V2_0)
+        } else {
+            Err(LoadError::Version(swagger))
+        };
     }
     let Some(version) = root.text("openapi") else {
         return Err(LoadError::NotOpenApi("it has no `openapi` member that names the version".into()));
@@ -326,7 +424,7 @@ mod tests {
             ("<html></html>", "not an OpenAPI document"),
             ("openapi: 3.0.0", "no `paths`"),
             ("openapi: 4.0.0\npaths: {}", "OpenAPI 4.0.0 is not supported"),
-            ("swagger: '2.0'\npaths: {}", "Swagger 2.0"),
+            ("swagger: '1.2'\npaths: {}", "OpenAPI 1.2 is not supported"),
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text:?}: {error}");
@@ -340,10 +438,10 @@ mod tests {
                 "components":{"schemas":{"A":{"type":"string"}},"parameters":{"P":{"$ref":"#/components/parameters/Q"},"Q":{"$ref":"#/components/parameters/P"}}}}"##,
         )
         .unwrap();
-        assert_eq!(document.target("#/components/schemas/A").unwrap().text(), r#"{"type":"string"}"#);
+        let target = |reference: &str| document.target(reference, document.files()[0].root());
+        assert_eq!(target("#/components/schemas/A").unwrap().text(), r#"{"type":"string"}"#);
         assert_eq!(
-            document
-                .target("#/paths/~1a%20b~1%7Bc%7D/get/parameters/0")
+            target("#/paths/~1a%20b~1%7Bc%7D/get/parameters/0")
                 .unwrap()
                 .object()
                 .unwrap()
@@ -351,11 +449,11 @@ mod tests {
                 .unwrap(),
             "x"
         );
-        assert!(document.target("#/components/schemas/B").unwrap_err().contains("points to nothing"));
-        assert!(document.target("other.yaml#/x").unwrap_err().contains("outside"));
+        assert!(target("#/components/schemas/B").unwrap_err().contains("points to nothing"));
+        assert!(target("other.yaml#/x").unwrap_err().contains("outside"));
         assert!(
             document
-                .resolve(document.target("#/components/parameters/P").unwrap())
+                .resolve(target("#/components/parameters/P").unwrap())
                 .unwrap_err()
                 .contains("never ends")
         );

@@ -47,6 +47,8 @@ pub struct Operation {
     pub servers: Vec<Server>,
     /// The Responses Object.
     pub responses: Option<Span>,
+    /// What 2.0 says the operation `produces`; empty in later versions.
+    pub produces: Vec<String>,
     /// Where the operation stands in the document.
     pub pointer: String,
 }
@@ -110,7 +112,7 @@ impl<'a> Reader<'a> {
             let target = reference
                 .string()
                 .ok_or_else(|| "its `$ref` is no string".to_owned())
-                .and_then(|text| self.document.target(&text))
+                .and_then(|text| self.document.target(&text, reference))
                 .and_then(|node| self.document.resolve(node))
                 .and_then(|node| node.object().ok_or_else(|| "its `$ref` names no path item".to_owned()));
             match target {
@@ -163,7 +165,7 @@ impl<'a> Reader<'a> {
     }
 
     fn at(&self, mut diagnostic: Diagnostic, node: Node<'_>) -> Diagnostic {
-        diagnostic.position = Some(self.document.position(node));
+        diagnostic.span = Some(self.document.span(node));
         diagnostic
     }
 
@@ -174,8 +176,15 @@ impl<'a> Reader<'a> {
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| format!("`{method}` is no HTTP method"))?;
         let template = PathTemplate::parse(shared.path)?;
         let own = object.get("parameters").and_then(Node::array).unwrap_or_default();
+        let (own, shared_parameters) = (self.resolved(&own, warnings), self.resolved(&shared.parameters, warnings));
         let mut body = None;
-        if let Some(declared) = object.get("requestBody") {
+        let mut produces = Vec::new();
+        if self.document.version() == Version::V2_0 {
+            let types = |key: &str| list(object.get(key).or_else(|| self.document.member(key)));
+            produces = types("produces");
+            let all: Vec<Node<'a>> = own.iter().chain(&shared_parameters).copied().collect();
+            body = body::read_swagger(self.document, &all, &types("consumes"));
+        } else if let Some(declared) = object.get("requestBody") {
             let declared = self
                 .document
                 .resolve(declared)
@@ -186,7 +195,7 @@ impl<'a> Reader<'a> {
                 Err(why) => warnings.push(format!("{why}; it is served without a body")),
             }
         }
-        let parameters = self.parameters(&shared.parameters, &own, &template, body.is_some(), warnings);
+        let parameters = self.parameters(&shared_parameters, &own, &template, body.is_some(), warnings);
         Ok(Operation {
             id: object.text("operationId").filter(|id| !id.trim().is_empty()),
             method,
@@ -194,13 +203,7 @@ impl<'a> Reader<'a> {
             template,
             summary: object.text("summary").or_else(|| shared.summary.clone()),
             description: object.text("description").or_else(|| shared.description.clone()),
-            tags: object
-                .get("tags")
-                .and_then(Node::array)
-                .unwrap_or_default()
-                .into_iter()
-                .filter_map(|tag| Some(tag.string()?.into_owned()))
-                .collect(),
+            tags: list(object.get("tags")),
             deprecated: object.boolean("deprecated").unwrap_or(false),
             parameters,
             body,
@@ -209,8 +212,21 @@ impl<'a> Reader<'a> {
                 _ => shared.servers.clone(),
             },
             responses: object.get("responses").map(|node| self.document.span(node)),
+            produces,
             pointer: String::new(),
         })
+    }
+
+    /// The parameters, references followed; one that leads nowhere is left out with a warning.
+    fn resolved(&self, parameters: &[Node<'a>], warnings: &mut Vec<String>) -> Vec<Node<'a>> {
+        let mut found = Vec::with_capacity(parameters.len());
+        for node in parameters {
+            match self.document.resolve(*node) {
+                Ok(node) => found.push(node),
+                Err(why) => warnings.push(format!("{why}; the tool is served without that parameter")),
+            }
+        }
+        found
     }
 
     /// The parameters of path item and operation; the operation's replaces the path item's of the same name and location.
@@ -223,12 +239,13 @@ impl<'a> Reader<'a> {
         warnings: &mut Vec<String>,
     ) -> Vec<Parameter> {
         let mut parameters: Vec<Parameter> = Vec::with_capacity(shared.len() + own.len());
+        let swagger = self.document.version() == Version::V2_0;
         for node in shared.iter().chain(own) {
-            let read = self
-                .document
-                .resolve(*node)
-                .and_then(|node| node.object().ok_or_else(|| "a parameter is no object".to_owned()))
-                .and_then(|object| parameter::read(self.document, &object, warnings));
+            let place = || node.object().and_then(|object| object.text("in"));
+            if swagger && place().is_some_and(|place| place == "body" || place == "formData") {
+                continue;
+            }
+            let read = parameter::read(self.document, *node, warnings);
             match read {
                 Ok(parameter) if parameter.location == Location::Header && parameter::is_reserved_header(&parameter.name) => {}
                 Ok(parameter) => {
@@ -270,6 +287,15 @@ impl<'a> Reader<'a> {
         claim_keys(&mut parameters, has_body);
         parameters
     }
+}
+
+/// The strings of an array.
+fn list(node: Option<Node<'_>>) -> Vec<String> {
+    node.and_then(Node::array)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|item| Some(item.string()?.into_owned()))
+        .collect()
 }
 
 /// `TRACE` and any method of 3.2 are served too; what MCP is told about them is the annotator's business.

@@ -1,8 +1,8 @@
 //! Parameters: where a value goes on the wire, in which style, and under which name the model gives it.
 
-use super::document::{Document, Span};
+use super::document::{Document, Span, Version};
 use super::keys;
-use super::node::{Node, Object};
+use super::node::Node;
 
 /// Where a parameter goes (OAS `in`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,6 +38,8 @@ pub enum Style {
     DeepObject,
     /// `name=a; name=b`, cookie only, OAS 3.2.
     Cookie,
+    /// `a%09b`, 2.0 only (`tsv`).
+    TabDelimited,
 }
 
 /// How a parameter's value becomes text.
@@ -130,6 +132,17 @@ impl Style {
     }
 }
 
+/// Style and explode of a 2.0 `collectionFormat`; `csv` is its default.
+pub(super) fn collection(format: Option<&str>, location: Location) -> (Style, bool) {
+    match format {
+        Some("ssv") => (Style::SpaceDelimited, false),
+        Some("tsv") => (Style::TabDelimited, false),
+        Some("pipes") => (Style::PipeDelimited, false),
+        Some("multi") => (location.default_style(), true),
+        _ => (location.default_style(), false),
+    }
+}
+
 /// Headers that OpenAPI says to ignore as parameters (Accept, Content-Type, Authorization), and those that frame or
 /// route a message (RFC 9110 section 7.6.1), which no call may set.
 #[must_use]
@@ -160,13 +173,32 @@ pub fn is_reserved_header(name: &str) -> bool {
 ///
 /// # Errors
 /// A sentence where the parameter cannot be used.
-pub(super) fn read(document: &Document, object: &Object<'_>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
+pub(super) fn read(document: &Document, node: Node<'_>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
+    let object = &node.object().ok_or("a parameter is no object")?;
     let name = object
         .text("name")
         .filter(|name| !name.is_empty())
         .ok_or("a parameter has no `name`")?;
     let place = object.text("in").ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
     let location = Location::parse(&place).ok_or_else(|| format!("the parameter `{name}` has the unknown location `{place}`"))?;
+    if document.version() == Version::V2_0 {
+        let (style, explode) = collection(object.text("collectionFormat").as_deref(), location);
+        return Ok(Parameter {
+            key: keys::sanitize(&name),
+            required: location == Location::Path || object.boolean("required").unwrap_or(false),
+            // The schema of 2.0 is the parameter itself, description and all.
+            description: None,
+            deprecated: false,
+            schema: Some(document.span(node)),
+            name,
+            location,
+            serialization: Serialization::Style {
+                style,
+                explode,
+                allow_reserved: false,
+            },
+        });
+    }
     let content = object.get("content").and_then(Node::object);
     let (serialization, schema) = if let Some((media_type, media)) = content.as_ref().and_then(|content| content.iter().next()) {
         let media = document.resolve(media).unwrap_or(media);

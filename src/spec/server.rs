@@ -6,6 +6,7 @@ use openapiv3::Server;
 use thiserror::Error;
 use url::Url;
 
+use super::document::{Document, Version};
 use super::node::Node;
 
 /// Why no base URL can be told.
@@ -67,6 +68,41 @@ pub fn servers(node: Option<Node<'_>>) -> Vec<Server> {
         .into_iter()
         .filter_map(|entry| serde_json::from_str(entry.text()).ok())
         .collect()
+}
+
+/// The servers of the document as a whole; of 2.0, made from `schemes`, `host` and `basePath`.
+#[must_use]
+pub fn declared(document: &Document) -> Vec<Server> {
+    if document.version() != Version::V2_0 {
+        return servers(document.member("servers"));
+    }
+    let text = |name: &str| document.member(name).and_then(Node::string).map(std::borrow::Cow::into_owned);
+    let schemes: Vec<String> = document
+        .member("schemes")
+        .and_then(Node::array)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|scheme| Some(scheme.string()?.into_owned()))
+        .collect();
+    let path = text("basePath").unwrap_or_default();
+    let url = match text("host").filter(|host| !host.is_empty()) {
+        Some(host) => {
+            let own = document
+                .url
+                .as_ref()
+                .map(|url| url.scheme().to_owned())
+                .filter(|scheme| schemes.is_empty() || schemes.contains(scheme));
+            let scheme = ["https", "http"]
+                .into_iter()
+                .find(|known| schemes.iter().any(|scheme| scheme == known))
+                .map(str::to_owned);
+            format!("{}://{host}{path}", own.or(scheme).unwrap_or_else(|| "https".into()))
+        }
+        // Where the document came from is the host then.
+        None if path.is_empty() => "/".into(),
+        None => path,
+    };
+    vec![Server { url, ..Server::default() }]
 }
 
 /// A base URL must be absolute http(s), name a host, and carry neither user, query nor fragment.

@@ -141,7 +141,8 @@ impl fmt::Display for Source {
     }
 }
 
-async fn fetch(client: &reqwest::Client, url: &Url) -> Result<Vec<u8>, ReadError> {
+/// Fetches one URL, without following redirects.
+pub(super) async fn fetch(client: &reqwest::Client, url: &Url) -> Result<Vec<u8>, ReadError> {
     let shown = redacted(url);
     let failed = |error: reqwest::Error| ReadError::Fetch {
         url: shown.clone(),

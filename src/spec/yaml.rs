@@ -171,6 +171,56 @@ impl<'de> Visitor<'de> for Write<'_> {
     }
 }
 
+/// Line and column, both from 1, of the value that the tokens lead to. Reads the text anew and stops there, because the
+/// parser tells its position only in errors.
+pub(super) fn locate(yaml: &str, tokens: &[String]) -> Option<(usize, usize)> {
+    let error = Locate(tokens).deserialize(serde_yaml::Deserializer::from_str(yaml)).err()?;
+    let location = error.location()?;
+    Some((location.line(), location.column()))
+}
+
+/// Walks down the tokens and fails at their end.
+struct Locate<'t>(&'t [String]);
+
+impl<'de> DeserializeSeed<'de> for Locate<'_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Locate<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("what the pointer names")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Some((first, rest)) = self.0.split_first() else {
+            return Err(A::Error::custom("here"));
+        };
+        while let Some(key) = map.next_key::<String>()? {
+            if key == *first {
+                return map.next_value_seed(Locate(rest));
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Err(A::Error::custom("not there"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let Some((first, rest)) = self.0.split_first() else {
+            return Err(A::Error::custom("here"));
+        };
+        for _ in 0..first.parse::<usize>().unwrap_or(0) {
+            seq.next_element::<IgnoredAny>()?;
+        }
+        seq.next_element_seed(Locate(rest))?;
+        Err(A::Error::custom("not there"))
+    }
+}
+
 /// The mappings that a merge key names: one, or a list of which the earlier ones win (YAML merge key type, 1.1).
 fn sources(json: &str) -> Vec<Vec<(Cow<'_, str>, Node<'_>)>> {
     let node = Node::new(json);
@@ -214,6 +264,19 @@ mod tests {
     fn aliases_may_not_expand_beyond_measure() {
         let bomb = format!("a: &a \"{}\"\nb: [{}]", "x".repeat(100_000), vec!["*a"; 20_000].join(", "));
         assert!(to_json(&bomb).unwrap_err().to_string().contains("aliases expand"));
+    }
+
+    #[test]
+    fn a_value_is_found_by_its_pointer() {
+        let yaml = "openapi: 3.0.0\npaths:\n  /a:\n    get:\n      tags: [x,\n        y]\n    post: 7\n";
+        for (tokens, expected) in [
+            (vec!["paths", "/a", "get"], (5, 7)),
+            (vec!["paths", "/a", "post"], (7, 11)),
+            (vec!["paths", "/a", "get", "tags", "1"], (6, 9)),
+        ] {
+            let tokens: Vec<String> = tokens.into_iter().map(String::from).collect();
+            assert_eq!(locate(yaml, &tokens), Some(expected), "{tokens:?}");
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ fn documents_that_cannot_be_served_end_with_3() {
         ("a: [1", "neither JSON nor YAML"),
         ("just words", "not an OpenAPI document"),
         ("<!DOCTYPE html><html></html>", "OpenAPI"),
-        ("{\"swagger\": \"2.0\", \"paths\": {}}", "Swagger 2.0"),
+        ("{\"swagger\": \"1.2\", \"paths\": {}}", "OpenAPI 1.2 is not supported"),
         ("{\"openapi\": \"9.0.0\", \"paths\": {}}", "OpenAPI 9.0.0 is not supported"),
         ("{\"openapi\": \"3.0.0\"}", "no `paths`"),
     ] {

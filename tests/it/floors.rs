@@ -24,8 +24,14 @@ const FLOORS: [(&str, &[&str]); 10] = [
 /// A library, and the only places that may name it.
 const FENCES: [(&str, &[&str]); 7] = [
     ("openapiv3::", &["spec"]),
-    ("serde_yaml::", &["spec/yaml.rs", "spec/document.rs", "config/file.rs"]),
-    ("reqwest::", &["outbound.rs", "spec/source.rs", "proxy/client.rs", "api.rs"]),
+    (
+        "serde_yaml::",
+        &["spec/yaml.rs", "spec/file.rs", "spec/document.rs", "config/file.rs"],
+    ),
+    (
+        "reqwest::",
+        &["outbound.rs", "spec/source.rs", "spec/external.rs", "proxy/client.rs", "api.rs"],
+    ),
     ("axum::", &["server", "mock"]),
     ("clap::", &["cli", "config"]),
     ("std::env::", &["config"]),

@@ -58,7 +58,12 @@ impl<'d> Schemas<'d> {
     pub fn translate(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
         let node = self.document.node(span);
         if let Some(value) = node.value() {
-            Translation { schemas: self, warnings }.schema(value)
+            Translation {
+                schemas: self,
+                from: span,
+                warnings,
+            }
+            .schema(value)
         } else {
             warnings.push("a schema nests deeper than 128 levels and is served as one that accepts anything".into());
             json!({})
@@ -180,8 +185,8 @@ impl<'d> Schemas<'d> {
     }
 
     /// The `$defs` name for a reference of the document.
-    fn name(&mut self, reference: &str) -> Result<String, String> {
-        let node = self.document.target(reference)?;
+    fn name(&mut self, reference: &str, from: Span) -> Result<String, String> {
+        let node = self.document.target_from(reference, from)?;
         let span = self.document.span(node);
         if let Some(name) = self.names.get(&span) {
             return Ok(name.clone());

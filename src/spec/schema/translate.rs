@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::Schemas;
-use crate::spec::document::Document;
+use crate::spec::document::{Document, Span};
 use crate::spec::node::Node;
 use crate::spec::text;
 
@@ -16,6 +16,8 @@ const LONGEST_EXAMPLE: usize = 200;
 /// One schema under translation.
 pub(super) struct Translation<'s, 'd> {
     pub(super) schemas: &'s mut Schemas<'d>,
+    /// The schema lies in the file of this span; references in it are read from there.
+    pub(super) from: Span,
     pub(super) warnings: &'s mut Vec<String>,
 }
 
@@ -31,15 +33,16 @@ impl Translation<'_, '_> {
     }
 
     fn object(&mut self, mut object: Map<String, Value>) -> Value {
-        let nullable = object.remove("nullable") == Some(Value::Bool(true));
+        // 2.0 has no `nullable`; its extension is in wide use.
+        let nullable = [object.remove("nullable"), object.remove("x-nullable")].contains(&Some(Value::Bool(true)));
         let read_only = if object.contains_key("allOf") {
-            read_only_names(self.schemas.document, &object, 0)
+            read_only_names(self.schemas.document, &object, self.from, 0)
         } else {
             HashSet::new()
         };
         let mut out = Map::new();
         if let Some(Value::String(reference)) = object.remove("$ref") {
-            match self.schemas.name(&reference) {
+            match self.schemas.name(&reference, self.from) {
                 Ok(name) => {
                     out.insert("$ref".into(), Value::String(format!("#/$defs/{name}")));
                 }
@@ -200,7 +203,7 @@ impl Translation<'_, '_> {
         let mut translated = Map::new();
         let mut hidden = HashSet::new();
         for (name, schema) in properties {
-            if is_read_only(self.schemas.document, &schema) {
+            if is_read_only(self.schemas.document, &schema, self.from) {
                 hidden.insert(name);
             } else {
                 let schema = self.schema(schema);
@@ -289,7 +292,7 @@ fn hidden(out: &mut Map<String, Value>) -> HashSet<String> {
     }
 }
 
-fn is_read_only(document: &Document, schema: &Value) -> bool {
+fn is_read_only(document: &Document, schema: &Value, from: Span) -> bool {
     let Some(object) = schema.as_object() else { return false };
     if let Some(read_only) = object.get("readOnly") {
         return read_only == &Value::Bool(true);
@@ -298,13 +301,13 @@ fn is_read_only(document: &Document, schema: &Value) -> bool {
     object
         .get("$ref")
         .and_then(Value::as_str)
-        .and_then(|reference| document.target(reference).ok())
+        .and_then(|reference| document.target_from(reference, from).ok())
         .and_then(Node::object)
         .is_some_and(|target| target.boolean("readOnly") == Some(true))
 }
 
 /// The names of read-only properties anywhere in a composition: another branch of it may require them.
-fn read_only_names(document: &Document, object: &Map<String, Value>, depth: usize) -> HashSet<String> {
+fn read_only_names(document: &Document, object: &Map<String, Value>, from: Span, depth: usize) -> HashSet<String> {
     const DEEPEST: usize = 6;
     let mut names = HashSet::new();
     if depth > DEEPEST {
@@ -314,16 +317,16 @@ fn read_only_names(document: &Document, object: &Map<String, Value>, depth: usiz
         names.extend(
             properties
                 .iter()
-                .filter(|(_, schema)| is_read_only(document, schema))
+                .filter(|(_, schema)| is_read_only(document, schema, from))
                 .map(|(name, _)| name.clone()),
         );
     }
-    if let Some(Value::Object(target)) = object
+    let target = object
         .get("$ref")
         .and_then(Value::as_str)
-        .and_then(|reference| document.target(reference).ok()?.value())
-    {
-        names.extend(read_only_names(document, &target, depth + 1));
+        .and_then(|reference| document.target_from(reference, from).ok());
+    if let Some((node, Value::Object(target))) = target.and_then(|node| Some((node, node.value()?))) {
+        names.extend(read_only_names(document, &target, document.span(node), depth + 1));
     }
     for branch in object
         .get("allOf")
@@ -332,7 +335,7 @@ fn read_only_names(document: &Document, object: &Map<String, Value>, depth: usiz
         .flatten()
         .filter_map(Value::as_object)
     {
-        names.extend(read_only_names(document, branch, depth + 1));
+        names.extend(read_only_names(document, branch, from, depth + 1));
     }
     names
 }

@@ -1,0 +1,97 @@
+//! One file of a document: its text as JSON, and where a value stands in what its author wrote.
+
+use super::document::LoadError;
+use super::node::Node;
+use super::yaml;
+
+/// A file, read.
+#[derive(Debug)]
+pub struct File {
+    /// How the file is called in messages; empty for the document itself.
+    pub name: String,
+    text: String,
+    /// What was written, where that was YAML: line and column are counted in it.
+    yaml: Option<String>,
+}
+
+impl File {
+    /// Reads bytes that hold JSON or YAML; which of the two is told by the content, never by a file name. `accept` has the
+    /// last word on JSON text, because a YAML flow mapping may open with a brace as well.
+    ///
+    /// # Errors
+    /// What is wrong with the text, or what `accept` says.
+    pub(super) fn parse<T>(name: &str, bytes: Vec<u8>, accept: impl Fn(&str) -> Result<T, LoadError>) -> Result<(Self, T), LoadError> {
+        let mut text = decode(bytes)?;
+        if text.starts_with('\u{feff}') {
+            text.drain(..'\u{feff}'.len_utf8());
+        }
+        let name = name.to_owned();
+        let from_yaml = |yaml: String, json: String| {
+            let accepted = accept(&json)?;
+            Ok((
+                Self {
+                    name: name.clone(),
+                    text: json,
+                    yaml: Some(yaml),
+                },
+                accepted,
+            ))
+        };
+        match text.trim_start().as_bytes().first() {
+            None => Err(LoadError::Empty),
+            // JSON goes past the YAML parser: that one refuses legal escapes of surrogate pairs, and is slower.
+            Some(b'{' | b'[') => match accept(&text) {
+                Ok(accepted) => Ok((Self { name, text, yaml: None }, accepted)),
+                Err(LoadError::NotJson(error)) => match yaml::to_json(&text) {
+                    Ok(json) => from_yaml(text, json),
+                    Err(_) => Err(LoadError::NotJson(error)),
+                },
+                Err(error) => Err(error),
+            },
+            Some(_) => {
+                let json = yaml::to_json(&text).map_err(LoadError::NotYaml)?;
+                from_yaml(text, json)
+            }
+        }
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The whole value.
+    #[must_use]
+    pub fn root(&self) -> Node<'_> {
+        Node::new(&self.text)
+    }
+
+    /// Line and column, both from 1, of the value at the byte offset; of YAML, of the value at the pointer.
+    #[must_use]
+    pub fn position(&self, offset: usize, tokens: &[String]) -> Option<(usize, usize)> {
+        if let Some(yaml) = &self.yaml {
+            return yaml::locate(yaml, tokens);
+        }
+        let before = self.text.get(..offset)?;
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |tail| tail.chars().count()) + 1;
+        Some((line, column))
+    }
+}
+
+/// UTF-8, or UTF-16 where a byte order mark says so.
+fn decode(bytes: Vec<u8>) -> Result<String, LoadError> {
+    let wide = |bytes: &[u8], join: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes
+            .chunks_exact(2)
+            .filter_map(|pair| Some(join([*pair.first()?, *pair.get(1)?])))
+            .collect();
+        String::from_utf16(&units).map_err(|_| LoadError::NotText(0))
+    };
+    match bytes.as_slice() {
+        [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
+        _ => String::from_utf8(bytes).map_err(|error| LoadError::NotText(error.utf8_error().valid_up_to())),
+    }
+}
