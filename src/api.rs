@@ -12,7 +12,7 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use serde_json::Value;
 use url::Url;
 
-use crate::annotate::{AnnotateOptions, annotate};
+use crate::annotate::{AnnotateOptions, Annotated, annotate};
 use crate::proxy::{self, Base, CallError, CallOptions, Progress, Request, Validator, render};
 use crate::spec::response;
 use crate::spec::server::{self, ServerError};
@@ -57,6 +57,10 @@ pub struct Api {
 struct Entry {
     operation: Operation,
     base: Option<Arc<Base>>,
+    /// The input schema with the names on the wire, where some had to be changed.
+    wire: Option<Arc<JsonObject>>,
+    /// How many bytes the tool takes in the list, about.
+    bytes: usize,
     /// Compiled on first use: most tools of a large API are never called.
     validator: OnceLock<Option<Validator>>,
     accept: OnceLock<HeaderValue>,
@@ -82,7 +86,13 @@ impl Api {
             document,
         };
         let mut first_error = None;
-        for (tool, operation) in annotated {
+        for Annotated {
+            tool,
+            operation,
+            wire,
+            bytes,
+        } in annotated
+        {
             let base = match bases.of(&operation) {
                 Ok(base) => base,
                 Err(error) => {
@@ -99,6 +109,8 @@ impl Api {
             api.entries.push(Entry {
                 operation,
                 base,
+                wire,
+                bytes,
                 validator: OnceLock::new(),
                 accept: OnceLock::new(),
             });
@@ -130,6 +142,11 @@ impl Api {
     /// Each tool with its operation.
     pub fn iter(&self) -> impl Iterator<Item = (&Tool, &Operation)> {
         self.tools.iter().zip(self.entries.iter().map(|entry| &entry.operation))
+    }
+
+    /// How many bytes each tool takes in the list, about, in their order.
+    pub fn sizes(&self) -> impl Iterator<Item = usize> {
+        self.entries.iter().map(|entry| entry.bytes)
     }
 
     /// The tool names nearest to one that does not exist.
@@ -168,7 +185,7 @@ impl Api {
         match proxy::client::send(&self.client, request, &self.call, progress).await {
             Ok(response) => {
                 tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
-                render::render(operation, &response)
+                render::render(operation, &response, tool.output_schema.is_some())
             }
             Err(error) => {
                 tracing::warn!(tool = %tool.name, ms = started.elapsed().as_millis(), "the call failed: {error}");
@@ -196,12 +213,16 @@ impl Entry {
                 .map_err(|error| tracing::warn!(tool = %tool.name, "the input schema cannot be checked: {error}"))
                 .ok()
         });
-        let Some(validator) = validator else { return Ok(arguments) };
-        if !validator.accepts(&arguments) {
+        if let Some(validator) = validator
+            && !validator.accepts(&arguments)
+        {
             proxy::repair::repair(&mut arguments, &tool.input_schema);
             if !validator.accepts(&arguments) {
                 return Err(CallError::Arguments(validator.explain(&tool.name, &tool.input_schema, &arguments)));
             }
+        }
+        if let Some(wire) = &self.wire {
+            proxy::restore::restore(&mut arguments, wire);
         }
         Ok(arguments)
     }

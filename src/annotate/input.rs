@@ -5,13 +5,13 @@ use serde_json::{Map, Value, json};
 use super::words;
 use crate::spec::body::{BodySchema, Field};
 use crate::spec::operation::BODY;
-use crate::spec::schema::Schemas;
+use crate::spec::schema::{Completed, SchemaOptions, Schemas};
 use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut};
 use crate::spec::{MediaKind, Operation, Parameter, RequestBody};
 
 /// The input schema of an operation: a self-contained 2020-12 object schema, closed at the root, without combinators
 /// there, since several clients refuse those. Remarks on what had to be read loosely go to `warnings`.
-pub fn input_schema(operation: &Operation, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
+pub fn input_schema(operation: &Operation, schemas: &mut Schemas<'_>, options: &SchemaOptions, warnings: &mut Vec<String>) -> Completed {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for parameter in &operation.parameters {
@@ -33,11 +33,11 @@ pub fn input_schema(operation: &Operation, schemas: &mut Schemas<'_>, warnings: 
         root.insert("required".into(), Value::Array(required));
     }
     root.insert("additionalProperties".into(), Value::Bool(false));
-    schemas.complete(&mut root, warnings);
+    let mut completed = schemas.complete(root, options, warnings);
     if let Some(body) = &operation.body {
-        describe_files(&mut root, body);
+        describe_files(&mut completed.schema, body);
     }
-    root
+    completed
 }
 
 fn parameter_schema(parameter: &Parameter, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
@@ -172,7 +172,18 @@ mod tests {
         let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/a/{{id}}":{{"post":{operation}}}}}}}"#);
         let document = Document::parse(text.into_bytes(), None).unwrap();
         let (operations, _) = operations(&document);
-        Value::Object(input_schema(&operations[0], &mut Schemas::new(&document), &mut Vec::new()))
+        Value::Object(
+            input_schema(
+                &operations[0],
+                &mut Schemas::new(&document),
+                &SchemaOptions {
+                    budget: 64 << 10,
+                    inline_all: false,
+                },
+                &mut Vec::new(),
+            )
+            .schema,
+        )
     }
 
     #[test]
@@ -188,7 +199,7 @@ mod tests {
                 "properties": {
                     "id": { "type": "integer", "description": "Id (path parameter, integer)" },
                     "top": { "type": "integer", "description": "How many" },
-                    "body": { "type": "object", "properties": { "name": { "type": "string" } }, "description": "The request body" }
+                    "body": { "type": "object", "properties": { "name": { "type": "string", "description": "Name" } }, "description": "The request body" }
                 },
                 "required": ["id", "body"],
                 "additionalProperties": false

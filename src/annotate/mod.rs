@@ -1,31 +1,74 @@
 //! What a tool looks like: name, title, description, input schema and hints. Knows the document, and nothing of calls.
 
+pub mod client;
 pub mod hints;
 pub mod input;
 pub mod names;
+pub mod output;
 pub mod selection;
 pub mod words;
 
-use rmcp::model::Tool;
+use std::sync::Arc;
 
-use crate::spec::schema::Schemas;
+use rmcp::model::Tool;
+use serde_json::{Map, Value};
+
+use crate::spec::schema::{SchemaOptions, Schemas};
 use crate::spec::{Diagnostic, Document, Operation};
+pub use client::{Client, Profile};
 pub use names::NameOptions;
+pub use output::OutputSchemas;
 pub use selection::{Pattern, PatternError, Selection};
 
 /// What an operator sets about the look of tools.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct AnnotateOptions {
     /// How tools are named.
     pub names: NameOptions,
     /// Which operations become tools.
     pub selection: Selection,
+    /// How input schemas are made self-contained, and how much each may take.
+    pub schemas: SchemaOptions,
+    /// How many bytes the whole list should take at the most.
+    pub list_budget: usize,
+    /// Which output schemas are offered.
+    pub output: OutputSchemas,
+    /// How many bytes the list may take for `auto` to offer output schemas.
+    pub output_budget: usize,
+}
+
+impl Default for AnnotateOptions {
+    fn default() -> Self {
+        Self {
+            names: NameOptions::default(),
+            selection: Selection::default(),
+            schemas: SchemaOptions {
+                budget: 64 << 10,
+                inline_all: false,
+            },
+            list_budget: 6 << 20,
+            output: OutputSchemas::Auto,
+            output_budget: 1 << 20,
+        }
+    }
+}
+
+/// A tool and the operation it stands for.
+pub struct Annotated {
+    /// The tool as clients see it.
+    pub tool: Tool,
+    /// The operation that a call makes.
+    pub operation: Operation,
+    /// Where property names had to be changed: the input schema with the names on the wire noted in it.
+    pub wire: Option<Arc<Map<String, Value>>>,
+    /// How many bytes the tool takes in the list, about.
+    pub bytes: usize,
 }
 
 /// One tool per operation that is selected, each with the operation it stands for, and remarks on schemas that had to be
 /// read loosely.
 #[must_use]
-pub fn annotate(document: &Document, operations: Vec<Operation>, options: &AnnotateOptions) -> (Vec<(Tool, Operation)>, Vec<Diagnostic>) {
+pub fn annotate(document: &Document, operations: Vec<Operation>, options: &AnnotateOptions) -> (Vec<Annotated>, Vec<Diagnostic>) {
     // Names come from all operations, so that a selection never changes the name of a tool.
     let names = names::names(&operations, &options.names);
     let mut diagnostics: Vec<Diagnostic> = options
@@ -41,16 +84,116 @@ pub fn annotate(document: &Document, operations: Vec<Operation>, options: &Annot
         if !options.selection.admits(&name, &operation) || (options.selection.read_only && !hints::is_read_only(hints.as_ref())) {
             continue;
         }
+        let mut tool = Tool::new(name, words::description(&operation), Map::new()).with_title(words::title(&operation));
+        tool.annotations = hints;
+        let mut annotated = Annotated {
+            tool,
+            operation,
+            wire: None,
+            bytes: 0,
+        };
+        annotated.describe_input(&mut schemas, &options.schemas, &mut diagnostics);
+        tools.push(annotated);
+    }
+    fit_list(&mut tools, &mut schemas, options, &mut diagnostics);
+    drop(schemas);
+    describe_outputs(document, &mut tools, options, &mut diagnostics);
+    (tools, diagnostics)
+}
+
+/// The hints of a tool and the keys around its members take about this many bytes.
+const FRAME: usize = 180;
+
+impl Annotated {
+    fn describe_input(&mut self, schemas: &mut Schemas<'_>, options: &SchemaOptions, diagnostics: &mut Vec<Diagnostic>) {
         let mut warnings = Vec::new();
-        let schema = input::input_schema(&operation, &mut schemas, &mut warnings);
+        let completed = input::input_schema(&self.operation, schemas, options, &mut warnings);
         diagnostics.extend(
             warnings
                 .into_iter()
-                .map(|warning| Diagnostic::warning(operation.pointer.clone(), warning)),
+                .map(|warning| Diagnostic::warning(self.operation.pointer.clone(), warning)),
         );
-        let mut tool = Tool::new(name, words::description(&operation), schema).with_title(words::title(&operation));
-        tool.annotations = hints;
-        tools.push((tool, operation));
+        let words = self.tool.name.len()
+            + self.tool.description.as_ref().map_or(0, |text| text.len())
+            + self.tool.title.as_ref().map_or(0, String::len);
+        self.bytes = completed.bytes + words + FRAME;
+        self.tool.input_schema = Arc::new(completed.schema);
+        self.wire = completed.wire.map(Arc::new);
     }
-    (tools, diagnostics)
+}
+
+/// Where the list as a whole is over its budget, the largest schemas give way until it fits: all of them down to the same
+/// size, so that no small tool pays for a large one.
+fn fit_list(tools: &mut [Annotated], schemas: &mut Schemas<'_>, options: &AnnotateOptions, diagnostics: &mut Vec<Diagnostic>) {
+    const SMALLEST: usize = 512;
+    let total: usize = tools.iter().map(|tool| tool.bytes).sum();
+    if total <= options.list_budget {
+        return;
+    }
+    let mut sizes: Vec<usize> = tools.iter().map(|tool| tool.bytes).collect();
+    sizes.sort_unstable();
+    // The largest cap under which all tools together fit.
+    let mut room = options.list_budget;
+    let mut cap = SMALLEST;
+    for (index, size) in sizes.iter().enumerate() {
+        let share = room / (sizes.len() - index);
+        if *size > share {
+            cap = share.max(SMALLEST);
+            break;
+        }
+        room -= size;
+    }
+    let options = SchemaOptions {
+        budget: cap,
+        ..options.schemas.clone()
+    };
+    for tool in tools.iter_mut().filter(|tool| tool.bytes > cap) {
+        tool.describe_input(schemas, &options, diagnostics);
+    }
+}
+
+fn describe_outputs(document: &Document, tools: &mut [Annotated], options: &AnnotateOptions, diagnostics: &mut Vec<Diagnostic>) {
+    let inputs: usize = tools.iter().map(|tool| tool.bytes).sum();
+    let over = || {
+        Diagnostic::warning(
+            "#",
+            format!(
+                "the list of tools would take more than {} bytes with output schemas, so that none are offered; --output-schemas lenient insists on them",
+                options.output_budget
+            ),
+        )
+    };
+    match options.output {
+        OutputSchemas::Off => {}
+        OutputSchemas::Auto if inputs > options.output_budget => diagnostics.push(over()),
+        OutputSchemas::Auto | OutputSchemas::Lenient => {
+            let outputs: Vec<_> = tools
+                .iter()
+                .map(|tool| output::lenient(document, &tool.operation).map(Arc::new))
+                .collect();
+            let bytes: usize = outputs.iter().flatten().map(|schema| crate::spec::schema::bytes(schema)).sum();
+            if options.output == OutputSchemas::Auto && inputs + bytes > options.output_budget {
+                diagnostics.push(over());
+                return;
+            }
+            for (tool, output) in tools.iter_mut().zip(outputs) {
+                tool.bytes += output.as_deref().map_or(0, crate::spec::schema::bytes);
+                tool.tool.output_schema = output;
+            }
+        }
+        OutputSchemas::Strict => {
+            let mut schemas = Schemas::for_output(document);
+            for tool in tools {
+                let mut warnings = Vec::new();
+                let output = output::strict(document, &tool.operation, &mut schemas, &options.schemas, &mut warnings);
+                diagnostics.extend(
+                    warnings
+                        .into_iter()
+                        .map(|warning| Diagnostic::warning(tool.operation.pointer.clone(), warning)),
+                );
+                tool.bytes += output.as_ref().map_or(0, crate::spec::schema::bytes);
+                tool.tool.output_schema = output.map(Arc::new);
+            }
+        }
+    }
 }

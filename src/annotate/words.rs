@@ -2,7 +2,7 @@
 
 use heck::ToTitleCase as _;
 
-use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut, one_line};
+use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut, one_line, spelled};
 use crate::spec::{Operation, Parameter};
 
 /// Longer summaries are sentences, not titles.
@@ -53,20 +53,9 @@ pub fn parameter_description(parameter: &Parameter, schema_says: Option<&str>, k
         (None, Some(text)) if !text.is_empty() => None,
         _ => Some(format!(
             "{} ({} parameter{kind})",
-            one_line(&words(&parameter.name)),
+            spelled(&parameter.name),
             parameter.location.as_str()
         )),
-    }
-}
-
-/// `petId` → `Pet id`, `X-Request-ID` → `X request id`; a name without letters stays as it is.
-#[must_use]
-pub fn words(name: &str) -> String {
-    let words = name.to_title_case().to_lowercase();
-    let mut characters = words.chars();
-    match characters.next() {
-        Some(first) => first.to_uppercase().chain(characters).collect(),
-        None => name.to_owned(),
     }
 }
 

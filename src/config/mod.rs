@@ -236,7 +236,11 @@ fn annotate_options(api: &ApiSettings, problems: &mut Vec<String>) -> AnnotateOp
             problems.push("--tool-prefix must be short and hold only letters, digits, `_` and `-`".into());
         }
     }
-    AnnotateOptions { names, selection }
+    AnnotateOptions {
+        names,
+        selection,
+        ..AnnotateOptions::default()
+    }
 }
 
 fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {

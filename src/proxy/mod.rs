@@ -9,6 +9,7 @@ pub mod multipart;
 pub mod render;
 pub mod repair;
 pub mod request;
+pub mod restore;
 pub mod style;
 pub mod target;
 pub mod validate;

@@ -28,12 +28,22 @@ enum Kind {
     Blob,
 }
 
-/// The result of a call that was answered, whatever the answer was.
+/// The result of a call that was answered, whatever the answer was. `structured` says that the tool has an output schema:
+/// then clients refuse a success without structured content, and one that is no JSON gets its text as `result`.
 #[must_use]
-pub fn render(operation: &Operation, response: &Response) -> CallToolResult {
+pub fn render(operation: &Operation, response: &Response, structured: bool) -> CallToolResult {
     let status = response.status;
     if status.is_success() {
-        success(operation, response)
+        let mut result = success(operation, response);
+        if structured && result.structured_content.is_none() && result.is_error != Some(true) {
+            let text = result
+                .content
+                .first()
+                .and_then(ContentBlock::as_text)
+                .filter(|_| !response.body.is_empty());
+            result.structured_content = Some(json!({ "result": text.map(|text| text.text.clone()) }));
+        }
+        result
     } else {
         CallToolResult::error(vec![ContentBlock::text(failure(operation, response))])
     }
@@ -323,7 +333,7 @@ mod tests {
             headers,
             body: Bytes::copy_from_slice(body),
         };
-        serde_json::to_value(render(&operations[0], &response)).unwrap()
+        serde_json::to_value(render(&operations[0], &response, false)).unwrap()
     }
 
     fn ok(content_type: &str, body: &[u8]) -> Value {

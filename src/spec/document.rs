@@ -272,23 +272,22 @@ impl Document {
             return self.by_anchor(fragment).ok_or_else(dangling);
         };
         if file == 0
-            && let Some(place) = self.indexed(&tokens)
+            && let Some((kind, name)) = self.component_tokens(&tokens)
         {
-            return place.map(|place| self.at(place)).ok_or_else(dangling);
+            let entries = self.index.components.get(kind).ok_or_else(dangling)?;
+            return entries.get(name).map(|place| self.at(*place)).ok_or_else(dangling);
         }
         let root = self.files.get(file as usize).ok_or_else(dangling)?.root();
         walk(root, &tokens).ok_or_else(dangling)
     }
 
-    /// Where the tokens name a component: its place, or `None` for one that is not there.
-    fn indexed(&self, tokens: &[String]) -> Option<Option<(usize, usize)>> {
-        let (kind, name) = match tokens {
-            [components, kind, name] if components == "components" => (kind, name),
-            [kind, name] if self.index.version == Version::V2_0 => (kind, name),
-            _ => return None,
-        };
-        let entries = self.index.components.get(kind)?;
-        Some(entries.get(name).copied())
+    /// Kind and name, where the tokens name a component as a whole.
+    fn component_tokens<'t>(&self, tokens: &'t [String]) -> Option<(&'t str, &'t str)> {
+        match tokens {
+            [components, kind, name] if components == "components" => Some((kind, name)),
+            [kind, name] if self.index.version == Version::V2_0 && self.index.components.contains_key(kind) => Some((kind, name)),
+            _ => None,
+        }
     }
 
     /// A component schema with that `$anchor` or `$dynamicAnchor` (JSON Schema 2020-12 core section 8.2.2).

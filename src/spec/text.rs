@@ -43,6 +43,18 @@ pub fn cut(text: &str, longest: usize) -> String {
     }
 }
 
+/// A name as words: `petId` → `Pet id`, `X-Request-ID` → `X request id`; a name without letters stays as it is.
+#[must_use]
+pub fn spelled(name: &str) -> String {
+    use heck::ToTitleCase as _;
+    let words = one_line(&name.to_title_case().to_lowercase());
+    let mut characters = words.chars();
+    match characters.next() {
+        Some(first) => first.to_uppercase().chain(characters).collect(),
+        None => one_line(name),
+    }
+}
+
 fn is_hidden(character: char) -> bool {
     matches!(character,
         '\u{0}'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'

@@ -5,56 +5,89 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
-use super::Component;
+use super::walk::{each, each_mut, reference};
+use super::{Component, LEFT_OUT};
 
 /// The `$defs` names a schema refers to, in order, with repetition.
 pub(super) fn references(value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::Object(object) => {
-            for (key, inner) in object {
-                match (key.as_str(), inner) {
-                    ("$ref", Value::String(reference)) => {
-                        if let Some(name) = reference.strip_prefix("#/$defs/") {
-                            found.push(name.to_owned());
-                        }
-                    }
-                    ("enum" | "const" | "default" | "examples", _) => {}
-                    _ => references(inner, found),
-                }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
-        _ => {}
-    }
+    let Value::Object(object) = value else { return };
+    found.extend(reference(object).map(str::to_owned));
+    each(object, |inner| references(inner, found));
 }
 
 /// Replaces references to the planned components by the components themselves.
 pub(super) fn inline(value: &mut Value, plan: &HashSet<String>, components: &HashMap<String, Rc<Component>>) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| inline(item, plan, components)),
-        Value::Object(object) => {
-            let target = match object.get("$ref") {
-                Some(Value::String(reference)) => reference
-                    .strip_prefix("#/$defs/")
-                    .filter(|name| plan.contains(*name))
-                    .and_then(|name| components.get(name)),
-                _ => None,
-            };
-            if let Some(component) = target {
-                object.remove("$ref");
-                let siblings = std::mem::take(object);
-                *value = merge(component.schema.clone(), siblings);
-                inline(value, plan, components);
-                return;
-            }
-            for (key, inner) in object.iter_mut() {
-                if !matches!(key.as_str(), "enum" | "const" | "default" | "examples") {
-                    inline(inner, plan, components);
-                }
-            }
-        }
-        _ => {}
+    let Value::Object(object) = value else { return };
+    let target = reference(object)
+        .filter(|name| plan.contains(*name))
+        .and_then(|name| components.get(name));
+    if let Some(component) = target {
+        object.remove("$ref");
+        let siblings = std::mem::take(object);
+        *value = merge(component.schema.clone(), siblings);
+        inline(value, plan, components);
+        return;
     }
+    each_mut(object, |inner| inline(inner, plan, components));
+}
+
+/// For clients that know no `$ref`: every definition in place of what refers to it. A definition inside of itself is cut
+/// the second time, and everything is once `room` is used up.
+pub(super) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Vec<String>, room: &mut usize) {
+    let Value::Object(object) = value else { return };
+    if let Some(name) = reference(object).map(str::to_owned) {
+        object.remove("$ref");
+        let siblings = std::mem::take(object);
+        let again = open.iter().filter(|other| **other == name).count();
+        let definition = defs.get(&name).filter(|_| again < 2);
+        let size = definition.map_or(0, super::walk::size);
+        match definition {
+            Some(definition) if size <= *room => {
+                *room -= size;
+                let mut definition = definition.clone();
+                open.push(name);
+                expand(&mut definition, defs, open, room);
+                open.pop();
+                *value = merge(definition, siblings);
+            }
+            _ => *value = left_out(&siblings),
+        }
+        return;
+    }
+    each_mut(object, |inner| expand(inner, defs, open, room));
+}
+
+/// References to definitions that are not there any more become schemas that accept anything.
+pub(super) fn drop_dangling(value: &mut Value, defs: &HashSet<String>) {
+    let Value::Object(object) = value else { return };
+    if reference(object).is_some_and(|name| !defs.contains(name)) {
+        object.remove("$ref");
+        *value = left_out(object);
+        return;
+    }
+    each_mut(object, |inner| drop_dangling(inner, defs));
+}
+
+/// Cuts a schema at a depth: what would go deeper accepts anything there.
+pub(super) fn prune(value: &mut Value, depth: usize) {
+    let Value::Object(object) = value else { return };
+    let mut inner = false;
+    each(object, |_| inner = true);
+    if inner && depth == 0 {
+        *value = left_out(object);
+        return;
+    }
+    each_mut(object, |inner| prune(inner, depth.saturating_sub(1)));
+}
+
+/// The schema that accepts anything, in place of one that had to go; its description stays.
+fn left_out(schema: &Map<String, Value>) -> Value {
+    let said = schema
+        .get("description")
+        .and_then(Value::as_str)
+        .map(|text| format!("{} ", crate::spec::text::cut(text, 200)))
+        .unwrap_or_default();
+    json!({ "description": format!("{said}{LEFT_OUT}") })
 }
 
 /// A component with what stood beside the reference to it: annotations replace the component's, assertions hold as well.

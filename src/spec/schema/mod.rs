@@ -5,17 +5,19 @@
 
 mod graph;
 mod translate;
+mod walk;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
-use graph::{inline, references};
-use translate::Translation;
+use graph::{drop_dangling, expand, inline, prune, references};
+use translate::{NAMES, Translation};
+use walk::{each, each_mut, reference, size};
 
 use crate::spec::document::{Document, Span};
-use crate::spec::keys;
+use crate::spec::{keys, text};
 
 /// A schema whose references, all inlined, take no more than this many bytes is inlined: the form every client reads.
 const INLINE_TOOL: usize = 16 << 10;
@@ -24,6 +26,53 @@ const INLINE_COMPONENT: usize = 400;
 /// Components that nest references deeper than this stay `$defs`.
 const INLINE_DEPTH: usize = 24;
 
+/// Schemas are cut no deeper than at this level at first, and no higher than at the other.
+const DEEPEST_CUT: usize = 16;
+const SHALLOWEST_CUT: usize = 1;
+/// What stands in the description of a schema that had to go.
+const LEFT_OUT: &str = "(any JSON; its schema is left out because it is too long or repeats itself)";
+
+/// How a schema is made self-contained.
+#[derive(Debug, Clone)]
+pub struct SchemaOptions {
+    /// The most bytes it may take.
+    pub budget: usize,
+    /// Whether nothing may stay a `$ref`, because the client knows none.
+    pub inline_all: bool,
+}
+
+/// A schema that stands for itself.
+pub struct Completed {
+    /// As it is advertised.
+    pub schema: Map<String, Value>,
+    /// How many bytes that takes as compact JSON, about.
+    pub bytes: usize,
+    /// Where property names had to be changed: the same schema, with the names on the wire noted in it, for
+    /// [`wire_names`].
+    pub wire: Option<Map<String, Value>>,
+}
+
+/// The names on the wire of the properties of an object schema that had to be renamed, by their new names.
+#[must_use]
+pub fn wire_names(schema: &Map<String, Value>) -> Option<&Map<String, Value>> {
+    schema.get(NAMES)?.as_object()
+}
+
+/// How many bytes an object takes as compact JSON, escapes in strings not counted.
+#[must_use]
+pub fn bytes(object: &Map<String, Value>) -> usize {
+    object.iter().map(|(key, value)| key.len() + 4 + size(value)).sum::<usize>() + 1
+}
+
+/// Which way a schema is read: what only the other way has is left out of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    /// Without `readOnly` properties, under names that model APIs accept.
+    Input,
+    /// Without `writeOnly` properties, under their own names.
+    Output,
+}
+
 /// Translates schemas of one document for inputs; keeps what it has translated.
 pub struct Schemas<'d> {
     document: &'d Document,
@@ -31,6 +80,9 @@ pub struct Schemas<'d> {
     names: HashMap<Span, String>,
     spans: HashMap<String, Span>,
     taken: HashSet<String>,
+    /// Whether any property had to be renamed so far.
+    renamed: bool,
+    direction: Direction,
 }
 
 /// A translated component; references in it are `#/$defs/NAME`.
@@ -50,6 +102,17 @@ impl<'d> Schemas<'d> {
             names: HashMap::new(),
             spans: HashMap::new(),
             taken: HashSet::new(),
+            renamed: false,
+            direction: Direction::Input,
+        }
+    }
+
+    /// A translator for replies.
+    #[must_use]
+    pub fn for_output(document: &'d Document) -> Self {
+        Self {
+            direction: Direction::Output,
+            ..Self::new(document)
         }
     }
 
@@ -70,18 +133,67 @@ impl<'d> Schemas<'d> {
         }
     }
 
-    /// Makes `schema` self-contained: every component it refers to is inlined, or put under its `$defs`.
-    pub fn complete(&mut self, schema: &mut Map<String, Value>, warnings: &mut Vec<String>) {
+    /// Makes `schema` self-contained and fits it into its budget: every component it refers to is inlined, or put under
+    /// its `$defs`, and what is too much is cut where it is deepest, into schemas that accept anything.
+    pub fn complete(&mut self, schema: Map<String, Value>, options: &SchemaOptions, warnings: &mut Vec<String>) -> Completed {
+        let mut root = Value::Object(schema);
         let mut roots = Vec::new();
-        let mut root = Value::Object(std::mem::take(schema));
         references(&root, &mut roots);
-        let plan = self.plan(&root, &roots, warnings);
-        inline(&mut root, &plan, &self.components);
+        let (mut defs, mut cut) = (Map::new(), false);
+        if !roots.is_empty() {
+            let plan = self.plan(&root, &roots, warnings);
+            inline(&mut root, &plan, &self.components);
+            (defs, cut) = self.definitions(&root, &plan, options.budget);
+        }
+        if options.inline_all && !defs.is_empty() {
+            let mut room = options.budget;
+            expand(&mut root, &defs, &mut Vec::new(), &mut room);
+            defs.clear();
+        } else if cut {
+            let kept = defs.keys().cloned().collect();
+            drop_dangling(&mut root, &kept);
+            defs.values_mut().for_each(|definition| drop_dangling(definition, &kept));
+        }
+        if let (Value::Object(object), false) = (&mut root, defs.is_empty()) {
+            object.insert("$defs".into(), Value::Object(defs));
+        }
+        // Inlined schemas can still be too much by themselves.
+        let mut depth = DEEPEST_CUT;
+        while size(&root) > options.budget && depth > SHALLOWEST_CUT {
+            prune(&mut root, depth);
+            drop_unused(&mut root);
+            cut = true;
+            depth -= 1;
+        }
+        if cut {
+            warnings.push(format!(
+                "the input schema takes more than {} bytes; its deepest levels are left out and accept anything",
+                options.budget
+            ));
+        }
+        let wire = self.renamed.then(|| root.clone()).filter(has_names);
+        finish(&mut root);
+        let bytes = size(&root);
+        let object = |value| match value {
+            Value::Object(object) => object,
+            _ => Map::new(),
+        };
+        Completed {
+            bytes,
+            schema: object(root),
+            wire: wire.map(object),
+        }
+    }
+
+    /// What `root` refers to and was not inlined, each once, in the order of first use: the nearest first. Stops where the
+    /// budget is used up, and says so.
+    fn definitions(&self, root: &Value, plan: &HashSet<String>, budget: usize) -> (Map<String, Value>, bool) {
         let mut defs = Map::new();
-        let mut left = Vec::new();
-        references(&root, &mut left);
-        // Only what is still referred to, each once, in the order of first use.
-        let mut queue: std::collections::VecDeque<String> = left.into();
+        let mut used = size(root);
+        let mut queue = VecDeque::new();
+        let mut found = Vec::new();
+        references(root, &mut found);
+        queue.extend(found);
         while let Some(name) = queue.pop_front() {
             if defs.contains_key(&name) {
                 continue;
@@ -90,18 +202,17 @@ impl<'d> Schemas<'d> {
                 .components
                 .get(&name)
                 .map_or_else(|| json!({}), |component| component.schema.clone());
-            inline(&mut definition, &plan, &self.components);
+            inline(&mut definition, plan, &self.components);
+            used += size(&definition) + name.len();
+            if used > budget {
+                return (defs, true);
+            }
             let mut inner = Vec::new();
             references(&definition, &mut inner);
             queue.extend(inner);
             defs.insert(name, definition);
         }
-        if let Value::Object(object) = root {
-            *schema = object;
-        }
-        if !defs.is_empty() {
-            schema.insert("$defs".into(), Value::Object(defs));
-        }
+        (defs, false)
     }
 
     /// Which components to inline. Works from the leaves up, so that a cycle, however long, is simply never reached,
@@ -153,7 +264,7 @@ impl<'d> Schemas<'d> {
             }
         }
         let size_of = |name: &String| expanded.get(name.as_str()).map_or(0, |(size, _)| *size);
-        let total = roots.iter().map(size_of).fold(root.to_string().len(), usize::saturating_add);
+        let total = roots.iter().map(size_of).fold(size(root), usize::saturating_add);
         graph
             .keys()
             .filter(|name| {
@@ -176,7 +287,7 @@ impl<'d> Schemas<'d> {
         let mut found = Vec::new();
         references(&schema, &mut found);
         let component = Rc::new(Component {
-            size: schema.to_string().len(),
+            size: size(&schema),
             references: found,
             schema,
         });
@@ -199,6 +310,50 @@ impl<'d> Schemas<'d> {
     }
 }
 
+/// Whether a name was changed anywhere in the schema.
+fn has_names(schema: &Value) -> bool {
+    let Value::Object(object) = schema else { return false };
+    let mut found = object.contains_key(NAMES);
+    each(object, |inner| found = found || has_names(inner));
+    found
+}
+
+/// The last touch: notes for ourselves go, and every property says what it is.
+fn finish(schema: &mut Value) {
+    let Value::Object(object) = schema else { return };
+    object.remove(NAMES);
+    if let Some(Value::Object(properties)) = object.get_mut("properties") {
+        for (name, property) in properties {
+            if let Value::Object(property) = property
+                && !property.contains_key("description")
+                && reference(property).is_none()
+            {
+                property.insert("description".into(), Value::String(text::spelled(name)));
+            }
+        }
+    }
+    each_mut(object, finish);
+}
+
+/// Definitions that nothing refers to any more.
+fn drop_unused(root: &mut Value) {
+    loop {
+        let mut used = Vec::new();
+        references(root, &mut used);
+        let Some(Value::Object(defs)) = root.get_mut("$defs") else { return };
+        let before = defs.len();
+        defs.retain(|name, _| used.contains(name));
+        if defs.len() == before {
+            break;
+        }
+    }
+    if root.get("$defs").and_then(Value::as_object).is_some_and(Map::is_empty)
+        && let Value::Object(root) = root
+    {
+        root.remove("$defs");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,10 +365,20 @@ mod tests {
         let mut schemas = Schemas::new(&document);
         let mut warnings = Vec::new();
         let mut root = Map::new();
-        root.insert("x".into(), schemas.translate(span, &mut warnings));
-        schemas.complete(&mut root, &mut warnings);
+        root.insert("items".into(), schemas.translate(span, &mut warnings));
+        let root = schemas
+            .complete(
+                root,
+                &SchemaOptions {
+                    budget: 64 << 10,
+                    inline_all: false,
+                },
+                &mut warnings,
+            )
+            .schema;
+        let mut root = root;
         if root.len() == 1 {
-            root.remove("x").unwrap()
+            root.remove("items").unwrap()
         } else {
             Value::Object(root)
         }
@@ -246,7 +411,7 @@ mod tests {
             ),
             (
                 r#"{"type":"object","required":["a","b"],"properties":{"a":{"type":"string","readOnly":true},"b":true}}"#,
-                json!({"type": "object", "required": ["b"], "properties": {"b": {}}}),
+                json!({"type": "object", "required": ["b"], "properties": {"b": {"description": "B"}}}),
             ),
             (r#"{"type":"file"}"#, json!({"type": "string"})),
             (
@@ -272,7 +437,7 @@ mod tests {
         let components =
             r##"{"Tree":{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#/components/schemas/Tree"}}}}}"##;
         let schema = input("3.0.3", r##"{"$ref":"#/components/schemas/Tree"}"##, components);
-        assert_eq!(schema["x"], json!({"$ref": "#/$defs/Tree"}));
+        assert_eq!(schema["items"], json!({"$ref": "#/$defs/Tree"}));
         assert_eq!(
             schema["$defs"]["Tree"]["properties"]["children"]["items"],
             json!({"$ref": "#/$defs/Tree"})
@@ -328,7 +493,7 @@ mod tests {
                 r##"{"type":"object","properties":{"a":{"$ref":"#/components/schemas/None"}}}"##,
                 "{}"
             ),
-            json!({"type": "object", "properties": {"a": {}}})
+            json!({"type": "object", "properties": {"a": {"description": "A"}}})
         );
     }
 }

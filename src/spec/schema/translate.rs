@@ -5,10 +5,11 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::Schemas;
+use super::walk::SINGLE;
+use super::{Direction, Schemas};
 use crate::spec::document::{Document, Span};
 use crate::spec::node::Node;
-use crate::spec::text;
+use crate::spec::{keys, text};
 
 /// Examples longer than this are not shown to the model.
 const LONGEST_EXAMPLE: usize = 200;
@@ -36,7 +37,7 @@ impl Translation<'_, '_> {
         // 2.0 has no `nullable`; its extension is in wide use.
         let nullable = [object.remove("nullable"), object.remove("x-nullable")].contains(&Some(Value::Bool(true)));
         let read_only = if object.contains_key("allOf") {
-            read_only_names(self.schemas.document, &object, self.from, 0)
+            read_only_names(self.schemas.document, &object, self.from, self.other_way(), 0)
         } else {
             HashSet::new()
         };
@@ -53,12 +54,7 @@ impl Translation<'_, '_> {
             self.keyword(&key, value, &mut out);
         }
         exclusive_limits(&mut out);
-        if let Some(Value::Array(required)) = out.get_mut("required") {
-            required.retain(|name| name.as_str().is_none_or(|name| !read_only.contains(name)));
-        }
-        if out.get("required").and_then(Value::as_array).is_some_and(Vec::is_empty) {
-            out.remove("required");
-        }
+        required_names(&mut out, &read_only);
         complete_containers(&mut out);
         if nullable { make_nullable(out) } else { Value::Object(out) }
     }
@@ -124,7 +120,7 @@ impl Translation<'_, '_> {
             ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems", Value::Bool(false)) => {
                 out.insert(key.into(), Value::Bool(false));
             }
-            (key, value) if HOLDS_ONE_SCHEMA.contains(&key) && (value.is_object() || value.is_boolean()) => {
+            (key, value) if SINGLE.contains(&key) && (value.is_object() || value.is_boolean()) => {
                 let translated = self.schema(value);
                 out.insert(key.into(), translated);
             }
@@ -154,18 +150,10 @@ impl Translation<'_, '_> {
             }
             ("required", Value::Array(names)) => {
                 let mut seen = HashSet::new();
-                let names: Vec<Value> = names
+                let names = names
                     .into_iter()
-                    .filter(|name| name.as_str().is_some_and(|name| seen.insert(name.to_owned())))
-                    .collect();
-                let known = hidden(out);
-                out.insert(
-                    key.into(),
-                    names
-                        .into_iter()
-                        .filter(|name| name.as_str().is_none_or(|name| !known.contains(name)))
-                        .collect(),
-                );
+                    .filter(|name| name.as_str().is_some_and(|name| seen.insert(name.to_owned())));
+                out.insert(key.into(), names.collect());
             }
             ("multipleOf" | "maximum" | "minimum", Value::Number(number)) => {
                 out.insert(key.into(), Value::Number(number));
@@ -198,26 +186,44 @@ impl Translation<'_, '_> {
         }
     }
 
-    /// The properties a caller may give: `readOnly` ones belong to replies.
+    /// The properties a caller may give, under names that every model API accepts: `readOnly` ones belong to replies.
     fn properties(&mut self, properties: Map<String, Value>, out: &mut Map<String, Value>) {
         let mut translated = Map::new();
-        let mut hidden = HashSet::new();
+        let mut hidden = Vec::new();
+        let mut names = Map::new();
+        // Names that are legal as they are keep them, whatever the others would like to be called.
+        let mut taken: HashSet<String> = properties.keys().filter(|name| keys::sanitize(name) == **name).cloned().collect();
         for (name, schema) in properties {
-            if is_read_only(self.schemas.document, &schema, self.from) {
-                hidden.insert(name);
-            } else {
-                let schema = self.schema(schema);
+            if is_marked(self.schemas.document, &schema, self.from, self.other_way()) {
+                hidden.push(Value::String(name));
+                continue;
+            }
+            let schema = self.schema(schema);
+            let legal = keys::sanitize(&name);
+            if legal == name || self.schemas.direction == Direction::Output {
                 translated.insert(name, schema);
+            } else {
+                let key = keys::claim(&mut taken, &legal, "property");
+                names.insert(key.clone(), Value::String(name));
+                translated.insert(key, schema);
             }
         }
-        if let Some(Value::Array(required)) = out.get_mut("required") {
-            required.retain(|name| name.as_str().is_none_or(|name| !hidden.contains(name)));
-        }
         if !hidden.is_empty() {
-            // Remembered until `required` has been seen, whichever comes first; `hidden` takes it out again.
-            out.insert(HIDDEN.into(), hidden.into_iter().map(Value::String).collect());
+            out.insert(HIDDEN.into(), Value::Array(hidden));
+        }
+        if !names.is_empty() {
+            self.schemas.renamed = true;
+            out.insert(NAMES.into(), Value::Object(names));
         }
         out.insert("properties".into(), Value::Object(translated));
+    }
+
+    /// The mark of what belongs to the other direction.
+    fn other_way(&self) -> &'static str {
+        match self.schemas.direction {
+            Direction::Input => "readOnly",
+            Direction::Output => "writeOnly",
+        }
     }
 
     /// Whether a pattern is an ECMA-262 regular expression with the `u` flag (2020-12 core section 6.4), as validating
@@ -267,47 +273,63 @@ fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) {
     }
 }
 
-/// The applicators whose value is a schema by itself.
-const HOLDS_ONE_SCHEMA: [&str; 10] = [
-    "items",
-    "additionalProperties",
-    "not",
-    "if",
-    "then",
-    "else",
-    "contains",
-    "propertyNames",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
+/// Under this key an object schema notes the names on the wire of properties that had to be renamed. No JSON Schema has it.
+pub(super) const NAMES: &str = "\u{0}names";
 
 /// A key that no JSON Schema has, for a note that never leaves this file.
 const HIDDEN: &str = "\u{0}hidden";
 
-/// Takes the note of read-only properties out again.
-fn hidden(out: &mut Map<String, Value>) -> HashSet<String> {
-    match out.remove(HIDDEN) {
-        Some(Value::Array(names)) => names.into_iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
-        _ => HashSet::new(),
+/// What must be given: under the new names, and nothing that only a reply has.
+fn required_names(out: &mut Map<String, Value>, read_only: &HashSet<String>) {
+    let hidden = out.remove(HIDDEN);
+    let hidden: Vec<&str> = hidden
+        .as_ref()
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let renamed: Vec<(String, String)> = out
+        .get(NAMES)
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, name)| Some((name.as_str()?.to_owned(), key.clone())))
+        .collect();
+    let Some(Value::Array(required)) = out.get_mut("required") else {
+        return;
+    };
+    required.retain(|name| {
+        name.as_str()
+            .is_some_and(|name| !read_only.contains(name) && !hidden.contains(&name))
+    });
+    for name in required.iter_mut() {
+        if let Some((_, key)) = renamed.iter().find(|(original, _)| name == original) {
+            *name = Value::String(key.clone());
+        }
+    }
+    if required.is_empty() {
+        out.remove("required");
     }
 }
 
-fn is_read_only(document: &Document, schema: &Value, from: Span) -> bool {
+/// Whether a property belongs to the other direction: `readOnly` to replies, `writeOnly` to requests.
+fn is_marked(document: &Document, schema: &Value, from: Span, mark: &str) -> bool {
     let Some(object) = schema.as_object() else { return false };
-    if let Some(read_only) = object.get("readOnly") {
-        return read_only == &Value::Bool(true);
+    if let Some(marked) = object.get(mark) {
+        return marked == &Value::Bool(true);
     }
-    // 3.0 cannot write `readOnly` beside `$ref`, so authors put it into the component.
+    // 3.0 cannot write the mark beside `$ref`, so authors put it into the component.
     object
         .get("$ref")
         .and_then(Value::as_str)
         .and_then(|reference| document.target_from(reference, from).ok())
         .and_then(Node::object)
-        .is_some_and(|target| target.boolean("readOnly") == Some(true))
+        .is_some_and(|target| target.boolean(mark) == Some(true))
 }
 
 /// The names of read-only properties anywhere in a composition: another branch of it may require them.
-fn read_only_names(document: &Document, object: &Map<String, Value>, from: Span, depth: usize) -> HashSet<String> {
+fn read_only_names(document: &Document, object: &Map<String, Value>, from: Span, mark: &str, depth: usize) -> HashSet<String> {
     const DEEPEST: usize = 6;
     let mut names = HashSet::new();
     if depth > DEEPEST {
@@ -317,7 +339,7 @@ fn read_only_names(document: &Document, object: &Map<String, Value>, from: Span,
         names.extend(
             properties
                 .iter()
-                .filter(|(_, schema)| is_read_only(document, schema, from))
+                .filter(|(_, schema)| is_marked(document, schema, from, mark))
                 .map(|(name, _)| name.clone()),
         );
     }
@@ -326,7 +348,7 @@ fn read_only_names(document: &Document, object: &Map<String, Value>, from: Span,
         .and_then(Value::as_str)
         .and_then(|reference| document.target_from(reference, from).ok());
     if let Some((node, Value::Object(target))) = target.and_then(|node| Some((node, node.value()?))) {
-        names.extend(read_only_names(document, &target, document.span(node), depth + 1));
+        names.extend(read_only_names(document, &target, document.span(node), mark, depth + 1));
     }
     for branch in object
         .get("allOf")
@@ -335,14 +357,13 @@ fn read_only_names(document: &Document, object: &Map<String, Value>, from: Span,
         .flatten()
         .filter_map(Value::as_object)
     {
-        names.extend(read_only_names(document, branch, from, depth + 1));
+        names.extend(read_only_names(document, branch, from, mark, depth + 1));
     }
     names
 }
 
 /// Draft-04 and OpenAPI 3.0 write `exclusiveMinimum: true` beside `minimum`.
 fn exclusive_limits(out: &mut Map<String, Value>) {
-    out.remove(HIDDEN);
     for (exclusive, limit) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
         if let Some(Value::Bool(is_exclusive)) = out.get(exclusive) {
             let is_exclusive = *is_exclusive;

@@ -1,0 +1,58 @@
+//! What known clients accept, refuse and read: a profile each.
+
+/// A client to shape the tools for. `Generic` suits all that follow the specification.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Client {
+    /// Any client.
+    #[default]
+    Generic,
+    /// Claude Desktop, Claude Code.
+    Claude,
+    /// `ChatGPT` and the models behind it.
+    OpenAi,
+    /// VS Code Copilot.
+    VsCode,
+    /// Cursor.
+    Cursor,
+    /// Gemini CLI.
+    Gemini,
+    /// Codex.
+    Codex,
+}
+
+/// What a client makes of a list of tools.
+#[derive(Debug, Clone, Copy)]
+pub struct Profile {
+    /// The client's name, for people.
+    pub name: &'static str,
+    /// How long a tool name may be once the client has put the server's name before it.
+    pub longest_name: usize,
+    /// More tools than this it hides or refuses.
+    pub most_tools: Option<usize>,
+    /// Whether it understands `$ref` and `$defs`.
+    pub knows_references: bool,
+}
+
+impl Client {
+    /// Its profile.
+    #[must_use]
+    pub fn profile(self) -> Profile {
+        // The names that clients show to models are `mcp__SERVER__TOOL` or the like, with a limit of 60 to 64 characters in
+        // all; what is left for the tool assumes a server name of about ten.
+        let (name, longest_name, most_tools, knows_references) = match self {
+            Self::Generic => ("any client", 64, None, true),
+            Self::Claude => ("Claude", 48, None, true),
+            Self::OpenAi => ("OpenAI", 64, Some(128), true),
+            Self::VsCode => ("VS Code", 48, Some(128), true),
+            Self::Cursor => ("Cursor", 48, Some(80), false),
+            Self::Gemini => ("Gemini CLI", 48, None, false),
+            Self::Codex => ("Codex", 48, None, true),
+        };
+        Profile {
+            name,
+            longest_name,
+            most_tools,
+            knows_references,
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Output schemas: what a reply holds, told without ever making a good reply fail.
+//!
+//! Clients that know the schema of an output check it, and throw the reply away where it does not fit; real APIs send
+//! nulls, extra members and other types than they declare. So the usual form describes and asserts nothing but that the
+//! root is an object, which it always is here.
+
+use serde_json::{Map, Value, json};
+
+use crate::spec::node::{Node, Object};
+use crate::spec::response::successes;
+use crate::spec::schema::{SchemaOptions, Schemas};
+use crate::spec::text::{clean, cut, one_line};
+use crate::spec::{Document, MediaKind, Operation};
+
+/// How deep replies are described.
+const DEEPEST: usize = 4;
+/// How many bytes one description of a reply may take.
+const BUDGET: usize = 4 << 10;
+const LONGEST_DESCRIPTION: usize = 160;
+
+/// Which output schemas are offered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OutputSchemas {
+    /// As `Lenient` where the whole list stays within its budget, else none.
+    #[default]
+    Auto,
+    /// Describes replies and accepts whatever comes.
+    Lenient,
+    /// The document's schemas as they are: clients refuse replies that do not fit.
+    Strict,
+    /// None.
+    Off,
+}
+
+/// A schema that describes the JSON of an operation's successes and accepts any object.
+#[must_use]
+pub fn lenient(document: &Document, operation: &Operation) -> Option<Map<String, Value>> {
+    let responses = successes(document, operation);
+    let schema = responses
+        .iter()
+        .flat_map(|response| &response.media)
+        .find(|media| MediaKind::of(&media.name) == MediaKind::Json)?
+        .schema?;
+    let mut room = BUDGET;
+    let described = describe(document, schema, DEEPEST, &mut room);
+    let mut root = Map::from_iter([("type".to_owned(), Value::from("object"))]);
+    match kind(document, schema, 0).as_str() {
+        "object" => {
+            root.insert(
+                "properties".into(),
+                described.get("properties").cloned().unwrap_or_else(|| json!({})),
+            );
+        }
+        // Whatever is no object comes wrapped.
+        "" => {}
+        _ => {
+            root.insert("properties".into(), json!({ "result": described }));
+        }
+    }
+    Some(root)
+}
+
+/// The document's own schema, where every success is JSON; anything but an object is wrapped as `result`.
+#[must_use]
+pub fn strict(
+    document: &Document,
+    operation: &Operation,
+    schemas: &mut Schemas<'_>,
+    options: &SchemaOptions,
+    warnings: &mut Vec<String>,
+) -> Option<Map<String, Value>> {
+    let responses = successes(document, operation);
+    let only_json = |media: &crate::spec::response::Media<'_>| MediaKind::of(&media.name) == MediaKind::Json && media.schema.is_some();
+    if responses.is_empty()
+        || !responses
+            .iter()
+            .all(|response| !response.media.is_empty() && response.media.iter().all(only_json))
+    {
+        return None;
+    }
+    let mut found: Vec<Value> = Vec::new();
+    let mut is_object = true;
+    for schema in responses.iter().filter_map(|response| response.media.first()?.schema) {
+        is_object &= kind(document, schema, 0) == "object";
+        let translated = schemas.translate(document.span(schema), warnings);
+        if !found.contains(&translated) {
+            found.push(translated);
+        }
+    }
+    let one = if found.len() == 1 {
+        found.pop()?
+    } else {
+        json!({ "anyOf": found })
+    };
+    let root = if is_object {
+        json!({ "type": "object", "allOf": [one] })
+    } else {
+        json!({ "type": "object", "properties": { "result": one }, "required": ["result"] })
+    };
+    match root {
+        Value::Object(root) => Some(schemas.complete(root, options, warnings).schema),
+        _ => None,
+    }
+}
+
+/// Descriptions of a value and of what is in it, without a single assertion.
+fn describe(document: &Document, schema: Node<'_>, depth: usize, room: &mut usize) -> Map<String, Value> {
+    let mut out = Map::new();
+    let Some(object) = document.resolve(schema).ok().and_then(Node::object) else {
+        return out;
+    };
+    let kind = kind(document, schema, 0);
+    let said = object
+        .text("description")
+        .or_else(|| object.text("title"))
+        .map(|text| one_line(&clean(&text)))
+        .unwrap_or_default();
+    let said = cut(&said, LONGEST_DESCRIPTION);
+    let text = match (kind.is_empty(), said.is_empty()) {
+        (true, true) => String::new(),
+        (true, false) => said,
+        (false, true) => kind,
+        (false, false) => format!("{kind}: {said}"),
+    };
+    if !text.is_empty() {
+        *room = room.saturating_sub(text.len() + 18);
+        out.insert("description".into(), Value::String(text));
+    }
+    if depth == 0 || *room == 0 {
+        return out;
+    }
+    let mut properties = Map::new();
+    members(document, &object, depth, room, &mut properties, 0);
+    if !properties.is_empty() {
+        out.insert("properties".into(), Value::Object(properties));
+    }
+    if let Some(items) = object.get("items").filter(|items| items.text().starts_with('{')) {
+        out.insert("items".into(), Value::Object(describe(document, items, depth - 1, room)));
+    }
+    out
+}
+
+/// The properties of an object and of all branches of its compositions.
+fn members(document: &Document, object: &Object<'_>, depth: usize, room: &mut usize, properties: &mut Map<String, Value>, nesting: usize) {
+    for (name, schema) in object.get("properties").and_then(Node::object).unwrap_or_default().iter() {
+        let write_only = schema.text().contains("writeOnly")
+            && document
+                .resolve(schema)
+                .ok()
+                .and_then(Node::object)
+                .is_some_and(|schema| schema.boolean("writeOnly") == Some(true));
+        if write_only || properties.contains_key(name) {
+            continue;
+        }
+        if *room < name.len() + 8 {
+            *room = 0;
+            return;
+        }
+        *room -= name.len() + 8;
+        properties.insert(name.to_owned(), Value::Object(describe(document, schema, depth - 1, room)));
+    }
+    if nesting >= DEEPEST {
+        return;
+    }
+    for combinator in ["allOf", "oneOf", "anyOf"] {
+        for branch in object.get(combinator).and_then(Node::array).unwrap_or_default() {
+            if let Some(branch) = document.resolve(branch).ok().and_then(Node::object) {
+                members(document, &branch, depth, room, properties, nesting + 1);
+            }
+        }
+    }
+}
+
+/// The one type a schema speaks of, or nothing where it is not clear.
+fn kind(document: &Document, schema: Node<'_>, nesting: usize) -> String {
+    let Some(object) = document.resolve(schema).ok().and_then(Node::object) else {
+        return String::new();
+    };
+    let declared = object.get("type");
+    if let Some(kinds) = declared.and_then(Node::array) {
+        let kinds: Vec<String> = kinds
+            .into_iter()
+            .filter_map(|kind| Some(kind.string()?.into_owned()))
+            .filter(|kind| kind != "null")
+            .collect();
+        return kinds.join(" or ");
+    }
+    if let Some(kind) = declared.and_then(Node::string) {
+        return kind.into_owned();
+    }
+    if object.get("properties").is_some() || object.get("additionalProperties").is_some() {
+        return "object".into();
+    }
+    if object.get("items").is_some() {
+        return "array".into();
+    }
+    if nesting < DEEPEST {
+        for combinator in ["allOf", "oneOf", "anyOf"] {
+            let branches = object.get(combinator).and_then(Node::array).unwrap_or_default();
+            let mut kinds: Vec<String> = branches
+                .into_iter()
+                .map(|branch| kind(document, branch, nesting + 1))
+                .filter(|kind| !kind.is_empty() && kind != "null")
+                .collect();
+            kinds.dedup();
+            if let ([one], _) | ([one, ..], "allOf") = (kinds.as_slice(), combinator) {
+                return one.clone();
+            }
+        }
+    }
+    String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::operations;
+
+    fn read(responses: &str) -> (Document, Operation) {
+        let text = format!(
+            r##"{{"openapi":"3.0.3","paths":{{"/a":{{"get":{{"responses":{responses}}}}}}},"components":{{"schemas":{{
+            "Pet":{{"type":"object","required":["id"],"properties":{{"id":{{"type":"integer","description":"Its number"}},"secret":{{"type":"string","writeOnly":true}},"parent":{{"$ref":"#/components/schemas/Pet"}}}}}}}}}}}}"##
+        );
+        let document = Document::parse(text.into_bytes(), None).unwrap();
+        let operation = operations(&document).0.remove(0);
+        (document, operation)
+    }
+
+    const PET: &str = r##"{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Pet"}}}}}"##;
+    const PETS: &str =
+        r##"{"200":{"content":{"application/json":{"schema":{"type":"array","items":{"$ref":"#/components/schemas/Pet"}}}}}}"##;
+
+    #[test]
+    fn a_lenient_schema_describes_and_refuses_no_object() {
+        for (responses, replies) in [
+            (
+                PET,
+                vec![
+                    json!({"id": null, "more": 1}),
+                    json!({}),
+                    json!({"result": null}),
+                    json!({"parent": "x"}),
+                ],
+            ),
+            (
+                PETS,
+                vec![json!({"result": [{"id": "x"}]}), json!({"result": null}), json!({"error": 1})],
+            ),
+        ] {
+            let (document, operation) = read(responses);
+            let schema = Value::Object(lenient(&document, &operation).unwrap());
+            assert!(
+                schema.to_string().contains("integer: Its number") && !schema.to_string().contains("secret"),
+                "{schema}"
+            );
+            for reply in replies {
+                assert!(jsonschema::is_valid(&schema, &reply), "{schema} refuses {reply}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_strict_schema_is_the_documents() {
+        let (document, operation) = read(PETS);
+        let options = SchemaOptions {
+            budget: 10_000,
+            inline_all: false,
+        };
+        let schema = Value::Object(
+            strict(
+                &document,
+                &operation,
+                &mut Schemas::for_output(&document),
+                &options,
+                &mut Vec::new(),
+            )
+            .unwrap(),
+        );
+        assert!(jsonschema::is_valid(&schema, &json!({"result": [{"id": 1}]})));
+        assert!(!jsonschema::is_valid(&schema, &json!({"result": [{"id": "x"}]})));
+        let (document, operation) = read(r#"{"204":{}}"#);
+        assert!(
+            strict(
+                &document,
+                &operation,
+                &mut Schemas::for_output(&document),
+                &options,
+                &mut Vec::new()
+            )
+            .is_none()
+        );
+    }
+}

@@ -1,0 +1,69 @@
+//! The schemas directly inside of a schema. A property may be called `enum` or `$ref`, so what a key means depends on
+//! where it stands, and only here is that known.
+
+use serde_json::{Map, Value};
+
+/// Applicators whose value is an object of schemas under names of the author's choice.
+const NAMED: [&str; 4] = ["properties", "patternProperties", "dependentSchemas", "$defs"];
+/// Applicators whose value is a list of schemas.
+const LISTED: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
+/// Applicators whose value is a schema by itself.
+pub(super) const SINGLE: [&str; 10] = [
+    "items",
+    "additionalProperties",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Calls `visit` with each schema directly inside of `schema`.
+pub(super) fn each<'v>(schema: &'v Map<String, Value>, mut visit: impl FnMut(&'v Value)) {
+    for (key, value) in schema {
+        match value {
+            Value::Object(named) if NAMED.contains(&key.as_str()) => named.values().for_each(&mut visit),
+            Value::Array(listed) if LISTED.contains(&key.as_str()) => listed.iter().for_each(&mut visit),
+            Value::Object(_) if SINGLE.contains(&key.as_str()) => visit(value),
+            _ => {}
+        }
+    }
+}
+
+/// As [`each`], to change them.
+pub(super) fn each_mut(schema: &mut Map<String, Value>, mut visit: impl FnMut(&mut Value)) {
+    for (key, value) in schema {
+        match value {
+            Value::Object(named) if NAMED.contains(&key.as_str()) => named.values_mut().for_each(&mut visit),
+            Value::Array(listed) if LISTED.contains(&key.as_str()) => listed.iter_mut().for_each(&mut visit),
+            Value::Object(_) if SINGLE.contains(&key.as_str()) => visit(value),
+            _ => {}
+        }
+    }
+}
+
+/// The `$defs` name that a schema refers to.
+pub(super) fn reference(schema: &Map<String, Value>) -> Option<&str> {
+    schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
+}
+
+/// How many bytes a value takes as compact JSON, escapes in strings not counted.
+pub(super) fn size(value: &Value) -> usize {
+    match value {
+        Value::Null => 4,
+        Value::Bool(value) => {
+            if *value {
+                4
+            } else {
+                5
+            }
+        }
+        Value::Number(number) => number.as_str().len(),
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| size(item) + 1).sum::<usize>() + 1,
+        Value::Object(members) => members.iter().map(|(key, value)| key.len() + 4 + size(value)).sum::<usize>() + 1,
+    }
+}
