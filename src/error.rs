@@ -33,6 +33,14 @@ pub enum Failure {
         #[source]
         error: LoadError,
     },
+    /// `--strict`, and something was found.
+    #[error("{source_name} is not served because of --strict: {findings} findings; `openapi-mcp check` lists them")]
+    Strict {
+        /// Where the document came from.
+        source_name: String,
+        /// How many findings.
+        findings: usize,
+    },
     /// There is nowhere to send requests to.
     #[error(transparent)]
     Server(ServerError),
@@ -49,7 +57,7 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Self::Settings(_) | Self::Bind(..) | Self::Server(_) => 2,
-            Self::Read(_) | Self::Document { .. } => 3,
+            Self::Read(_) | Self::Document { .. } | Self::Strict { .. } => 3,
             Self::Outbound(_) | Self::Io(..) => 1,
         }
     }

@@ -22,6 +22,7 @@ pub mod proxy;
 
 pub mod api;
 
+pub mod check;
 pub mod mock;
 pub mod server;
 

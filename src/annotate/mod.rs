@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod hints;
+pub mod infer;
 pub mod input;
 pub mod names;
 pub mod output;

@@ -63,6 +63,12 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
     let (api, mut diagnostics) = Api::build(document, options, client).map_err(Failure::Server)?;
     diagnostics.extend(unread);
     report(api.document(), &diagnostics);
+    if config.strict && purpose == Purpose::Calls && !diagnostics.is_empty() {
+        return Err(Failure::Strict {
+            source_name: config.source.to_string(),
+            findings: diagnostics.len(),
+        });
+    }
     Ok((api, diagnostics))
 }
 

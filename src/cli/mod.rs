@@ -1,6 +1,7 @@
 //! The command line: what can be asked of the program, and with which exit code it ends.
 
 mod call;
+mod check;
 mod health;
 mod load;
 mod log;
@@ -35,6 +36,8 @@ enum Command {
     Serve(ServeCommand),
     /// Show the tools that would be served
     Tools(tools::ToolsCommand),
+    /// Report what a document lacks, loses and costs as tools
+    Check(check::CheckCommand),
     /// Make one call, as a client would, and show the result
     Call(call::CallCommand),
     /// Ask a running HTTP server whether it is well (for container health checks)
@@ -71,6 +74,7 @@ pub fn run() -> ExitCode {
         match cli.command {
             Command::Serve(command) => serve::run(&command).await,
             Command::Tools(command) => tools::run(&command).await,
+            Command::Check(command) => check::run(&command).await,
             Command::Call(command) => call::run(&command).await,
             Command::Health(command) => health::run(&command).await,
         }

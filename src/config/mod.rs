@@ -12,17 +12,19 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use thiserror::Error;
 use url::Url;
 
-use crate::annotate::{AnnotateOptions, NameOptions, Pattern, Selection};
+use crate::annotate::{AnnotateOptions, Client, NameOptions, OutputSchemas, Pattern, Profile, Selection};
 use crate::outbound::OutboundOptions;
 use crate::proxy::CallOptions;
 use crate::server::http::Allowed;
 use crate::spec::{ExternalReferences, Source, parameter, server};
-use settings::{ApiSettings, ExternalRefs, LogFormat, LogLevel, ServerSettings, TransportKind};
+use settings::{ApiSettings, ClientName, ExternalRefs, LogFormat, LogLevel, OutputSchemasName, ServerSettings, TransportKind};
 
 /// Clients give a call up after a minute; ours must have answered by then.
 const LONGEST_TIMEOUT: f64 = 3600.0;
 const SHORTEST_NAME: usize = 16;
 const LONGEST_NAME: usize = 128;
+/// Less than this no schema fits into.
+const SMALLEST_BUDGET: usize = 512;
 
 /// Everything that is wrong with the settings.
 #[derive(Debug, Error)]
@@ -44,6 +46,10 @@ pub struct Config {
     pub headers: HeaderMap,
     /// How tools look and which there are.
     pub annotate: AnnotateOptions,
+    /// What the client makes of the tools.
+    pub profile: Profile,
+    /// Whether a document of which anything is read loosely is refused.
+    pub strict: bool,
     /// Limits of a call.
     pub call: CallOptions,
     /// Outgoing connections.
@@ -142,6 +148,8 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                 mock: api.mock.unwrap_or(false),
                 headers,
                 annotate,
+                profile: client(api).profile(),
+                strict: api.strict.unwrap_or(false),
                 call,
                 outbound: OutboundOptions {
                     tls: needs_tls,
@@ -220,7 +228,11 @@ fn annotate_options(api: &ApiSettings, problems: &mut Vec<String>) -> AnnotateOp
         exclude: patterns("--tool-exclude", &api.tool_exclude),
         read_only: api.read_only.unwrap_or(false),
     };
-    let mut names = NameOptions::default();
+    let profile = client(api).profile();
+    let mut names = NameOptions {
+        longest: profile.longest_name,
+        ..NameOptions::default()
+    };
     if let Some(longest) = api.max_tool_name_length {
         if (SHORTEST_NAME..=LONGEST_NAME).contains(&longest) {
             names.longest = longest;
@@ -236,10 +248,40 @@ fn annotate_options(api: &ApiSettings, problems: &mut Vec<String>) -> AnnotateOp
             problems.push("--tool-prefix must be short and hold only letters, digits, `_` and `-`".into());
         }
     }
-    AnnotateOptions {
+    let mut options = AnnotateOptions {
         names,
         selection,
         ..AnnotateOptions::default()
+    };
+    options.schemas.inline_all = !profile.knows_references;
+    options.output = match api.output_schemas {
+        None | Some(OutputSchemasName::Auto) => OutputSchemas::Auto,
+        Some(OutputSchemasName::Lenient) => OutputSchemas::Lenient,
+        Some(OutputSchemasName::Strict) => OutputSchemas::Strict,
+        Some(OutputSchemasName::Off) => OutputSchemas::Off,
+    };
+    for (flag, given, budget) in [
+        ("--max-schema-bytes", api.max_schema_bytes, &mut options.schemas.budget),
+        ("--max-list-bytes", api.max_list_bytes, &mut options.list_budget),
+    ] {
+        match given {
+            Some(bytes) if bytes < SMALLEST_BUDGET => problems.push(format!("{flag} must be at least {SMALLEST_BUDGET}")),
+            Some(bytes) => *budget = bytes,
+            None => {}
+        }
+    }
+    options
+}
+
+fn client(api: &ApiSettings) -> Client {
+    match api.client {
+        None | Some(ClientName::Generic) => Client::Generic,
+        Some(ClientName::Claude) => Client::Claude,
+        Some(ClientName::Openai) => Client::OpenAi,
+        Some(ClientName::Vscode) => Client::VsCode,
+        Some(ClientName::Cursor) => Client::Cursor,
+        Some(ClientName::Gemini) => Client::Gemini,
+        Some(ClientName::Codex) => Client::Codex,
     }
 }
 

@@ -69,6 +69,31 @@ pub struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tool_name_length: Option<usize>,
 
+    /// Shape the tools for a client: name length, references, number of tools [default: generic]
+    #[arg(long, env = "OPENAPI_MCP_CLIENT", value_name = "CLIENT", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientName>,
+
+    /// Which output schemas are offered [default: auto]
+    #[arg(long, env = "OPENAPI_MCP_OUTPUT_SCHEMAS", value_name = "WHICH", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schemas: Option<OutputSchemasName>,
+
+    /// The most bytes of one tool's input schema; what is deeper is left out [default: 65536]
+    #[arg(long, env = "OPENAPI_MCP_MAX_SCHEMA_BYTES", value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_schema_bytes: Option<usize>,
+
+    /// The most bytes of the whole list of tools; the largest schemas give way [default: 6291456]
+    #[arg(long, env = "OPENAPI_MCP_MAX_LIST_BYTES", value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_list_bytes: Option<usize>,
+
+    /// Refuse a document of which anything is left out or read loosely
+    #[arg(long, env = "OPENAPI_MCP_STRICT", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strict: Option<bool>,
+
     /// How long one call may take in all, in seconds [default: 30]
     #[arg(long, env = "OPENAPI_MCP_TIMEOUT", value_name = "SECONDS")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,6 +157,42 @@ pub enum ExternalRefs {
     Local,
     /// Any file and any URL: only for a document whose author you trust
     Any,
+}
+
+/// A client to shape the tools for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ClientName {
+    /// Any client that follows the specification
+    Generic,
+    /// Claude Desktop, Claude Code
+    Claude,
+    /// `ChatGPT` and the models behind it
+    Openai,
+    /// VS Code Copilot
+    Vscode,
+    /// Cursor
+    Cursor,
+    /// Gemini CLI
+    Gemini,
+    /// Codex
+    Codex,
+}
+
+/// Which output schemas are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum OutputSchemasName {
+    /// Lenient ones while the whole list stays below 1 MiB, else none
+    Auto,
+    /// Describe replies and accept whatever comes
+    Lenient,
+    /// The document's own: clients refuse replies that do not fit
+    Strict,
+    /// None
+    Off,
 }
 
 /// How clients reach the server.

@@ -77,7 +77,7 @@ fn property<'s>(schema: &'s Map<String, Value>, key: &str) -> Option<&'s Map<Str
     declared.or_else(|| schema.get("additionalProperties"))?.as_object()
 }
 
-fn element<'s>(schema: &'s Map<String, Value>, index: usize) -> Option<&'s Map<String, Value>> {
+fn element(schema: &Map<String, Value>, index: usize) -> Option<&Map<String, Value>> {
     let listed = schema
         .get("prefixItems")
         .and_then(Value::as_array)

@@ -5,19 +5,22 @@ use std::path::{Path, PathBuf};
 use crate::support::project;
 
 /// Folder or file under `src/`, and the modules of ours that it may name.
-const FLOORS: [(&str, &[&str]); 10] = [
+const FLOORS: [(&str, &[&str]); 11] = [
     ("spec", &["spec"]),
     ("outbound.rs", &[]),
     ("annotate", &["annotate", "spec"]),
     ("proxy", &["proxy", "spec"]),
     ("api.rs", &["annotate", "proxy", "spec"]),
     ("mock", &["mock", "spec"]),
+    ("check", &["check", "annotate", "api", "spec"]),
     ("server", &["server", "api", "proxy", "spec"]),
     ("config", &["config", "annotate", "proxy", "server", "spec", "outbound"]),
     ("error.rs", &["config", "outbound", "spec"]),
     (
         "cli",
-        &["cli", "annotate", "api", "config", "error", "mock", "outbound", "server", "spec"],
+        &[
+            "cli", "annotate", "api", "check", "config", "error", "mock", "outbound", "server", "spec",
+        ],
     ),
 ];
 

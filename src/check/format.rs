@@ -1,0 +1,126 @@
+//! A report for people, for programs, for code scanning (SARIF 2.1.0) and for GitHub's annotations.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::{Finding, Level, Report};
+
+/// More findings of a level than this are counted, not shown, in the text for people.
+const MOST_LINES: usize = 50;
+
+/// For people.
+#[must_use]
+pub fn text(report: &Report) -> String {
+    let mut out = String::new();
+    for (level, word) in [(Level::Error, "error"), (Level::Warning, "warning"), (Level::Note, "note")] {
+        let all: Vec<&Finding> = report.findings.iter().filter(|finding| finding.level == level).collect();
+        for finding in all.iter().take(MOST_LINES) {
+            let _ = writeln!(out, "{word}: {}: {}", place(report, finding), finding.message);
+        }
+        if all.len() > MOST_LINES {
+            let _ = writeln!(out, "{word}: and {} more; --format json shows all", all.len() - MOST_LINES);
+        }
+    }
+    if !report.findings.is_empty() {
+        out.push('\n');
+    }
+    let _ = writeln!(
+        out,
+        "{}: {} tools, {} of them read-only",
+        report.title, report.tools, report.read_only
+    );
+    let _ = writeln!(out, "tools/list takes {} bytes, about {} tokens", report.bytes, report.tokens);
+    if report.tools > 1 {
+        let _ = writeln!(out, "the dearest tools:");
+        for cost in &report.dearest {
+            let _ = writeln!(out, "  {:>8}  {}", cost.bytes, cost.tool);
+        }
+    }
+    let _ = writeln!(
+        out,
+        "{} errors, {} warnings, {} notes",
+        report.count(Level::Error),
+        report.count(Level::Warning),
+        report.count(Level::Note)
+    );
+    out
+}
+
+/// For programs.
+#[must_use]
+pub fn json(report: &Report) -> String {
+    serde_json::to_string_pretty(report).unwrap_or_default() + "\n"
+}
+
+/// GitHub's workflow commands, one line a finding.
+#[must_use]
+pub fn github(report: &Report) -> String {
+    let mut out = String::new();
+    for finding in &report.findings {
+        let word = match finding.level {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Note => "notice",
+        };
+        let property = |text: &str| {
+            text.replace('%', "%25")
+                .replace('\r', "%0D")
+                .replace('\n', "%0A")
+                .replace(':', "%3A")
+                .replace(',', "%2C")
+        };
+        let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+        let _ = write!(out, "::{word} file={}", property(finding.file.as_deref().unwrap_or(&report.source)));
+        if let (Some(line), Some(column)) = (finding.line, finding.column) {
+            let _ = write!(out, ",line={line},col={column}");
+        }
+        let _ = writeln!(out, "::{}", data(&format!("{}: {}", finding.pointer, finding.message)));
+    }
+    out
+}
+
+/// SARIF 2.1.0.
+#[must_use]
+pub fn sarif(report: &Report) -> String {
+    let result = |finding: &Finding| {
+        let level = match finding.level {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Note => "note",
+        };
+        let mut location = json!({ "artifactLocation": { "uri": finding.file.as_deref().unwrap_or(&report.source) } });
+        if let (Some(line), Some(column), Value::Object(location)) = (finding.line, finding.column, &mut location) {
+            location.insert("region".into(), json!({ "startLine": line, "startColumn": column }));
+        }
+        json!({
+            "ruleId": finding.rule,
+            "level": level,
+            "message": { "text": finding.message },
+            "locations": [{ "physicalLocation": location, "logicalLocations": [{ "fullyQualifiedName": finding.pointer }] }]
+        })
+    };
+    let rule = |(id, text): (&str, &str)| json!({ "id": id, "shortDescription": { "text": text } });
+    let rules = [
+        ("document", "What the document says cannot be served as it is"),
+        ("client", "What a client would hide or refuse"),
+        ("annotation", "A name that speaks against its method"),
+    ];
+    let log = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": { "name": "openapi-mcp", "version": env!("CARGO_PKG_VERSION"), "rules": rules.map(rule) } },
+            "results": report.findings.iter().map(result).collect::<Vec<_>>()
+        }]
+    });
+    serde_json::to_string_pretty(&log).unwrap_or_default() + "\n"
+}
+
+fn place(report: &Report, finding: &Finding) -> String {
+    let file = finding.file.as_deref().unwrap_or(&report.source);
+    match (finding.line, finding.column) {
+        (Some(line), Some(column)) => format!("{file}:{line}:{column} {}", finding.pointer),
+        _ => format!("{file} {}", finding.pointer),
+    }
+}

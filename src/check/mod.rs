@@ -1,0 +1,230 @@
+//! `openapi-mcp check`: everything that serving a document would bring to light, as one report.
+
+pub mod format;
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use crate::annotate::{Profile, hints, infer};
+use crate::api::Api;
+use crate::spec::node::Node;
+use crate::spec::{Diagnostic, Document, Severity, pointer};
+
+/// How many of the dearest tools are named.
+const DEAREST: usize = 10;
+/// Positions in YAML cost a walk through the text each; beyond this many findings only the pointer is told.
+const MOST_POSITIONS: usize = 200;
+/// About how many bytes of JSON make a token.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Where the document came from.
+    pub source: String,
+    /// Its title.
+    pub title: String,
+    /// How many operations became tools.
+    pub tools: usize,
+    /// How many of them are marked as read-only.
+    pub read_only: usize,
+    /// How many bytes the answer of `tools/list` takes.
+    pub bytes: usize,
+    /// About how many tokens that is.
+    pub tokens: usize,
+    /// The tools that take the most bytes.
+    pub dearest: Vec<Cost>,
+    /// Errors first, then warnings, then advice.
+    pub findings: Vec<Finding>,
+}
+
+/// What one tool takes.
+#[derive(Debug, Serialize)]
+pub struct Cost {
+    /// The tool's name.
+    pub tool: String,
+    /// Its bytes in the list.
+    pub bytes: usize,
+}
+
+/// How much a finding weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// An operation is not served.
+    Error,
+    /// Something is read differently from how it is written, or a client will not take it.
+    Warning,
+    /// A thought for whoever decides.
+    Note,
+}
+
+/// One finding.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    /// How much it weighs.
+    pub level: Level,
+    /// What kind it is: `document`, `client` or `annotation`.
+    pub rule: &'static str,
+    /// What, and what to do.
+    pub message: String,
+    /// Where, as a JSON Pointer fragment.
+    pub pointer: String,
+    /// The file, where it is not the document itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// The column, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+}
+
+impl Report {
+    /// How many findings have that level.
+    #[must_use]
+    pub fn count(&self, level: Level) -> usize {
+        self.findings.iter().filter(|finding| finding.level == level).count()
+    }
+}
+
+/// Looks at an API and at what was found while it was built, with the eyes of a client.
+#[must_use]
+pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Profile) -> Report {
+    let document = api.document();
+    let mut findings: Vec<Finding> = diagnostics
+        .iter()
+        .enumerate()
+        .map(|(index, diagnostic)| finding(document, diagnostic, index < MOST_POSITIONS))
+        .collect();
+    for pointer in twice(document) {
+        let diagnostic = Diagnostic::warning(pointer, "this key is written twice; the last one counts");
+        findings.push(self::finding(document, &diagnostic, findings.len() < MOST_POSITIONS));
+    }
+    for (tool, operation) in api.iter() {
+        if tool.name.len() > profile.longest_name {
+            let message = format!(
+                "the tool name `{}` has {} characters, of which {} may have to cut some; --max-tool-name-length {} shortens it",
+                tool.name,
+                tool.name.len(),
+                profile.name,
+                profile.longest_name
+            );
+            findings.push(note(Level::Warning, "client", message, &operation.pointer));
+        }
+        if !profile.knows_references && tool.input_schema.contains_key("$defs") {
+            let message = format!(
+                "the input schema of `{}` refers to `$defs`, which {} does not understand",
+                tool.name, profile.name
+            );
+            findings.push(note(Level::Warning, "client", message, &operation.pointer));
+        }
+        if let Some(advice) = infer::advice(operation) {
+            findings.push(note(Level::Note, "annotation", advice, &operation.pointer));
+        }
+    }
+    if let Some(most) = profile.most_tools.filter(|most| api.tools().len() > *most) {
+        let message = format!(
+            "{} takes at most {most} tools, and these are {}; choose some with --tool-include",
+            profile.name,
+            api.tools().len()
+        );
+        findings.push(note(Level::Warning, "client", message, "#"));
+    }
+    findings.sort_by_key(|finding| finding.level);
+    let bytes = serde_json::to_vec(api.tools()).map_or(0, |text| text.len());
+    let mut dearest: Vec<Cost> = api
+        .tools()
+        .iter()
+        .zip(api.sizes())
+        .map(|(tool, bytes)| Cost {
+            tool: tool.name.to_string(),
+            bytes,
+        })
+        .collect();
+    dearest.sort_by_key(|cost| std::cmp::Reverse(cost.bytes));
+    dearest.truncate(DEAREST);
+    Report {
+        source,
+        title: crate::spec::text::one_line(document.title()),
+        tools: api.tools().len(),
+        read_only: api
+            .tools()
+            .iter()
+            .filter(|tool| hints::is_read_only(tool.annotations.as_ref()))
+            .count(),
+        bytes,
+        tokens: bytes / BYTES_PER_TOKEN,
+        dearest,
+        findings,
+    }
+}
+
+fn finding(document: &Document, diagnostic: &Diagnostic, with_position: bool) -> Finding {
+    let position = Some(()).filter(|()| with_position).and_then(|()| document.locate(diagnostic));
+    let level = match diagnostic.severity {
+        Severity::Error => Level::Error,
+        Severity::Warning => Level::Warning,
+    };
+    Finding {
+        file: position.map(|(file, ..)| file.to_owned()).filter(|file| !file.is_empty()),
+        line: position.map(|(_, line, _)| line),
+        column: position.map(|(.., column)| column),
+        ..note(level, "document", diagnostic.message.clone(), &diagnostic.pointer)
+    }
+}
+
+fn note(level: Level, rule: &'static str, message: String, pointer: &str) -> Finding {
+    Finding {
+        level,
+        rule,
+        message,
+        pointer: pointer.to_owned(),
+        file: None,
+        line: None,
+        column: None,
+    }
+}
+
+/// Pointers to the keys that an object of the document itself has twice.
+fn twice(document: &Document) -> Vec<String> {
+    const MOST: usize = 100;
+    let mut found = Vec::new();
+    let mut open: Vec<(String, Node<'_>)> = document
+        .files()
+        .first()
+        .map(|file| ("#".to_owned(), file.root()))
+        .into_iter()
+        .collect();
+    while let Some((place, node)) = open.pop() {
+        if found.len() >= MOST {
+            break;
+        }
+        if let Some(object) = node.object() {
+            let mut keys = HashSet::new();
+            for (key, inner) in object.iter() {
+                let mut place = place.clone();
+                pointer::push(&mut place, key);
+                if !keys.insert(key.to_owned()) {
+                    found.push(place.clone());
+                }
+                if inner.text().starts_with(['{', '[']) {
+                    open.push((place, inner));
+                }
+            }
+        } else if let Some(items) = node.array() {
+            for (index, inner) in items
+                .into_iter()
+                .enumerate()
+                .filter(|(_, inner)| inner.text().starts_with(['{', '[']))
+            {
+                let mut place = place.clone();
+                pointer::push_index(&mut place, index);
+                open.push((place, inner));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,64 @@
+//! `openapi-mcp check`: reads a document exactly as `serve` would, and reports.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+
+use super::ConfigFile;
+use super::load::{self, Purpose};
+use crate::check::{self, Level, format};
+use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
+use crate::error::Failure;
+use crate::spec::Source;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit codes: 0 nothing is lost, 1 an operation is left out (with --strict: or anything is read loosely), 3 the document cannot be read."
+)]
+pub(super) struct CheckCommand {
+    #[command(flatten)]
+    api: ApiSettings,
+    #[command(flatten)]
+    config: ConfigFile,
+    /// How the report is written
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// Everything, for programs
+    Json,
+    /// For code scanning
+    Sarif,
+    /// Annotations of a GitHub workflow
+    Github,
+}
+
+pub(super) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
+    let config = load::settings(
+        &command.api,
+        &ServerSettings::default(),
+        command.config.config.as_deref(),
+        LogLevel::Error,
+    )?;
+    let (api, diagnostics) = load::api(&config, Purpose::Looks).await?;
+    let source = match &config.source {
+        Source::Path(path) => path.display().to_string(),
+        Source::Url(url) => crate::spec::source::redacted(url),
+        Source::Stdin => "stdin".into(),
+    };
+    let report = check::check(source, &api, &diagnostics, &config.profile);
+    let text = match command.format {
+        Format::Text => format::text(&report),
+        Format::Json => format::json(&report),
+        Format::Sarif => format::sarif(&report),
+        Format::Github => format::github(&report),
+    };
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    let bad = report.count(Level::Error) > 0 || (config.strict && report.count(Level::Warning) > 0);
+    Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
