@@ -13,6 +13,7 @@ mod support;
 
 mod bad_input;
 mod call_cases;
+mod checked;
 mod command_line;
 mod floors;
 mod golden;

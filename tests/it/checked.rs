@@ -1,0 +1,169 @@
+//! `check`, `--strict`, client profiles, budgets and output schemas, through the command line and a session.
+
+use serde_json::{Value, json};
+
+use crate::support::{Session, SpecFile, Upstream, petstore, project, reply, run, stderr, stdout};
+
+const BROKEN: &str = "openapi: 3.0.3\ninfo: {title: Broken, version: '1'}\npaths:\n  /a:\n    get:\n      parameters:\n        - $ref: '#/components/parameters/None'\n  /b:\n    post: nonsense\n  /search:\n    post: {operationId: search}\n  /c: {get: {}}\n  /c: {get: {}}\n";
+
+#[test]
+fn a_report_names_place_loss_cost_and_advice() {
+    let spec = SpecFile::new(BROKEN);
+    let output = run(&["check", "--spec", spec.path()]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    for expected in [
+        "spec.json:9:11 #/paths/~1b/post: POST /b is left out: it is no object",
+        "points to nothing; the tool is served without that parameter",
+        "this key is written twice",
+        "`POST /search` is marked as writing",
+        "tokens",
+        "1 errors",
+    ] {
+        assert!(text.contains(expected), "`{expected}` is not in:\n{text}");
+    }
+}
+
+#[test]
+fn a_report_has_four_formats() {
+    let spec = SpecFile::new(BROKEN);
+    let format = |format: &str| stdout(&run(&["check", "--spec", spec.path(), "--format", format]));
+    let report: Value = serde_json::from_str(&format("json")).unwrap();
+    assert_eq!(
+        (report["findings"][0]["level"].as_str(), report["findings"][0]["line"].as_u64()),
+        (Some("error"), Some(9))
+    );
+    let sarif: Value = serde_json::from_str(&format("sarif")).unwrap();
+    assert_eq!(
+        (sarif["version"].as_str(), sarif["runs"][0]["results"][0]["level"].as_str()),
+        (Some("2.1.0"), Some("error"))
+    );
+    assert!(format("github").starts_with("::error file="));
+}
+
+#[test]
+fn exit_codes_tell_how_bad_it_is() {
+    let petstore = petstore();
+    assert_eq!(run(&["check", "--spec", &petstore]).status.code(), Some(0));
+    assert_eq!(run(&["check", "--spec", "/nonexistent"]).status.code(), Some(3));
+    let loose = SpecFile::with_paths(&json!({"/a/{x}": {"get": {}}}));
+    assert_eq!(run(&["check", "--spec", loose.path()]).status.code(), Some(0));
+    assert_eq!(run(&["check", "--spec", loose.path(), "--strict"]).status.code(), Some(1));
+    let output = run(&["serve", "--spec", loose.path(), "--mock", "--strict"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("--strict"), "{}", stderr(&output));
+}
+
+#[test]
+fn clients_that_know_no_references_get_none() {
+    let tree = json!({"openapi": "3.1.0", "info": {"title": "T"}, "paths": {"/a": {"post": {"operationId": "grow_a_very_long_tool_name_that_is_longer_than_forty_eight_characters", "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Tree"}}}}}}},
+        "components": {"schemas": {"Tree": {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}}}}}});
+    let spec = SpecFile::new(&tree.to_string());
+    let tools = |client: &str| -> Value {
+        serde_json::from_str(&stdout(&run(&[
+            "tools",
+            "--spec",
+            spec.path(),
+            "--format",
+            "json",
+            "--client",
+            client,
+        ])))
+        .unwrap()
+    };
+    assert!(tools("generic")[0]["tool"]["inputSchema"]["$defs"]["Tree"].is_object());
+    let gemini = tools("gemini")[0]["tool"].clone();
+    let text = gemini["inputSchema"].to_string();
+    assert!(!text.contains("$ref") && text.contains("left out because"), "{text}");
+    assert!(gemini["name"].as_str().unwrap().len() <= 48);
+}
+
+#[test]
+fn what_is_too_long_is_cut_where_it_is_deepest() {
+    let petstore = petstore();
+    let tools = |flags: &[&str]| -> Vec<Value> {
+        let mut args = vec!["tools", "--spec", &petstore, "--format", "json", "--output-schemas", "off"];
+        args.extend(flags);
+        serde_json::from_str(&stdout(&run(&args))).unwrap()
+    };
+    for tool in tools(&["--max-schema-bytes", "700"]) {
+        let schema = &tool["tool"]["inputSchema"];
+        assert!(schema.to_string().len() < 1500, "{schema}");
+        jsonschema::meta::validate(schema).unwrap();
+    }
+    let list = serde_json::to_string(&tools(&["--max-list-bytes", "12000"])).unwrap();
+    assert!(list.len() < 16_000, "{}", list.len());
+}
+
+/// Whatever a real API sends, a client that checks lenient output schemas must take it.
+#[test]
+fn a_lenient_output_schema_never_makes_a_good_reply_fail() {
+    let answers = [
+        ("/object", "application/json", r#"{"id":null,"extra":[1]}"#),
+        ("/list", "application/json", "[1,\"x\",null]"),
+        ("/scalar", "application/json", "null"),
+        ("/text", "text/plain", "hello"),
+        ("/image", "image/png", "x"),
+        ("/nothing", "", ""),
+    ];
+    let upstream = Upstream::start(Box::new(move |request| {
+        let path = request.line.split(' ').nth(1).unwrap();
+        let (_, content_type, body) = answers.iter().find(|(known, ..)| *known == path).unwrap();
+        if body.is_empty() {
+            reply(204, &[], b"")
+        } else {
+            reply(200, &[&format!("Content-Type: {content_type}")], body.as_bytes())
+        }
+    }));
+    let schema = json!({"200": {"content": {"application/json": {"schema": {"type": "object", "required": ["id"], "additionalProperties": false, "properties": {"id": {"type": "integer", "format": "int64"}}}}}}});
+    let paths: serde_json::Map<_, _> = answers
+        .iter()
+        .map(|(path, ..)| {
+            (
+                (*path).to_owned(),
+                json!({"get": {"operationId": path.trim_start_matches('/'), "responses": schema}}),
+            )
+        })
+        .collect();
+    let spec = SpecFile::with_paths(&Value::Object(paths));
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    for tool in session.tools() {
+        let schema = &tool["outputSchema"];
+        assert_eq!(schema["type"], "object", "{tool}");
+        let result = session.call(tool["name"].as_str().unwrap(), &json!({}));
+        assert_eq!(result["isError"], false, "{result}");
+        assert!(
+            result["structuredContent"].is_object() && jsonschema::is_valid(schema, &result["structuredContent"]),
+            "{schema} {result}"
+        );
+    }
+}
+
+#[test]
+fn output_schemas_are_offered_as_asked() {
+    let petstore = petstore();
+    let count = |flags: &[&str]| {
+        let mut args = vec!["tools", "--spec", &petstore, "--format", "json"];
+        args.extend(flags);
+        let tools: Vec<Value> = serde_json::from_str(&stdout(&run(&args))).unwrap();
+        tools.iter().filter(|tool| tool["tool"]["outputSchema"].is_object()).count()
+    };
+    assert_eq!(count(&["--output-schemas", "off"]), 0);
+    assert_eq!(count(&[]), count(&["--output-schemas", "lenient"]));
+    assert!(count(&[]) > 8 && count(&["--output-schemas", "strict"]) > 5);
+}
+
+#[test]
+fn swagger_2_and_other_files_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(
+        directory.path().join("api.yaml"),
+        "swagger: '2.0'\ninfo: {title: S, version: '1'}\nhost: api.example\npaths:\n  /a: {$ref: 'a.yaml'}\n",
+    )
+    .unwrap();
+    std::fs::write(directory.path().join("a.yaml"), "get:\n  operationId: from_another_file\n").unwrap();
+    let path = directory.path().join("api.yaml").display().to_string();
+    assert!(stdout(&run(&["tools", "--spec", &path])).contains("from_another_file"));
+    assert!(stderr(&run(&["tools", "--spec", &path, "--external-refs", "none"])).contains("left out"));
+    assert!(project("examples").exists());
+}
