@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::config::ConfigError;
 use crate::outbound::OutboundError;
+use crate::spec::overlay::OverlayError;
 use crate::spec::server::ServerError;
 use crate::spec::{LoadError, ReadError};
 
@@ -32,6 +33,15 @@ pub enum Failure {
         /// Why.
         #[source]
         error: LoadError,
+    },
+    /// An overlay cannot be applied.
+    #[error("the overlay {source_name} is of no use")]
+    Overlay {
+        /// Where it came from.
+        source_name: String,
+        /// Why.
+        #[source]
+        error: OverlayError,
     },
     /// `--strict`, and something was found.
     #[error("{source_name} is not served because of --strict: {findings} findings; `openapi-mcp check` lists them")]
@@ -57,7 +67,7 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Self::Settings(_) | Self::Bind(..) | Self::Server(_) => 2,
-            Self::Read(_) | Self::Document { .. } | Self::Strict { .. } => 3,
+            Self::Read(_) | Self::Document { .. } | Self::Strict { .. } | Self::Overlay { .. } => 3,
             Self::Outbound(_) | Self::Io(..) => 1,
         }
     }

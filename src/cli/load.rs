@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use http::HeaderMap;
+
 use super::log;
 use crate::api::{Api, ApiOptions, Destination};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
 use crate::config::{self, Config};
 use crate::error::Failure;
-use crate::spec::{Diagnostic, Document, Severity, external};
+use crate::spec::{Diagnostic, Document, Severity, external, overlay};
 use crate::{mock, outbound};
 
 /// Reads and checks the settings, and starts logging.
@@ -31,7 +33,8 @@ pub(super) enum Purpose {
 /// Reads the document and builds the API.
 pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<Diagnostic>), Failure> {
     let client = outbound::client(&config.outbound).map_err(Failure::Outbound)?;
-    let bytes = config.source.read(&client).await.map_err(Failure::Read)?;
+    let bytes = config.source.read(&client, &config.source_headers).await.map_err(Failure::Read)?;
+    let (bytes, mut unread) = overlaid(config, bytes, &client).await?;
     let unreadable = |error| Failure::Document {
         source_name: config.source.to_string(),
         error,
@@ -39,12 +42,28 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
     let mocked = config.mock && purpose == Purpose::Calls;
     let twin = mocked.then(|| bytes.clone());
     let mut document = Document::parse(bytes, config.source.url()).map_err(unreadable)?;
-    let unread = external::complete(&mut document, &config.source, config.external_references, &client).await;
+    unread.extend(
+        external::complete(
+            &mut document,
+            &config.source,
+            config.external_references,
+            &client,
+            &config.source_headers,
+        )
+        .await,
+    );
     let destination = match (purpose, &config.base_url, twin) {
         (Purpose::Looks, ..) => Destination::Nowhere,
         (Purpose::Calls, _, Some(bytes)) => {
             let mut document = Document::parse(bytes, None).map_err(unreadable)?;
-            external::complete(&mut document, &config.source, config.external_references, &client).await;
+            external::complete(
+                &mut document,
+                &config.source,
+                config.external_references,
+                &client,
+                &config.source_headers,
+            )
+            .await;
             Destination::Fixed(
                 mock::start(document)
                     .await
@@ -70,6 +89,19 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
         });
     }
     Ok((api, diagnostics))
+}
+
+/// The document's bytes with all overlays applied; as they are where there is none.
+async fn overlaid(config: &Config, bytes: Vec<u8>, client: &reqwest::Client) -> Result<(Vec<u8>, Vec<Diagnostic>), Failure> {
+    if config.overlays.is_empty() {
+        return Ok((bytes, Vec::new()));
+    }
+    let mut overlays = Vec::with_capacity(config.overlays.len());
+    for source in &config.overlays {
+        let text = source.read(client, &HeaderMap::new()).await.map_err(Failure::Read)?;
+        overlays.push((source.to_string(), text));
+    }
+    overlay::apply(bytes, overlays).map_err(|(source_name, error)| Failure::Overlay { source_name, error })
 }
 
 /// Says what was left out: each lost operation, and how many remarks there are besides.

@@ -36,6 +36,10 @@ pub struct ConfigError(pub Vec<String>);
 pub struct Config {
     /// Where the document comes from.
     pub source: Source,
+    /// Headers for fetching the document, marked as sensitive.
+    pub source_headers: HeaderMap,
+    /// Overlays, in the order in which they are applied.
+    pub overlays: Vec<Source>,
     /// Which references into other files are followed.
     pub external_references: ExternalReferences,
     /// `--base-url`.
@@ -124,7 +128,22 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
         .base_url
         .as_deref()
         .and_then(|text| base_url(text).map_err(|problem| problems.push(problem)).ok());
-    let headers = headers(api, &mut problems);
+    let headers = headers(["--header", "--header-env"], &api.header, &api.header_env, &mut problems);
+    let source_headers = self::headers(
+        ["--spec-header", "--spec-header-env"],
+        &api.spec_header,
+        &api.spec_header_env,
+        &mut problems,
+    );
+    let overlays: Vec<Source> = api
+        .overlay
+        .iter()
+        .filter_map(|text| {
+            Source::parse(text)
+                .map_err(|error| problems.push(format!("--overlay: {error}")))
+                .ok()
+        })
+        .collect();
     let annotate = annotate_options(api, &mut problems);
     let call = call_options(api, &mut problems);
     if api.mock == Some(true) && api.base_url.is_some() {
@@ -135,10 +154,13 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
         Some(source) if problems.is_empty() => {
             // Only where every address is known beforehand can TLS be done without.
             let plain = |url: &Url| url.scheme() == "http";
-            let needs_tls = api.external_refs == Some(ExternalRefs::Any)
+            let needs_tls = overlays.iter().any(|overlay| overlay.url().is_some())
+                || api.external_refs == Some(ExternalRefs::Any)
                 || !(source.url().as_ref().is_none_or(plain) && (base_url.as_ref().is_some_and(plain) || api.mock == Some(true)));
             Ok(Config {
                 source,
+                source_headers,
+                overlays,
                 external_references: match api.external_refs {
                     Some(ExternalRefs::None) => ExternalReferences::None,
                     Some(ExternalRefs::Any) => ExternalReferences::Any,
@@ -168,24 +190,25 @@ fn base_url(text: &str) -> Result<Url, String> {
     server::usable(url).map_err(|error| format!("--base-url: {error}"))
 }
 
-fn headers(api: &ApiSettings, problems: &mut Vec<String>) -> HeaderMap {
+/// The headers of two flags, one that takes values and one that takes the names of variables.
+fn headers([flag, env_flag]: [&str; 2], given: &[String], from_env: &[String], problems: &mut Vec<String>) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    for text in &api.header {
+    for text in given {
         match text.split_once(':') {
-            Some((name, value)) => add_header(&mut headers, "--header", name, value, problems),
+            Some((name, value)) => add_header(&mut headers, flag, name, value, problems),
             // The text may be a secret that lost its name; it is not repeated.
-            None => problems.push("--header wants `Name: value`, with a colon between".into()),
+            None => problems.push(format!("{flag} wants `Name: value`, with a colon between")),
         }
     }
-    for text in &api.header_env {
+    for text in from_env {
         let Some((name, variable)) = text.split_once('=') else {
-            problems.push("--header-env wants `Name=VARIABLE`".into());
+            problems.push(format!("{env_flag} wants `Name=VARIABLE`"));
             continue;
         };
         match std::env::var(variable) {
-            Ok(value) => add_header(&mut headers, "--header-env", name, &value, problems),
+            Ok(value) => add_header(&mut headers, env_flag, name, &value, problems),
             Err(_) => problems.push(format!(
-                "--header-env: the variable `{variable}` for the header `{name}` is not set, or is no text"
+                "{env_flag}: the variable `{variable}` for the header `{name}` is not set, or is no text"
             )),
         }
     }

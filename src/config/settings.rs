@@ -13,6 +13,27 @@ pub struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec: Option<String>,
 
+    /// A header for fetching the document from a URL (repeatable; for secrets use --spec-header-env)
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_SPEC_HEADER",
+        value_delimiter = '\n',
+        value_name = "NAME: VALUE",
+        hide_env_values = true
+    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub spec_header: Vec<String>,
+
+    /// Such a header whose value is taken from an environment variable (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_SPEC_HEADER_ENV", value_delimiter = ',', value_name = "NAME=VARIABLE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub spec_header_env: Vec<String>,
+
+    /// An OpenAPI Overlay that is applied to the document: a file or an http(s) URL (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_OVERLAY", value_delimiter = ',', value_name = "FILE|URL")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overlay: Vec<String>,
+
     /// Which references into other files are followed [default: local]
     #[arg(long, env = "OPENAPI_MCP_EXTERNAL_REFS", value_name = "WHICH", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
+use http::HeaderMap;
 use memchr::memmem;
 use percent_encoding::percent_decode_str;
 use url::Url;
@@ -43,6 +44,8 @@ enum Place {
 
 struct Loader<'l> {
     client: &'l reqwest::Client,
+    /// Only for the document's own origin.
+    headers: &'l HeaderMap,
     policy: ExternalReferences,
     /// What everything must lie below.
     root: Place,
@@ -53,7 +56,13 @@ struct Loader<'l> {
 
 /// Reads all files that the document's references lead to, directly or through others, and tells which could not be read.
 /// What only a dangling reference needs costs nobody else anything.
-pub async fn complete(document: &mut Document, source: &Source, policy: ExternalReferences, client: &reqwest::Client) -> Vec<Diagnostic> {
+pub async fn complete(
+    document: &mut Document,
+    source: &Source,
+    policy: ExternalReferences,
+    client: &reqwest::Client,
+    headers: &HeaderMap,
+) -> Vec<Diagnostic> {
     let Some(first) = document
         .files()
         .first()
@@ -72,6 +81,7 @@ pub async fn complete(document: &mut Document, source: &Source, policy: External
     };
     let mut loader = Loader {
         client,
+        headers,
         policy,
         root: folder(&origin),
         numbers: HashMap::new(),
@@ -122,9 +132,13 @@ impl Loader<'_> {
                 "`{uri}` is not read: the document has more than {MOST_FILES} files or {MOST_BYTES} bytes"
             ));
         }
+        let none = HeaderMap::new();
         let bytes = match place {
-            Place::Path(path) => Source::Path(path.clone()).read(self.client).await,
-            Place::Url(url) => fetch(self.client, url).await,
+            Place::Path(path) => Source::Path(path.clone()).read(self.client, &HeaderMap::new()).await,
+            Place::Url(url) => {
+                let own = matches!(&self.root, Place::Url(root) if root.origin() == url.origin());
+                fetch(self.client, url, if own { self.headers } else { &none }).await
+            }
         };
         let bytes = bytes.map_err(|error| format!("`{uri}` is not read: {error}"))?;
         self.bytes += bytes.len();
@@ -239,8 +253,8 @@ mod tests {
         .unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let mut document = Document::parse(source.read(&client).await.unwrap(), None).unwrap();
-            let diagnostics = complete(&mut document, &source, policy, &client).await;
+            let mut document = Document::parse(source.read(&client, &HeaderMap::new()).await.unwrap(), None).unwrap();
+            let diagnostics = complete(&mut document, &source, policy, &client, &HeaderMap::new()).await;
             (document, diagnostics)
         })
     }
@@ -315,6 +329,7 @@ mod tests {
                 ..Default::default()
             })
             .unwrap(),
+            headers: &HeaderMap::new(),
             policy: ExternalReferences::Local,
             root: Place::Path(directory.path().join("api").canonicalize().unwrap()),
             numbers: HashMap::new(),

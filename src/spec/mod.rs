@@ -9,6 +9,7 @@ pub mod file;
 pub mod keys;
 pub mod node;
 pub mod operation;
+pub mod overlay;
 pub mod parameter;
 pub mod pointer;
 pub mod response;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use http::HeaderMap;
 use thiserror::Error;
 use url::Url;
 
@@ -13,6 +14,8 @@ use url::Url;
 pub const LARGEST: usize = 32 << 20;
 /// How long fetching a document may take in all.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
+/// More redirects than this are not followed.
+const MOST_REDIRECTS: usize = 5;
 
 /// Where a document comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +58,9 @@ pub enum ReadError {
         #[source]
         error: reqwest::Error,
     },
+    /// The server took too long.
+    #[error("{0} was not read within {seconds} s", seconds = FETCH_TIMEOUT.as_secs())]
+    Slow(String),
     /// The server answered with something else than success.
     #[error("{url} answered {status}{hint}")]
     Status {
@@ -97,7 +103,7 @@ impl Source {
     ///
     /// # Errors
     /// [`ReadError`].
-    pub async fn read(&self, client: &reqwest::Client) -> Result<Vec<u8>, ReadError> {
+    pub async fn read(&self, client: &reqwest::Client, headers: &HeaderMap) -> Result<Vec<u8>, ReadError> {
         match self {
             Self::Path(path) => {
                 let io = |error| ReadError::Io {
@@ -113,7 +119,7 @@ impl Source {
                 self.read_all(file, usize::try_from(metadata.len()).unwrap_or(LARGEST))
             }
             Self::Stdin => self.read_all(std::io::stdin().lock(), 0),
-            Self::Url(url) => fetch(client, url).await,
+            Self::Url(url) => fetch(client, url, headers).await,
         }
     }
 
@@ -141,38 +147,67 @@ impl fmt::Display for Source {
     }
 }
 
-/// Fetches one URL, without following redirects.
-pub(super) async fn fetch(client: &reqwest::Client, url: &Url) -> Result<Vec<u8>, ReadError> {
-    let shown = redacted(url);
-    let failed = |error: reqwest::Error| ReadError::Fetch {
-        url: shown.clone(),
-        error: error.without_url(),
-    };
-    let request = client
-        .get(url.clone())
-        .header("accept", "application/yaml, application/json, */*;q=0.5")
-        .timeout(FETCH_TIMEOUT);
-    let response = request.send().await.map_err(failed)?;
-    if !response.status().is_success() {
-        let location = response.headers().get("location").and_then(|location| location.to_str().ok());
-        let hint = location
-            .and_then(|location| url.join(location).ok())
-            .map(|to| format!(" and points to {}; give that address", redacted(&to)));
-        return Err(ReadError::Status {
-            url: shown,
-            status: response.status().to_string(),
-            hint: hint.unwrap_or_default(),
-        });
+/// Fetches one URL. Redirects are followed only within its origin, because `headers` may hold a credential.
+pub(super) async fn fetch(client: &reqwest::Client, url: &Url, headers: &HeaderMap) -> Result<Vec<u8>, ReadError> {
+    match tokio::time::timeout(FETCH_TIMEOUT, fetch_all(client, url, headers)).await {
+        Ok(result) => result,
+        Err(_) => Err(ReadError::Slow(redacted(url))),
     }
-    let mut bytes = Vec::new();
-    let mut stream = response.bytes_stream();
-    while let Some(chunk) = stream.next().await {
-        bytes.extend_from_slice(&chunk.map_err(failed)?);
-        if bytes.len() > LARGEST {
-            return Err(ReadError::TooLarge(shown));
+}
+
+async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap) -> Result<Vec<u8>, ReadError> {
+    let mut current = url.clone();
+    for _ in 0..=MOST_REDIRECTS {
+        let shown = redacted(&current);
+        let failed = |error: reqwest::Error| ReadError::Fetch {
+            url: shown.clone(),
+            error: error.without_url(),
+        };
+        let request = client
+            .get(current.clone())
+            .header("accept", "application/yaml, application/json, */*;q=0.5")
+            .headers(headers.clone());
+        let response = request.send().await.map_err(failed)?;
+        let target = response
+            .headers()
+            .get("location")
+            .and_then(|location| current.join(location.to_str().ok()?).ok());
+        match target.filter(|_| response.status().is_redirection()) {
+            Some(target) if target.origin() == url.origin() => {
+                current = target;
+                continue;
+            }
+            Some(target) => {
+                return Err(ReadError::Status {
+                    url: shown,
+                    status: response.status().to_string(),
+                    hint: format!(" and points to {}; give that address", redacted(&target)),
+                });
+            }
+            None if !response.status().is_success() => {
+                return Err(ReadError::Status {
+                    url: shown,
+                    status: response.status().to_string(),
+                    hint: String::new(),
+                });
+            }
+            None => {}
         }
+        let mut bytes = Vec::new();
+        let mut stream = response.bytes_stream();
+        while let Some(chunk) = stream.next().await {
+            bytes.extend_from_slice(&chunk.map_err(failed)?);
+            if bytes.len() > LARGEST {
+                return Err(ReadError::TooLarge(shown));
+            }
+        }
+        return Ok(bytes);
     }
-    Ok(bytes)
+    Err(ReadError::Status {
+        url: redacted(url),
+        status: "redirects without end".into(),
+        hint: String::new(),
+    })
 }
 
 /// A URL as it may be shown: without user information and query, which may hold secrets.

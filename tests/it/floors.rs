@@ -33,7 +33,14 @@ const FENCES: [(&str, &[&str]); 7] = [
     ),
     (
         "reqwest::",
-        &["outbound.rs", "spec/source.rs", "spec/external.rs", "proxy/client.rs", "api.rs"],
+        &[
+            "outbound.rs",
+            "spec/source.rs",
+            "spec/external.rs",
+            "proxy/client.rs",
+            "api.rs",
+            "cli/load.rs",
+        ],
     ),
     ("axum::", &["server", "mock"]),
     ("clap::", &["cli", "config"]),
