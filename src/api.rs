@@ -8,15 +8,16 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use http::header::{HeaderMap, HeaderValue};
+use memchr::memmem;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use serde_json::Value;
 use url::Url;
 
 use crate::annotate::{AnnotateOptions, Annotated, annotate};
-use crate::proxy::{self, Base, CallError, CallOptions, Progress, Request, Validator, render};
+use crate::proxy::{self, Base, CallError, CallOptions, Progress, Request, Response, Validator, render};
 use crate::spec::response;
 use crate::spec::server::{self, ServerError};
-use crate::spec::{Diagnostic, Document, Operation, operations};
+use crate::spec::{Diagnostic, Document, Location, Operation, operations};
 
 /// Where requests go.
 #[derive(Debug, Clone)]
@@ -49,6 +50,7 @@ pub struct Api {
     entries: Vec<Entry>,
     by_name: HashMap<String, usize>,
     headers: HeaderMap,
+    secrets: Vec<Vec<u8>>,
     call: CallOptions,
     client: reqwest::Client,
 }
@@ -72,7 +74,13 @@ impl Api {
     /// # Errors
     /// Where requests should go to the declared servers, and no operation has a usable one.
     pub fn build(document: Document, options: ApiOptions, client: reqwest::Client) -> Result<(Self, Vec<Diagnostic>), ServerError> {
-        let (operations, mut diagnostics) = operations(&document);
+        let (mut operations, mut diagnostics) = operations(&document);
+        for operation in &mut operations {
+            // What the operator sets is no parameter: the model must not be asked for it.
+            operation
+                .parameters
+                .retain(|parameter| parameter.location != Location::Header || !options.headers.contains_key(&parameter.name));
+        }
         let bases = Bases::new(&document, &options.destination);
         let (annotated, remarks) = annotate(&document, operations, &options.annotate);
         diagnostics.extend(remarks);
@@ -80,6 +88,7 @@ impl Api {
             tools: Vec::with_capacity(annotated.len()),
             entries: Vec::with_capacity(annotated.len()),
             by_name: HashMap::with_capacity(annotated.len()),
+            secrets: secrets(&options.headers),
             headers: options.headers,
             call: options.call,
             client,
@@ -94,7 +103,16 @@ impl Api {
         } in annotated
         {
             let base = match bases.of(&operation) {
-                Ok(base) => base,
+                Ok(base) => {
+                    if bases.leads_elsewhere(base.as_deref()) && !api.headers.is_empty() {
+                        let text = format!(
+                            "{} goes to a server of its own, with the same headers as all others; --base-url sends everything to one",
+                            operation.label()
+                        );
+                        diagnostics.push(Diagnostic::warning(operation.pointer.clone(), text));
+                    }
+                    base
+                }
                 Err(error) => {
                     diagnostics.push(Diagnostic::error(
                         operation.pointer.clone(),
@@ -183,13 +201,32 @@ impl Api {
             Err(error) => return render::failed(operation, &error),
         };
         match proxy::client::send(&self.client, request, &self.call, progress).await {
-            Ok(response) => {
+            Ok(mut response) => {
+                self.redact(&mut response);
                 tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
                 render::render(operation, &response, tool.output_schema.is_some())
             }
             Err(error) => {
                 tracing::warn!(tool = %tool.name, ms = started.elapsed().as_millis(), "the call failed: {error}");
                 render::failed(operation, &error)
+            }
+        }
+    }
+
+    /// Takes the operator's credentials out of a reply that echoes them.
+    fn redact(&self, response: &mut Response) {
+        for secret in &self.secrets {
+            let found: Vec<usize> = memmem::find_iter(&response.body, secret).collect();
+            if !found.is_empty() {
+                let mut body = Vec::with_capacity(response.body.len());
+                let mut from = 0;
+                for at in found {
+                    body.extend_from_slice(response.body.get(from..at).unwrap_or_default());
+                    body.extend_from_slice(b"[redacted]");
+                    from = at + secret.len();
+                }
+                body.extend_from_slice(response.body.get(from..).unwrap_or_default());
+                response.body = body.into();
             }
         }
     }
@@ -228,6 +265,13 @@ impl Entry {
     }
 }
 
+/// What must not come back in a reply: the words of the operator's header values that are long enough to be a secret.
+fn secrets(headers: &HeaderMap) -> Vec<Vec<u8>> {
+    const SHORTEST: usize = 8;
+    let words = headers.values().flat_map(|value| value.as_bytes().split(u8::is_ascii_whitespace));
+    words.filter(|word| word.len() >= SHORTEST).map(<[u8]>::to_vec).collect()
+}
+
 /// The base URLs of an API's operations; almost all share one.
 struct Bases {
     common: Result<Option<Arc<Base>>, ServerError>,
@@ -258,6 +302,13 @@ impl Bases {
             return server::base_url(&operation.servers, self.document_url.as_ref()).map(|url| Some(Arc::new(Base::new(url))));
         }
         self.common.clone()
+    }
+
+    /// Whether that is another origin than most operations have.
+    fn leads_elsewhere(&self, base: Option<&Base>) -> bool {
+        let common = self.common.as_ref().ok().and_then(Option::as_deref);
+        base.zip(common)
+            .is_some_and(|(base, common)| base.url().origin() != common.url().origin())
     }
 }
 

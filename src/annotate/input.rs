@@ -80,6 +80,9 @@ fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec
         (_, Some(Value::Object(schema))) => schema,
         _ => Map::new(),
     };
+    if media_type.name.contains("merge-patch") {
+        accept_nulls(&mut schema);
+    }
     let own = body.description.as_deref().map(clean).filter(|text| !text.is_empty());
     let said = schema.get("description").and_then(Value::as_str).map(str::to_owned);
     let mut text = own.or(said).unwrap_or_else(|| "The request body".into());
@@ -88,6 +91,21 @@ fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec
     }
     schema.insert("description".into(), Value::String(cut(&text, LONGEST_DESCRIPTION)));
     schema
+}
+
+/// RFC 7396: null for a member of a merge patch removes it, whatever the member is otherwise.
+fn accept_nulls(schema: &mut Map<String, Value>) {
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+        return;
+    };
+    for property in properties.values_mut() {
+        let said = property.get("description").cloned();
+        let mut either = json!({ "anyOf": [property.take(), { "type": "null" }] });
+        if let (Some(said), Value::Object(either)) = (said, &mut either) {
+            either.insert("description".into(), said);
+        }
+        *property = either;
+    }
 }
 
 /// The `formData` parameters of 2.0 as one object.

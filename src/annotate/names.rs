@@ -1,6 +1,6 @@
 //! Tool names: legal for every client, unique, readable, and independent of the order of operations.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::spec::{Operation, keys};
 
@@ -37,24 +37,26 @@ pub fn names(operations: &[Operation], options: &NameOptions) -> Vec<String> {
     for name in &wanted {
         *count.entry(name.to_ascii_lowercase()).or_default() += 1;
     }
-    wanted
-        .into_iter()
-        .zip(operations)
-        .map(|(name, operation)| {
-            if count.get(&name.to_ascii_lowercase()) == Some(&1) {
-                name
-            } else {
-                keys::cut(&name, &operation.label(), options.longest.max(name.len().min(options.longest) + 7))
-            }
-        })
-        .map(|name| {
-            if name.len() > options.longest {
-                keys::cut(&name, &name, options.longest)
-            } else {
-                name
-            }
-        })
-        .collect()
+    let mut names = Vec::with_capacity(wanted.len());
+    for (name, operation) in wanted.into_iter().zip(operations) {
+        let alone = count.get(&name.to_ascii_lowercase()) == Some(&1);
+        let longest = options.longest.min(name.len() + 7);
+        names.push(if alone {
+            name
+        } else {
+            keys::cut(&name, &operation.label(), longest)
+        });
+    }
+    // A name with a hash may still meet an operation that is called just so.
+    let mut taken = HashSet::new();
+    for (name, operation) in names.iter_mut().zip(operations) {
+        let mut round = 0;
+        while !taken.insert(name.to_ascii_lowercase()) {
+            round += 1;
+            *name = keys::cut(name, &format!("{} {round}", operation.label()), options.longest);
+        }
+    }
+    names
 }
 
 /// The name before it is fitted: from the operationId, else from method and path.
@@ -137,6 +139,13 @@ mod tests {
         assert_eq!(forward, backward.iter().rev().cloned().collect::<Vec<_>>());
         assert_ne!(forward[0], forward[1]);
         assert!(forward[0].starts_with("x_y_"), "{forward:?}");
+    }
+
+    #[test]
+    fn a_name_with_a_hash_may_be_taken_too() {
+        let first = named(&[("/a", "x"), ("/b", "x")])[0].clone();
+        let names = named(&[("/a", "x"), ("/b", "x"), ("/c", &first)]);
+        assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), 3, "{names:?}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::ConfigFile;
 use super::load::{self, Purpose};
-use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
+use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
 
 #[derive(Debug, clap::Args)]
@@ -34,12 +34,7 @@ pub(super) struct CallCommand {
 }
 
 pub(super) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
-    let config = load::settings(
-        &command.api,
-        &ServerSettings::default(),
-        command.config.config.as_deref(),
-        LogLevel::Warn,
-    )?;
+    let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Warn)?;
     let arguments = arguments(command).map_err(|problem| Failure::Settings(crate::config::ConfigError(vec![problem])))?;
     let (api, _) = load::api(&config, Purpose::Calls).await?;
     let Some(result) = api.call(&command.tool, Some(arguments), None).await else {

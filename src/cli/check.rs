@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use super::ConfigFile;
 use super::load::{self, Purpose};
 use crate::check::{self, Level, format};
-use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
+use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
 use crate::spec::Source;
 
@@ -39,12 +39,7 @@ enum Format {
 }
 
 pub(super) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
-    let config = load::settings(
-        &command.api,
-        &ServerSettings::default(),
-        command.config.config.as_deref(),
-        LogLevel::Error,
-    )?;
+    let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Error)?;
     let (api, diagnostics) = load::api(&config, Purpose::Looks).await?;
     let source = match &config.source {
         Source::Path(path) => path.display().to_string(),

@@ -13,9 +13,17 @@ use crate::spec::{Diagnostic, Document, Severity, external, overlay};
 use crate::{mock, outbound};
 
 /// Reads and checks the settings, and starts logging.
-pub(super) fn settings(api: &ApiSettings, server: &ServerSettings, file: Option<&Path>, level: LogLevel) -> Result<Config, Failure> {
+///
+/// Only `serve` has settings of a server; for the other commands what a file says of them does not count.
+pub(super) fn settings(
+    api: &ApiSettings,
+    server: Option<&ServerSettings>,
+    file: Option<&Path>,
+    level: LogLevel,
+) -> Result<Config, Failure> {
     let mut problems = Vec::new();
-    let (api, server) = config::layered(api, server, file, &mut problems);
+    let (api, layered) = config::layered(api, server.unwrap_or(&ServerSettings::default()), file, &mut problems);
+    let server = if server.is_some() { layered } else { ServerSettings::default() };
     log::start(config::log_options(&api), level);
     config::resolve(&api, &server, problems).map_err(Failure::Settings)
 }

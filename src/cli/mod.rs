@@ -72,7 +72,7 @@ pub fn run() -> ExitCode {
     };
     let result = runtime.block_on(async {
         match cli.command {
-            Command::Serve(command) => serve::run(&command).await,
+            Command::Serve(command) => Box::pin(serve::run(&command)).await,
             Command::Tools(command) => tools::run(&command).await,
             Command::Check(command) => check::run(&command).await,
             Command::Call(command) => call::run(&command).await,

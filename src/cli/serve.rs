@@ -9,43 +9,79 @@ use super::ServeCommand;
 use super::load::{self, Purpose};
 use crate::annotate::hints;
 use crate::api::Api;
-use crate::config::Transport;
 use crate::config::settings::LogLevel;
+use crate::config::{Config, ConfigError, Transport};
 use crate::error::Failure;
 use crate::server::{McpServer, http, stdio};
-use crate::spec::Severity;
+use crate::spec::{Severity, Source};
 
 /// Exit code of a process that a second signal ended: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 
 pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
-    let config = load::settings(&command.api, &command.server, command.config.config.as_deref(), LogLevel::Info)?;
-    // The port first: a taken one is told before a large document is read.
-    let listener = match &config.transport {
-        Transport::Stdio => None,
-        Transport::Http { bind, .. } => Some(http::bind(*bind).await.map_err(|error| Failure::Bind(bind.to_string(), error))?),
-    };
+    let config = load::settings(
+        &command.api,
+        Some(&command.server),
+        command.config.config.as_deref(),
+        LogLevel::Info,
+    )?;
+    if matches!((&config.transport, &config.source), (Transport::Stdio, Source::Stdin)) {
+        let problem = "--spec - needs --transport http: over stdio, standard input belongs to the client".to_owned();
+        return Err(Failure::Settings(ConfigError(vec![problem])));
+    }
     let stop = CancellationToken::new();
     watch_signals(stop.clone()).map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
-    let (api, diagnostics) = load::api(&config, Purpose::Calls).await?;
+    let server = McpServer::pending();
+    // A file is read before anything is answered, so that a bad one is told at once. A URL may be slow, and clients give up
+    // on a handshake that is.
+    if config.source.url().is_none() {
+        tokio::select! {
+            () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
+            loaded = load(&config, &server) => loaded?,
+        }
+    }
+    let transport = async {
+        match &config.transport {
+            Transport::Stdio => stdio::serve(server.clone(), stop.clone()).await.map_err(failed),
+            Transport::Http { bind, allowed } => {
+                let listener = http::bind(*bind).await.map_err(|error| Failure::Bind(bind.to_string(), error))?;
+                let address = listener.local_addr().map_err(failed)?;
+                tracing::info!("listening on http://{address}/mcp");
+                http::serve(listener, server.clone(), allowed.clone(), stop.clone())
+                    .await
+                    .map_err(failed)
+            }
+        }
+    };
+    if server.is_ready() {
+        transport.await?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    tokio::pin!(transport);
+    tokio::select! {
+        served = &mut transport => served?,
+        loaded = load(&config, &server) => {
+            loaded?;
+            transport.await?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn failed(error: std::io::Error) -> Failure {
+    Failure::Io("serving failed".into(), error)
+}
+
+/// Reads the document and hands its tools to the server.
+async fn load(config: &Config, server: &McpServer) -> Result<(), Failure> {
+    let (api, diagnostics) = load::api(config, Purpose::Calls).await?;
     let lost = diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .count();
     announce(&api, lost);
-    let server = McpServer::new(Arc::new(api));
-    let served = match (config.transport, listener) {
-        (Transport::Http { allowed, .. }, Some(listener)) => {
-            let address = listener
-                .local_addr()
-                .map_err(|error| Failure::Io("the address is not known".into(), error))?;
-            tracing::info!("listening on http://{address}/mcp");
-            http::serve(listener, server, allowed, stop).await
-        }
-        _ => stdio::serve(server, stop).await,
-    };
-    served.map_err(|error| Failure::Io("serving failed".into(), error))?;
-    Ok(ExitCode::SUCCESS)
+    server.ready(Arc::new(api));
+    Ok(())
 }
 
 fn announce(api: &Api, lost: usize) {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::ConfigFile;
 use super::load::{self, Purpose};
-use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
+use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
 use crate::spec::Operation;
 
@@ -34,12 +34,7 @@ enum Format {
 }
 
 pub(super) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
-    let config = load::settings(
-        &command.api,
-        &ServerSettings::default(),
-        command.config.config.as_deref(),
-        LogLevel::Warn,
-    )?;
+    let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Warn)?;
     let (api, _) = load::api(&config, Purpose::Looks).await?;
     let text = match command.format {
         Format::Table => table(api.iter()),

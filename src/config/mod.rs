@@ -193,7 +193,7 @@ fn base_url(text: &str) -> Result<Url, String> {
 /// The headers of two flags, one that takes values and one that takes the names of variables.
 fn headers([flag, env_flag]: [&str; 2], given: &[String], from_env: &[String], problems: &mut Vec<String>) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    for text in given {
+    for text in given.iter().filter(|text| !text.trim().is_empty()) {
         match text.split_once(':') {
             Some((name, value)) => add_header(&mut headers, flag, name, value, problems),
             // The text may be a secret that lost its name; it is not repeated.
@@ -206,6 +206,9 @@ fn headers([flag, env_flag]: [&str; 2], given: &[String], from_env: &[String], p
             continue;
         };
         match std::env::var(variable) {
+            Ok(value) if value.trim().is_empty() => {
+                problems.push(format!("{env_flag}: the variable `{variable}` for the header `{name}` is empty"));
+            }
             Ok(value) => add_header(&mut headers, env_flag, name, &value, problems),
             Err(_) => problems.push(format!(
                 "{env_flag}: the variable `{variable}` for the header `{name}` is not set, or is no text"
@@ -239,10 +242,27 @@ fn add_header(headers: &mut HeaderMap, flag: &str, name: &str, value: &str, prob
     }
 }
 
+/// The parts of a list in one text: split at commas, but not at those of a glob's braces.
+fn outside_braces(text: &str) -> Vec<&str> {
+    let mut depth = 0_usize;
+    text.split(|character| {
+        match character {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        character == ',' && depth == 0
+    })
+    .map(str::trim)
+    .filter(|part| !part.is_empty())
+    .collect()
+}
+
 fn annotate_options(api: &ApiSettings, problems: &mut Vec<String>) -> AnnotateOptions {
     let mut patterns = |flag: &str, texts: &[String]| -> Vec<Pattern> {
         texts
             .iter()
+            .flat_map(|text| outside_braces(text))
             .filter_map(|text| Pattern::parse(text).map_err(|error| problems.push(format!("{flag}: {error}"))).ok())
             .collect()
     };
@@ -329,6 +349,10 @@ fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
 
 fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport {
     if settings.transport.unwrap_or(TransportKind::Stdio) == TransportKind::Stdio {
+        // Said on purpose, perhaps over a file that serves HTTP otherwise.
+        if settings.transport.is_some() {
+            return Transport::Stdio;
+        }
         let idle = [
             ("--bind", settings.bind.is_some()),
             ("--allow-host", !settings.allow_host.is_empty()),
@@ -343,6 +367,11 @@ fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport
         hosts: settings.allow_host.clone(),
         origins: settings.allow_origin.clone(),
     };
+    for host in allowed.hosts.iter().filter(|host| !Allowed::is_host(host)) {
+        problems.push(format!(
+            "--allow-host: `{host}` is no host name; write it as clients ask for it, as in mcp.example or mcp.example:8443"
+        ));
+    }
     for origin in &allowed.origins {
         if Url::parse(origin).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.path() == "/" && url.query().is_none()) {
             continue;

@@ -45,7 +45,7 @@ pub struct ApiSettings {
     pub base_url: Option<String>,
 
     /// Answer calls from the document's own examples instead of calling the API
-    #[arg(long, env = "OPENAPI_MCP_MOCK", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[arg(long, env = "OPENAPI_MCP_MOCK", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mock: Option<bool>,
 
@@ -66,17 +66,17 @@ pub struct ApiSettings {
     pub header_env: Vec<String>,
 
     /// Offer only tools that are marked as read-only
-    #[arg(long, env = "OPENAPI_MCP_READ_ONLY", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[arg(long, env = "OPENAPI_MCP_READ_ONLY", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
 
     /// Offer only operations that match: [operation:|tag:|method:|path:]GLOB (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_TOOL_INCLUDE", value_delimiter = ',', value_name = "PATTERN")]
+    #[arg(long, env = "OPENAPI_MCP_TOOL_INCLUDE", value_name = "PATTERN")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_include: Vec<String>,
 
     /// Leave out operations that match, whatever else they match (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_TOOL_EXCLUDE", value_delimiter = ',', value_name = "PATTERN")]
+    #[arg(long, env = "OPENAPI_MCP_TOOL_EXCLUDE", value_name = "PATTERN")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_exclude: Vec<String>,
 
@@ -111,7 +111,7 @@ pub struct ApiSettings {
     pub max_list_bytes: Option<usize>,
 
     /// Refuse a document of which anything is left out or read loosely
-    #[arg(long, env = "OPENAPI_MCP_STRICT", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[arg(long, env = "OPENAPI_MCP_STRICT", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
 
@@ -162,7 +162,7 @@ pub struct ServerSettings {
     pub allow_origin: Vec<String>,
 
     /// Serve on an address that others can reach although nobody has to prove who they are
-    #[arg(long, env = "OPENAPI_MCP_ALLOW_UNAUTHENTICATED", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[arg(long, env = "OPENAPI_MCP_ALLOW_UNAUTHENTICATED", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_unauthenticated: Option<bool>,
 }

@@ -7,68 +7,150 @@ use crate::spec::node::{Node, Object};
 
 /// Deeper than this only what is required is filled in; twice as deep, nothing.
 const DEEPEST: usize = 5;
+/// More values than this are not made: a schema that branches into itself would never end.
+const MOST_VALUES: usize = 2000;
+/// Longer lists and texts than this are not made, whatever the schema asks for.
+const LONGEST: usize = 1000;
 
 /// An example of the schema, its default, or a value made from its keywords.
 pub(super) fn generate(document: &Document, schema: Node<'_>) -> Value {
-    value(document, schema, 0)
+    Generator {
+        document,
+        left: MOST_VALUES,
+    }
+    .value(schema, 0)
 }
 
-fn value(document: &Document, schema: Node<'_>, depth: usize) -> Value {
-    let Some(object) = document.resolve(schema).ok().and_then(Node::object) else {
-        return Value::Null;
-    };
-    if depth > DEEPEST * 2 {
-        return Value::Null;
-    }
-    for key in ["example", "default", "const"] {
-        if let Some(value) = object.get(key).and_then(Node::value) {
+struct Generator<'d> {
+    document: &'d Document,
+    left: usize,
+}
+
+impl Generator<'_> {
+    fn value(&mut self, schema: Node<'_>, depth: usize) -> Value {
+        let Some(object) = self.document.resolve(schema).ok().and_then(Node::object) else {
+            return Value::Null;
+        };
+        if depth > DEEPEST * 2 || self.left == 0 {
+            return Value::Null;
+        }
+        self.left -= 1;
+        if let Some(value) = given(&object) {
             return value;
         }
+        let mut parts: Vec<Node<'_>> = object.get("allOf").and_then(Node::array).unwrap_or_default();
+        let first = |key: &str| object.get(key).and_then(Node::array).and_then(|branches| branches.first().copied());
+        parts.extend(["oneOf", "anyOf"].into_iter().filter_map(first));
+        let own = self.own(&object, depth);
+        if parts.is_empty() {
+            return own;
+        }
+        // What stands beside a composition holds as well.
+        let mut merged = own;
+        for part in parts {
+            let value = self.value(part, depth + 1);
+            merge(&mut merged, value);
+        }
+        merged
     }
-    for key in ["examples", "enum"] {
-        if let Some(first) = object
-            .get(key)
+
+    /// The value that the object's own keywords ask for.
+    fn own(&mut self, object: &Object<'_>, depth: usize) -> Value {
+        match kind(object).as_deref() {
+            Some("object") => Value::Object(self.members(object, depth)),
+            Some("array") => self.items(object, depth),
+            Some("integer") => number(object, true),
+            Some("number") => number(object, false),
+            Some("boolean") => json!(true),
+            Some("string") => Value::String(string(object)),
+            _ => Value::Null,
+        }
+    }
+
+    fn members(&mut self, object: &Object<'_>, depth: usize) -> Map<String, Value> {
+        let required: Vec<String> = object
+            .get("required")
             .and_then(Node::array)
-            .and_then(|values| values.first().copied())
-            .and_then(Node::value)
-        {
-            return first;
-        }
-    }
-    if let Some(branches) = object.get("allOf").and_then(Node::array) {
-        let mut merged = members(document, &object, depth);
-        for branch in branches {
-            match value(document, branch, depth + 1) {
-                Value::Object(part) => merged.extend(part),
-                other if merged.is_empty() && !other.is_null() => return other,
-                _ => {}
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|name| Some(name.string()?.into_owned()))
+            .collect();
+        let mut members = Map::new();
+        for (name, schema) in object.get("properties").and_then(Node::object).unwrap_or_default().iter() {
+            let is_required = required.iter().any(|other| other == name);
+            let write_only = self
+                .document
+                .resolve(schema)
+                .ok()
+                .and_then(Node::object)
+                .is_some_and(|schema| schema.boolean("writeOnly") == Some(true));
+            if is_required || (!write_only && depth < DEEPEST) {
+                let value = self.value(schema, depth + 1);
+                members.insert(name.to_owned(), value);
             }
         }
-        return Value::Object(merged);
-    }
-    for key in ["oneOf", "anyOf"] {
-        if let Some(first) = object.get(key).and_then(Node::array).and_then(|branches| branches.first().copied()) {
-            return value(document, first, depth + 1);
+        let additional = object.get("additionalProperties").filter(|schema| schema.text().starts_with('{'));
+        let least = count(object, "minProperties").unwrap_or(0).min(LONGEST);
+        let missing: Vec<String> = required.into_iter().filter(|name| !members.contains_key(name)).collect();
+        let extra = (members.len() + missing.len()..least).map(|number| format!("key{number}"));
+        for name in missing.into_iter().chain(extra) {
+            let value = additional.map_or_else(|| json!("string"), |schema| self.value(schema, depth + 1));
+            members.insert(name, value);
         }
+        members
     }
-    match kind(&object).as_deref() {
-        Some("object") => Value::Object(members(document, &object, depth)),
-        Some("array") => {
-            let wanted = object
-                .text("minItems")
-                .and_then(|text| text.parse::<usize>().ok())
-                .unwrap_or(1)
-                .clamp(1, 10);
-            match object.get("items") {
-                Some(items) if depth < DEEPEST => Value::Array(vec![value(document, items, depth + 1); wanted]),
-                _ => json!([]),
+
+    fn items(&mut self, object: &Object<'_>, depth: usize) -> Value {
+        let mut items: Vec<Value> = Vec::new();
+        for schema in object.get("prefixItems").and_then(Node::array).unwrap_or_default() {
+            items.push(self.value(schema, depth + 1));
+        }
+        let (least, most) = (
+            count(object, "minItems").unwrap_or(0),
+            count(object, "maxItems").unwrap_or(usize::MAX),
+        );
+        let wanted = if depth < DEEPEST { least.max(1) } else { least }.min(most).min(LONGEST);
+        while items.len() < wanted {
+            let value = object
+                .get("items")
+                .map_or_else(|| json!("string"), |schema| self.value(schema, depth + 1));
+            // Where items must differ, only numbers and texts can be made to.
+            let value = match (object.boolean("uniqueItems"), value) {
+                (Some(true), Value::Number(number)) => json!(number.as_i64().unwrap_or(1) + i64::try_from(items.len()).unwrap_or(0)),
+                (Some(true), Value::String(text)) if !items.is_empty() => json!(format!("{text}{}", items.len())),
+                (_, value) => value,
+            };
+            items.push(value);
+        }
+        Value::Array(items)
+    }
+}
+
+/// An example, a default, a constant or the first of an enumeration.
+fn given(object: &Object<'_>) -> Option<Value> {
+    let whole = ["example", "default", "const"].into_iter().find_map(|key| object.get(key)?.value());
+    whole.or_else(|| {
+        ["examples", "enum"]
+            .into_iter()
+            .find_map(|key| object.get(key)?.array()?.first()?.value())
+    })
+}
+
+/// Members of both; of other values the one that says something.
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                match into.get_mut(&key) {
+                    Some(known) => merge(known, value),
+                    None => {
+                        into.insert(key, value);
+                    }
+                }
             }
         }
-        Some("integer") => number(&object, "1"),
-        Some("number") => number(&object, "1.5"),
-        Some("boolean") => json!(true),
-        Some("string") => Value::String(string(&object)),
-        _ => Value::Null,
+        (into @ Value::Null, from) => *into = from,
+        _ => {}
     }
 }
 
@@ -83,49 +165,50 @@ fn kind(object: &Object<'_>) -> Option<String> {
             .map(std::borrow::Cow::into_owned);
     }
     declared.and_then(Node::string).map(std::borrow::Cow::into_owned).or_else(|| {
-        let implied = if object.get("properties").is_some() {
-            "object"
-        } else if object.get("items").is_some() {
-            "array"
+        let implied = |keys: &[&str]| keys.iter().any(|key| object.get(key).is_some());
+        if implied(&["properties", "required", "additionalProperties"]) {
+            Some("object".into())
+        } else if implied(&["items", "prefixItems"]) {
+            Some("array".into())
         } else {
-            return None;
-        };
-        Some(implied.to_owned())
+            None
+        }
     })
 }
 
-fn members(document: &Document, object: &Object<'_>, depth: usize) -> Map<String, Value> {
-    let required: Vec<String> = object
-        .get("required")
-        .and_then(Node::array)
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|name| Some(name.string()?.into_owned()))
-        .collect();
-    let mut members = Map::new();
-    for (name, schema) in object.get("properties").and_then(Node::object).unwrap_or_default().iter() {
-        let write_only = document
-            .resolve(schema)
-            .ok()
-            .and_then(Node::object)
-            .is_some_and(|schema| schema.boolean("writeOnly") == Some(true));
-        if !write_only && (depth < DEEPEST || required.iter().any(|other| other == name)) {
-            members.insert(name.to_owned(), value(document, schema, depth + 1));
-        }
-    }
-    members
+fn count(object: &Object<'_>, key: &str) -> Option<usize> {
+    object.text(key)?.parse().ok()
 }
 
-fn number(object: &Object<'_>, plain: &str) -> Value {
-    let bound = ["minimum", "exclusiveMinimum", "maximum"]
-        .iter()
-        .find_map(|key| object.get(key))
-        .filter(|node| node.boolean().is_none());
-    bound
-        .and_then(Node::value)
-        .filter(Value::is_number)
-        .or_else(|| serde_json::from_str(plain).ok())
-        .unwrap_or(Value::Null)
+/// The smallest number that the bounds and the step allow, near 1.
+fn number(object: &Object<'_>, whole: bool) -> Value {
+    let bound = |key: &str| {
+        object
+            .get(key)
+            .filter(|node| node.boolean().is_none())
+            .and_then(Node::scalar)
+            .and_then(|text| text.parse::<f64>().ok())
+    };
+    let exclusive = |key: &str, bool_key: &str| bound(key).map(|limit| (limit, object.boolean(bool_key) == Some(true)));
+    let lower = exclusive("minimum", "exclusiveMinimum").or_else(|| bound("exclusiveMinimum").map(|limit| (limit, true)));
+    let upper = bound("maximum").or_else(|| bound("exclusiveMaximum").map(|limit| limit - 1.0));
+    let step = bound("multipleOf")
+        .filter(|step| *step > 0.0)
+        .unwrap_or(if whole { 1.0 } else { 0.5 });
+    let start = match (lower, upper) {
+        (Some((limit, _)), _) => limit,
+        (None, Some(limit)) if limit < 1.0 => limit,
+        _ => step,
+    };
+    let mut value = (start / step).ceil() * step;
+    if lower.is_some_and(|(limit, open)| open && value <= limit) {
+        value += step;
+    }
+    if upper.is_some_and(|limit| value > limit) {
+        value = upper.map_or(value, |limit| (limit / step).floor() * step);
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "a made-up example; large bounds saturate")]
+    if value.fract() == 0.0 { json!(value as i64) } else { json!(value) }
 }
 
 fn string(object: &Object<'_>) -> String {
@@ -143,16 +226,8 @@ fn string(object: &Object<'_>) -> String {
         Some("byte" | "binary") => "Ynl0ZXM=",
         _ => "string",
     };
-    let shortest = object
-        .text("minLength")
-        .and_then(|text| text.parse::<usize>().ok())
-        .unwrap_or(0)
-        .min(1000);
-    let longest = object
-        .text("maxLength")
-        .and_then(|text| text.parse::<usize>().ok())
-        .unwrap_or(usize::MAX);
-    let mut text: String = text.chars().take(longest).collect();
+    let shortest = count(object, "minLength").unwrap_or(0).min(LONGEST);
+    let mut text: String = text.chars().take(count(object, "maxLength").unwrap_or(usize::MAX)).collect();
     while text.len() < shortest {
         text.push('x');
     }
@@ -166,10 +241,19 @@ mod tests {
     #[test]
     fn generated_values_fit_their_schema() {
         for schema in [
-            r#"{"type":"object","required":["a"],"properties":{"a":{"type":"integer","minimum":5},"b":{"type":"array","items":{"type":"string","format":"date"},"minItems":2}}}"#,
-            r#"{"allOf":[{"type":"object","properties":{"a":{"type":"boolean"}}},{"type":"object","properties":{"b":{"type":"string","minLength":10}}}]}"#,
+            r#"{"type":"object","required":["a","z"],"properties":{"a":{"type":"integer","minimum":5},"b":{"type":"array","items":{"type":"string","format":"date"},"minItems":2}}}"#,
+            r#"{"allOf":[{"type":"object","properties":{"a":{"type":"boolean"},"o":{"type":"object","properties":{"x":{"type":"string"}}}}},{"type":"object","properties":{"b":{"type":"string","minLength":10},"o":{"type":"object","required":["y"]}}}]}"#,
             r#"{"oneOf":[{"type":"string","enum":["x"]}]}"#,
+            r#"{"type":"object","required":["a","b"],"properties":{"a":{"type":"integer"}},"oneOf":[{"required":["a"],"properties":{"b":{"type":"string"}}}]}"#,
+            r#"{"anyOf":[{"required":["id"]}]}"#,
             r#"{"type":["null","number"]}"#,
+            r#"{"type":"integer","exclusiveMinimum":0,"multipleOf":5}"#,
+            r#"{"type":"integer","minimum":0.5,"maximum":3}"#,
+            r#"{"type":"number","maximum":-2}"#,
+            r#"{"type":"array","minItems":20,"items":{"type":"integer"},"uniqueItems":true}"#,
+            r#"{"type":"array","maxItems":0,"items":{"type":"integer"}}"#,
+            r#"{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}]}"#,
+            r#"{"type":"object","minProperties":2,"additionalProperties":{"type":"integer"}}"#,
         ] {
             let text = format!(r#"{{"openapi":"3.1.0","paths":{{}},"x":{schema}}}"#);
             let document = Document::parse(text.into_bytes(), None).unwrap();
@@ -182,17 +266,21 @@ mod tests {
     }
 
     #[test]
-    fn recursion_ends() {
-        let text = r##"{"openapi":"3.1.0","paths":{},"components":{"schemas":{"T":{"type":"object","required":["t"],"properties":{"t":{"$ref":"#/components/schemas/T"}}}}}}"##;
-        let document = Document::parse(text.as_bytes().to_vec(), None).unwrap();
+    fn recursion_ends_however_wide_it_is() {
+        let members: Vec<String> = (0..12)
+            .map(|number| format!(r##""p{number}":{{"$ref":"#/components/schemas/T"}}"##))
+            .collect();
+        let text = format!(
+            r#"{{"openapi":"3.1.0","paths":{{}},"components":{{"schemas":{{"T":{{"type":"object","required":["p0","p1","p2"],"properties":{{{}}}}}}}}}}}"#,
+            members.join(",")
+        );
+        let document = Document::parse(text.into_bytes(), None).unwrap();
+        let root = document.files()[0].root();
         assert!(
-            generate(
-                &document,
-                document.target("#/components/schemas/T", document.files()[0].root()).unwrap()
-            )
-            .to_string()
-            .len()
-                < 1000
+            generate(&document, document.target("#/components/schemas/T", root).unwrap())
+                .to_string()
+                .len()
+                < 100_000
         );
     }
 }

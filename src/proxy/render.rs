@@ -15,6 +15,8 @@ use crate::spec::text;
 
 /// Blobs above this size are named, not embedded: base64 of more than this helps no model.
 const LARGEST_BLOB: usize = 4 << 20;
+/// Larger JSON is not structured, only given as text.
+const LARGEST_TREE: usize = 2 << 20;
 /// How much of an error's body the model sees.
 const LONGEST_ERROR: usize = 16 << 10;
 
@@ -36,11 +38,8 @@ pub fn render(operation: &Operation, response: &Response, structured: bool) -> C
     if status.is_success() {
         let mut result = success(operation, response);
         if structured && result.structured_content.is_none() && result.is_error != Some(true) {
-            let text = result
-                .content
-                .first()
-                .and_then(ContentBlock::as_text)
-                .filter(|_| !response.body.is_empty());
+            let small = !response.body.is_empty() && response.body.len() <= LARGEST_TREE;
+            let text = result.content.first().and_then(ContentBlock::as_text).filter(|_| small);
             result.structured_content = Some(json!({ "result": text.map(|text| text.text.clone()) }));
         }
         result
@@ -54,7 +53,7 @@ pub fn render(operation: &Operation, response: &Response, structured: bool) -> C
 pub fn failed(operation: &Operation, error: &super::CallError) -> CallToolResult {
     let text = match error {
         super::CallError::Arguments(text) => text.clone(),
-        other => format!("{} failed: {other}.", operation.label()),
+        other => format!("{} failed: {other}.", shown(operation)),
     };
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
@@ -77,21 +76,42 @@ fn success(operation: &Operation, response: &Response) -> CallToolResult {
 /// JSON as `structuredContent`, an object as it is and anything else under `result`, because clients up to 2025-11-25
 /// accept only objects there; and the same as compact text.
 fn json_result(operation: &Operation, response: &Response) -> CallToolResult {
-    let value: Value = match serde_json::from_slice(strip_bom(&response.body)) {
-        Ok(value) => value,
+    let body = strip_bom(&response.body);
+    let parsed: Result<Value, _> = if body.len() > LARGEST_TREE {
+        Err(None)
+    } else {
+        serde_json::from_slice(body).map_err(Some)
+    };
+    match parsed {
+        Ok(value) => {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
+            result.structured_content = Some(if value.is_object() { value } else { json!({ "result": value }) });
+            result
+        }
+        // Valid, but too large or too deep to be taken apart: a tree takes many times the memory of its text.
+        Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
+            let remark = format!(
+                "The reply is given as text only, because it has {} bytes or nests too deeply to be structured.",
+                body.len()
+            );
+            CallToolResult::success(vec![ContentBlock::text(decode("", body)), ContentBlock::text(remark)])
+        }
         Err(error) => {
-            let body = text::cut(&decode("", &response.body), LONGEST_ERROR);
+            let reason = error.map_or_else(String::new, |error| format!(" ({error})"));
             let sentence = format!(
-                "{} answered {} with a body that is not valid JSON ({error}):",
-                operation.label(),
+                "{} answered {} with a body that is not valid JSON{reason}:",
+                shown(operation),
                 response.status
             );
-            return CallToolResult::error(vec![ContentBlock::text(sentence), ContentBlock::text(body)]);
+            let body = text::cut(&decode("", body), LONGEST_ERROR);
+            CallToolResult::error(vec![ContentBlock::text(sentence), ContentBlock::text(body)])
         }
-    };
-    let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
-    result.structured_content = Some(if value.is_object() { value } else { json!({ "result": value }) });
-    result
+    }
+}
+
+/// `GET /pets` in words that hide nothing.
+fn shown(operation: &Operation) -> String {
+    text::one_line(&operation.label())
 }
 
 /// One content block for bytes of a media type.
@@ -132,7 +152,7 @@ fn encoded_path(path: &str) -> String {
 /// What the model reads about a status that is no success.
 fn failure(operation: &Operation, response: &Response) -> String {
     let status = response.status;
-    let mut message = format!("{} from {}", status_line(status), operation.label());
+    let mut message = format!("{} from {}", status_line(status), shown(operation));
     let header = |name| {
         response
             .headers
@@ -198,29 +218,32 @@ fn problem(value: &Value) -> String {
     text.trim().to_owned()
 }
 
-/// The words of an HTML error page: what stands between tags, without scripts and styles.
+/// The words of an HTML error page: what stands between tags, without scripts and styles. One pass, over as much as could
+/// ever be shown.
 fn without_tags(html: &str) -> String {
+    const MOST: usize = 256 << 10;
+    let html = html.get(..html.floor_char_boundary(MOST)).unwrap_or_default();
     let mut text = String::new();
-    let mut rest = html;
-    while let Some((before, tag)) = rest.split_once('<') {
-        text.push_str(before);
-        text.push(' ');
-        let lower: String = tag.chars().take(8).collect::<String>().to_ascii_lowercase();
-        let end = ["script", "style"]
-            .iter()
-            .find(|name| lower.starts_with(**name))
-            .map(|name| format!("</{name}"));
-        rest = match end {
-            Some(end) => tag
-                .find(&end)
-                .or_else(|| tag.to_ascii_lowercase().find(&end))
-                .and_then(|at| tag.get(at + 1..))
-                .unwrap_or(""),
-            None => tag,
-        };
-        rest = rest.split_once('>').map_or("", |(_, after)| after);
+    let mut skipping: Option<&str> = None;
+    for (index, piece) in html.split('<').enumerate() {
+        let starts = |name: &str| piece.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+        if skipping.is_some_and(|name| !starts(name)) {
+            continue;
+        }
+        skipping = [("script", "/script"), ("style", "/style")]
+            .into_iter()
+            .find(|(open, _)| starts(open))
+            .map(|(_, close)| close);
+        if skipping.is_none() {
+            let words = if index == 0 {
+                piece
+            } else {
+                piece.split_once('>').map_or("", |(_, after)| after)
+            };
+            text.push_str(words);
+            text.push(' ');
+        }
     }
-    text.push_str(rest);
     let text = text
         .replace("&lt;", "<")
         .replace("&gt;", ">")

@@ -51,7 +51,11 @@ fn object(value: &mut Value, schema: &Map<String, Value>, root: &Map<String, Val
             .and_then(Value::as_array)
             .is_some_and(|names| names.iter().any(|other| other == name))
     };
+    // Only an argument can be absent in this way: in a body, null may well mean that something is to go (RFC 7396).
     members.retain(|name, member| {
+        if depth > 0 {
+            return true;
+        }
         let Some(property) = properties.get(name) else { return true };
         !(member.is_null()
             && !required(name)

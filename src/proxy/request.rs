@@ -44,6 +44,7 @@ pub fn build(
     headers.insert(ACCEPT, accept.clone());
     for parameter in &operation.parameters {
         let Some(value) = arguments.get(&parameter.key) else { continue };
+        spread_names(operation, parameter, value)?;
         match parameter.location {
             Location::Path => path.push(path_value(parameter, value)),
             Location::Query => query.extend(query_pairs(parameter, value)),
@@ -183,17 +184,56 @@ fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, CallError
     if !legal(&parameter.name) {
         return Err(unsendable(&parameter.key, "has a name that no cookie can have"));
     }
-    let pairs = match &parameter.serialization {
-        Serialization::Content { media_type } => vec![(
-            parameter.name.clone(),
-            style::encode(&content_text(media_type, value), Keep::Unreserved),
-        )],
-        Serialization::Style { style, explode, .. } => {
-            let style = if *style == Style::Cookie { Style::Form } else { *style };
-            style::query(&parameter.name, value, style, *explode, Keep::Unreserved)
-        }
+    let (pairs, separator) = match &parameter.serialization {
+        Serialization::Content { media_type } => (
+            vec![(
+                parameter.name.clone(),
+                style::encode(&content_text(media_type, value), Keep::Unreserved),
+            )],
+            "; ",
+        ),
+        // The form style writes its pairs with `&` in a cookie as well (OAS "Style Examples"); `cookie` of 3.2 does not.
+        Serialization::Style {
+            style: Style::Cookie,
+            explode,
+            ..
+        } => (style::query(&parameter.name, value, Style::Form, *explode, Keep::Unreserved), "; "),
+        Serialization::Style { style, explode, .. } => (style::query(&parameter.name, value, *style, *explode, Keep::Unreserved), "&"),
     };
-    Ok(pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect())
+    let pairs: Vec<String> = pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    Ok(Some(pairs.join(separator)).filter(|text| !text.is_empty()).into_iter().collect())
+}
+
+/// An exploded object writes its members as names of their own (OAS `form` with `explode`). They may not be names that
+/// the operation has for something else.
+fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value) -> Result<(), CallError> {
+    let (
+        Value::Object(members),
+        Serialization::Style {
+            style: Style::Form | Style::Cookie,
+            explode: true,
+            ..
+        },
+    ) = (value, &parameter.serialization)
+    else {
+        return Ok(());
+    };
+    let other = |name: &String| {
+        operation
+            .parameters
+            .iter()
+            .any(|other| other.location == parameter.location && other.name == *name && other.key != parameter.key)
+    };
+    match members.keys().find(|name| other(name)) {
+        Some(name) => Err(unsendable(
+            &parameter.key,
+            &format!(
+                "has a member `{name}`, which would be sent as the {} parameter of that name",
+                parameter.location.as_str()
+            ),
+        )),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -253,6 +293,19 @@ mod tests {
         )
         .unwrap();
         assert_eq!(request.headers["cookie"], "s=a%3B%20b%3Dc%2C%20d; t=1,2");
+    }
+
+    #[test]
+    fn a_spread_object_cannot_take_another_parameters_name() {
+        let parameters = r#"[{"name":"filter","in":"query","schema":{"type":"object"}},{"name":"admin","in":"query"}]"#;
+        assert!(request(parameters, &json!({"filter": {"admin": "true"}}), &[]).is_err());
+        assert_eq!(
+            request(parameters, &json!({"filter": {"a": 1}, "admin": "x"}), &[])
+                .unwrap()
+                .url
+                .query(),
+            Some("a=1&admin=x")
+        );
     }
 
     #[test]

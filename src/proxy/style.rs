@@ -14,7 +14,7 @@ pub enum Keep {
     /// Only unreserved characters (RFC 3986 section 2.3).
     Unreserved,
     /// Reserved ones too, as `allowReserved` asks for, but never what would change the structure of a query:
-    /// `#`, `&`, `=`, `+` and `?` are encoded, `[` and `]` too because RFC 3986 does not allow them in a query.
+    /// `#`, `&`, `=`, `+` and `?` are encoded, `'` because URL parsers encode it in a query, `[` and `]` too because RFC 3986 does not allow them in a query.
     Reserved,
     /// Everything: header values are not percent-encoded.
     All,
@@ -49,7 +49,7 @@ pub fn push_encoded(out: &mut String, text: &str, keep: Keep) {
         return;
     }
     for byte in text.bytes() {
-        let stays = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || (keep == Keep::Reserved && b":/@!$'()*,;".contains(&byte));
+        let stays = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || (keep == Keep::Reserved && b":/@!$()*,;".contains(&byte));
         if stays {
             out.push(char::from(byte));
         } else {

@@ -28,14 +28,22 @@ impl Validator {
             .offline()
             .should_validate_formats(true)
             .should_ignore_unknown_formats(true);
-        let linear = options.clone().with_pattern_options(PatternOptions::regex()).build(schema);
-        let inner = match linear {
-            Ok(inner) => inner,
-            Err(_) => options
-                .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
-                .build(schema)
-                .map_err(|error| error.to_string())?,
+        let compile = |schema: &Value| {
+            let linear = options.clone().with_pattern_options(PatternOptions::regex()).build(schema);
+            linear.or_else(|_| {
+                options
+                    .clone()
+                    .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
+                    .build(schema)
+            })
         };
+        // A pattern that neither engine takes must not switch off the rest.
+        let inner = compile(schema).or_else(|_| {
+            let mut without = schema.clone();
+            drop_patterns(&mut without, &|pattern| compile(&serde_json::json!({ "pattern": pattern })).is_ok());
+            compile(&without)
+        });
+        let inner = inner.map_err(|error| error.to_string())?;
         Ok(Self { inner })
     }
 
@@ -75,6 +83,27 @@ impl Validator {
             text.push_str(&format!("\n- and {more} more"));
         }
         text
+    }
+}
+
+/// Takes out the patterns that do not compile. A property called `pattern` is an object, and stays.
+fn drop_patterns(schema: &mut Value, compiles: &dyn Fn(&str) -> bool) {
+    match schema {
+        Value::Object(object) => {
+            if object
+                .get("pattern")
+                .and_then(Value::as_str)
+                .is_some_and(|pattern| !compiles(pattern))
+            {
+                object.remove("pattern");
+            }
+            if let Some(Value::Object(patterns)) = object.get_mut("patternProperties") {
+                patterns.retain(|pattern, _| compiles(pattern));
+            }
+            object.values_mut().for_each(|value| drop_patterns(value, compiles));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| drop_patterns(item, compiles)),
+        _ => {}
     }
 }
 
@@ -227,6 +256,13 @@ mod tests {
         let started = std::time::Instant::now();
         let _ = validator.accepts(&json!({"a": format!("{}!", "a".repeat(50_000)), "b": format!("{}!", "a".repeat(5_000))}));
         assert!(started.elapsed() < std::time::Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_pattern_that_no_engine_takes_switches_nothing_else_off() {
+        let schema = json!({"properties": {"name": {"pattern": "^[\\s\\S]{1,65536}$"}, "n": {"type": "integer"}}});
+        let validator = Validator::compile(&schema).unwrap();
+        assert!(validator.accepts(&json!({"name": "x", "n": 1})) && !validator.accepts(&json!({"n": "x"})));
     }
 
     #[test]

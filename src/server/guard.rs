@@ -52,6 +52,12 @@ impl Allowed {
         Ok(())
     }
 
+    /// Whether the text can be a host, with or without a port.
+    #[must_use]
+    pub fn is_host(text: &str) -> bool {
+        split(text).is_some()
+    }
+
     fn admits_host(&self, host: &str) -> bool {
         let Some((name, port)) = split(host) else { return false };
         is_loopback(name)
@@ -60,12 +66,15 @@ impl Allowed {
             })
     }
 
-    fn admits_origin(&self, origin: &str) -> bool {
-        if self
-            .origins
+    /// Whether pages of that origin were allowed by name, and may therefore read answers (CORS).
+    pub(super) fn names_origin(&self, origin: &str) -> bool {
+        self.origins
             .iter()
             .any(|allowed| allowed.trim_end_matches('/').eq_ignore_ascii_case(origin))
-        {
+    }
+
+    fn admits_origin(&self, origin: &str) -> bool {
+        if self.names_origin(origin) {
             return true;
         }
         let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));

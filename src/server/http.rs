@@ -12,7 +12,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -137,29 +137,58 @@ fn router(server: McpServer, allowed: Allowed, streams: CancellationToken) -> Ro
         // `guard` has judged Host and Origin already, and more strictly.
         .disable_allowed_hosts()
         .disable_allowed_origins();
+    let ready = server.clone();
     let mcp = StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config);
     Router::new()
         .route_service("/mcp", mcp)
         .layer(middleware::from_fn(read_body))
         .layer(middleware::from_fn_with_state(Arc::new(allowed), guard))
         // Outside of the guard: a probe asks by address, and learns nothing but that we are alive.
-        .route("/healthz", get(|| async { "ok\n" }))
+        .route(
+            "/healthz",
+            get(move || async move {
+                if ready.is_ready() {
+                    (StatusCode::OK, "ok\n")
+                } else {
+                    (StatusCode::SERVICE_UNAVAILABLE, "loading\n")
+                }
+            }),
+        )
 }
 
 async fn guard(State(allowed): State<Arc<Allowed>>, request: Request, next: Next) -> Response {
-    match allowed.check(request.headers(), request.uri()) {
-        Ok(()) => next.run(request).await,
-        Err(why) => {
-            tracing::warn!("refused: {why}");
-            (StatusCode::FORBIDDEN, format!("Forbidden: {why}\n")).into_response()
-        }
+    if let Err(why) = allowed.check(request.headers(), request.uri()) {
+        tracing::warn!("refused: {why}");
+        return (StatusCode::FORBIDDEN, format!("Forbidden: {why}\n")).into_response();
     }
+    let origin = request
+        .headers()
+        .get(header::ORIGIN)
+        .filter(|origin| origin.to_str().is_ok_and(|origin| allowed.names_origin(origin)))
+        .cloned();
+    let Some(origin) = origin else { return next.run(request).await };
+    // Pages that were allowed by name may ask first, and may read the answer (Fetch standard, CORS protocol).
+    let mut response = if request.method() == Method::OPTIONS {
+        StatusCode::NO_CONTENT.into_response()
+    } else {
+        next.run(request).await
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::VARY, HeaderValue::from_static("origin"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static("content-type, accept, authorization, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id"),
+    );
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    response
 }
 
 /// Reads a body within limits of size and time, and answers what is no JSON as JSON-RPC asks (-32700), which rmcp would
 /// call an unsupported media type.
 async fn read_body(request: Request, next: Next) -> Response {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let declared = parts
         .headers
         .get(header::CONTENT_LENGTH)
@@ -172,13 +201,30 @@ async fn read_body(request: Request, next: Next) -> Response {
         Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE.into_response(),
         Ok(Ok(bytes)) => bytes,
     };
-    let is_json = parts
-        .headers
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
-    if is_json && !is_message(&bytes) {
-        let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the body is not one JSON-RPC message"}}"#;
-        return (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+    if parts.method == Method::POST {
+        let content_type = parts
+            .headers
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        // Compared as a whole: a web form must not be able to call, and `application/jsonx` is something else.
+        if !content_type
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .eq_ignore_ascii_case("application/json")
+        {
+            return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json\n").into_response();
+        }
+        if !is_message(&bytes) {
+            let body =
+                r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the body is not one JSON-RPC message"}}"#;
+            return (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+        }
+        parts
+            .headers
+            .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
     next.run(Request::from_parts(parts, Body::from(bytes))).await
 }

@@ -17,6 +17,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{RoleServer, model::ErrorCode};
 use serde_json::json;
+use tokio::sync::SetOnce;
 use tokio_util::task::TaskTracker;
 
 use crate::api::Api;
@@ -30,44 +31,49 @@ const LIST_TTL_MS: u64 = 300_000;
 const NOTIFY_PATIENCE: Duration = Duration::from_millis(100);
 
 /// The handler of one client, or of one request where there are no sessions: a cheap clone.
+///
+/// The API may still be on its way when the first client arrives: the handshake is answered at once, and what needs the
+/// tools waits for them.
 #[derive(Clone)]
 pub struct McpServer {
-    api: Arc<Api>,
-    config: Arc<ServerConfig>,
+    served: Arc<SetOnce<Served>>,
     calls: TaskTracker,
 }
 
+/// What is served, once it is there.
+struct Served {
+    api: Arc<Api>,
+    config: ServerConfig,
+}
+
 impl McpServer {
+    /// A server that waits for its API.
+    #[must_use]
+    pub fn pending() -> Self {
+        Self {
+            served: Arc::new(SetOnce::new()),
+            calls: TaskTracker::new(),
+        }
+    }
+
     /// A server for the tools of `api`.
     #[must_use]
     pub fn new(api: Arc<Api>) -> Self {
-        let document = api.document();
-        let title = text::cut(&text::one_line(document.title()), 200);
-        // Prompts, resources and completions are declared, and empty: clients that ask anyway get a clean answer.
-        let capabilities = ServerCapabilities::builder()
-            .enable_tools()
-            .enable_prompts()
-            .enable_resources()
-            .enable_completions()
-            .build();
-        let info = Implementation::new("openapi-mcp", env!("CARGO_PKG_VERSION")).with_title(title.clone());
-        let version = document
-            .api_version()
-            .map(|version| format!(" {}", text::one_line(version)))
-            .unwrap_or_default();
-        let about = document
-            .description()
-            .map(|about| format!("\n\n{}", text::clean(about)))
-            .unwrap_or_default();
-        let instructions = format!("Tools for {title}{version}; each makes one HTTP request to that API.{about}");
-        let config = ServerConfig::new(capabilities)
-            .with_server_info(info)
-            .with_instructions(text::cut(&instructions, text::LONGEST_DESCRIPTION));
-        Self {
-            api,
-            config: Arc::new(config),
-            calls: TaskTracker::new(),
-        }
+        let server = Self::pending();
+        server.ready(api);
+        server
+    }
+
+    /// Gives a pending server its API; only the first one counts.
+    pub fn ready(&self, api: Arc<Api>) {
+        let config = config(Some(&api));
+        let _ = self.served.set(Served { api, config });
+    }
+
+    /// Whether the API is there.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.served.initialized()
     }
 
     /// The calls in flight; waiting for it to empty is a clean end.
@@ -76,24 +82,54 @@ impl McpServer {
         &self.calls
     }
 
-    /// 2026-07-28: results SHOULD name the server in `_meta`. Older clients do not know the key.
-    fn meta(&self, context: &RequestContext<RoleServer>) -> Option<MetaObject> {
-        let modern = context.meta.protocol_version().is_some();
-        modern.then(|| {
-            let mut meta = MetaObject::new();
-            let info = &self.config.server_info;
-            meta.insert(
-                "io.modelcontextprotocol/serverInfo".into(),
-                json!({ "name": info.name, "version": info.version }),
-            );
-            meta
-        })
+    async fn api(&self) -> &Arc<Api> {
+        &self.served.wait().await.api
     }
+}
+
+fn config(api: Option<&Api>) -> ServerConfig {
+    // Prompts, resources and completions are declared, and empty: clients that ask anyway get a clean answer.
+    let capabilities = ServerCapabilities::builder()
+        .enable_tools()
+        .enable_prompts()
+        .enable_resources()
+        .enable_completions()
+        .build();
+    let info = Implementation::new("openapi-mcp", env!("CARGO_PKG_VERSION"));
+    let Some(document) = api.map(Api::document) else {
+        return ServerConfig::new(capabilities).with_server_info(info);
+    };
+    let title = text::cut(&text::one_line(document.title()), 200);
+    let version = document
+        .api_version()
+        .map(|version| format!(" {}", text::one_line(version)))
+        .unwrap_or_default();
+    let about = document
+        .description()
+        .map(|about| format!("\n\n{}", text::clean(about)))
+        .unwrap_or_default();
+    let instructions = format!("Tools for {title}{version}; each makes one HTTP request to that API.{about}");
+    ServerConfig::new(capabilities)
+        .with_server_info(info.with_title(title))
+        .with_instructions(text::cut(&instructions, text::LONGEST_DESCRIPTION))
+}
+
+/// 2026-07-28: results SHOULD name the server in `_meta`. Older clients do not know the key.
+fn meta(context: &RequestContext<RoleServer>) -> Option<MetaObject> {
+    let modern = context.meta.protocol_version().is_some();
+    modern.then(|| {
+        let mut meta = MetaObject::new();
+        meta.insert(
+            "io.modelcontextprotocol/serverInfo".into(),
+            json!({ "name": "openapi-mcp", "version": env!("CARGO_PKG_VERSION") }),
+        );
+        meta
+    })
 }
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        self.config.as_ref().clone()
+        self.served.get().map_or_else(|| config(None), |served| served.config.clone())
     }
 
     async fn list_tools(
@@ -105,10 +141,10 @@ impl ServerHandler for McpServer {
         if request.and_then(|request| request.cursor).is_some() {
             return Err(ErrorData::invalid_params("unknown cursor: the list has one page", None));
         }
-        let mut result = ListToolsResult::with_all_items(self.api.tools().to_vec())
+        let mut result = ListToolsResult::with_all_items(self.api().await.tools().to_vec())
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Public);
-        result.meta = self.meta(&context);
+        result.meta = meta(&context);
         Ok(result)
     }
 
@@ -124,7 +160,7 @@ impl ServerHandler for McpServer {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.api.tool(name).cloned()
+        self.served.get()?.api.tool(name).cloned()
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
@@ -140,11 +176,12 @@ impl ServerHandler for McpServer {
         // rmcp does not end a cancelled handler by itself; dropping the call closes the request upstream.
         let result = tokio::select! {
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
-            result = self.api.call(&request.name, request.arguments, progress) => result,
+            result = async { self.api().await.call(&request.name, request.arguments, progress).await } => result,
         };
         let Some(mut result) = result else {
             let hint = self
-                .api
+                .api()
+                .await
                 .nearest(&request.name)
                 .map(|name| format!("; did you mean {name}?"))
                 .unwrap_or_default();
@@ -153,7 +190,7 @@ impl ServerHandler for McpServer {
                 None,
             ));
         };
-        result.meta = self.meta(&context);
+        result.meta = meta(&context);
         Ok(result.into())
     }
 

@@ -1,6 +1,6 @@
 //! Request bodies: which media types an operation takes, and which of them is sent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::document::{Document, Span};
 use super::node::{Node, Object};
@@ -214,7 +214,7 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
         for (property, declared) in object.get("encoding").and_then(Node::object).unwrap_or_default().iter() {
             encoding.insert(property.to_owned(), read_encoding(document, declared));
         }
-        for (property, schema) in properties(document, schema, 0) {
+        for (property, schema) in properties(document, schema, &mut HashSet::new()) {
             if is_binary(document, schema, 0) {
                 encoding.entry(property).or_default().binary = true;
             }
@@ -248,25 +248,24 @@ fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
     }
 }
 
-/// How deep references and compositions are followed to find a body's properties.
+/// How deep lists of lists are followed to find bytes.
 const DEEPEST: usize = 8;
 
-fn properties<'a>(document: &'a Document, schema: Option<Node<'a>>, depth: usize) -> Vec<(String, Node<'a>)> {
-    let Some(object) = schema.and_then(|node| document.resolve(node).ok()).and_then(Node::object) else {
+/// The properties of a schema and of all branches of its compositions. Each schema is looked into once.
+fn properties<'a>(document: &'a Document, schema: Option<Node<'a>>, seen: &mut HashSet<Span>) -> Vec<(String, Node<'a>)> {
+    const MOST_SCHEMAS: usize = 64;
+    let Some(node) = schema.and_then(|node| document.resolve(node).ok()) else {
         return Vec::new();
     };
-    let mut found: Vec<_> = object
-        .get("properties")
-        .and_then(Node::object)
-        .unwrap_or_default()
-        .iter()
-        .map(|(name, node)| (name.to_owned(), node))
-        .collect();
-    if depth < DEEPEST {
-        for combinator in ["allOf", "anyOf", "oneOf"] {
-            for part in object.get(combinator).and_then(Node::array).unwrap_or_default() {
-                found.extend(properties(document, Some(part), depth + 1));
-            }
+    if seen.len() >= MOST_SCHEMAS || !seen.insert(document.span(node)) {
+        return Vec::new();
+    }
+    let Some(object) = node.object() else { return Vec::new() };
+    let own = object.get("properties").and_then(Node::object).unwrap_or_default();
+    let mut found: Vec<_> = own.iter().map(|(name, node)| (name.to_owned(), node)).collect();
+    for combinator in ["allOf", "anyOf", "oneOf"] {
+        for part in object.get(combinator).and_then(Node::array).unwrap_or_default() {
+            found.extend(properties(document, Some(part), seen));
         }
     }
     found

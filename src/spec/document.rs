@@ -1,6 +1,7 @@
 //! A whole OpenAPI document: its JSON text, which version it speaks, and where its reusable parts lie.
 
 use std::collections::HashMap;
+use std::sync::Mutex;
 
 use thiserror::Error;
 use url::Url;
@@ -66,6 +67,8 @@ pub struct Document {
     /// Where the document came from, to resolve relative server URLs against.
     pub url: Option<Url>,
     index: Index,
+    /// Large objects that references lead through, opened.
+    opened: Mutex<HashMap<Span, HashMap<String, Span>>>,
 }
 
 /// What the root object says, and where its parts lie.
@@ -145,6 +148,7 @@ impl Document {
             places: Vec::new(),
             url,
             index,
+            opened: Mutex::default(),
         };
         document.place_files();
         Ok(document)
@@ -278,7 +282,37 @@ impl Document {
             return entries.get(name).map(|place| self.at(*place)).ok_or_else(dangling);
         }
         let root = self.files.get(file as usize).ok_or_else(dangling)?.root();
-        walk(root, &tokens).ok_or_else(dangling)
+        // A pointer into a component starts there, and not at the whole text.
+        let start = tokens
+            .get(..3)
+            .filter(|_| file == 0)
+            .and_then(|head| self.component_tokens(head))
+            .and_then(|(kind, name)| self.index.components.get(kind)?.get(name));
+        let found = match start {
+            Some(place) => self.walk(self.at(*place), tokens.get(3..).unwrap_or_default()),
+            None => self.walk(root, &tokens),
+        };
+        found.ok_or_else(dangling)
+    }
+
+    /// As [`walk`]; what is large is opened once and remembered, so that many references into it cost little.
+    fn walk<'a>(&'a self, mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
+        const LARGE: usize = 16 << 10;
+        for (index, token) in tokens.iter().enumerate() {
+            if node.text().len() < LARGE || !node.text().starts_with('{') {
+                return walk(node, tokens.get(index..)?);
+            }
+            let mut opened = self.opened.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let members = opened.entry(self.span(node)).or_insert_with(|| {
+                node.object()
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|(key, inner)| (key.to_owned(), self.span(inner)))
+                    .collect()
+            });
+            node = self.node(*members.get(token)?);
+        }
+        Some(node)
     }
 
     /// Kind and name, where the tokens name a component as a whole.

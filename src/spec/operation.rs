@@ -67,6 +67,7 @@ pub fn operations(document: &Document) -> (Vec<Operation>, Vec<Diagnostic>) {
     let mut reader = Reader {
         document,
         operations: Vec::new(),
+        seen: HashSet::new(),
         diagnostics: Vec::new(),
     };
     if let Some(paths) = document.member("paths") {
@@ -83,6 +84,7 @@ pub fn operations(document: &Document) -> (Vec<Operation>, Vec<Diagnostic>) {
 struct Reader<'a> {
     document: &'a Document,
     operations: Vec<Operation>,
+    seen: HashSet<(Method, String)>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -152,6 +154,12 @@ impl<'a> Reader<'a> {
         match self.read(shared, method, node, &mut warnings) {
             Ok(mut operation) => {
                 operation.pointer = pointer();
+                // As in every JSON parser, of two with one key the last one counts.
+                if !self.seen.insert((operation.method.clone(), operation.path.clone())) {
+                    self.operations
+                        .retain(|other| other.method != operation.method || other.path != operation.path);
+                    warnings.push(format!("{} is written twice; the last one is served", operation.label()));
+                }
                 self.operations.push(operation);
             }
             Err(why) => {

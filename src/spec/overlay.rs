@@ -1,5 +1,6 @@
 //! OpenAPI Overlays 1.0 and 1.1: the standard way to rename, re-describe or remove without touching the document.
 
+use enumset::EnumSet;
 use roas_overlay::apply::{Apply, ApplyReport};
 use roas_overlay::{v1_0, v1_1};
 use serde_json::Value;
@@ -59,7 +60,7 @@ fn apply_one(overlay: &Value, target: &mut Value) -> Result<ApplyReport, Overlay
         )));
     };
     overlay
-        .apply(target, Default::default())
+        .apply(target, EnumSet::default())
         .map_err(|error| OverlayError::Failed(error.to_string()))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use openapiv3::Server;
+use openapiv3::{Server, ServerVariable};
 use thiserror::Error;
 use url::Url;
 
@@ -48,6 +48,9 @@ pub fn base_url(servers: &[Server], document_url: Option<&Url>) -> Result<Url, S
         let own = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
         return own.and_then(|url| url.join("/").ok()).ok_or(ServerError::None).and_then(usable);
     };
+    if server.url.trim().is_empty() {
+        return Err(ServerError::None);
+    }
     let text = substitute(server)?;
     match Url::parse(&text) {
         Ok(url) => usable(url),
@@ -60,14 +63,37 @@ pub fn base_url(servers: &[Server], document_url: Option<&Url>) -> Result<Url, S
     }
 }
 
-/// Reads a `servers` array; entries that are no Server Object are left out.
+/// Reads a `servers` array. What is no text in it is read as the text it stands for (`default: 8443`); an entry without a
+/// URL stays, so that it is told and not passed over for the next one.
 #[must_use]
 pub fn servers(node: Option<Node<'_>>) -> Vec<Server> {
-    node.and_then(Node::array)
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|entry| serde_json::from_str(entry.text()).ok())
-        .collect()
+    let read = |entry: Node<'_>| {
+        let object = entry.object().unwrap_or_default();
+        let variables = object.get("variables").and_then(Node::object).unwrap_or_default();
+        let variable = |(name, node): (&str, Node<'_>)| {
+            let object = node.object().unwrap_or_default();
+            let enumeration = object
+                .get("enum")
+                .and_then(Node::array)
+                .unwrap_or_default()
+                .into_iter()
+                .filter_map(|value| Some(value.scalar()?.into_owned()))
+                .collect();
+            let variable = ServerVariable {
+                default: object.text("default").unwrap_or_default(),
+                enumeration,
+                ..ServerVariable::default()
+            };
+            (name.to_owned(), variable)
+        };
+        let variables = Some(variables.iter().map(variable).collect()).filter(|_| !variables.is_empty());
+        Server {
+            url: object.text("url").unwrap_or_default(),
+            variables,
+            ..Server::default()
+        }
+    };
+    node.and_then(Node::array).unwrap_or_default().into_iter().map(read).collect()
 }
 
 /// The servers of the document as a whole; of 2.0, made from `schemes`, `host` and `basePath`.
@@ -160,8 +186,13 @@ fn substitute(server: &Server) -> Result<String, ServerError> {
         };
         let variable = variables.get(name).ok_or_else(|| problem(String::new()))?;
         let allowed = &variable.enumeration;
-        if variable.default.is_empty() && !allowed.iter().any(String::is_empty) && !allowed.is_empty() {
-            return Err(problem(format!(" (one of {})", allowed.join(", "))));
+        if (allowed.is_empty() && variable.default.is_empty()) || (!allowed.is_empty() && !allowed.contains(&variable.default)) {
+            let one_of = if allowed.is_empty() {
+                String::new()
+            } else {
+                format!(" (one of {})", allowed.join(", "))
+            };
+            return Err(problem(one_of));
         }
         text.push_str(before);
         text.push_str(&variable.default);

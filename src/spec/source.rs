@@ -84,6 +84,9 @@ impl Source {
         }
         match Url::parse(text) {
             Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Self::Url(url)),
+            Err(_) if text.starts_with("http://") || text.starts_with("https://") => {
+                Err(ReadError::Scheme(text.split(['@', '?']).next_back().unwrap_or_default().to_owned()))
+            }
             // `C:\spec.yaml` parses as a URL with a one-letter scheme.
             Ok(url) if url.scheme().len() > 1 && text.contains("://") => Err(ReadError::Scheme(redacted(&url))),
             _ => Ok(Self::Path(PathBuf::from(text))),
@@ -217,7 +220,7 @@ pub fn redacted(url: &Url) -> String {
     let _ = url.set_username("");
     let _ = url.set_password(None);
     if url.query().is_some() {
-        url.set_query(Some("…"));
+        url.set_query(Some("..."));
     }
     url.set_fragment(None);
     url.to_string()

@@ -43,7 +43,7 @@ impl PathTemplate {
         }
         let query = query.filter(|query| !query.is_empty()).map(|query| {
             // `=` and `&` are the structure that the author wrote; everything else is encoded as it should be.
-            encode_literal(query, "=&+,/?:@!$'()*;")
+            encode_literal(query, "=&+,/?:@!$()*;")
         });
         Ok(Self { segments, query })
     }

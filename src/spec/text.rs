@@ -15,6 +15,12 @@ pub fn clean(text: &str) -> String {
         .to_owned()
 }
 
+/// Whether a text holds characters that a reader does not see; see [`clean`].
+#[must_use]
+pub fn hides(text: &str) -> bool {
+    text.chars().any(is_hidden)
+}
+
 /// [`clean`], with every run of white space as one space.
 #[must_use]
 pub fn one_line(text: &str) -> String {

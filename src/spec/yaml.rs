@@ -22,6 +22,9 @@ const SMALLEST_LIMIT: usize = 64 << 20;
 /// # Errors
 /// What the YAML parser found, with line and column in its words; or aliases that expand beyond all measure.
 pub(super) fn to_json(yaml: &str) -> Result<String, serde_yaml::Error> {
+    if nests_deeply(yaml) {
+        return Err(serde_yaml::Error::custom("brackets nest deeper than 1000 levels"));
+    }
     let limit = yaml
         .len()
         .saturating_mul(GROWTH_LIMIT)
@@ -32,6 +35,19 @@ pub(super) fn to_json(yaml: &str) -> Result<String, serde_yaml::Error> {
     };
     Write(&mut json).deserialize(serde_yaml::Deserializer::from_str(yaml))?;
     Ok(json.text)
+}
+
+/// Whether more than 1000 brackets are opened before one is closed: the scanner takes time with the square of that.
+fn nests_deeply(yaml: &str) -> bool {
+    let mut open = 0_usize;
+    yaml.bytes().any(|byte| {
+        match byte {
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = 0,
+            _ => {}
+        }
+        open > 1000
+    })
 }
 
 struct Json {
@@ -129,11 +145,13 @@ impl<'de> Visitor<'de> for Write<'_> {
         let mut first = true;
         while let Some(key) = map.next_key::<String>()? {
             if key == "<<" {
+                // What is merged counts like what is written.
                 let mut inner = Json {
                     text: String::new(),
-                    limit: self.0.limit,
+                    limit: self.0.limit.saturating_sub(self.0.text.len()),
                 };
                 map.next_value_seed(Write(&mut inner))?;
+                self.0.limit = self.0.limit.saturating_sub(inner.text.len());
                 merged.push(inner.text);
                 continue;
             }

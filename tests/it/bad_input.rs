@@ -50,6 +50,20 @@ fn wrong_settings_end_with_2() {
     let spec = SpecFile::new(r#"{"openapi":"3.1.0","info":{"title":"T"},"paths":{"/a":{"get":{}}}}"#);
     let petstore = petstore();
     refused(&["serve"], 2, &["--spec"]);
+    refused(&["serve", "--spec", "-"], 2, &["--transport http"]);
+    refused(&["serve", "--spec", "http://h.example:99999/x"], 2, &["neither a file"]);
+    refused(
+        &["serve", "--spec", &petstore, "--transport", "http", "--allow-host", "*"],
+        2,
+        &["--allow-host", "`*`"],
+    );
+    let secret = SpecFile::new("header: \"Authorization: Bearer hunter2\"");
+    let output = run(&["serve", "--spec", &petstore, "--config", secret.path()]);
+    assert!(
+        output.status.code() == Some(2) && !stderr(&output).contains("hunter2"),
+        "{}",
+        stderr(&output)
+    );
     refused(&["serve", "--spec", spec.path()], 2, &["no usable server", "--base-url"]);
     refused(&["serve", "--spec", &petstore, "--bse-url", "x"], 2, &["--base-url"]);
     refused(&["serve", "--spec", "ftp://h.example/x"], 2, &["neither a file"]);

@@ -51,6 +51,16 @@ fn allowed_hosts_and_origins_are_let_in() {
     ]);
     assert!(status(&server, &["Host: mcp.example:8080", "Origin: https://app.example"]).contains(" 200 "));
     assert!(status(&server, &["Host: other.example"]).contains(" 403 "));
+    // A page that was allowed by name asks first, and may read the answer; any other gets no permission.
+    let asked = |origin: &str| {
+        server.raw(&format!("OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: {origin}\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n\r\n"))
+    };
+    assert!(
+        asked("https://app.example").contains("access-control-allow-origin: https://app.example"),
+        "{}",
+        asked("https://app.example")
+    );
+    assert!(!asked("http://localhost:5173").contains("access-control"));
 }
 
 #[test]
@@ -61,6 +71,8 @@ fn malformed_requests_get_the_answers_of_json_rpc() {
         assert!(line.contains(" 400 "), "{body:?}: {line}");
         assert_eq!(serde_json::from_str::<Value>(&answer).unwrap()["error"]["code"], -32700, "{answer}");
     }
+    let (line, _) = server.post(&["Content-Type: application/jsonx"], LIST);
+    assert!(line.contains(" 415 "), "{line}");
     let (line, _) = server.post(&["Content-Type: text/plain"], LIST);
     assert!(line.contains(" 415 "), "a web form must not be able to call: {line}");
     let (line, _) = server.post(&["Expect: nothing"], &"x".repeat(5 << 20));

@@ -100,6 +100,97 @@ fn a_signal_answers_what_is_in_flight_on_both_transports() {
     assert_eq!(server.wait(), Some(0));
 }
 
+#[test]
+fn an_answer_may_take_longer_than_the_end_of_stdin() {
+    // Longer than the five seconds that rmcp gives calls after the end.
+    let upstream = Upstream::start(Box::new(|_| {
+        let (_never, wait) = channel::<()>();
+        let _ = wait.recv_timeout(Duration::from_millis(5500));
+        reply(200, &["Content-Type: application/json"], b"{\"done\":true}")
+    }));
+    let spec = spec();
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    session.post("tools/call", &json!({"name": "slow", "arguments": {}}));
+    session.close_stdin();
+    assert_eq!(session.receive()["result"]["structuredContent"]["done"], true);
+    assert_eq!(session.wait(), Some(0));
+}
+
+#[test]
+fn messages_before_the_first_request_are_passed_over() {
+    for first in [
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
+        json!({"jsonrpc": "2.0", "id": 7, "result": {}}),
+        json!([]),
+    ] {
+        let mut session = Session::start_after(&["serve", "--spec", &petstore(), "--mock"], &format!("{first}\n\n"));
+        assert_eq!(session.call("get_pet", &json!({"petId": 7}))["isError"], false, "{first}");
+    }
+}
+
+/// A server of documents that answers when it is told to.
+fn slow_document() -> (Upstream, std::sync::mpsc::Sender<()>) {
+    let (release, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    let document = std::fs::read(petstore()).unwrap();
+    let upstream = Upstream::start(Box::new(move |_| {
+        let _ = wait.lock().unwrap().recv_timeout(Duration::from_secs(20));
+        reply(200, &["Content-Type: application/yaml"], &document)
+    }));
+    (upstream, release)
+}
+
+#[test]
+fn the_handshake_does_not_wait_for_a_slow_document() {
+    let (upstream, release) = slow_document();
+    let mut session = Session::start(&["serve", "--spec", &format!("{}/petstore.yaml", upstream.url), "--mock"]);
+    let list = session.post("tools/list", &json!({}));
+    release.send(()).unwrap();
+    let answer = session.receive();
+    assert_eq!(
+        (answer["id"].as_u64(), answer["result"]["tools"].as_array().map(Vec::len)),
+        (Some(list), Some(20))
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_a_server_that_still_reads_its_document() {
+    let (upstream, _release) = slow_document();
+    let mut session = Session::start(&["serve", "--spec", &format!("{}/petstore.yaml", upstream.url), "--mock"]);
+    signal(session.pid(), "TERM");
+    assert_eq!(session.wait(), Some(0));
+}
+
+#[test]
+fn a_document_from_a_url_may_redirect_within_its_origin_only() {
+    let other = Upstream::echo();
+    let elsewhere = format!("Location: {}/x.yaml", other.url);
+    let document = std::fs::read(petstore()).unwrap();
+    let upstream = Upstream::start(Box::new(move |request| match request.line.split(' ').nth(1) {
+        Some("/moved.yaml") => reply(302, &["Location: /petstore.yaml"], b""),
+        Some("/away.yaml") => reply(302, &[&elsewhere], b""),
+        _ => reply(200, &[], &document),
+    }));
+    let tools = |path: &str| {
+        crate::support::run(&[
+            "tools",
+            "--spec",
+            &format!("{}/{path}", upstream.url),
+            "--spec-header",
+            "X-Key: s3cret",
+        ])
+    };
+    assert!(crate::support::stdout(&tools("moved.yaml")).contains("20 tools"));
+    let away = tools("away.yaml");
+    assert!(
+        away.status.code() == Some(3) && crate::support::stderr(&away).contains("give that address"),
+        "{}",
+        crate::support::stderr(&away)
+    );
+    assert!(other.received().is_empty() && upstream.received().iter().all(|request| request.header("x-key") == Some("s3cret")));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_second_signal_ends_at_once() {

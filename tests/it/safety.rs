@@ -206,7 +206,9 @@ fn p7_framing_and_credentials_cannot_be_set_by_a_call() {
     }
     assert_eq!(session.call("a", &json!({"X-Free": "a\r\nX-Injected: b"}))["isError"], true);
     assert!(upstream.received().is_empty());
-    session.call("a", &json!({"X-Key": "model", "X-Free": "fine"}));
+    // What the operator sets is no argument at all.
+    assert_eq!(session.call("a", &json!({"X-Key": "model"}))["isError"], true);
+    session.call("a", &json!({"X-Free": "fine"}));
     let received = upstream.take_one();
     assert_eq!(
         (
@@ -310,6 +312,80 @@ fn p33_text_of_a_document_is_cleaned_and_p34_cut() {
     let text = serde_json::to_string(&tools).unwrap();
     assert!(text.len() < 10_000 && text.contains("Nicetool here"), "{} bytes", text.len());
     assert!(!text.contains(['\u{202e}', '\u{200b}', '\u{e0041}', '\u{7}']) && !text.contains("x-mcp-header"));
+}
+
+#[test]
+fn p41_a_reply_that_echoes_a_credential_does_not_show_it() {
+    let upstream = Upstream::start(Box::new(|request| {
+        reply(
+            200,
+            &["Content-Type: application/json"],
+            serde_json::to_string(&request.headers).unwrap().as_bytes(),
+        )
+    }));
+    let spec = petstore();
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        &spec,
+        "--base-url",
+        &upstream.url,
+        "--header",
+        "Authorization: Bearer s3cret-token",
+    ]);
+    let result = session.call("get_pet", &json!({"petId": 7})).to_string();
+    assert!(!result.contains("s3cret-token") && result.contains("[redacted]"), "{result}");
+}
+
+#[test]
+fn hostile_documents_are_decided_quickly() {
+    let branches = |count: usize, name: &str| vec![json!({"$ref": format!("#/components/schemas/{name}")}); count];
+    let members: serde_json::Map<String, Value> = (0..1500)
+        .map(|number| (format!("p{number}"), json!({"type": "string", "description": "x".repeat(1000)})))
+        .collect();
+    let into: serde_json::Map<String, Value> = (0..1500)
+        .map(|number| {
+            (
+                format!("q{number}"),
+                json!({"$ref": format!("#/components/schemas/Src/properties/p{number}")}),
+            )
+        })
+        .collect();
+    let body = |name: &str, media: &str| json!({"post": {"requestBody": {"content": {media: {"schema": {"$ref": format!("#/components/schemas/{name}")}}}}}});
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T"}, "paths": {"/a": body("A", "application/json"), "/b": body("B", "multipart/form-data"), "/c": body("C", "application/json")},
+            "components": {"schemas": {
+                "A": {"required": ["x"], "allOf": branches(300, "A")}, "B": {"oneOf": branches(12, "B")},
+                "Src": {"type": "object", "properties": members}, "C": {"type": "object", "properties": into}}}})
+        .to_string(),
+    );
+    let started = std::time::Instant::now();
+    let output = crate::support::run(&["tools", "--spec", spec.path()]);
+    assert!(
+        crate::support::stdout(&output).contains("3 tools"),
+        "{}",
+        crate::support::stderr(&output)
+    );
+    let yaml = SpecFile::new(&format!("openapi: 3.1.0\npaths: {}", "[".repeat(100_000)));
+    assert_eq!(crate::support::run(&["tools", "--spec", yaml.path()]).status.code(), Some(3));
+    let merged = SpecFile::new(&format!(
+        "openapi: 3.1.0\nx-a: &a {{k: \"{}\"}}\npaths:\n  /a: {{get: {{}}}}\nx-b:\n{}",
+        "y".repeat(1 << 20),
+        "  <<: *a\n".repeat(400)
+    ));
+    assert_eq!(crate::support::run(&["tools", "--spec", merged.path()]).status.code(), Some(3));
+    assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_hostile_error_page_is_read_in_one_pass() {
+    let page = "<SCRIPT></SCRIPT>".repeat(61_440);
+    let upstream = Upstream::start(Box::new(move |_| reply(500, &["Content-Type: text/html"], page.as_bytes())));
+    let spec = petstore();
+    let mut session = Session::start(&["serve", "--spec", &spec, "--base-url", &upstream.url]);
+    let started = std::time::Instant::now();
+    assert_eq!(session.call("get_pet", &json!({"petId": 7}))["isError"], true);
+    assert!(started.elapsed() < std::time::Duration::from_secs(3));
 }
 
 #[test]

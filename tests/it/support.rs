@@ -88,7 +88,16 @@ impl Session {
         Self::start_with(command(args))
     }
 
-    pub fn start_with(mut command: Command) -> Self {
+    /// A session in which something else is said before the handshake.
+    pub fn start_after(args: &[&str], before: &str) -> Self {
+        Self::open(command(args), before)
+    }
+
+    pub fn start_with(command: Command) -> Self {
+        Self::open(command, "")
+    }
+
+    fn open(mut command: Command, before: &str) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -113,6 +122,7 @@ impl Session {
             logs,
             next: 0,
         };
+        session.stdin.as_mut().expect("open").write_all(before.as_bytes()).expect("taken");
         let parameters = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
         let answer = session.request("initialize", &parameters);
         assert!(answer["result"]["serverInfo"].is_object(), "{answer}\n{}", session.logs());

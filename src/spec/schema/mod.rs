@@ -3,6 +3,7 @@
 //! A component is translated once and remembered; a tool's schema then gets each component inlined where that stays
 //! small, and as a `$defs` entry where it would repeat itself, blow up, or recurse. Cycles are never expanded.
 
+mod direction;
 mod graph;
 mod translate;
 mod walk;
@@ -12,8 +13,9 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
+use direction::NAMES;
 use graph::{drop_dangling, expand, inline, prune, references};
-use translate::{NAMES, Translation};
+use translate::Translation;
 use walk::{each, each_mut, reference, size};
 
 use crate::spec::document::{Document, Span};

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
+use super::direction::{HIDDEN, NAMES, is_marked, read_only_names, required_names};
 use super::walk::SINGLE;
 use super::{Direction, Schemas};
-use crate::spec::document::{Document, Span};
-use crate::spec::node::Node;
+use crate::spec::document::Span;
 use crate::spec::{keys, text};
 
 /// Examples longer than this are not shown to the model.
@@ -36,8 +36,8 @@ impl Translation<'_, '_> {
     fn object(&mut self, mut object: Map<String, Value>) -> Value {
         // 2.0 has no `nullable`; its extension is in wide use.
         let nullable = [object.remove("nullable"), object.remove("x-nullable")].contains(&Some(Value::Bool(true)));
-        let read_only = if object.contains_key("allOf") {
-            read_only_names(self.schemas.document, &object, self.from, self.other_way(), 0)
+        let read_only = if object.contains_key("allOf") && object.contains_key("required") {
+            read_only_names(self.schemas.document, &object, self.from, self.other_way(), &mut HashSet::new())
         } else {
             HashSet::new()
         };
@@ -104,10 +104,19 @@ impl Translation<'_, '_> {
             }
             ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => {
                 let translated: Vec<_> = schemas.into_iter().map(|schema| self.schema(schema)).collect();
+                // What told the branches apart may be a property that only replies have, or a keyword that had to go;
+                // then a value that is meant for one of them fits several. The API itself will know.
+                let key = if key == "oneOf" && self.schemas.direction == Direction::Input && !out.contains_key("anyOf") {
+                    "anyOf"
+                } else {
+                    key
+                };
                 if !translated.is_empty() {
                     out.insert(key.into(), Value::Array(translated));
                 }
             }
+            // A negation gets stricter where the schema in it gets looser.
+            ("not" | "if", value) if !self.survives(&value) => {}
             // Before 2020-12 a list of schemas under `items` described a tuple.
             ("items", Value::Array(schemas)) => {
                 let translated: Vec<_> = schemas.into_iter().map(|schema| self.schema(schema)).collect();
@@ -135,6 +144,10 @@ impl Translation<'_, '_> {
                 if let Some(kind) = types(value) {
                     out.insert(key.into(), kind);
                 }
+            }
+            ("enum" | "const", value) if hides(&value) => {
+                self.warnings
+                    .push("a constant holds hidden characters; that part of the schema accepts anything".into());
             }
             ("enum", Value::Array(values)) if !values.is_empty() => {
                 let mut unique: Vec<Value> = Vec::with_capacity(values.len());
@@ -218,6 +231,20 @@ impl Translation<'_, '_> {
         out.insert("properties".into(), Value::Object(translated));
     }
 
+    /// Whether a schema says after translation what it said before: no reference, and nothing dropped that asserts.
+    fn survives(&mut self, schema: &Value) -> bool {
+        let before = self.warnings.len();
+        let Value::Object(translated) = self.schema(schema.clone()) else {
+            return false;
+        };
+        let mut kept = self.warnings.len() == before && !translated.is_empty() && !schema.to_string().contains("\"$ref\"");
+        if let (Some(said), Some(says)) = (schema.get("required"), translated.get("required").or(Some(&Value::Null))) {
+            kept &= said == says;
+        }
+        self.warnings.truncate(before);
+        kept
+    }
+
     /// The mark of what belongs to the other direction.
     fn other_way(&self) -> &'static str {
         match self.schemas.direction {
@@ -255,6 +282,7 @@ fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) {
         ("format" | "contentEncoding" | "contentMediaType", Value::String(text)) => {
             out.insert(key.into(), Value::String(text::one_line(&text)));
         }
+        ("default" | "example" | "examples", value) if hides(&value) => {}
         ("default", value) if value.to_string().len() <= LONGEST_EXAMPLE => {
             out.insert(key.into(), value);
         }
@@ -273,95 +301,6 @@ fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) {
     }
 }
 
-/// Under this key an object schema notes the names on the wire of properties that had to be renamed. No JSON Schema has it.
-pub(super) const NAMES: &str = "\u{0}names";
-
-/// A key that no JSON Schema has, for a note that never leaves this file.
-const HIDDEN: &str = "\u{0}hidden";
-
-/// What must be given: under the new names, and nothing that only a reply has.
-fn required_names(out: &mut Map<String, Value>, read_only: &HashSet<String>) {
-    let hidden = out.remove(HIDDEN);
-    let hidden: Vec<&str> = hidden
-        .as_ref()
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let renamed: Vec<(String, String)> = out
-        .get(NAMES)
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, name)| Some((name.as_str()?.to_owned(), key.clone())))
-        .collect();
-    let Some(Value::Array(required)) = out.get_mut("required") else {
-        return;
-    };
-    required.retain(|name| {
-        name.as_str()
-            .is_some_and(|name| !read_only.contains(name) && !hidden.contains(&name))
-    });
-    for name in required.iter_mut() {
-        if let Some((_, key)) = renamed.iter().find(|(original, _)| name == original) {
-            *name = Value::String(key.clone());
-        }
-    }
-    if required.is_empty() {
-        out.remove("required");
-    }
-}
-
-/// Whether a property belongs to the other direction: `readOnly` to replies, `writeOnly` to requests.
-fn is_marked(document: &Document, schema: &Value, from: Span, mark: &str) -> bool {
-    let Some(object) = schema.as_object() else { return false };
-    if let Some(marked) = object.get(mark) {
-        return marked == &Value::Bool(true);
-    }
-    // 3.0 cannot write the mark beside `$ref`, so authors put it into the component.
-    object
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| document.target_from(reference, from).ok())
-        .and_then(Node::object)
-        .is_some_and(|target| target.boolean(mark) == Some(true))
-}
-
-/// The names of read-only properties anywhere in a composition: another branch of it may require them.
-fn read_only_names(document: &Document, object: &Map<String, Value>, from: Span, mark: &str, depth: usize) -> HashSet<String> {
-    const DEEPEST: usize = 6;
-    let mut names = HashSet::new();
-    if depth > DEEPEST {
-        return names;
-    }
-    if let Some(properties) = object.get("properties").and_then(Value::as_object) {
-        names.extend(
-            properties
-                .iter()
-                .filter(|(_, schema)| is_marked(document, schema, from, mark))
-                .map(|(name, _)| name.clone()),
-        );
-    }
-    let target = object
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| document.target_from(reference, from).ok());
-    if let Some((node, Value::Object(target))) = target.and_then(|node| Some((node, node.value()?))) {
-        names.extend(read_only_names(document, &target, document.span(node), mark, depth + 1));
-    }
-    for branch in object
-        .get("allOf")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_object)
-    {
-        names.extend(read_only_names(document, branch, from, mark, depth + 1));
-    }
-    names
-}
-
 /// Draft-04 and OpenAPI 3.0 write `exclusiveMinimum: true` beside `minimum`.
 fn exclusive_limits(out: &mut Map<String, Value>) {
     for (exclusive, limit) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
@@ -375,6 +314,16 @@ fn exclusive_limits(out: &mut Map<String, Value>) {
     }
 }
 
+/// Whether any text in the value hides something from a reader.
+fn hides(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text::hides(text),
+        Value::Array(items) => items.iter().any(hides),
+        Value::Object(members) => members.iter().any(|(key, value)| text::hides(key) || hides(value)),
+        _ => false,
+    }
+}
+
 /// Some clients refuse an array without `items` and an object without `properties`.
 fn complete_containers(out: &mut Map<String, Value>) {
     let is = |kind: &str| match out.get("type") {
@@ -383,6 +332,13 @@ fn complete_containers(out: &mut Map<String, Value>) {
         _ => false,
     };
     let (array, object) = (is("array"), is("object"));
+    // Properties without a type are meant as an object's; without the word, models give objects as text and nothing objects.
+    let other = ["type", "$ref", "enum", "const", "allOf", "anyOf", "oneOf", "not"]
+        .iter()
+        .any(|key| out.contains_key(*key));
+    if !other && out.contains_key("properties") {
+        out.insert("type".into(), "object".into());
+    }
     if array && !out.contains_key("items") {
         out.insert("items".into(), json!({}));
     }

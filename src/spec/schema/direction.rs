@@ -1,0 +1,102 @@
+//! Properties that belong to one direction only: `readOnly` to replies, `writeOnly` to requests; and which names an object
+//! schema still asks for without them.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use crate::spec::document::{Document, Span};
+use crate::spec::node::Node;
+
+/// Under this key an object schema notes the names on the wire of properties that had to be renamed. No JSON Schema has it.
+pub(super) const NAMES: &str = "\u{0}names";
+
+/// A key that no JSON Schema has, for a note that never leaves this file.
+pub(super) const HIDDEN: &str = "\u{0}hidden";
+
+/// Whether a property belongs to the other direction: `readOnly` to replies, `writeOnly` to requests.
+pub(super) fn is_marked(document: &Document, schema: &Value, from: Span, mark: &str) -> bool {
+    let Some(object) = schema.as_object() else { return false };
+    if let Some(marked) = object.get(mark) {
+        return marked == &Value::Bool(true);
+    }
+    // 3.0 cannot write the mark beside `$ref`, so authors put it into the component.
+    object
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|reference| document.target_from(reference, from).ok())
+        .and_then(Node::object)
+        .is_some_and(|target| target.boolean(mark) == Some(true))
+}
+
+/// The names of properties anywhere in a composition that belong to the other direction: another branch may require them.
+/// Each component is looked into once, and only so many.
+pub(super) fn read_only_names(
+    document: &Document,
+    object: &Map<String, Value>,
+    from: Span,
+    mark: &str,
+    seen: &mut HashSet<Span>,
+) -> HashSet<String> {
+    const MOST_COMPONENTS: usize = 64;
+    let mut names = HashSet::new();
+    if let Some(properties) = object.get("properties").and_then(Value::as_object) {
+        let marked = properties.iter().filter(|(_, schema)| is_marked(document, schema, from, mark));
+        names.extend(marked.map(|(name, _)| name.clone()));
+    }
+    let target = object
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|reference| document.target_from(reference, from).ok());
+    if let Some(node) = target
+        && seen.len() < MOST_COMPONENTS
+        && seen.insert(document.span(node))
+        && let Some(Value::Object(target)) = node.value()
+    {
+        names.extend(read_only_names(document, &target, document.span(node), mark, seen));
+    }
+    for branch in object
+        .get("allOf")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object)
+    {
+        names.extend(read_only_names(document, branch, from, mark, seen));
+    }
+    names
+}
+
+/// What must be given: under the new names, and nothing that only a reply has.
+pub(super) fn required_names(out: &mut Map<String, Value>, read_only: &HashSet<String>) {
+    let hidden = out.remove(HIDDEN);
+    let hidden: Vec<&str> = hidden
+        .as_ref()
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let renamed: Vec<(String, String)> = out
+        .get(NAMES)
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, name)| Some((name.as_str()?.to_owned(), key.clone())))
+        .collect();
+    let Some(Value::Array(required)) = out.get_mut("required") else {
+        return;
+    };
+    required.retain(|name| {
+        name.as_str()
+            .is_some_and(|name| !read_only.contains(name) && !hidden.contains(&name))
+    });
+    for name in required.iter_mut() {
+        if let Some((_, key)) = renamed.iter().find(|(original, _)| name == original) {
+            *name = Value::String(key.clone());
+        }
+    }
+    if required.is_empty() {
+        out.remove("required");
+    }
+}
