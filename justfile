@@ -51,3 +51,11 @@ bench:
 [private]
 build:
     cargo build --locked
+
+# Looks for inputs that break us; needs a nightly toolchain and cargo-fuzz.
+fuzz target="document" seconds="60":
+    cargo +nightly fuzz run {{ target }} -- -max_total_time={{ seconds }}
+
+# Checks every document of OPENAPI_MCP_CORPUS with the validators that clients use.
+corpus: build
+    tests/corpus/run target/debug/openapi-mcp

@@ -2,7 +2,8 @@
 //!
 //! What the tool's look and the call's making must agree on, namely which argument feeds which parameter, lives here.
 
-use std::collections::{BTreeMap, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use http::Method;
 use openapiv3::Server;
@@ -68,6 +69,7 @@ pub fn operations(document: &Document) -> (Vec<Operation>, Vec<Diagnostic>) {
         document,
         operations: Vec::new(),
         seen: HashSet::new(),
+        parameters: RefCell::default(),
         diagnostics: Vec::new(),
     };
     if let Some(paths) = document.member("paths") {
@@ -85,6 +87,7 @@ struct Reader<'a> {
     document: &'a Document,
     operations: Vec<Operation>,
     seen: HashSet<(Method, String)>,
+    parameters: RefCell<HashMap<Span, Parameter>>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -178,9 +181,11 @@ impl<'a> Reader<'a> {
     }
 
     fn read(&self, shared: &Shared<'_, 'a>, method: &str, node: Node<'a>, warnings: &mut Vec<String>) -> Result<Operation, String> {
-        // Not legal OpenAPI, but common in documents of many files: the operation itself is a reference.
-        let node = self.document.resolve(node)?;
-        let object = node.object().ok_or("it is no object")?;
+        let mut object = node.object().ok_or("it is no object")?;
+        if object.get("$ref").is_some() {
+            // Not legal OpenAPI, but common in documents of many files: the operation itself is a reference.
+            object = self.document.resolve(node)?.object().ok_or("it is no object")?;
+        }
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| format!("`{method}` is no HTTP method"))?;
         let template = PathTemplate::parse(shared.path)?;
         let own = object.get("parameters").and_then(Node::array).unwrap_or_default();
@@ -225,6 +230,20 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// Reads a parameter; one that many operations share is read once.
+    fn parameter(&self, node: Node<'a>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
+        let span = self.document.span(node);
+        if let Some(known) = self.parameters.borrow().get(&span) {
+            return Ok(known.clone());
+        }
+        let before = warnings.len();
+        let read = parameter::read(self.document, node, warnings)?;
+        if warnings.len() == before {
+            self.parameters.borrow_mut().insert(span, read.clone());
+        }
+        Ok(read)
+    }
+
     /// The parameters, references followed; one that leads nowhere is left out with a warning.
     fn resolved(&self, parameters: &[Node<'a>], warnings: &mut Vec<String>) -> Vec<Node<'a>> {
         let mut found = Vec::with_capacity(parameters.len());
@@ -253,7 +272,7 @@ impl<'a> Reader<'a> {
             if swagger && place().is_some_and(|place| place == "body" || place == "formData") {
                 continue;
             }
-            let read = parameter::read(self.document, *node, warnings);
+            let read = self.parameter(*node, warnings);
             match read {
                 Ok(parameter) if parameter.location == Location::Header && parameter::is_reserved_header(&parameter.name) => {}
                 Ok(parameter) => {

@@ -31,6 +31,8 @@ const INLINE_DEPTH: usize = 24;
 /// Schemas are cut no deeper than at this level at first, and no higher than at the other.
 const DEEPEST_CUT: usize = 16;
 const SHALLOWEST_CUT: usize = 1;
+/// Larger schemas are translated again rather than remembered; components are remembered anyway.
+const LARGEST_REMEMBERED: usize = 2 << 10;
 /// What stands in the description of a schema that had to go.
 const LEFT_OUT: &str = "(any JSON; its schema is left out because it is too long or repeats itself)";
 
@@ -82,6 +84,9 @@ pub struct Schemas<'d> {
     names: HashMap<Span, String>,
     spans: HashMap<String, Span>,
     taken: HashSet<String>,
+    translated: HashMap<Span, Value>,
+    /// Patterns that were judged before.
+    patterns: HashMap<String, bool>,
     /// Whether any property had to be renamed so far.
     renamed: bool,
     direction: Direction,
@@ -104,6 +109,8 @@ impl<'d> Schemas<'d> {
             names: HashMap::new(),
             spans: HashMap::new(),
             taken: HashSet::new(),
+            translated: HashMap::new(),
+            patterns: HashMap::new(),
             renamed: false,
             direction: Direction::Input,
         }
@@ -121,6 +128,20 @@ impl<'d> Schemas<'d> {
     /// The schema at `span` in 2020-12. References in it name `#/$defs/…`, which [`Schemas::complete`] fills in. What
     /// cannot be read becomes the schema that accepts anything, and a sentence in `warnings`.
     pub fn translate(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
+        // Shared parameters bring the same schema to hundreds of operations.
+        if let Some(known) = self.translated.get(&span) {
+            return known.clone();
+        }
+        let before = warnings.len();
+        let value = self.translate_anew(span, warnings);
+        // What was warned of is warned of wherever it is used.
+        if warnings.len() == before && size(&value) <= LARGEST_REMEMBERED {
+            self.translated.insert(span, value.clone());
+        }
+        value
+    }
+
+    fn translate_anew(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
         let node = self.document.node(span);
         if let Some(value) = node.value() {
             Translation {

@@ -256,7 +256,11 @@ impl Translation<'_, '_> {
     /// Whether a pattern is an ECMA-262 regular expression with the `u` flag (2020-12 core section 6.4), as validating
     /// clients compile it.
     fn is_pattern(&mut self, pattern: &str) -> bool {
-        let legal = regress::Regex::with_flags(pattern, "u").is_ok();
+        let legal = *self
+            .schemas
+            .patterns
+            .entry(pattern.to_owned())
+            .or_insert_with(|| regress::Regex::with_flags(pattern, "u").is_ok());
         if !legal {
             self.warnings.push(format!(
                 "the pattern `{}` is no ECMA-262 regular expression and is not checked",

@@ -1,0 +1,20 @@
+//! Any bytes as a document: read, described and checked without a panic, and every schema is valid 2020-12.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use openapi_mcp::annotate::{AnnotateOptions, annotate};
+use openapi_mcp::spec::{Document, operations};
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(document) = Document::parse(bytes.to_vec(), None) else { return };
+    let (operations, _) = operations(&document);
+    let (tools, diagnostics) = annotate(&document, operations, &AnnotateOptions::default());
+    for diagnostic in diagnostics.iter().take(20) {
+        let _ = document.locate(diagnostic);
+    }
+    let mut names = std::collections::HashSet::new();
+    for tool in tools {
+        assert!(names.insert(tool.tool.name.to_ascii_lowercase()), "{} is there twice", tool.tool.name);
+        assert!(tool.tool.input_schema.contains_key("properties"));
+    }
+});

@@ -1,0 +1,22 @@
+//! Any status, type and body of a reply: rendered without a panic, and always as valid JSON.
+#![no_main]
+
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use openapi_mcp::proxy::{Response, render};
+use openapi_mcp::spec::{Document, Operation, operations};
+
+static OPERATION: OnceLock<Operation> = OnceLock::new();
+
+fuzz_target!(|input: (u16, String, Vec<u8>)| {
+    let (status, content_type, body) = input;
+    let operation = OPERATION.get_or_init(|| {
+        let document = Document::parse(br#"{"openapi":"3.1.0","paths":{"/a":{"get":{}}}}"#.to_vec(), None).expect("a document");
+        operations(&document).0.remove(0)
+    });
+    let (Ok(status), Ok(content_type)) = (http::StatusCode::from_u16(status), content_type.parse()) else { return };
+    let response = Response { status, headers: [("content-type".parse().expect("a name"), content_type)].into_iter().collect(), body: body.into() };
+    let result = render::render(operation, &response, true);
+    serde_json::to_string(&result).expect("a result is JSON");
+});

@@ -1,0 +1,25 @@
+//! Any path template and any value: a URL that is made never leaves the base.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use openapi_mcp::proxy::style::{Keep, encode};
+use openapi_mcp::proxy::target::{Base, PathValue};
+use openapi_mcp::spec::PathTemplate;
+use url::Url;
+
+fuzz_target!(|input: (String, String, String)| {
+    let (path, value, query) = input;
+    let Ok(template) = PathTemplate::parse(&path) else { return };
+    let base = Base::new(Url::parse("https://host.example:8443/base/v1").expect("a URL"));
+    let values: Vec<PathValue> = template
+        .variables()
+        .map(|name| PathValue { name: name.to_owned(), encoded: encode(&value, Keep::Unreserved), plain: vec![value.clone()] })
+        .collect();
+    let pairs = [(encode(&query, Keep::Unreserved), encode(&value, Keep::Reserved))];
+    let Ok(url) = base.target(&template, &values, &pairs) else { return };
+    assert_eq!((url.scheme(), url.host_str(), url.port()), ("https", Some("host.example"), Some(8443)));
+    let segments: Vec<&str> = url.path_segments().expect("segments").collect();
+    assert_eq!(segments.get(..2), Some(&["base", "v1"][..]));
+    assert_eq!(segments.len(), 2 + template.segments.len());
+    assert!(url.fragment().is_none() && url.username().is_empty());
+});

@@ -1,0 +1,102 @@
+//! Every document of `OPENAPI_MCP_CORPUS`, read as `serve` would: how many tools, what is lost, and a digest of names and
+//! hints, compared with `tests/snapshots/corpus.tsv`. Skipped, with a word, where the variable is not set.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use openapi_mcp::api::{Api, ApiOptions, Destination};
+use openapi_mcp::outbound::{OutboundOptions, client};
+use openapi_mcp::proxy::CallOptions;
+use openapi_mcp::spec::{Document, ExternalReferences, Severity, Source, external};
+use sha2::{Digest as _, Sha256};
+
+use crate::support::project;
+
+fn listed(corpus: &Path) -> Vec<String> {
+    let manifest = std::fs::read_to_string(corpus.join("MANIFEST.tsv")).unwrap();
+    manifest
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split('\t').next().map(str::to_owned))
+        .collect()
+}
+
+/// `tools, operations lost, digest of names and hints`, with a check of what every tool list must be.
+async fn row(path: PathBuf) -> String {
+    let source = Source::Path(path);
+    let client = client(&OutboundOptions {
+        tls: false,
+        ..OutboundOptions::default()
+    })
+    .unwrap();
+    let headers = http::HeaderMap::new();
+    let bytes = source.read(&client, &headers).await.unwrap();
+    let mut document = match Document::parse(bytes, None) {
+        Ok(document) => document,
+        Err(error) => return format!("-\t-\t{error}"),
+    };
+    external::complete(&mut document, &source, ExternalReferences::Local, &client, &headers).await;
+    let options = ApiOptions {
+        annotate: Default::default(),
+        destination: Destination::Nowhere,
+        headers,
+        call: CallOptions::default(),
+    };
+    let (api, diagnostics) = Api::build(document, options, client).unwrap();
+    let mut digest = Sha256::new();
+    for tool in api.tools() {
+        assert!(
+            tool.title.as_deref().is_some_and(|title| !title.is_empty()),
+            "{} {}",
+            source,
+            tool.name
+        );
+        digest.update(format!("{} {}\n", tool.name, serde_json::to_string(&tool.annotations).unwrap()));
+    }
+    let list = serde_json::to_vec(api.tools()).unwrap().len();
+    assert!(list < 8 << 20, "{source}: the list takes {list} bytes");
+    let lost = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .count();
+    let hex: String = digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}\t{lost}\t{hex}", api.tools().len())
+}
+
+#[test]
+fn every_real_document_becomes_the_tools_it_became_before() {
+    let Some(corpus) = std::env::var_os("OPENAPI_MCP_CORPUS").map(PathBuf::from) else {
+        println!("skipped: OPENAPI_MCP_CORPUS is not set");
+        return;
+    };
+    let files = listed(&corpus);
+    let rows: Mutex<Vec<(usize, String)>> = Mutex::default();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                loop {
+                    let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(file) = files.get(index) else { return };
+                    let row = runtime.block_on(row(corpus.join(file)));
+                    rows.lock().unwrap().push((index, format!("{file}\t{row}\n")));
+                }
+            });
+        }
+    });
+    let mut rows = rows.into_inner().unwrap();
+    rows.sort();
+    let table: String = std::iter::once("# document\ttools\tlost\tdigest of names and hints\n".to_owned())
+        .chain(rows.into_iter().map(|(_, row)| row))
+        .collect();
+    let path = project("tests/snapshots/corpus.tsv");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &table).unwrap();
+    }
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    for (now, before) in table.lines().zip(known.lines()) {
+        assert_eq!(now, before, "run the tests once with UPDATE=1 if that is meant");
+    }
+    assert_eq!(table.lines().count(), known.lines().count());
+}

@@ -1,0 +1,60 @@
+//! The petstore, mutated: whatever becomes of the text, it is served or refused, and nothing panics.
+
+use openapi_mcp::annotate::{AnnotateOptions, annotate};
+use openapi_mcp::spec::{Document, operations};
+use proptest::prelude::*;
+
+use crate::support::petstore;
+
+/// What a mutation puts into the text.
+const PIECES: [&str; 24] = [
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    "- ",
+    "\n",
+    "\"",
+    "null",
+    "true",
+    "1e400",
+    "-0",
+    "$ref",
+    "'#/components/schemas/Category'",
+    "allOf: [",
+    "\u{202e}",
+    "&a ",
+    "*a",
+    "<<: *a",
+    "!tag ",
+    "../x.yaml",
+    "  ",
+    "{id}",
+    "/..",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn p21_a_mutated_document_is_served_or_refused(edits in proptest::collection::vec((any::<prop::sample::Index>(), 0..30_usize, 0..PIECES.len()), 1..12)) {
+        let mut text = std::fs::read_to_string(petstore()).unwrap();
+        for (at, cut, piece) in edits {
+            let start = text.floor_char_boundary(at.index(text.len()));
+            let end = text.floor_char_boundary((start + cut).min(text.len())).max(start);
+            text.replace_range(start..end, PIECES[piece]);
+        }
+        if let Ok(document) = Document::parse(text.into_bytes(), None) {
+            let (operations, _) = operations(&document);
+            let (tools, diagnostics) = annotate(&document, operations, &AnnotateOptions::default());
+            for tool in &tools {
+                let schema = serde_json::Value::Object(tool.tool.input_schema.as_ref().clone());
+                prop_assert!(jsonschema::meta::is_valid(&schema), "{}", schema);
+            }
+            for diagnostic in diagnostics.iter().take(3) {
+                let _ = document.locate(diagnostic);
+            }
+        }
+    }
+}
