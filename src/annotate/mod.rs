@@ -156,7 +156,7 @@ fn fit_list(tools: &mut [Annotated], schemas: &mut Schemas<'_>, options: &Annota
 fn describe_outputs(document: &Document, tools: &mut [Annotated], options: &AnnotateOptions, diagnostics: &mut Vec<Diagnostic>) {
     let inputs: usize = tools.iter().map(|tool| tool.bytes).sum();
     let over = || {
-        Diagnostic::warning(
+        Diagnostic::note(
             "#",
             format!(
                 "the list of tools would take more than {} bytes with output schemas, so that none are offered; --output-schemas lenient insists on them",

@@ -167,6 +167,7 @@ fn finding(document: &Document, diagnostic: &Diagnostic, with_position: bool) ->
     let level = match diagnostic.severity {
         Severity::Error => Level::Error,
         Severity::Warning => Level::Warning,
+        Severity::Note => Level::Note,
     };
     Finding {
         file: position.map(|(file, ..)| file.to_owned()).filter(|file| !file.is_empty()),

@@ -90,10 +90,11 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
     let (api, mut diagnostics) = Api::build(document, options, client).map_err(Failure::Server)?;
     diagnostics.extend(unread);
     report(api.document(), &diagnostics);
-    if config.strict && purpose == Purpose::Calls && !diagnostics.is_empty() {
+    let loose = diagnostics.iter().filter(|diagnostic| diagnostic.severity > Severity::Note).count();
+    if config.strict && purpose == Purpose::Calls && loose > 0 {
         return Err(Failure::Strict {
             source_name: config.source.to_string(),
-            findings: diagnostics.len(),
+            findings: loose,
         });
     }
     Ok((api, diagnostics))
@@ -122,6 +123,9 @@ fn report(document: &Document, diagnostics: &[Diagnostic]) {
         ),
         None => diagnostic.to_string(),
     };
+    for note in diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Note) {
+        tracing::info!("{}", note.message);
+    }
     let (errors, remarks): (Vec<_>, Vec<_>) = diagnostics.iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
     for diagnostic in errors.iter().take(MOST_LINES) {
         tracing::warn!("{}", shown(diagnostic));

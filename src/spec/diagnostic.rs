@@ -7,6 +7,8 @@ use super::document::Span;
 /// How much a diagnostic costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
+    /// Nothing is lost or read differently; something is worth knowing.
+    Note,
     /// Something was read differently from how it is written; every operation is still there.
     Warning,
     /// An operation is not served.
@@ -31,6 +33,16 @@ impl Diagnostic {
     pub fn error(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
+            pointer: pointer.into(),
+            span: None,
+            message: message.into(),
+        }
+    }
+
+    /// A diagnostic that costs nothing.
+    pub fn note(pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Note,
             pointer: pointer.into(),
             span: None,
             message: message.into(),

@@ -519,4 +519,48 @@ mod tests {
             json!({"type": "object", "properties": {"a": {"description": "A"}}})
         );
     }
+
+    /// What a 3.0 validator would say of the few keywords whose meaning changed.
+    fn valid_in_3_0(schema: &Value, value: &Value) -> bool {
+        if value.is_null() {
+            return schema["nullable"] == true;
+        }
+        let fits = match schema["type"].as_str() {
+            Some("string") => value.is_string(),
+            Some("integer") => value.is_i64(),
+            Some("number") => value.is_number(),
+            Some("boolean") => value.is_boolean(),
+            _ => true,
+        };
+        let bound = |limit: &str, exclusive: &str, holds: fn(f64, f64, bool) -> bool| match (schema[limit].as_f64(), value.as_f64()) {
+            (Some(limit), Some(value)) => holds(value, limit, schema[exclusive] == true),
+            _ => true,
+        };
+        fits && bound(
+            "minimum",
+            "exclusiveMinimum",
+            |value, limit, open| if open { value > limit } else { value >= limit },
+        ) && bound(
+            "maximum",
+            "exclusiveMaximum",
+            |value, limit, open| if open { value < limit } else { value <= limit },
+        ) && schema["enum"].as_array().is_none_or(|values| values.contains(value))
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn translation_agrees_with_a_3_0_validator(
+            kind in proptest::sample::select(vec!["string", "integer", "number", "boolean"]),
+            nullable: bool, low in proptest::option::of((-3..3_i64, proptest::bool::ANY)), high in proptest::option::of((-3..3_i64, proptest::bool::ANY)),
+            values in proptest::option::of(proptest::collection::vec(-3..3_i64, 1..4)), probe in 0..8_i64
+        ) {
+            let mut schema = json!({ "type": kind, "nullable": nullable });
+            if let Some((limit, exclusive)) = low { schema["minimum"] = limit.into(); schema["exclusiveMinimum"] = exclusive.into(); }
+            if let Some((limit, exclusive)) = high { schema["maximum"] = limit.into(); schema["exclusiveMaximum"] = exclusive.into(); }
+            if let (Some(values), true) = (values, kind != "string" && kind != "boolean") { schema["enum"] = json!(values); }
+            let translated = input("3.0.3", &schema.to_string(), "{}");
+            let instance = match probe { 6 => json!(null), 7 => json!("x"), number => json!(number - 3) };
+            proptest::prop_assert_eq!(jsonschema::is_valid(&translated, &instance), valid_in_3_0(&schema, &instance), "{} {} {}", schema, translated, instance);
+        }
+    }
 }

@@ -42,7 +42,8 @@ impl Translation<'_, '_> {
             HashSet::new()
         };
         let mut out = Map::new();
-        if let Some(Value::String(reference)) = object.remove("$ref") {
+        let dynamic = object.remove("$dynamicRef");
+        if let Some(Value::String(reference)) = object.remove("$ref").or(dynamic) {
             match self.schemas.name(&reference, self.from) {
                 Ok(name) => {
                     out.insert("$ref".into(), Value::String(format!("#/$defs/{name}")));
@@ -50,8 +51,12 @@ impl Translation<'_, '_> {
                 Err(why) => self.warnings.push(format!("{why}; that part of the schema accepts anything")),
             }
         }
+        let discriminator = object.remove("discriminator");
         for (key, value) in object {
             self.keyword(&key, value, &mut out);
+        }
+        if let Some(Value::Object(discriminator)) = discriminator {
+            describe_choice(&discriminator, &mut out);
         }
         exclusive_limits(&mut out);
         required_names(&mut out, &read_only);
@@ -59,7 +64,7 @@ impl Translation<'_, '_> {
         if nullable { make_nullable(out) } else { Value::Object(out) }
     }
 
-    /// `$id`, `$schema` and `$anchor` would change how references are read; `discriminator`, `xml`, `externalDocs`,
+    /// `$id`, `$schema` and `$anchor` would change how references are read; `xml`, `externalDocs`,
     /// `readOnly`, `writeOnly` and `x-*` say nothing that a validator or a model could use. None of them is kept.
     fn keyword(&mut self, key: &str, value: Value, out: &mut Map<String, Value>) {
         match key {
@@ -269,6 +274,30 @@ impl Translation<'_, '_> {
         }
         legal
     }
+}
+
+/// A discriminator (OAS "Discriminator Object") asserts nothing; it tells which value of a property stands for which form.
+fn describe_choice(discriminator: &Map<String, Value>, out: &mut Map<String, Value>) {
+    let Some(property) = discriminator.get("propertyName").and_then(Value::as_str) else {
+        return;
+    };
+    let short = |target: &str| target.rsplit('/').next().unwrap_or_default().to_owned();
+    let mapping = discriminator.get("mapping").and_then(Value::as_object).into_iter().flatten();
+    let forms: Vec<String> = mapping
+        .filter_map(|(value, target)| Some(format!("`{value}` for {}", short(target.as_str()?))))
+        .collect();
+    let which = if forms.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", forms.join(", "))
+    };
+    let said = out
+        .get("description")
+        .and_then(Value::as_str)
+        .map(|text| format!("{text}\n"))
+        .unwrap_or_default();
+    let text = text::clean(&format!("{said}`{property}` tells which form is meant{which}"));
+    out.insert("description".into(), Value::String(text::cut(&text, text::LONGEST_DESCRIPTION)));
 }
 
 /// Keywords that only say something about a value (2020-12 validation sections 7 to 9).
