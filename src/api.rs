@@ -46,6 +46,7 @@ pub struct ApiOptions {
 /// An API as tools.
 pub struct Api {
     document: Document,
+    /// The tools without their schemas.
     tools: Vec<Tool>,
     entries: Vec<Entry>,
     by_name: HashMap<String, usize>,
@@ -61,11 +62,18 @@ struct Entry {
     base: Option<Arc<Base>>,
     /// The input schema with the names on the wire, where some had to be changed.
     wire: Option<Arc<JsonObject>>,
-    /// How many bytes the tool takes in the list, about.
-    bytes: usize,
+    /// The tool as it stands in the list.
+    json: Box<str>,
+    has_output: bool,
     /// Compiled on first use: most tools of a large API are never called.
-    validator: OnceLock<Option<Validator>>,
+    checks: OnceLock<Option<Checks>>,
     accept: OnceLock<HeaderValue>,
+}
+
+/// What the arguments of a tool are checked against.
+struct Checks {
+    schema: Arc<JsonObject>,
+    validator: Validator,
 }
 
 impl Api {
@@ -95,13 +103,15 @@ impl Api {
             document,
         };
         let mut first_error = None;
-        for Annotated {
-            tool,
-            operation,
-            wire,
-            bytes,
-        } in annotated
-        {
+        for annotated in annotated {
+            let json = annotated.json().into_boxed_str();
+            let Annotated {
+                tool,
+                operation,
+                output,
+                wire,
+                ..
+            } = annotated;
             let base = match bases.of(&operation) {
                 Ok(base) => {
                     if bases.leads_elsewhere(base.as_deref()) && !api.headers.is_empty() {
@@ -128,8 +138,9 @@ impl Api {
                 operation,
                 base,
                 wire,
-                bytes,
-                validator: OnceLock::new(),
+                json,
+                has_output: output.is_some(),
+                checks: OnceLock::new(),
                 accept: OnceLock::new(),
             });
         }
@@ -145,26 +156,35 @@ impl Api {
         &self.document
     }
 
-    /// All tools, in the order of the document.
+    /// All tools in the order of the document, without their schemas: name, title, description and hints.
     #[must_use]
     pub fn tools(&self) -> &[Tool] {
         &self.tools
     }
 
-    /// The tool of that name.
-    #[must_use]
-    pub fn tool(&self, name: &str) -> Option<&Tool> {
-        self.by_name.get(name).and_then(|index| self.tools.get(*index))
+    /// All tools as clients get them, in the order of the document, each as JSON.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.json.as_ref())
     }
 
-    /// Each tool with its operation.
+    /// The array of all tools as JSON: what `tools/list` answers.
+    #[must_use]
+    pub fn list(&self) -> String {
+        let mut list = String::with_capacity(self.texts().map(|text| text.len() + 1).sum::<usize>() + 2);
+        list.push('[');
+        for (index, text) in self.texts().enumerate() {
+            if index > 0 {
+                list.push(',');
+            }
+            list.push_str(text);
+        }
+        list.push(']');
+        list
+    }
+
+    /// Each tool, without its schemas, with its operation.
     pub fn iter(&self) -> impl Iterator<Item = (&Tool, &Operation)> {
         self.tools.iter().zip(self.entries.iter().map(|entry| &entry.operation))
-    }
-
-    /// How many bytes each tool takes in the list, about, in their order.
-    pub fn sizes(&self) -> impl Iterator<Item = usize> {
-        self.entries.iter().map(|entry| entry.bytes)
     }
 
     /// The tool names nearest to one that does not exist.
@@ -204,7 +224,7 @@ impl Api {
             Ok(mut response) => {
                 self.redact(&mut response);
                 tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
-                render::render(operation, &response, tool.output_schema.is_some())
+                render::render(operation, &response, entry.has_output)
             }
             Err(error) => {
                 tracing::warn!(tool = %tool.name, ms = started.elapsed().as_millis(), "the call failed: {error}");
@@ -244,18 +264,26 @@ impl Api {
 impl Entry {
     /// The arguments, repaired where that makes them valid; else all that is wrong with them.
     fn checked(&self, tool: &Tool, mut arguments: Value) -> Result<Value, CallError> {
-        let validator = self.validator.get_or_init(|| {
-            let compiled = Validator::compile(&Value::Object(tool.input_schema.as_ref().clone()));
+        let checks = self.checks.get_or_init(|| {
+            let compiled = serde_json::from_str::<Tool>(&self.json)
+                .map_err(|error| error.to_string())
+                .and_then(|tool| {
+                    let validator = Validator::compile(&Value::Object(tool.input_schema.as_ref().clone()))?;
+                    Ok(Checks {
+                        schema: tool.input_schema,
+                        validator,
+                    })
+                });
             compiled
                 .map_err(|error| tracing::warn!(tool = %tool.name, "the input schema cannot be checked: {error}"))
                 .ok()
         });
-        if let Some(validator) = validator
+        if let Some(Checks { schema, validator }) = checks
             && !validator.accepts(&arguments)
         {
-            proxy::repair::repair(&mut arguments, &tool.input_schema);
+            proxy::repair::repair(&mut arguments, schema);
             if !validator.accepts(&arguments) {
-                return Err(CallError::Arguments(validator.explain(&tool.name, &tool.input_schema, &arguments)));
+                return Err(CallError::Arguments(validator.explain(&tool.name, schema, &arguments)));
             }
         }
         if let Some(wire) = &self.wire {

@@ -11,7 +11,9 @@ pub mod words;
 
 use std::sync::Arc;
 
-use rmcp::model::Tool;
+use rmcp::model::{Tool, ToolAnnotations};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::spec::schema::{SchemaOptions, Schemas};
@@ -55,15 +57,35 @@ impl Default for AnnotateOptions {
 }
 
 /// A tool and the operation it stands for.
+///
+/// Schemas are kept as text: as trees those of a large API take many times the memory, and nobody needs more than a few.
 pub struct Annotated {
-    /// The tool as clients see it.
+    /// The tool without its schemas.
     pub tool: Tool,
     /// The operation that a call makes.
     pub operation: Operation,
+    /// The input schema.
+    pub input: Box<RawValue>,
+    /// The output schema, where one is offered.
+    pub output: Option<Box<RawValue>>,
     /// Where property names had to be changed: the input schema with the names on the wire noted in it.
     pub wire: Option<Arc<Map<String, Value>>>,
-    /// How many bytes the tool takes in the list, about.
-    pub bytes: usize,
+}
+
+/// The members of a tool in the order in which clients show them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'t> {
+    name: &'t str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'t str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'t str>,
+    input_schema: &'t RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<&'t RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<&'t ToolAnnotations>,
 }
 
 /// One tool per operation that is selected, each with the operation it stands for, and remarks on schemas that had to be
@@ -90,8 +112,9 @@ pub fn annotate(document: &Document, operations: Vec<Operation>, options: &Annot
         let mut annotated = Annotated {
             tool,
             operation,
+            input: RawValue::NULL.to_owned(),
+            output: None,
             wire: None,
-            bytes: 0,
         };
         annotated.describe_input(&mut schemas, &options.schemas, &mut diagnostics);
         tools.push(annotated);
@@ -102,10 +125,31 @@ pub fn annotate(document: &Document, operations: Vec<Operation>, options: &Annot
     (tools, diagnostics)
 }
 
-/// The hints of a tool and the keys around its members take about this many bytes.
-const FRAME: usize = 180;
-
 impl Annotated {
+    /// The tool as it stands in `tools/list`.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let listed = Listed {
+            name: &self.tool.name,
+            title: self.tool.title.as_deref(),
+            description: self.tool.description.as_deref(),
+            input_schema: &self.input,
+            output_schema: self.output.as_deref(),
+            annotations: self.tool.annotations.as_ref(),
+        };
+        serde_json::to_string(&listed).unwrap_or_default()
+    }
+
+    /// How many bytes that is, about.
+    fn bytes(&self) -> usize {
+        /// The hints and the keys around the members.
+        const FRAME: usize = 180;
+        let words = self.tool.name.len()
+            + self.tool.description.as_ref().map_or(0, |text| text.len())
+            + self.tool.title.as_ref().map_or(0, String::len);
+        FRAME + words + self.input.get().len() + self.output.as_ref().map_or(0, |output| output.get().len())
+    }
+
     fn describe_input(&mut self, schemas: &mut Schemas<'_>, options: &SchemaOptions, diagnostics: &mut Vec<Diagnostic>) {
         let mut warnings = Vec::new();
         let completed = input::input_schema(&self.operation, schemas, options, &mut warnings);
@@ -114,24 +158,24 @@ impl Annotated {
                 .into_iter()
                 .map(|warning| Diagnostic::warning(self.operation.pointer.clone(), warning)),
         );
-        let words = self.tool.name.len()
-            + self.tool.description.as_ref().map_or(0, |text| text.len())
-            + self.tool.title.as_ref().map_or(0, String::len);
-        self.bytes = completed.bytes + words + FRAME;
-        self.tool.input_schema = Arc::new(completed.schema);
+        self.input = raw(&completed.schema);
         self.wire = completed.wire.map(Arc::new);
     }
+}
+
+fn raw(schema: &Map<String, Value>) -> Box<RawValue> {
+    serde_json::value::to_raw_value(schema).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// Where the list as a whole is over its budget, the largest schemas give way until it fits: all of them down to the same
 /// size, so that no small tool pays for a large one.
 fn fit_list(tools: &mut [Annotated], schemas: &mut Schemas<'_>, options: &AnnotateOptions, diagnostics: &mut Vec<Diagnostic>) {
     const SMALLEST: usize = 512;
-    let total: usize = tools.iter().map(|tool| tool.bytes).sum();
+    let total: usize = tools.iter().map(|tool| tool.bytes()).sum();
     if total <= options.list_budget {
         return;
     }
-    let mut sizes: Vec<usize> = tools.iter().map(|tool| tool.bytes).collect();
+    let mut sizes: Vec<usize> = tools.iter().map(Annotated::bytes).collect();
     sizes.sort_unstable();
     // The largest cap under which all tools together fit.
     let mut room = options.list_budget;
@@ -148,13 +192,13 @@ fn fit_list(tools: &mut [Annotated], schemas: &mut Schemas<'_>, options: &Annota
         budget: cap,
         ..options.schemas.clone()
     };
-    for tool in tools.iter_mut().filter(|tool| tool.bytes > cap) {
+    for tool in tools.iter_mut().filter(|tool| tool.bytes() > cap) {
         tool.describe_input(schemas, &options, diagnostics);
     }
 }
 
 fn describe_outputs(document: &Document, tools: &mut [Annotated], options: &AnnotateOptions, diagnostics: &mut Vec<Diagnostic>) {
-    let inputs: usize = tools.iter().map(|tool| tool.bytes).sum();
+    let inputs: usize = tools.iter().map(|tool| tool.bytes()).sum();
     let over = || {
         Diagnostic::note(
             "#",
@@ -170,16 +214,15 @@ fn describe_outputs(document: &Document, tools: &mut [Annotated], options: &Anno
         OutputSchemas::Auto | OutputSchemas::Lenient => {
             let outputs: Vec<_> = tools
                 .iter()
-                .map(|tool| output::lenient(document, &tool.operation).map(Arc::new))
+                .map(|tool| output::lenient(document, &tool.operation).map(|schema| raw(&schema)))
                 .collect();
-            let bytes: usize = outputs.iter().flatten().map(|schema| crate::spec::schema::bytes(schema)).sum();
+            let bytes: usize = outputs.iter().flatten().map(|schema| schema.get().len()).sum();
             if options.output == OutputSchemas::Auto && inputs + bytes > options.output_budget {
                 diagnostics.push(over());
                 return;
             }
             for (tool, output) in tools.iter_mut().zip(outputs) {
-                tool.bytes += output.as_deref().map_or(0, crate::spec::schema::bytes);
-                tool.tool.output_schema = output;
+                tool.output = output;
             }
         }
         OutputSchemas::Strict => {
@@ -192,8 +235,7 @@ fn describe_outputs(document: &Document, tools: &mut [Annotated], options: &Anno
                         .into_iter()
                         .map(|warning| Diagnostic::warning(tool.operation.pointer.clone(), warning)),
                 );
-                tool.bytes += output.as_ref().map_or(0, crate::spec::schema::bytes);
-                tool.tool.output_schema = output.map(Arc::new);
+                tool.output = output.map(|schema| raw(&schema));
             }
         }
     }

@@ -44,15 +44,13 @@ pub fn lenient(document: &Document, operation: &Operation) -> Option<Map<String,
     let mut room = BUDGET;
     let described = describe(document, schema, DEEPEST, &mut room);
     let mut root = Map::from_iter([("type".to_owned(), Value::from("object"))]);
-    match kind(document, schema, 0).as_str() {
-        "object" => {
-            root.insert(
-                "properties".into(),
-                described.get("properties").cloned().unwrap_or_else(|| json!({})),
-            );
+    match (kind(document, schema, 0).as_str(), described.get("properties")) {
+        ("object", Some(properties)) => {
+            root.insert("properties".into(), properties.clone());
         }
+        // A schema that tells nothing would only oblige.
+        ("object" | "", _) => return None,
         // Whatever is no object comes wrapped.
-        "" => {}
         _ => {
             root.insert("properties".into(), json!({ "result": described }));
         }

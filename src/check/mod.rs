@@ -103,7 +103,7 @@ pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Pr
         let diagnostic = Diagnostic::warning(pointer, "this key is written twice; the last one counts");
         findings.push(self::finding(document, &diagnostic, findings.len() < MOST_POSITIONS));
     }
-    for (tool, operation) in api.iter() {
+    for ((tool, operation), text) in api.iter().zip(api.texts()) {
         if tool.name.len() > profile.longest_name {
             let message = format!(
                 "the tool name `{}` has {} characters, of which {} may have to cut some; --max-tool-name-length {} shortens it",
@@ -114,7 +114,7 @@ pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Pr
             );
             findings.push(note(Level::Warning, "client", message, &operation.pointer));
         }
-        if !profile.knows_references && tool.input_schema.contains_key("$defs") {
+        if !profile.knows_references && text.contains("\"$defs\":") {
             let message = format!(
                 "the input schema of `{}` refers to `$defs`, which {} does not understand",
                 tool.name, profile.name
@@ -134,14 +134,14 @@ pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Pr
         findings.push(note(Level::Warning, "client", message, "#"));
     }
     findings.sort_by_key(|finding| finding.level);
-    let bytes = serde_json::to_vec(api.tools()).map_or(0, |text| text.len());
+    let bytes = api.list().len();
     let mut dearest: Vec<Cost> = api
         .tools()
         .iter()
-        .zip(api.sizes())
-        .map(|(tool, bytes)| Cost {
+        .zip(api.texts())
+        .map(|(tool, text)| Cost {
             tool: tool.name.to_string(),
-            bytes,
+            bytes: text.len(),
         })
         .collect();
     dearest.sort_by_key(|cost| std::cmp::Reverse(cost.bytes));

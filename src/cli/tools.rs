@@ -39,10 +39,11 @@ pub(super) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     let text = match command.format {
         Format::Table => table(api.iter()),
         Format::Json => {
-            let tools: Vec<Value> = api
-                .iter()
-                .map(|(tool, operation)| json!({ "method": operation.method.as_str(), "path": operation.path, "tool": tool }))
-                .collect();
+            let whole = api.iter().zip(api.texts()).map(|((_, operation), text)| {
+                let tool: Value = serde_json::from_str(text).unwrap_or_default();
+                json!({ "method": operation.method.as_str(), "path": operation.path, "tool": tool })
+            });
+            let tools: Vec<Value> = whole.collect();
             serde_json::to_string_pretty(&tools).map_err(|error| Failure::Io("the tools cannot be written".into(), error.into()))? + "\n"
         }
     };

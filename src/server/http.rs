@@ -27,8 +27,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::McpServer;
 pub use super::guard::Allowed;
+use super::{McpServer, splice};
 
 /// How long a client may take to send the headers of a request, idle time on a kept connection included.
 const HEADER_PATIENCE: Duration = Duration::from_secs(30);
@@ -138,9 +138,11 @@ fn router(server: McpServer, allowed: Allowed, streams: CancellationToken) -> Ro
         .disable_allowed_hosts()
         .disable_allowed_origins();
     let ready = server.clone();
+    let list = server.list.clone();
     let mcp = StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config);
     Router::new()
         .route_service("/mcp", mcp)
+        .layer(middleware::from_fn_with_state(list, splice_list))
         .layer(middleware::from_fn(read_body))
         .layer(middleware::from_fn_with_state(Arc::new(allowed), guard))
         // Outside of the guard: a probe asks by address, and learns nothing but that we are alive.
@@ -227,6 +229,30 @@ async fn read_body(request: Request, next: Next) -> Response {
             .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
     next.run(Request::from_parts(parts, Body::from(bytes))).await
+}
+
+/// Puts the list of tools into an answer that has room for it. An answer is one JSON body of a known length; a stream of
+/// events is none that lists tools.
+async fn splice_list(State(list): State<splice::List>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let is_json = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+    if !is_json {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let Ok(bytes) = to_bytes(body, usize::MAX).await else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    match splice::splice(&bytes, &list) {
+        None => Response::from_parts(parts, Body::from(bytes)),
+        Some(spliced) => {
+            parts.headers.remove(header::CONTENT_LENGTH);
+            Response::from_parts(parts, Body::from(spliced))
+        }
+    }
 }
 
 /// One JSON object: batches left the protocol with 2025-06-18.

@@ -2,6 +2,7 @@
 
 mod guard;
 pub mod http;
+mod splice;
 pub mod stdio;
 
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorData, Implementation, ListToolsResult,
     MetaObject, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, Tool,
+    ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{RoleServer, model::ErrorCode};
@@ -37,6 +38,8 @@ const NOTIFY_PATIENCE: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub struct McpServer {
     served: Arc<SetOnce<Served>>,
+    /// What `tools/list` answers; see [`splice`].
+    list: splice::List,
     calls: TaskTracker,
 }
 
@@ -52,6 +55,7 @@ impl McpServer {
     pub fn pending() -> Self {
         Self {
             served: Arc::new(SetOnce::new()),
+            list: splice::List::default(),
             calls: TaskTracker::new(),
         }
     }
@@ -67,6 +71,8 @@ impl McpServer {
     /// Gives a pending server its API; only the first one counts.
     pub fn ready(&self, api: Arc<Api>) {
         let config = config(Some(&api));
+        let list = api.list();
+        let _ = self.list.set(list.trim_matches(['[', ']']).into());
         let _ = self.served.set(Served { api, config });
     }
 
@@ -141,7 +147,12 @@ impl ServerHandler for McpServer {
         if request.and_then(|request| request.cursor).is_some() {
             return Err(ErrorData::invalid_params("unknown cursor: the list has one page", None));
         }
-        let mut result = ListToolsResult::with_all_items(self.api().await.tools().to_vec())
+        let tools = if self.api().await.tools().is_empty() {
+            Vec::new()
+        } else {
+            vec![splice::stand_in()]
+        };
+        let mut result = ListToolsResult::with_all_items(tools)
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Public);
         result.meta = meta(&context);
@@ -157,10 +168,6 @@ impl ServerHandler for McpServer {
             "there are no resources here",
             Some(json!({ "uri": request.uri })),
         ))
-    }
-
-    fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.served.get()?.api.tool(name).cloned()
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {

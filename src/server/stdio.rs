@@ -14,6 +14,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 
 use super::McpServer;
+use super::splice::Splicing;
 
 /// How long calls in flight are waited for once no more can come.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(35);
@@ -32,6 +33,7 @@ pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()>
         calls: server.calls().clone(),
         state: State::Opening(Vec::new()),
     };
+    let stdout = Splicing::new(stdout, server.list.clone());
     match server.serve((stdin, stdout)).await {
         Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
         // A client that goes away before it has said anything is no failure of ours.

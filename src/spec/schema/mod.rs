@@ -3,8 +3,10 @@
 //! A component is translated once and remembered; a tool's schema then gets each component inlined where that stays
 //! small, and as a `$defs` entry where it would repeat itself, blow up, or recurse. Cycles are never expanded.
 
+mod annotations;
 mod direction;
 mod graph;
+mod shape;
 mod translate;
 mod walk;
 
@@ -159,17 +161,19 @@ impl<'d> Schemas<'d> {
     /// Makes `schema` self-contained and fits it into its budget: every component it refers to is inlined, or put under
     /// its `$defs`, and what is too much is cut where it is deepest, into schemas that accept anything.
     pub fn complete(&mut self, schema: Map<String, Value>, options: &SchemaOptions, warnings: &mut Vec<String>) -> Completed {
+        // Some is kept back for the descriptions that the last touch adds, and for escapes.
+        let budget = options.budget - options.budget / 12;
         let mut root = Value::Object(schema);
         let mut roots = Vec::new();
         references(&root, &mut roots);
         let (mut defs, mut cut) = (Map::new(), false);
         if !roots.is_empty() {
-            let plan = self.plan(&root, &roots, warnings);
+            let plan = self.plan(&root, &roots, budget, warnings);
             inline(&mut root, &plan, &self.components);
-            (defs, cut) = self.definitions(&root, &plan, options.budget);
+            (defs, cut) = self.definitions(&root, &plan, budget);
         }
         if options.inline_all && !defs.is_empty() {
-            let mut room = options.budget;
+            let mut room = budget;
             expand(&mut root, &defs, &mut Vec::new(), &mut room);
             defs.clear();
         } else if cut {
@@ -182,7 +186,7 @@ impl<'d> Schemas<'d> {
         }
         // Inlined schemas can still be too much by themselves.
         let mut depth = DEEPEST_CUT;
-        while size(&root) > options.budget && depth > SHALLOWEST_CUT {
+        while size(&root) > budget && depth > SHALLOWEST_CUT {
             prune(&mut root, depth);
             drop_unused(&mut root);
             cut = true;
@@ -208,10 +212,11 @@ impl<'d> Schemas<'d> {
         }
     }
 
-    /// What `root` refers to and was not inlined, each once, in the order of first use: the nearest first. Stops where the
-    /// budget is used up, and says so.
+    /// What `root` refers to and was not inlined, each once, in the order of first use: the nearest first. Says whether
+    /// something did not fit.
     fn definitions(&self, root: &Value, plan: &HashSet<String>, budget: usize) -> (Map<String, Value>, bool) {
         let mut defs = Map::new();
+        let mut cut = false;
         let mut used = size(root);
         let mut queue = VecDeque::new();
         let mut found = Vec::new();
@@ -226,21 +231,31 @@ impl<'d> Schemas<'d> {
                 .get(&name)
                 .map_or_else(|| json!({}), |component| component.schema.clone());
             inline(&mut definition, plan, &self.components);
-            used += size(&definition) + name.len();
-            if used > budget {
-                return (defs, true);
+            let room = budget.saturating_sub(used + name.len());
+            if size(&definition) > room {
+                cut = true;
+                // The upper levels of what does not fit are worth more than the deeper ones of what comes after it.
+                let Some(upper) = [3, 2, 1].into_iter().find_map(|depth| {
+                    let mut upper = definition.clone();
+                    prune(&mut upper, depth);
+                    (size(&upper) <= room / 2).then_some(upper)
+                }) else {
+                    continue;
+                };
+                definition = upper;
             }
+            used += size(&definition) + name.len();
             let mut inner = Vec::new();
             references(&definition, &mut inner);
             queue.extend(inner);
             defs.insert(name, definition);
         }
-        (defs, false)
+        (defs, cut)
     }
 
     /// Which components to inline. Works from the leaves up, so that a cycle, however long, is simply never reached,
     /// and neither depth nor breadth of the references costs stack or more than linear time.
-    fn plan(&mut self, root: &Value, roots: &[String], warnings: &mut Vec<String>) -> HashSet<String> {
+    fn plan(&mut self, root: &Value, roots: &[String], budget: usize, warnings: &mut Vec<String>) -> HashSet<String> {
         let mut graph: BTreeMap<String, Rc<Component>> = BTreeMap::new();
         let mut queue: Vec<String> = roots.to_vec();
         while let Some(name) = queue.pop() {
@@ -292,7 +307,9 @@ impl<'d> Schemas<'d> {
             .keys()
             .filter(|name| {
                 expanded.get(name.as_str()).is_some_and(|(size, depth)| {
-                    let small = total <= INLINE_TOOL || *size <= INLINE_COMPONENT || uses.get(name.as_str()) == Some(&1);
+                    // Where not everything fits, what is near must not be crowded out by what is inside of something.
+                    let once = total <= budget && uses.get(name.as_str()) == Some(&1);
+                    let small = total <= INLINE_TOOL || *size <= INLINE_COMPONENT || once;
                     small && *depth <= INLINE_DEPTH
                 })
             })

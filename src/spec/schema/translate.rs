@@ -5,14 +5,13 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
+use super::annotations::{annotation, describe_choice, hides};
 use super::direction::{HIDDEN, NAMES, is_marked, read_only_names, required_names};
+use super::shape::{complete_containers, count, drop_contradictions, exclusive_limits, make_nullable, types};
 use super::walk::SINGLE;
 use super::{Direction, Schemas};
 use crate::spec::document::Span;
 use crate::spec::{keys, text};
-
-/// Examples longer than this are not shown to the model.
-const LONGEST_EXAMPLE: usize = 200;
 
 /// One schema under translation.
 pub(super) struct Translation<'s, 'd> {
@@ -61,6 +60,7 @@ impl Translation<'_, '_> {
         exclusive_limits(&mut out);
         required_names(&mut out, &read_only);
         complete_containers(&mut out);
+        drop_contradictions(&mut out);
         if nullable { make_nullable(out) } else { Value::Object(out) }
     }
 
@@ -261,194 +261,15 @@ impl Translation<'_, '_> {
     /// Whether a pattern is an ECMA-262 regular expression with the `u` flag (2020-12 core section 6.4), as validating
     /// clients compile it.
     fn is_pattern(&mut self, pattern: &str) -> bool {
-        let legal = *self
-            .schemas
-            .patterns
-            .entry(pattern.to_owned())
-            .or_insert_with(|| regress::Regex::with_flags(pattern, "u").is_ok());
+        // Classes by Unicode property are legal there, but Python clients refuse the whole schema because of one.
+        let judge = || !pattern.contains("\\p{") && !pattern.contains("\\P{") && regress::Regex::with_flags(pattern, "u").is_ok();
+        let legal = *self.schemas.patterns.entry(pattern.to_owned()).or_insert_with(judge);
         if !legal {
             self.warnings.push(format!(
-                "the pattern `{}` is no ECMA-262 regular expression and is not checked",
+                "the pattern `{}` is no regular expression that every client knows, and is not checked",
                 text::cut(pattern, 80)
             ));
         }
         legal
     }
-}
-
-/// A discriminator (OAS "Discriminator Object") asserts nothing; it tells which value of a property stands for which form.
-fn describe_choice(discriminator: &Map<String, Value>, out: &mut Map<String, Value>) {
-    let Some(property) = discriminator.get("propertyName").and_then(Value::as_str) else {
-        return;
-    };
-    let short = |target: &str| target.rsplit('/').next().unwrap_or_default().to_owned();
-    let mapping = discriminator.get("mapping").and_then(Value::as_object).into_iter().flatten();
-    let forms: Vec<String> = mapping
-        .filter_map(|(value, target)| Some(format!("`{value}` for {}", short(target.as_str()?))))
-        .collect();
-    let which = if forms.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", forms.join(", "))
-    };
-    let said = out
-        .get("description")
-        .and_then(Value::as_str)
-        .map(|text| format!("{text}\n"))
-        .unwrap_or_default();
-    let text = text::clean(&format!("{said}`{property}` tells which form is meant{which}"));
-    out.insert("description".into(), Value::String(text::cut(&text, text::LONGEST_DESCRIPTION)));
-}
-
-/// Keywords that only say something about a value (2020-12 validation sections 7 to 9).
-fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) {
-    match (key, value) {
-        ("title", Value::String(text)) => {
-            out.insert(key.into(), Value::String(text::cut(&text::one_line(&text), 200)));
-        }
-        ("description", Value::String(text)) => {
-            let text = text::cut(&text::clean(&text), text::LONGEST_DESCRIPTION);
-            if !text.is_empty() {
-                out.insert(key.into(), Value::String(text));
-            }
-        }
-        ("format" | "contentEncoding" | "contentMediaType", Value::String(text)) => {
-            out.insert(key.into(), Value::String(text::one_line(&text)));
-        }
-        ("default" | "example" | "examples", value) if hides(&value) => {}
-        ("default", value) if value.to_string().len() <= LONGEST_EXAMPLE => {
-            out.insert(key.into(), value);
-        }
-        ("deprecated", Value::Bool(true)) => {
-            out.insert(key.into(), Value::Bool(true));
-        }
-        ("example", value) if value.to_string().len() <= LONGEST_EXAMPLE => {
-            out.insert("examples".into(), Value::Array(vec![value]));
-        }
-        ("examples", Value::Array(values)) => {
-            if let Some(first) = values.into_iter().find(|value| value.to_string().len() <= LONGEST_EXAMPLE) {
-                out.insert(key.into(), Value::Array(vec![first]));
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Draft-04 and OpenAPI 3.0 write `exclusiveMinimum: true` beside `minimum`.
-fn exclusive_limits(out: &mut Map<String, Value>) {
-    for (exclusive, limit) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
-        if let Some(Value::Bool(is_exclusive)) = out.get(exclusive) {
-            let is_exclusive = *is_exclusive;
-            out.remove(exclusive);
-            if is_exclusive && let Some(value) = out.remove(limit) {
-                out.insert(exclusive.into(), value);
-            }
-        }
-    }
-}
-
-/// Whether any text in the value hides something from a reader.
-fn hides(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text::hides(text),
-        Value::Array(items) => items.iter().any(hides),
-        Value::Object(members) => members.iter().any(|(key, value)| text::hides(key) || hides(value)),
-        _ => false,
-    }
-}
-
-/// Some clients refuse an array without `items` and an object without `properties`.
-fn complete_containers(out: &mut Map<String, Value>) {
-    let is = |kind: &str| match out.get("type") {
-        Some(Value::String(text)) => text == kind,
-        Some(Value::Array(kinds)) => kinds.iter().any(|text| text == kind),
-        _ => false,
-    };
-    let (array, object) = (is("array"), is("object"));
-    // Properties without a type are meant as an object's; without the word, models give objects as text and nothing objects.
-    let other = ["type", "$ref", "enum", "const", "allOf", "anyOf", "oneOf", "not"]
-        .iter()
-        .any(|key| out.contains_key(*key));
-    if !other && out.contains_key("properties") {
-        out.insert("type".into(), "object".into());
-    }
-    if array && !out.contains_key("items") {
-        out.insert("items".into(), json!({}));
-    }
-    if object && !out.contains_key("properties") {
-        out.insert("properties".into(), json!({}));
-    }
-}
-
-/// OpenAPI 3.0 `nullable: true`.
-fn make_nullable(mut out: Map<String, Value>) -> Value {
-    let composed = ["$ref", "allOf", "anyOf", "oneOf", "not", "const"]
-        .iter()
-        .any(|key| out.contains_key(*key));
-    match out.get_mut("type") {
-        Some(Value::String(kind)) if !composed => {
-            let kind = std::mem::take(kind);
-            out.insert("type".into(), json!([kind, "null"]));
-        }
-        Some(Value::Array(kinds)) if !composed => {
-            if !kinds.iter().any(|kind| kind == "null") {
-                kinds.push("null".into());
-            }
-        }
-        None if !composed => {}
-        _ => {
-            let mut outer = Map::new();
-            for annotation in ["title", "description", "default", "deprecated", "examples"] {
-                if let Some(value) = out.remove(annotation) {
-                    outer.insert(annotation.into(), value);
-                }
-            }
-            outer.insert("anyOf".into(), json!([out, { "type": "null" }]));
-            return Value::Object(outer);
-        }
-    }
-    if let Some(Value::Array(values)) = out.get_mut("enum")
-        && !values.contains(&Value::Null)
-    {
-        values.push(Value::Null);
-    }
-    Value::Object(out)
-}
-
-/// `type` with the names that JSON Schema knows; documents also write `file`, `any` or `String`.
-fn types(value: Value) -> Option<Value> {
-    const KNOWN: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
-    let known = |kind: &str| KNOWN.contains(&kind);
-    match value {
-        Value::String(kind) if known(&kind) => Some(Value::String(kind)),
-        // Swagger's `file` is a string of bytes.
-        Value::String(kind) if kind == "file" => Some("string".into()),
-        Value::Array(kinds) => {
-            let mut kept: Vec<Value> = Vec::new();
-            kinds.into_iter().filter(|kind| kind.as_str().is_some_and(known)).for_each(|kind| {
-                if !kept.contains(&kind) {
-                    kept.push(kind);
-                }
-            });
-            match kept.len() {
-                0 => None,
-                1 => kept.pop(),
-                _ => Some(Value::Array(kept)),
-            }
-        }
-        _ => None,
-    }
-}
-
-/// A count: documents also write `1.0`.
-fn count(number: &serde_json::Number) -> Option<u64> {
-    number.as_u64().or_else(|| {
-        let float = number.as_f64()?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "checked to be a whole number below 2^53"
-        )]
-        (float >= 0.0 && float.fract() == 0.0 && float < 9_007_199_254_740_992.0).then_some(float as u64)
-    })
 }

@@ -1,0 +1,129 @@
+//! The list of tools, put into the answer as text.
+//!
+//! rmcp wants every tool as a tree and writes it anew for each client; for a large API that is most of the work of a start
+//! and many times the memory of the text, which is the same for all. So the handler answers with one tool that stands for
+//! the list, and its JSON is replaced by the list's on the way out. The stand-in's name is made of random bits in every
+//! process, so that no document and no reply can contain it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock, OnceLock};
+use std::task::{Context, Poll, ready};
+
+use memchr::memmem;
+use rmcp::model::Tool;
+use tokio::io::AsyncWrite;
+
+/// The stand-in, and its JSON.
+static STAND_IN: LazyLock<(Tool, String)> = LazyLock::new(|| {
+    use std::hash::{BuildHasher, RandomState};
+    let random = || RandomState::new().hash_one(0);
+    let tool = Tool::new_with_raw(format!("tools-{:016x}{:016x}", random(), random()), None, Arc::default());
+    let json = serde_json::to_string(&tool).unwrap_or_default();
+    (tool, json)
+});
+
+/// The text that goes in place of the stand-in: the tools, with commas between. Set once the API is there.
+pub(super) type List = Arc<OnceLock<Box<str>>>;
+
+/// The tool to answer with.
+pub(super) fn stand_in() -> Tool {
+    STAND_IN.0.clone()
+}
+
+/// The bytes with the list in place of the stand-in, or `None` where it is not in them.
+pub(super) fn splice(bytes: &[u8], list: &List) -> Option<Vec<u8>> {
+    let json = STAND_IN.1.as_bytes();
+    let at = memmem::find(bytes, json)?;
+    let list = list.get()?.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len() + list.len());
+    out.extend_from_slice(bytes.get(..at)?);
+    out.extend_from_slice(list);
+    out.extend_from_slice(bytes.get(at + json.len()..)?);
+    Some(out)
+}
+
+/// A writer that splices. rmcp hands over whole messages, so that a stand-in is never in two pieces.
+pub(super) struct Splicing<W> {
+    inner: W,
+    list: List,
+    waiting: VecDeque<u8>,
+}
+
+impl<W> Splicing<W> {
+    pub(super) fn new(inner: W, list: List) -> Self {
+        Self {
+            inner,
+            list,
+            waiting: VecDeque::new(),
+        }
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Splicing<W> {
+    fn drain(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.waiting.is_empty() {
+            let (front, _) = self.waiting.as_slices();
+            let count = ready!(Pin::new(&mut self.inner).poll_write(context, front))?;
+            if count == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.waiting.drain(..count);
+        }
+        // The buffer of a list is large, and the next list may be hours away.
+        self.waiting = VecDeque::new();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<W: AsyncWrite + Unpin> AsyncWrite for Splicing<W> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
+        if !self.waiting.is_empty() {
+            ready!(self.drain(context))?;
+        }
+        match splice(buffer, &self.list) {
+            None => Pin::new(&mut self.inner).poll_write(context, buffer),
+            Some(spliced) => {
+                self.waiting = spliced.into();
+                Poll::Ready(Ok(buffer.len()))
+            }
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.drain(context))?;
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.drain(context))?;
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncWriteExt as _;
+
+    #[test]
+    fn the_list_goes_in_where_the_stand_in_was() {
+        let list: List = Arc::default();
+        list.set("{\"name\":\"a\"},{\"name\":\"b\"}".into()).unwrap();
+        let answer = format!("{{\"tools\":[{}]}}\n", serde_json::to_string(&stand_in()).unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let written = runtime.block_on(async {
+            let mut writer = Splicing::new(Vec::new(), list);
+            writer.write_all(b"before\n").await.unwrap();
+            writer.write_all(answer.as_bytes()).await.unwrap();
+            writer.write_all(b"after\n").await.unwrap();
+            writer.flush().await.unwrap();
+            writer.inner
+        });
+        assert_eq!(
+            String::from_utf8(written).unwrap(),
+            "before\n{\"tools\":[{\"name\":\"a\"},{\"name\":\"b\"}]}\nafter\n"
+        );
+    }
+}

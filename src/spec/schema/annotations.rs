@@ -1,0 +1,123 @@
+//! What a schema says without asserting it: words, examples, formats.
+
+use serde_json::{Map, Value};
+
+use crate::spec::text;
+
+/// Examples longer than this are not shown to the model.
+const LONGEST_EXAMPLE: usize = 200;
+
+/// Keywords that only say something about a value (2020-12 validation sections 7 to 9).
+pub(super) fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) {
+    match (key, value) {
+        ("title", Value::String(text)) => {
+            out.insert(key.into(), Value::String(text::cut(&text::one_line(&text), 200)));
+        }
+        ("description", Value::String(text)) if out.contains_key("description") => {
+            let format = out.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let text = text::cut(&text::clean(&text), text::LONGEST_DESCRIPTION - 80);
+            out.insert("description".into(), Value::String(format!("{text} {format}")));
+        }
+        ("description", Value::String(text)) => {
+            let text = text::cut(&text::clean(&text), text::LONGEST_DESCRIPTION);
+            if !text.is_empty() {
+                out.insert(key.into(), Value::String(text));
+            }
+        }
+        // An unknown format tells a person something, and makes validators complain.
+        ("format", Value::String(text)) if !FORMATS.contains(&text.as_str()) => {
+            let said = out
+                .get("description")
+                .and_then(Value::as_str)
+                .map(|said| format!("{said} "))
+                .unwrap_or_default();
+            out.insert(
+                "description".into(),
+                Value::String(format!("{said}(format: {})", text::cut(&text::one_line(&text), 60))),
+            );
+        }
+        ("format" | "contentEncoding" | "contentMediaType", Value::String(text)) => {
+            out.insert(key.into(), Value::String(text::one_line(&text)));
+        }
+        ("default" | "example" | "examples", value) if hides(&value) => {}
+        ("default", value) if value.to_string().len() <= LONGEST_EXAMPLE => {
+            out.insert(key.into(), value);
+        }
+        ("deprecated", Value::Bool(true)) => {
+            out.insert(key.into(), Value::Bool(true));
+        }
+        ("example", value) if value.to_string().len() <= LONGEST_EXAMPLE => {
+            out.insert("examples".into(), Value::Array(vec![value]));
+        }
+        ("examples", Value::Array(values)) => {
+            if let Some(first) = values.into_iter().find(|value| value.to_string().len() <= LONGEST_EXAMPLE) {
+                out.insert(key.into(), Value::Array(vec![first]));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Formats that validators know: those of JSON Schema and those of OpenAPI's registry that say something about text.
+const FORMATS: [&str; 26] = [
+    "date-time",
+    "date",
+    "time",
+    "duration",
+    "email",
+    "idn-email",
+    "hostname",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "uri",
+    "uri-reference",
+    "iri",
+    "iri-reference",
+    "uuid",
+    "uri-template",
+    "json-pointer",
+    "relative-json-pointer",
+    "regex",
+    "int32",
+    "int64",
+    "float",
+    "double",
+    "byte",
+    "binary",
+    "password",
+];
+
+/// A discriminator (OAS "Discriminator Object") asserts nothing; it tells which value of a property stands for which form.
+pub(super) fn describe_choice(discriminator: &Map<String, Value>, out: &mut Map<String, Value>) {
+    let Some(property) = discriminator.get("propertyName").and_then(Value::as_str) else {
+        return;
+    };
+    let short = |target: &str| target.rsplit('/').next().unwrap_or_default().to_owned();
+    let mapping = discriminator.get("mapping").and_then(Value::as_object).into_iter().flatten();
+    let forms: Vec<String> = mapping
+        .filter_map(|(value, target)| Some(format!("`{value}` for {}", short(target.as_str()?))))
+        .collect();
+    let which = if forms.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", forms.join(", "))
+    };
+    let said = out
+        .get("description")
+        .and_then(Value::as_str)
+        .map(|text| format!("{text}\n"))
+        .unwrap_or_default();
+    let text = text::clean(&format!("{said}`{property}` tells which form is meant{which}"));
+    out.insert("description".into(), Value::String(text::cut(&text, text::LONGEST_DESCRIPTION)));
+}
+
+/// Whether any text in the value hides something from a reader.
+pub(super) fn hides(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text::hides(text),
+        Value::Array(items) => items.iter().any(hides),
+        Value::Object(members) => members.iter().any(|(key, value)| text::hides(key) || hides(value)),
+        _ => false,
+    }
+}

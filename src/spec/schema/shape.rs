@@ -1,0 +1,157 @@
+//! What is put right once all keywords of a schema are there: dialects, contradictions, and what clients insist on.
+
+use serde_json::{Map, Value, json};
+
+/// Documents give constants, defaults and examples that their own type refuses. A constant counts more than the type; a
+/// default or an example that is refused only misleads.
+pub(super) fn drop_contradictions(out: &mut Map<String, Value>) {
+    let Some(kinds) = out.get("type").cloned() else { return };
+    let fits = |value: &Value| match &kinds {
+        Value::String(kind) => is_kind(value, kind),
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).any(|kind| is_kind(value, kind)),
+        _ => true,
+    };
+    if out
+        .get("enum")
+        .and_then(Value::as_array)
+        .is_some_and(|values| !values.iter().any(fits))
+    {
+        // The constants of a list are meant for its items.
+        let wrong = if kinds == "array" { "enum" } else { "type" };
+        out.remove(wrong);
+    }
+    let requires = out.get("required").is_some();
+    let refused = |value: &Value| !fits(value) || (requires && value.as_object().is_some_and(Map::is_empty));
+    if out.get("default").is_some_and(refused) {
+        out.remove("default");
+    }
+    if out
+        .get("examples")
+        .and_then(Value::as_array)
+        .is_some_and(|values| values.iter().any(refused))
+    {
+        out.remove("examples");
+    }
+}
+
+fn is_kind(value: &Value, kind: &str) -> bool {
+    match kind {
+        "string" => value.is_string(),
+        "integer" => value.as_i64().is_some() || value.as_u64().is_some() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        _ => true,
+    }
+}
+
+/// Draft-04 and OpenAPI 3.0 write `exclusiveMinimum: true` beside `minimum`.
+pub(super) fn exclusive_limits(out: &mut Map<String, Value>) {
+    for (exclusive, limit) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+        if let Some(Value::Bool(is_exclusive)) = out.get(exclusive) {
+            let is_exclusive = *is_exclusive;
+            out.remove(exclusive);
+            if is_exclusive && let Some(value) = out.remove(limit) {
+                out.insert(exclusive.into(), value);
+            }
+        }
+    }
+}
+
+/// Some clients refuse an array without `items` and an object without `properties`.
+pub(super) fn complete_containers(out: &mut Map<String, Value>) {
+    let is = |kind: &str| match out.get("type") {
+        Some(Value::String(text)) => text == kind,
+        Some(Value::Array(kinds)) => kinds.iter().any(|text| text == kind),
+        _ => false,
+    };
+    let (array, object) = (is("array"), is("object"));
+    // Properties without a type are meant as an object's; without the word, models give objects as text and nothing objects.
+    let other = ["type", "$ref", "enum", "const", "allOf", "anyOf", "oneOf", "not"]
+        .iter()
+        .any(|key| out.contains_key(*key));
+    if !other && out.contains_key("properties") {
+        out.insert("type".into(), "object".into());
+    }
+    if array && !out.contains_key("items") {
+        out.insert("items".into(), json!({}));
+    }
+    if object && !out.contains_key("properties") {
+        out.insert("properties".into(), json!({}));
+    }
+}
+
+/// OpenAPI 3.0 `nullable: true`.
+pub(super) fn make_nullable(mut out: Map<String, Value>) -> Value {
+    let composed = ["$ref", "allOf", "anyOf", "oneOf", "not", "const"]
+        .iter()
+        .any(|key| out.contains_key(*key));
+    match out.get_mut("type") {
+        Some(Value::String(kind)) if !composed => {
+            let kind = std::mem::take(kind);
+            out.insert("type".into(), json!([kind, "null"]));
+        }
+        Some(Value::Array(kinds)) if !composed => {
+            if !kinds.iter().any(|kind| kind == "null") {
+                kinds.push("null".into());
+            }
+        }
+        None if !composed => {}
+        _ => {
+            let mut outer = Map::new();
+            for annotation in ["title", "description", "default", "deprecated", "examples"] {
+                if let Some(value) = out.remove(annotation) {
+                    outer.insert(annotation.into(), value);
+                }
+            }
+            outer.insert("anyOf".into(), json!([out, { "type": "null" }]));
+            return Value::Object(outer);
+        }
+    }
+    if let Some(Value::Array(values)) = out.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+    Value::Object(out)
+}
+
+/// `type` with the names that JSON Schema knows; documents also write `file`, `any` or `String`.
+pub(super) fn types(value: Value) -> Option<Value> {
+    const KNOWN: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
+    let known = |kind: &str| KNOWN.contains(&kind);
+    match value {
+        Value::String(kind) if known(&kind) => Some(Value::String(kind)),
+        // Swagger's `file` is a string of bytes.
+        Value::String(kind) if kind == "file" => Some("string".into()),
+        Value::Array(kinds) => {
+            let mut kept: Vec<Value> = Vec::new();
+            kinds.into_iter().filter(|kind| kind.as_str().is_some_and(known)).for_each(|kind| {
+                if !kept.contains(&kind) {
+                    kept.push(kind);
+                }
+            });
+            match kept.len() {
+                0 => None,
+                1 => kept.pop(),
+                _ => Some(Value::Array(kept)),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A count: documents also write `1.0`.
+pub(super) fn count(number: &serde_json::Number) -> Option<u64> {
+    number.as_u64().or_else(|| {
+        let float = number.as_f64()?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked to be a whole number below 2^53"
+        )]
+        (float >= 0.0 && float.fract() == 0.0 && float < 9_007_199_254_740_992.0).then_some(float as u64)
+    })
+}
