@@ -3,6 +3,7 @@
 //! Built once, then only read: a call takes no lock and allocates nothing in proportion to the document.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 
@@ -48,6 +49,8 @@ pub struct Api {
     document: Document,
     /// The tools without their schemas.
     tools: Vec<Tool>,
+    /// All tools as JSON, with commas between.
+    list: String,
     entries: Vec<Entry>,
     by_name: HashMap<String, usize>,
     headers: HeaderMap,
@@ -62,8 +65,8 @@ struct Entry {
     base: Option<Arc<Base>>,
     /// The input schema with the names on the wire, where some had to be changed.
     wire: Option<Arc<JsonObject>>,
-    /// The tool as it stands in the list.
-    json: Box<str>,
+    /// Where the tool stands in the list.
+    place: Range<usize>,
     has_output: bool,
     /// Compiled on first use: most tools of a large API are never called.
     checks: OnceLock<Option<Checks>>,
@@ -94,6 +97,7 @@ impl Api {
         diagnostics.extend(remarks);
         let mut api = Self {
             tools: Vec::with_capacity(annotated.len()),
+            list: String::with_capacity(annotated.iter().map(Annotated::bytes).sum()),
             entries: Vec::with_capacity(annotated.len()),
             by_name: HashMap::with_capacity(annotated.len()),
             secrets: secrets(&options.headers),
@@ -104,7 +108,7 @@ impl Api {
         };
         let mut first_error = None;
         for annotated in annotated {
-            let json = annotated.json().into_boxed_str();
+            let json = annotated.json();
             let Annotated {
                 tool,
                 operation,
@@ -134,11 +138,12 @@ impl Api {
             };
             api.by_name.insert(tool.name.to_string(), api.tools.len());
             api.tools.push(tool);
+            let place = api.append(&json);
             api.entries.push(Entry {
                 operation,
                 base,
                 wire,
-                json,
+                place,
                 has_output: output.is_some(),
                 checks: OnceLock::new(),
                 accept: OnceLock::new(),
@@ -164,22 +169,26 @@ impl Api {
 
     /// All tools as clients get them, in the order of the document, each as JSON.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| entry.json.as_ref())
+        self.entries.iter().map(|entry| self.text(entry))
     }
 
-    /// The array of all tools as JSON: what `tools/list` answers.
+    /// All tools as JSON, with commas between: what stands between the brackets of `tools/list`.
     #[must_use]
-    pub fn list(&self) -> String {
-        let mut list = String::with_capacity(self.texts().map(|text| text.len() + 1).sum::<usize>() + 2);
-        list.push('[');
-        for (index, text) in self.texts().enumerate() {
-            if index > 0 {
-                list.push(',');
-            }
-            list.push_str(text);
+    pub fn list(&self) -> &str {
+        &self.list
+    }
+
+    fn text(&self, entry: &Entry) -> &str {
+        self.list.get(entry.place.clone()).unwrap_or("{}")
+    }
+
+    fn append(&mut self, json: &str) -> Range<usize> {
+        if !self.list.is_empty() {
+            self.list.push(',');
         }
-        list.push(']');
-        list
+        let start = self.list.len();
+        self.list.push_str(json);
+        start..self.list.len()
     }
 
     /// Each tool, without its schemas, with its operation.
@@ -252,7 +261,7 @@ impl Api {
     }
 
     fn request(&self, tool: &Tool, entry: &Entry, arguments: JsonObject) -> Result<Request, CallError> {
-        let Value::Object(arguments) = entry.checked(tool, Value::Object(arguments))? else {
+        let Value::Object(arguments) = entry.checked(tool, self.text(entry), Value::Object(arguments))? else {
             return Err(CallError::Arguments("The arguments are no object.".into()));
         };
         let base = entry.base.as_ref().ok_or_else(|| CallError::Network("no server is set".into()))?;
@@ -263,9 +272,9 @@ impl Api {
 
 impl Entry {
     /// The arguments, repaired where that makes them valid; else all that is wrong with them.
-    fn checked(&self, tool: &Tool, mut arguments: Value) -> Result<Value, CallError> {
+    fn checked(&self, tool: &Tool, text: &str, mut arguments: Value) -> Result<Value, CallError> {
         let checks = self.checks.get_or_init(|| {
-            let compiled = serde_json::from_str::<Tool>(&self.json)
+            let compiled = serde_json::from_str::<Tool>(text)
                 .map_err(|error| error.to_string())
                 .and_then(|tool| {
                     let validator = Validator::compile(&Value::Object(tool.input_schema.as_ref().clone()))?;

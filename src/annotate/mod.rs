@@ -141,7 +141,8 @@ impl Annotated {
     }
 
     /// How many bytes that is, about.
-    fn bytes(&self) -> usize {
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         /// The hints and the keys around the members.
         const FRAME: usize = 180;
         let words = self.tool.name.len()
@@ -171,7 +172,7 @@ fn raw(schema: &Map<String, Value>) -> Box<RawValue> {
 /// size, so that no small tool pays for a large one.
 fn fit_list(tools: &mut [Annotated], schemas: &mut Schemas<'_>, options: &AnnotateOptions, diagnostics: &mut Vec<Diagnostic>) {
     const SMALLEST: usize = 512;
-    let total: usize = tools.iter().map(|tool| tool.bytes()).sum();
+    let total: usize = tools.iter().map(Annotated::bytes).sum();
     if total <= options.list_budget {
         return;
     }
@@ -198,7 +199,7 @@ fn fit_list(tools: &mut [Annotated], schemas: &mut Schemas<'_>, options: &Annota
 }
 
 fn describe_outputs(document: &Document, tools: &mut [Annotated], options: &AnnotateOptions, diagnostics: &mut Vec<Diagnostic>) {
-    let inputs: usize = tools.iter().map(|tool| tool.bytes()).sum();
+    let inputs: usize = tools.iter().map(Annotated::bytes).sum();
     let over = || {
         Diagnostic::note(
             "#",

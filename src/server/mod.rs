@@ -71,8 +71,7 @@ impl McpServer {
     /// Gives a pending server its API; only the first one counts.
     pub fn ready(&self, api: Arc<Api>) {
         let config = config(Some(&api));
-        let list = api.list();
-        let _ = self.list.set(list.trim_matches(['[', ']']).into());
+        let _ = self.list.set(Arc::clone(&api));
         let _ = self.served.set(Served { api, config });
     }
 

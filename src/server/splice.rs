@@ -15,6 +15,8 @@ use memchr::memmem;
 use rmcp::model::Tool;
 use tokio::io::AsyncWrite;
 
+use crate::api::Api;
+
 /// The stand-in, and its JSON.
 static STAND_IN: LazyLock<(Tool, String)> = LazyLock::new(|| {
     use std::hash::{BuildHasher, RandomState};
@@ -24,8 +26,8 @@ static STAND_IN: LazyLock<(Tool, String)> = LazyLock::new(|| {
     (tool, json)
 });
 
-/// The text that goes in place of the stand-in: the tools, with commas between. Set once the API is there.
-pub(super) type List = Arc<OnceLock<Box<str>>>;
+/// Where the text that goes in place of the stand-in is found. Set once the API is there.
+pub(super) type List = Arc<OnceLock<Arc<Api>>>;
 
 /// The tool to answer with.
 pub(super) fn stand_in() -> Tool {
@@ -36,7 +38,7 @@ pub(super) fn stand_in() -> Tool {
 pub(super) fn splice(bytes: &[u8], list: &List) -> Option<Vec<u8>> {
     let json = STAND_IN.1.as_bytes();
     let at = memmem::find(bytes, json)?;
-    let list = list.get()?.as_bytes();
+    let list = list.get()?.list().as_bytes();
     let mut out = Vec::with_capacity(bytes.len() + list.len());
     out.extend_from_slice(bytes.get(..at)?);
     out.extend_from_slice(list);
@@ -107,23 +109,40 @@ mod tests {
     use super::*;
     use tokio::io::AsyncWriteExt as _;
 
+    fn api() -> Arc<Api> {
+        use crate::api::{ApiOptions, Destination};
+        use crate::outbound::{OutboundOptions, client};
+        let document = crate::spec::Document::parse(br#"{"openapi":"3.1.0","paths":{"/a":{"get":{},"put":{}}}}"#.to_vec(), None).unwrap();
+        let client = client(&OutboundOptions {
+            tls: false,
+            ..OutboundOptions::default()
+        })
+        .unwrap();
+        let options = ApiOptions {
+            annotate: crate::annotate::AnnotateOptions::default(),
+            destination: Destination::Nowhere,
+            headers: http::HeaderMap::new(),
+            call: crate::proxy::CallOptions::default(),
+        };
+        Arc::new(Api::build(document, options, client).unwrap().0)
+    }
+
     #[test]
     fn the_list_goes_in_where_the_stand_in_was() {
         let list: List = Arc::default();
-        list.set("{\"name\":\"a\"},{\"name\":\"b\"}".into()).unwrap();
+        assert!(list.set(api()).is_ok());
         let answer = format!("{{\"tools\":[{}]}}\n", serde_json::to_string(&stand_in()).unwrap());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let written = runtime.block_on(async {
-            let mut writer = Splicing::new(Vec::new(), list);
+            let mut writer = Splicing::new(Vec::new(), Arc::clone(&list));
             writer.write_all(b"before\n").await.unwrap();
             writer.write_all(answer.as_bytes()).await.unwrap();
             writer.write_all(b"after\n").await.unwrap();
             writer.flush().await.unwrap();
-            writer.inner
+            String::from_utf8(writer.inner).unwrap()
         });
-        assert_eq!(
-            String::from_utf8(written).unwrap(),
-            "before\n{\"tools\":[{\"name\":\"a\"},{\"name\":\"b\"}]}\nafter\n"
-        );
+        let tools = list.get().unwrap().list();
+        assert!(tools.contains("\"get_a\"") && tools.contains("\"put_a\""));
+        assert_eq!(written, format!("before\n{{\"tools\":[{tools}]}}\nafter\n"));
     }
 }

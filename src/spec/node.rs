@@ -150,6 +150,127 @@ pub fn two_levels(node: Node<'_>) -> Result<Objects<'_>, serde_json::Error> {
     serde::Deserializer::deserialize_map(&mut deserializer, TwoLevels)
 }
 
+/// A path item: its members, and those of them opened that `open` says are operations.
+pub struct PathItem<'a> {
+    /// All members; the slice of an operation is only good to tell where it stands.
+    pub members: Object<'a>,
+    /// The operations by their place among the members; `None` for one that is no object.
+    pub operations: Vec<(usize, Option<Object<'a>>)>,
+}
+
+/// Path items by their path; `None` for one that is no object.
+pub type PathItems<'a> = Vec<(Cow<'a, str>, Option<PathItem<'a>>)>;
+
+/// `paths` down to the members of its operations, in one scan. A path whose value is no object is `None`.
+///
+/// # Errors
+/// Where the text is not one JSON object.
+pub fn path_items<'a>(node: Node<'a>, is_operation: &dyn Fn(&str) -> bool) -> Result<PathItems<'a>, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(node.text);
+    serde::Deserializer::deserialize_map(
+        &mut deserializer,
+        PathItemsVisitor {
+            text: node.text,
+            is_operation,
+        },
+    )
+}
+
+struct PathItemsVisitor<'a, 'f> {
+    text: &'a str,
+    is_operation: &'f dyn Fn(&str) -> bool,
+}
+
+impl<'de> Visitor<'de> for PathItemsVisitor<'de, '_> {
+    type Value = PathItems<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(key) = map.next_key::<Text<'de>>()? {
+            items.push((key.0, map.next_value_seed(PathItemSeed(&self))?));
+        }
+        Ok(items)
+    }
+}
+
+struct PathItemSeed<'s, 'a, 'f>(&'s PathItemsVisitor<'a, 'f>);
+
+impl<'de> DeserializeSeed<'de> for PathItemSeed<'_, 'de, '_> {
+    type Value = Option<PathItem<'de>>;
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for PathItemSeed<'_, 'de, '_> {
+    type Value = Option<PathItem<'de>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::with_capacity(4);
+        let mut operations = Vec::with_capacity(4);
+        while let Some(key) = map.next_key::<Text<'de>>()? {
+            if key.0 == NUMBER_TOKEN && members.is_empty() {
+                map.next_value::<IgnoredAny>()?;
+                return Ok(None);
+            }
+            if (self.0.is_operation)(&key.0) {
+                let object = map.next_value_seed(MembersSeed)?;
+                let place = Node::new(object.as_ref().and_then(|object| object.slice_of(self.0.text)).unwrap_or("null"));
+                operations.push((members.len(), object));
+                members.push((key.0, place));
+            } else {
+                let raw: &'de RawValue = map.next_value()?;
+                members.push((key.0, Node::new(raw.get())));
+            }
+        }
+        Ok(Some(PathItem {
+            members: Object { members },
+            operations,
+        }))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+        MembersVisitor.visit_seq(seq).map(|_| None)
+    }
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+}
+
+impl<'a> Object<'a> {
+    /// From the object's brace to the end of its last member, in the text that holds both; nothing where it is empty.
+    fn slice_of(&self, text: &'a str) -> Option<&'a str> {
+        let (_, first) = self.members.first()?;
+        let (_, last) = self.members.last()?;
+        let offset = |node: &Node<'_>| (node.text.as_ptr() as usize).checked_sub(text.as_ptr() as usize);
+        let start = text.get(..offset(first)?)?.rfind('{')?;
+        text.get(start..offset(last)? + last.text.len())
+    }
+}
+
 /// A string of the document, borrowed where it has no escapes.
 struct Text<'a>(Cow<'a, str>);
 
@@ -303,5 +424,21 @@ mod tests {
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
         assert!(Node::new(&deep).array().is_some());
         assert!(Node::new(&deep).value().is_none());
+    }
+
+    #[test]
+    fn paths_are_opened_down_to_their_operations() {
+        let text = r#" {"/a": { "get" : { "operationId": "x", "tags": [1] }, "parameters": [2]}, "/b": 5, "/c": {"get": 7, "put": {}}, "/d": [], "/e": "s"}"#;
+        let items = path_items(Node::new(text), &|key| key == "get" || key == "put").unwrap();
+        let kinds: Vec<_> = items
+            .iter()
+            .map(|(path, item)| (path.as_ref(), item.as_ref().map(|item| item.operations.len())))
+            .collect();
+        assert_eq!(kinds, [("/a", Some(1)), ("/b", None), ("/c", Some(2)), ("/d", None), ("/e", None)]);
+        let item = items[0].1.as_ref().unwrap();
+        assert_eq!(item.operations[0].1.as_ref().unwrap().text("operationId").unwrap(), "x");
+        assert!(item.members.get("get").unwrap().text().starts_with("{ \"operationId\""));
+        assert_eq!(item.members.get("parameters").unwrap().text(), "[2]");
+        assert!(items[2].1.as_ref().unwrap().operations[0].1.is_none());
     }
 }

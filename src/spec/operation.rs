@@ -12,7 +12,7 @@ use super::body::{self, RequestBody};
 use super::diagnostic::Diagnostic;
 use super::document::{Document, Span, Version};
 use super::keys;
-use super::node::{Node, Object, two_levels};
+use super::node::{Node, Object, PathItem, path_items};
 use super::parameter::{self, Location, Parameter, Serialization, Style};
 use super::pointer;
 use super::server;
@@ -73,7 +73,7 @@ pub fn operations(document: &Document) -> (Vec<Operation>, Vec<Diagnostic>) {
         diagnostics: Vec::new(),
     };
     if let Some(paths) = document.member("paths") {
-        match two_levels(paths) {
+        match path_items(paths, &|key| is_method(key, document.version())) {
             Ok(paths) => paths.into_iter().for_each(|(path, item)| reader.path_item(&path, item)),
             Err(error) => reader
                 .diagnostics
@@ -101,11 +101,15 @@ struct Shared<'p, 'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn path_item(&mut self, path: &str, item: Option<Object<'a>>) {
+    fn path_item(&mut self, path: &str, item: Option<PathItem<'a>>) {
         if path.starts_with("x-") {
             return;
         }
-        let Some(mut item) = item else {
+        let Some(PathItem {
+            members: mut item,
+            operations,
+        }) = item
+        else {
             let pointer = pointer::fragment(["paths", path]);
             self.diagnostics.push(Diagnostic::error(
                 pointer,
@@ -113,6 +117,7 @@ impl<'a> Reader<'a> {
             ));
             return;
         };
+        let mut opened: HashMap<usize, Option<Object<'a>>> = operations.into_iter().collect();
         if let Some(reference) = item.get("$ref") {
             let target = reference
                 .string()
@@ -121,7 +126,10 @@ impl<'a> Reader<'a> {
                 .and_then(|node| self.document.resolve(node))
                 .and_then(|node| node.object().ok_or_else(|| "its `$ref` names no path item".to_owned()));
             match target {
-                Ok(target) => item = target,
+                Ok(target) => {
+                    item = target;
+                    opened.clear();
+                }
                 Err(why) => {
                     let pointer = pointer::fragment(["paths", path, "$ref"]);
                     self.diagnostics.push(self.at(
@@ -139,22 +147,23 @@ impl<'a> Reader<'a> {
             parameters: item.get("parameters").and_then(Node::array).unwrap_or_default(),
             servers: server::servers(item.get("servers")),
         };
-        for (key, node) in item.iter() {
+        for (index, (key, node)) in item.iter().enumerate() {
             let extra = key == "additionalOperations" && self.document.version() >= Version::V3_2;
             if extra {
                 for (method, node) in node.object().unwrap_or_default().iter() {
-                    self.operation(&shared, &["additionalOperations", method], method, node);
+                    self.operation(&shared, &["additionalOperations", method], method, node, node.object());
                 }
             } else if is_method(key, self.document.version()) {
-                self.operation(&shared, &[key], &key.to_ascii_uppercase(), node);
+                let object = opened.remove(&index).unwrap_or_else(|| node.object());
+                self.operation(&shared, &[key], &key.to_ascii_uppercase(), node, object);
             }
         }
     }
 
-    fn operation(&mut self, shared: &Shared<'_, 'a>, keys: &[&str], method: &str, node: Node<'a>) {
+    fn operation(&mut self, shared: &Shared<'_, 'a>, keys: &[&str], method: &str, node: Node<'a>, object: Option<Object<'a>>) {
         let pointer = || pointer::fragment(["paths", shared.path].into_iter().chain(keys.iter().copied()));
         let mut warnings = Vec::new();
-        match self.read(shared, method, node, &mut warnings) {
+        match self.read(shared, method, object, &mut warnings) {
             Ok(mut operation) => {
                 operation.pointer = pointer();
                 // As in every JSON parser, of two with one key the last one counts.
@@ -176,15 +185,24 @@ impl<'a> Reader<'a> {
     }
 
     fn at(&self, mut diagnostic: Diagnostic, node: Node<'_>) -> Diagnostic {
-        diagnostic.span = Some(self.document.span(node));
+        diagnostic.span = Some(node).filter(|node| node.text() != "null").map(|node| self.document.span(node));
         diagnostic
     }
 
-    fn read(&self, shared: &Shared<'_, 'a>, method: &str, node: Node<'a>, warnings: &mut Vec<String>) -> Result<Operation, String> {
-        let mut object = node.object().ok_or("it is no object")?;
-        if object.get("$ref").is_some() {
+    fn read(
+        &self,
+        shared: &Shared<'_, 'a>,
+        method: &str,
+        object: Option<Object<'a>>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Operation, String> {
+        let mut object = object.ok_or("it is no object")?;
+        if let Some(reference) = object.get("$ref") {
             // Not legal OpenAPI, but common in documents of many files: the operation itself is a reference.
-            object = self.document.resolve(node)?.object().ok_or("it is no object")?;
+            let target = self
+                .document
+                .target(&reference.string().ok_or("its `$ref` is no string")?, reference)?;
+            object = self.document.resolve(target)?.object().ok_or("it is no object")?;
         }
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| format!("`{method}` is no HTTP method"))?;
         let template = PathTemplate::parse(shared.path)?;

@@ -8,22 +8,36 @@ pub const LONGEST_DESCRIPTION: usize = 2048;
 /// and emoji need them.
 #[must_use]
 pub fn clean(text: &str) -> String {
-    text.chars()
-        .filter(|character| !is_hidden(*character))
-        .collect::<String>()
-        .trim()
-        .to_owned()
+    // Nearly every text is clean already, and is then copied at once.
+    if hides(text) {
+        return text
+            .chars()
+            .filter(|character| !is_hidden(*character))
+            .collect::<String>()
+            .trim()
+            .to_owned();
+    }
+    text.trim().to_owned()
 }
 
 /// Whether a text holds characters that a reader does not see; see [`clean`].
 #[must_use]
 pub fn hides(text: &str) -> bool {
-    text.chars().any(is_hidden)
+    // Of ASCII, only control characters are hidden, and bytes are quicker to look through than characters.
+    if text.is_ascii() {
+        text.bytes().any(|byte| is_hidden(char::from(byte)))
+    } else {
+        text.chars().any(is_hidden)
+    }
 }
 
 /// [`clean`], with every run of white space as one space.
 #[must_use]
 pub fn one_line(text: &str) -> String {
+    let plain = text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+    if plain && !text.starts_with(' ') && !text.ends_with(' ') && !text.contains("  ") {
+        return text.to_owned();
+    }
     clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -37,7 +37,7 @@ async fn row(path: PathBuf) -> String {
     };
     external::complete(&mut document, &source, ExternalReferences::Local, &client, &headers).await;
     let options = ApiOptions {
-        annotate: Default::default(),
+        annotate: openapi_mcp::annotate::AnnotateOptions::default(),
         destination: Destination::Nowhere,
         headers,
         call: CallOptions::default(),
