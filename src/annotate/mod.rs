@@ -109,6 +109,9 @@ pub fn annotate(document: &Document, operations: Vec<Operation>, options: &Annot
         }
         let mut tool = Tool::new(name, words::description(&operation), Map::new()).with_title(words::title(&operation));
         tool.annotations = hints;
+        let mut operation = operation;
+        // Said in the tool now; a call needs neither.
+        (operation.summary, operation.description) = (None, None);
         let mut annotated = Annotated {
             tool,
             operation,

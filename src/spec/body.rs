@@ -1,6 +1,8 @@
 //! Request bodies: which media types an operation takes, and which of them is sent.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+
+use foldhash::HashSet;
 
 use super::document::{Document, Span};
 use super::node::{Node, Object};
@@ -214,7 +216,7 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
         for (property, declared) in object.get("encoding").and_then(Node::object).unwrap_or_default().iter() {
             encoding.insert(property.to_owned(), read_encoding(document, declared));
         }
-        for (property, schema) in properties(document, schema, &mut HashSet::new()) {
+        for (property, schema) in properties(document, schema, &mut HashSet::default()) {
             if is_binary(document, schema, 0) {
                 encoding.entry(property).or_default().binary = true;
             }

@@ -1,6 +1,6 @@
 //! A whole OpenAPI document: its JSON text, which version it speaks, and where its reusable parts lie.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::sync::Mutex;
 
 use thiserror::Error;
@@ -144,7 +144,7 @@ impl Document {
             .or(url);
         let mut document = Self {
             files: vec![file],
-            links: HashMap::new(),
+            links: HashMap::default(),
             places: Vec::new(),
             url,
             index,

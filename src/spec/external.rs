@@ -4,7 +4,9 @@
 //! only files that lie with the document are read: below its own folder once symbolic links are resolved, with the name of
 //! a document, and within limits of count and size; of a document from a URL, only what lies below the same address.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+
+use foldhash::HashMap;
 use std::path::{Path, PathBuf};
 
 use http::HeaderMap;
@@ -84,11 +86,11 @@ pub async fn complete(
         headers,
         policy,
         root: folder(&origin),
-        numbers: HashMap::new(),
+        numbers: HashMap::default(),
         files: Vec::new(),
         bytes: 0,
     };
-    let mut links = HashMap::new();
+    let mut links = HashMap::default();
     let mut diagnostics = Vec::new();
     let mut queue = VecDeque::from([(0_u32, origin, first)]);
     while let Some((file, place, references)) = queue.pop_front() {
@@ -332,7 +334,7 @@ mod tests {
             headers: &HeaderMap::new(),
             policy: ExternalReferences::Local,
             root: Place::Path(directory.path().join("api").canonicalize().unwrap()),
-            numbers: HashMap::new(),
+            numbers: HashMap::default(),
             files: Vec::new(),
             bytes: 0,
         }

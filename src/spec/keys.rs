@@ -1,6 +1,6 @@
 //! Argument names: what model APIs accept as a property key, made from whatever a document calls things.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 
 use sha2::{Digest, Sha256};
 
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_taken_key_gets_its_location_and_then_a_number() {
-        let mut taken = HashSet::new();
+        let mut taken = HashSet::default();
         let claimed: Vec<_> = ["path", "query", "query"]
             .iter()
             .map(|location| claim(&mut taken, "id", location))

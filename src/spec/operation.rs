@@ -3,7 +3,9 @@
 //! What the tool's look and the call's making must agree on, namely which argument feeds which parameter, lives here.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
+
+use foldhash::{HashMap, HashSet};
 
 use http::Method;
 use openapiv3::Server;
@@ -68,7 +70,7 @@ pub fn operations(document: &Document) -> (Vec<Operation>, Vec<Diagnostic>) {
     let mut reader = Reader {
         document,
         operations: Vec::new(),
-        seen: HashSet::new(),
+        seen: HashSet::default(),
         parameters: RefCell::default(),
         diagnostics: Vec::new(),
     };
@@ -368,7 +370,7 @@ fn undeclared(variable: &str) -> Parameter {
 
 /// Makes the keys unique: path parameters keep the bare name, the rest give way by location; `body` is the body's.
 fn claim_keys(parameters: &mut [Parameter], has_body: bool) {
-    let mut taken = HashSet::new();
+    let mut taken = HashSet::default();
     if has_body {
         taken.insert(BODY.to_owned());
     }

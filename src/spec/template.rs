@@ -63,6 +63,9 @@ impl PathTemplate {
 #[must_use]
 pub fn has_dot_segment(text: &str) -> bool {
     const ROUNDS: usize = 32;
+    if !text.contains(['.', '%']) {
+        return false;
+    }
     let mut current = text.to_owned();
     for _ in 0..ROUNDS {
         // WHATWG URL parsing removes tab, LF and CR wherever they stand.

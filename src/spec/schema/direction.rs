@@ -1,7 +1,7 @@
 //! Properties that belong to one direction only: `readOnly` to replies, `writeOnly` to requests; and which names an object
 //! schema still asks for without them.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 
 use serde_json::{Map, Value};
 
@@ -39,7 +39,7 @@ pub(super) fn read_only_names(
     seen: &mut HashSet<Span>,
 ) -> HashSet<String> {
     const MOST_COMPONENTS: usize = 64;
-    let mut names = HashSet::new();
+    let mut names = HashSet::default();
     if let Some(properties) = object.get("properties").and_then(Value::as_object) {
         let marked = properties.iter().filter(|(_, schema)| is_marked(document, schema, from, mark));
         names.extend(marked.map(|(name, _)| name.clone()));

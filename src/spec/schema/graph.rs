@@ -1,6 +1,6 @@
 //! References between translated schemas: which there are, and how they are replaced by what they name.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 use std::rc::Rc;
 
 use serde_json::{Map, Value, json};

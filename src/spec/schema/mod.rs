@@ -10,7 +10,9 @@ mod shape;
 mod translate;
 mod walk;
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+
+use foldhash::{HashMap, HashSet};
 use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
@@ -107,12 +109,12 @@ impl<'d> Schemas<'d> {
     pub fn new(document: &'d Document) -> Self {
         Self {
             document,
-            components: HashMap::new(),
-            names: HashMap::new(),
-            spans: HashMap::new(),
-            taken: HashSet::new(),
-            translated: HashMap::new(),
-            patterns: HashMap::new(),
+            components: HashMap::default(),
+            names: HashMap::default(),
+            spans: HashMap::default(),
+            taken: HashSet::default(),
+            translated: HashMap::default(),
+            patterns: HashMap::default(),
             renamed: false,
             direction: Direction::Input,
         }
@@ -266,9 +268,9 @@ impl<'d> Schemas<'d> {
                 graph.insert(name, component);
             }
         }
-        let mut waiting: HashMap<&str, usize> = HashMap::new();
-        let mut users: HashMap<&str, Vec<&str>> = HashMap::new();
-        let mut uses: HashMap<&str, usize> = HashMap::new();
+        let mut waiting: HashMap<&str, usize> = HashMap::default();
+        let mut users: HashMap<&str, Vec<&str>> = HashMap::default();
+        let mut uses: HashMap<&str, usize> = HashMap::default();
         for name in roots {
             *uses.entry(name).or_default() += 1;
         }
@@ -279,7 +281,7 @@ impl<'d> Schemas<'d> {
                 *uses.entry(reference).or_default() += 1;
             }
         }
-        let mut expanded: HashMap<&str, (usize, usize)> = HashMap::new();
+        let mut expanded: HashMap<&str, (usize, usize)> = HashMap::default();
         let mut ready: Vec<&str> = waiting.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
         while let Some(name) = ready.pop() {
             let Some(component) = graph.get(name) else { continue };

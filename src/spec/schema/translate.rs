@@ -1,7 +1,7 @@
 //! One schema, keyword by keyword: from the dialect of OpenAPI 3.0 or 3.1 to what 2020-12 validators, and clients that
 //! are stricter than the standard, accept.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 
 use serde_json::{Map, Value, json};
 
@@ -36,9 +36,9 @@ impl Translation<'_, '_> {
         // 2.0 has no `nullable`; its extension is in wide use.
         let nullable = [object.remove("nullable"), object.remove("x-nullable")].contains(&Some(Value::Bool(true)));
         let read_only = if object.contains_key("allOf") && object.contains_key("required") {
-            read_only_names(self.schemas.document, &object, self.from, self.other_way(), &mut HashSet::new())
+            read_only_names(self.schemas.document, &object, self.from, self.other_way(), &mut HashSet::default())
         } else {
-            HashSet::new()
+            HashSet::default()
         };
         let mut out = Map::new();
         let dynamic = object.remove("$dynamicRef");
@@ -167,7 +167,7 @@ impl Translation<'_, '_> {
                 out.insert(key.into(), value);
             }
             ("required", Value::Array(names)) => {
-                let mut seen = HashSet::new();
+                let mut seen = HashSet::default();
                 let names = names
                     .into_iter()
                     .filter(|name| name.as_str().is_some_and(|name| seen.insert(name.to_owned())));
