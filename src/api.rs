@@ -3,7 +3,6 @@
 //! Built once, then only read: a call takes no lock and allocates nothing in proportion to the document.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 
@@ -49,8 +48,6 @@ pub struct Api {
     document: Document,
     /// The tools without their schemas.
     tools: Vec<Tool>,
-    /// All tools as JSON, with commas between.
-    list: String,
     entries: Vec<Entry>,
     by_name: HashMap<String, usize>,
     headers: HeaderMap,
@@ -65,8 +62,8 @@ struct Entry {
     base: Option<Arc<Base>>,
     /// The input schema with the names on the wire, where some had to be changed.
     wire: Option<Arc<JsonObject>>,
-    /// Where the tool stands in the list.
-    place: Range<usize>,
+    /// The tool as clients get it.
+    json: Box<str>,
     has_output: bool,
     /// Compiled on first use: most tools of a large API are never called.
     checks: OnceLock<Option<Checks>>,
@@ -97,7 +94,6 @@ impl Api {
         diagnostics.extend(remarks);
         let mut api = Self {
             tools: Vec::with_capacity(annotated.len()),
-            list: String::with_capacity(annotated.iter().map(Annotated::bytes).sum()),
             entries: Vec::with_capacity(annotated.len()),
             by_name: HashMap::with_capacity(annotated.len()),
             secrets: secrets(&options.headers),
@@ -138,12 +134,11 @@ impl Api {
             };
             api.by_name.insert(tool.name.to_string(), api.tools.len());
             api.tools.push(tool);
-            let place = api.append(&json);
             api.entries.push(Entry {
                 operation,
                 base,
                 wire,
-                place,
+                json: json.into_boxed_str(),
                 has_output: output.is_some(),
                 checks: OnceLock::new(),
                 accept: OnceLock::new(),
@@ -169,26 +164,7 @@ impl Api {
 
     /// All tools as clients get them, in the order of the document, each as JSON.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| self.text(entry))
-    }
-
-    /// All tools as JSON, with commas between: what stands between the brackets of `tools/list`.
-    #[must_use]
-    pub fn list(&self) -> &str {
-        &self.list
-    }
-
-    fn text(&self, entry: &Entry) -> &str {
-        self.list.get(entry.place.clone()).unwrap_or("{}")
-    }
-
-    fn append(&mut self, json: &str) -> Range<usize> {
-        if !self.list.is_empty() {
-            self.list.push(',');
-        }
-        let start = self.list.len();
-        self.list.push_str(json);
-        start..self.list.len()
+        self.entries.iter().map(|entry| entry.json.as_ref())
     }
 
     /// Each tool, without its schemas, with its operation.
@@ -261,7 +237,7 @@ impl Api {
     }
 
     fn request(&self, tool: &Tool, entry: &Entry, arguments: JsonObject) -> Result<Request, CallError> {
-        let Value::Object(arguments) = entry.checked(tool, self.text(entry), Value::Object(arguments))? else {
+        let Value::Object(arguments) = entry.checked(tool, Value::Object(arguments))? else {
             return Err(CallError::Arguments("The arguments are no object.".into()));
         };
         let base = entry.base.as_ref().ok_or_else(|| CallError::Network("no server is set".into()))?;
@@ -272,9 +248,9 @@ impl Api {
 
 impl Entry {
     /// The arguments, repaired where that makes them valid; else all that is wrong with them.
-    fn checked(&self, tool: &Tool, text: &str, mut arguments: Value) -> Result<Value, CallError> {
+    fn checked(&self, tool: &Tool, mut arguments: Value) -> Result<Value, CallError> {
         let checks = self.checks.get_or_init(|| {
-            let compiled = serde_json::from_str::<Tool>(text)
+            let compiled = serde_json::from_str::<Tool>(&self.json)
                 .map_err(|error| error.to_string())
                 .and_then(|tool| {
                     let validator = Validator::compile(&Value::Object(tool.input_schema.as_ref().clone()))?;

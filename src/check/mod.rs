@@ -134,7 +134,7 @@ pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Pr
         findings.push(note(Level::Warning, "client", message, "#"));
     }
     findings.sort_by_key(|finding| finding.level);
-    let bytes = api.list().len() + 2;
+    let bytes = api.texts().map(|text| text.len() + 1).sum::<usize>() + 1;
     let mut dearest: Vec<Cost> = api
         .tools()
         .iter()

@@ -9,8 +9,9 @@ use crate::api::{Api, ApiOptions, Destination};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
 use crate::config::{self, Config};
 use crate::error::Failure;
-use crate::spec::{Diagnostic, Document, Severity, external, overlay};
-use crate::{mock, outbound};
+use crate::mock;
+use crate::outbound::{self, OutboundOptions};
+use crate::spec::{Diagnostic, Document, ExternalReferences, Severity, external, overlay};
 
 /// Reads and checks the settings, and starts logging.
 ///
@@ -40,7 +41,16 @@ pub(super) enum Purpose {
 
 /// Reads the document and builds the API.
 pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<Diagnostic>), Failure> {
-    let client = outbound::client(&config.outbound).map_err(Failure::Outbound)?;
+    // A look at a file calls nobody.
+    let local = purpose == Purpose::Looks
+        && config.external_references != ExternalReferences::Any
+        && config.source.url().is_none()
+        && config.overlays.iter().all(|overlay| overlay.url().is_none());
+    let outbound = OutboundOptions {
+        tls: config.outbound.tls && !local,
+        ..config.outbound.clone()
+    };
+    let client = outbound::client(&outbound).map_err(Failure::Outbound)?;
     let bytes = config.source.read(&client, &config.source_headers).await.map_err(Failure::Read)?;
     let (bytes, mut unread) = overlaid(config, bytes, &client).await?;
     let unreadable = |error| Failure::Document {

@@ -38,10 +38,15 @@ pub(super) fn stand_in() -> Tool {
 pub(super) fn splice(bytes: &[u8], list: &List) -> Option<Vec<u8>> {
     let json = STAND_IN.1.as_bytes();
     let at = memmem::find(bytes, json)?;
-    let list = list.get()?.list().as_bytes();
-    let mut out = Vec::with_capacity(bytes.len() + list.len());
+    let api = list.get()?;
+    let mut out = Vec::with_capacity(bytes.len() + api.texts().map(|text| text.len() + 1).sum::<usize>());
     out.extend_from_slice(bytes.get(..at)?);
-    out.extend_from_slice(list);
+    for (index, text) in api.texts().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(text.as_bytes());
+    }
     out.extend_from_slice(bytes.get(at + json.len()..)?);
     Some(out)
 }
@@ -141,7 +146,7 @@ mod tests {
             writer.flush().await.unwrap();
             String::from_utf8(writer.inner).unwrap()
         });
-        let tools = list.get().unwrap().list();
+        let tools = list.get().unwrap().texts().collect::<Vec<_>>().join(",");
         assert!(tools.contains("\"get_a\"") && tools.contains("\"put_a\""));
         assert_eq!(written, format!("before\n{{\"tools\":[{tools}]}}\nafter\n"));
     }

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::diagnostic::Diagnostic;
 use super::file::File;
-use super::node::{self, Node, Object, two_levels};
+use super::node::{self, Node, Object};
 use super::pointer;
 
 /// The OpenAPI versions that are read.
@@ -87,9 +87,10 @@ struct Index {
 
 impl Index {
     fn new(text: &str) -> Result<Self, LoadError> {
-        let root = node::open(text)
+        let no_object = || LoadError::NotOpenApi("it is no object with an `openapi` member".into());
+        let (root, kinds) = node::open_with_components(text)
             .map_err(LoadError::NotJson)?
-            .ok_or_else(|| LoadError::NotOpenApi("it is no object with an `openapi` member".into()))?;
+            .ok_or_else(no_object)?;
         let version = version(&root)?;
         let has = |member| root.get(member).is_some_and(|node| node.text().starts_with('{'));
         if !has("paths") && !has("webhooks") && !has("components") {
@@ -109,7 +110,6 @@ impl Index {
                 .filter_map(|kind| Some((kind.to_owned(), places(root.get(kind)?.object()?))))
                 .collect()
         } else {
-            let kinds = root.get("components").and_then(|node| two_levels(node).ok()).unwrap_or_default();
             kinds
                 .into_iter()
                 .map(|(kind, entries)| (kind.into_owned(), places(entries.unwrap_or_default())))

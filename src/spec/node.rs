@@ -141,13 +141,80 @@ pub fn open(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> {
     serde_json::from_str::<Members<'_>>(text).map(|members| members.0)
 }
 
-/// An object two levels down in one scan: `paths` as path → member → value. A path whose value is no object is `None`.
+/// Opens a whole JSON text as [`open`] does, and the member `components` two levels deeper in the same scan.
 ///
 /// # Errors
-/// Where the text is not one JSON object.
-pub fn two_levels(node: Node<'_>) -> Result<Objects<'_>, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_str(node.text);
-    serde::Deserializer::deserialize_map(&mut deserializer, TwoLevels)
+/// As [`open`].
+pub fn open_with_components(text: &str) -> Result<Option<(Object<'_>, Objects<'_>)>, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let opened = serde::Deserializer::deserialize_any(&mut deserializer, Nested { is_root: true })?;
+    deserializer.end()?;
+    Ok(opened)
+}
+
+/// An object whose members are slices, but for the objects inside of one of them: those of `components` at the root.
+struct Nested {
+    is_root: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Nested {
+    type Value = Option<(Object<'de>, Objects<'de>)>;
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Nested {
+    type Value = Option<(Object<'de>, Objects<'de>)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut members, mut inner) = (Vec::with_capacity(8), Vec::new());
+        while let Some(key) = map.next_key::<Text<'de>>()? {
+            if key.0 == NUMBER_TOKEN && members.is_empty() && inner.is_empty() {
+                map.next_value::<IgnoredAny>()?;
+                return Ok(None);
+            }
+            if self.is_root && key.0 == "components" {
+                inner = map
+                    .next_value_seed(Nested { is_root: false })?
+                    .map(|(_, kinds)| kinds)
+                    .unwrap_or_default();
+                members.push((key.0, Node::new("{}")));
+            } else if self.is_root {
+                let raw: &'de RawValue = map.next_value()?;
+                members.push((key.0, Node::new(raw.get())));
+            } else {
+                inner.push((key.0, map.next_value_seed(MembersSeed)?));
+            }
+        }
+        Ok(Some((Object { members }, inner)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+        MembersVisitor.visit_seq(seq).map(|_| None)
+    }
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
 }
 
 /// A path item: its members, and those of them opened that `open` says are operations.
@@ -358,24 +425,6 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-struct TwoLevels;
-
-impl<'de> Visitor<'de> for TwoLevels {
-    type Value = Objects<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(key) = map.next_key::<Text<'de>>()? {
-            entries.push((key.0, map.next_value_seed(MembersSeed)?));
-        }
-        Ok(entries)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,23 +444,17 @@ mod tests {
     }
 
     #[test]
-    fn two_levels_keep_what_is_no_object_as_none() {
-        let paths = two_levels(Node::new(
-            r#"{"/a": {"get": {}}, "/b": 5, "/c": null, "/d": [1], "/e": "s", "/f": 1.5}"#,
-        ))
-        .unwrap();
-        let kinds: Vec<_> = paths.iter().map(|(key, value)| (key.as_ref(), value.is_some())).collect();
-        assert_eq!(
-            kinds,
-            [
-                ("/a", true),
-                ("/b", false),
-                ("/c", false),
-                ("/d", false),
-                ("/e", false),
-                ("/f", false)
-            ]
-        );
+    fn components_are_opened_with_the_root() {
+        let (root, kinds) = open_with_components(r#"{"a": 1, "components": {"schemas": {"A": {"x": 1}}, "b": 5}, "c": []} "#)
+            .unwrap()
+            .unwrap();
+        assert_eq!((root.len(), root.get("c").unwrap().text()), (3, "[]"));
+        let kinds: Vec<_> = kinds
+            .iter()
+            .map(|(kind, entries)| (kind.as_ref(), entries.as_ref().map(Object::len)))
+            .collect();
+        assert_eq!(kinds, [("schemas", Some(1)), ("b", None)]);
+        assert!(open_with_components("[1]").unwrap().is_none() && open_with_components("{} x").is_err());
     }
 
     #[test]
