@@ -5,7 +5,7 @@ default:
     @just --list --unsorted
 
 # Everything CI runs, the quick parts first.
-check: fmt lint test doc deny readme clients conformance image
+check: fmt lint test doc deny readme clients conformance corpus image
 
 # The sources are formatted.
 fmt:

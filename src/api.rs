@@ -46,7 +46,7 @@ pub struct ApiOptions {
 /// An API as tools.
 pub struct Api {
     document: Document,
-    /// The tools without their schemas.
+    /// The tools without what is long: schemas and descriptions.
     tools: Vec<Tool>,
     entries: Vec<Entry>,
     by_name: HashMap<String, usize>,
@@ -106,12 +106,14 @@ impl Api {
         for annotated in annotated {
             let json = annotated.json();
             let Annotated {
-                tool,
+                mut tool,
                 operation,
                 output,
                 wire,
                 ..
             } = annotated;
+            // It stands in the text now, and is most of what a tool without schemas takes.
+            tool.description = None;
             let base = match bases.of(&operation) {
                 Ok(base) => {
                     if bases.leads_elsewhere(base.as_deref()) && !api.headers.is_empty() {
@@ -156,7 +158,7 @@ impl Api {
         &self.document
     }
 
-    /// All tools in the order of the document, without their schemas: name, title, description and hints.
+    /// All tools in the order of the document, without what is long: name, title and hints.
     #[must_use]
     pub fn tools(&self) -> &[Tool] {
         &self.tools
@@ -167,7 +169,7 @@ impl Api {
         self.entries.iter().map(|entry| entry.json.as_ref())
     }
 
-    /// Each tool, without its schemas, with its operation.
+    /// Each tool, without what is long, with its operation.
     pub fn iter(&self) -> impl Iterator<Item = (&Tool, &Operation)> {
         self.tools.iter().zip(self.entries.iter().map(|entry| &entry.operation))
     }

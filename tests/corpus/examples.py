@@ -124,6 +124,8 @@ class Judge:
             absolute = {key: inner for key, inner in self.absolute(schema.value, schema.file).items() if key != "in"}
             if not isinstance(absolute.get("required", []), list):
                 del absolute["required"]  # a parameter of 2.0 is its own schema
+            if "properties" in absolute and not {"type", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"} & absolute.keys():
+                absolute["type"] = "object"  # properties without a type are meant as an object's
             # The schema is kept beside its validator, so that its id stays its own.
             checker = Draft202012Validator.FORMAT_CHECKER
             known = schema.value, Draft202012Validator(absolute, registry=self.registry, format_checker=checker)
