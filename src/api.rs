@@ -58,7 +58,8 @@ pub struct Api {
 
 /// A tool's other half.
 struct Entry {
-    operation: Operation,
+    // Boxed: it is large, and moves from list to list.
+    operation: Box<Operation>,
     base: Option<Arc<Base>>,
     /// The input schema with the names on the wire, where some had to be changed.
     wire: Option<Arc<JsonObject>>,
@@ -171,7 +172,7 @@ impl Api {
 
     /// Each tool, without what is long, with its operation.
     pub fn iter(&self) -> impl Iterator<Item = (&Tool, &Operation)> {
-        self.tools.iter().zip(self.entries.iter().map(|entry| &entry.operation))
+        self.tools.iter().zip(self.entries.iter().map(|entry| entry.operation.as_ref()))
     }
 
     /// The tool names nearest to one that does not exist.

@@ -63,7 +63,7 @@ pub struct Annotated {
     /// The tool without its schemas.
     pub tool: Tool,
     /// The operation that a call makes.
-    pub operation: Operation,
+    pub operation: Box<Operation>,
     /// The input schema.
     pub input: Box<RawValue>,
     /// The output schema, where one is offered.
@@ -114,7 +114,7 @@ pub fn annotate(document: &Document, operations: Vec<Operation>, options: &Annot
         (operation.summary, operation.description) = (None, None);
         let mut annotated = Annotated {
             tool,
-            operation,
+            operation: Box::new(operation),
             input: RawValue::NULL.to_owned(),
             output: None,
             wire: None,
