@@ -1,7 +1,7 @@
 # An image with one static binary and the certificate roots in it, and nothing else: no shell, no package, no library to patch.
 #
 #   docker build --tag openapi-mcp .
-#   docker run --rm --interactive --volume "$PWD/openapi.yaml:/spec.yaml:ro" openapi-mcp serve --spec /spec.yaml
+#   docker run --rm --interactive --no-healthcheck --volume "$PWD/openapi.yaml:/spec.yaml:ro" openapi-mcp serve --spec /spec.yaml
 #
 # `deploy/image-check` goes through the same steps where there is no container engine. It reads the build command, the copies,
 # the user and the entry point from this file, so keep each of them on one line.

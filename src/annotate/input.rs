@@ -110,20 +110,11 @@ fn accept_nulls(schema: &mut Map<String, Value>) {
 
 /// The `formData` parameters of 2.0 as one object.
 fn form_schema(fields: &[Field], schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Value {
-    let mut properties = Map::new();
-    for field in fields {
-        properties.insert(field.name.clone(), schemas.translate(field.schema, warnings));
-    }
-    let required: Vec<&str> = fields
+    let fields = fields
         .iter()
-        .filter(|field| field.required)
-        .map(|field| field.name.as_str())
+        .map(|field| (field.name.clone(), field.required, schemas.translate(field.schema, warnings)))
         .collect();
-    let mut schema = json!({ "type": "object", "properties": properties });
-    if let (Some(schema), false) = (schema.as_object_mut(), required.is_empty()) {
-        schema.insert("required".into(), json!(required));
-    }
-    schema
+    schemas.form(fields)
 }
 
 /// A file: base64 text, a data URI, or both with a name and a media type.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{Finding, Level, Report};
+use crate::spec::text::one_line;
 
 /// More findings of a level than this are counted, not shown, in the text for people.
 const MOST_LINES: usize = 50;
@@ -16,7 +17,7 @@ pub fn text(report: &Report) -> String {
     for (level, word) in [(Level::Error, "error"), (Level::Warning, "warning"), (Level::Note, "note")] {
         let all: Vec<&Finding> = report.findings.iter().filter(|finding| finding.level == level).collect();
         for finding in all.iter().take(MOST_LINES) {
-            let _ = writeln!(out, "{word}: {}: {}", place(report, finding), finding.message);
+            let _ = writeln!(out, "{word}: {}: {}", place(report, finding), one_line(&finding.message));
         }
         if all.len() > MOST_LINES {
             let _ = writeln!(out, "{word}: and {} more; --format json shows all", all.len() - MOST_LINES);
@@ -119,8 +120,9 @@ pub fn sarif(report: &Report) -> String {
 
 fn place(report: &Report, finding: &Finding) -> String {
     let file = finding.file.as_deref().unwrap_or(&report.source);
+    let pointer = one_line(&finding.pointer);
     match (finding.line, finding.column) {
-        (Some(line), Some(column)) => format!("{file}:{line}:{column} {}", finding.pointer),
-        _ => format!("{file} {}", finding.pointer),
+        (Some(line), Some(column)) => format!("{file}:{line}:{column} {pointer}"),
+        _ => format!("{file} {pointer}"),
     }
 }

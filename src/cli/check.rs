@@ -14,7 +14,7 @@ use crate::spec::Source;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit codes: 0 nothing is lost, 1 an operation is left out (with --strict: or anything is read loosely), 3 the document cannot be read."
+    after_help = "Exit codes: 0 nothing is lost, 1 an operation is left out (with --strict: or anything is read loosely), 2 wrong settings, 3 the document cannot be read."
 )]
 pub(super) struct CheckCommand {
     #[command(flatten)]

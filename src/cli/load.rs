@@ -51,7 +51,11 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
         ..config.outbound.clone()
     };
     let client = outbound::client(&outbound).map_err(Failure::Outbound)?;
-    let bytes = config.source.read(&client, &config.source_headers).await.map_err(Failure::Read)?;
+    let (bytes, source) = config
+        .source
+        .read_from(&client, &config.source_headers)
+        .await
+        .map_err(Failure::Read)?;
     let (bytes, mut unread) = overlaid(config, bytes, &client).await?;
     let unreadable = |error| Failure::Document {
         source_name: config.source.to_string(),
@@ -59,29 +63,13 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
     };
     let mocked = config.mock && purpose == Purpose::Calls;
     let twin = mocked.then(|| bytes.clone());
-    let mut document = Document::parse(bytes, config.source.url()).map_err(unreadable)?;
-    unread.extend(
-        external::complete(
-            &mut document,
-            &config.source,
-            config.external_references,
-            &client,
-            &config.source_headers,
-        )
-        .await,
-    );
+    let mut document = Document::parse(bytes, source.url()).map_err(unreadable)?;
+    unread.extend(external::complete(&mut document, &source, config.external_references, &client, &config.source_headers).await);
     let destination = match (purpose, &config.base_url, twin) {
         (Purpose::Looks, ..) => Destination::Nowhere,
         (Purpose::Calls, _, Some(bytes)) => {
             let mut document = Document::parse(bytes, None).map_err(unreadable)?;
-            external::complete(
-                &mut document,
-                &config.source,
-                config.external_references,
-                &client,
-                &config.source_headers,
-            )
-            .await;
+            external::complete(&mut document, &source, config.external_references, &client, &config.source_headers).await;
             Destination::Fixed(
                 mock::start(document)
                     .await

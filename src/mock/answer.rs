@@ -77,7 +77,15 @@ fn example(document: &Document, media: &Media<'_>) -> Option<Example> {
         let Some(object) = document.resolve(node).ok().and_then(Node::object) else {
             continue;
         };
-        if let Some(value) = object.get("value").or_else(|| object.get("dataValue")).and_then(Node::value) {
+        // Some documents write a reference where the value itself belongs, and mean what it leads to.
+        let value = object.get("value").or_else(|| object.get("dataValue"));
+        let meant = value
+            .and_then(|value| document.resolve(value).ok())
+            .and_then(|target| target.object()?.get("value"));
+        let value = meant
+            .filter(|_| value.is_some_and(|value| value.text().contains("\"$ref\"")))
+            .or(value);
+        if let Some(value) = value.and_then(Node::value) {
             return Some(Example::Value(value));
         }
         // A data URI can be followed without fetching anything.

@@ -144,6 +144,10 @@ fn whole_query(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
             .iter()
             .flat_map(|(name, value)| style::query(name, value, Style::Form, true, Keep::Unreserved))
             .collect(),
+        // A pair without a key is the whole query.
+        (_, Serialization::Content { media_type }) => {
+            vec![(String::new(), style::encode(&content_text(media_type, value), Keep::Unreserved))]
+        }
         _ => query_pairs(parameter, value),
     }
 }

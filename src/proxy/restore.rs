@@ -23,7 +23,7 @@ fn rename(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String,
         Value::Object(members) => {
             let renamed = std::mem::take(members);
             for (key, mut member) in renamed {
-                let inner: Vec<_> = all.iter().filter_map(|schema| property(schema, &key)).collect();
+                let inner: Vec<_> = all.iter().flat_map(|schema| property(schema, &key)).collect();
                 rename(&mut member, &inner, root, depth + 1);
                 let name = all.iter().find_map(|schema| wire_names(schema)?.get(&key)?.as_str());
                 members.insert(name.map_or(key, str::to_owned), member);
@@ -31,7 +31,7 @@ fn rename(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String,
         }
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                let inner: Vec<_> = all.iter().filter_map(|schema| element(schema, index)).collect();
+                let inner: Vec<_> = all.iter().flat_map(|schema| element(schema, index)).collect();
                 rename(item, &inner, root, depth + 1);
             }
         }
@@ -65,6 +65,15 @@ fn gather<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, all:
             gather(branch, root, all, depth + 1);
         }
     }
+    for branch in schema
+        .get("dependentSchemas")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(Map::values)
+        .filter_map(Value::as_object)
+    {
+        gather(branch, root, all, depth + 1);
+    }
     for key in ["if", "then", "else"] {
         if let Some(branch) = schema.get(key).and_then(Value::as_object) {
             gather(branch, root, all, depth + 1);
@@ -72,17 +81,35 @@ fn gather<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, all:
     }
 }
 
-fn property<'s>(schema: &'s Map<String, Value>, key: &str) -> Option<&'s Map<String, Value>> {
-    let declared = schema.get("properties").and_then(|properties| properties.get(key));
-    declared.or_else(|| schema.get("additionalProperties"))?.as_object()
+/// The schemas that describe a member: its own, else those for members without one.
+fn property<'s>(schema: &'s Map<String, Value>, key: &str) -> Vec<&'s Map<String, Value>> {
+    if let Some(declared) = schema
+        .get("properties")
+        .and_then(|properties| properties.get(key))
+        .and_then(Value::as_object)
+    {
+        return vec![declared];
+    }
+    let patterns = schema
+        .get("patternProperties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(Map::values);
+    let others = ["additionalProperties", "unevaluatedProperties"]
+        .into_iter()
+        .filter_map(|key| schema.get(key));
+    patterns.chain(others).filter_map(Value::as_object).collect()
 }
 
-fn element(schema: &Map<String, Value>, index: usize) -> Option<&Map<String, Value>> {
+fn element(schema: &Map<String, Value>, index: usize) -> Vec<&Map<String, Value>> {
     let listed = schema
         .get("prefixItems")
         .and_then(Value::as_array)
         .and_then(|items| items.get(index));
-    listed.or_else(|| schema.get("items"))?.as_object()
+    let others = ["items", "contains", "unevaluatedItems"]
+        .into_iter()
+        .filter_map(|key| schema.get(key));
+    listed.into_iter().chain(others).filter_map(Value::as_object).collect()
 }
 
 #[cfg(test)]

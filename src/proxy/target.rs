@@ -136,8 +136,10 @@ fn push_query(text: &mut String, own: Option<&str>, query: &[(String, String)]) 
     }
     for (key, value) in query {
         text.push(separator);
-        text.push_str(key);
-        text.push('=');
+        if !key.is_empty() {
+            text.push_str(key);
+            text.push('=');
+        }
         text.push_str(value);
         separator = '&';
     }

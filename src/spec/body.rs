@@ -158,6 +158,10 @@ pub(super) fn read_swagger(document: &Document, parameters: &[Node<'_>], consume
     for node in parameters.iter().filter(|node| place(node).as_deref() == Some("formData")) {
         let Some(object) = node.object() else { continue };
         let Some(name) = object.text("name") else { continue };
+        // The operation's own come first, and replace the path item's.
+        if encoding.contains_key(&name) {
+            continue;
+        }
         let (style, explode) = match object.text("collectionFormat").as_deref() {
             Some("multi") => (Some("form"), true),
             Some("ssv") => (Some("spaceDelimited"), false),

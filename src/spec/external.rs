@@ -139,7 +139,10 @@ impl Loader<'_> {
             Place::Path(path) => Source::Path(path.clone()).read(self.client, &HeaderMap::new()).await,
             Place::Url(url) => {
                 let own = matches!(&self.root, Place::Url(root) if root.origin() == url.origin());
-                fetch(self.client, url, if own { self.headers } else { &none }).await
+                // A redirect could lead out of what may be read.
+                fetch(self.client, url, if own { self.headers } else { &none }, 0)
+                    .await
+                    .map(|(bytes, _)| bytes)
             }
         };
         let bytes = bytes.map_err(|error| format!("`{uri}` is not read: {error}"))?;

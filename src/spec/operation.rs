@@ -120,6 +120,7 @@ impl<'a> Reader<'a> {
             return;
         };
         let mut opened: HashMap<usize, Option<Object<'a>>> = operations.into_iter().collect();
+        let mut beside = None;
         if let Some(reference) = item.get("$ref") {
             let target = reference
                 .string()
@@ -129,8 +130,8 @@ impl<'a> Reader<'a> {
                 .and_then(|node| node.object().ok_or_else(|| "its `$ref` names no path item".to_owned()));
             match target {
                 Ok(target) => {
-                    item = target;
-                    opened.clear();
+                    // What stands beside the reference is kept (OAS leaves that open); its operations come after.
+                    beside = Some(std::mem::replace(&mut item, target));
                 }
                 Err(why) => {
                     let pointer = pointer::fragment(["paths", path, "$ref"]);
@@ -142,23 +143,38 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+        let both: Vec<&Object<'a>> = beside.iter().chain(std::iter::once(&item)).collect();
+        let first = |key: &str| both.iter().find_map(|object| object.get(key));
         let shared = Shared {
             path,
-            summary: item.text("summary"),
-            description: item.text("description"),
-            parameters: item.get("parameters").and_then(Node::array).unwrap_or_default(),
-            servers: server::servers(item.get("servers")),
+            summary: both.iter().find_map(|object| object.text("summary")),
+            description: both.iter().find_map(|object| object.text("description")),
+            parameters: both
+                .iter()
+                .rev()
+                .flat_map(|object| object.get("parameters").and_then(Node::array).unwrap_or_default())
+                .collect(),
+            servers: server::servers(first("servers")),
         };
-        for (index, (key, node)) in item.iter().enumerate() {
-            let extra = key == "additionalOperations" && self.document.version() >= Version::V3_2;
-            if extra {
-                for (method, node) in node.object().unwrap_or_default().iter() {
-                    self.operation(&shared, &["additionalOperations", method], method, node, node.object());
-                }
-            } else if is_method(key, self.document.version()) {
-                let object = opened.remove(&index).unwrap_or_else(|| node.object());
-                self.operation(&shared, &[key], &key.to_ascii_uppercase(), node, object);
+        // Those of a reference's target were not opened with the paths.
+        let referred = if beside.is_some() { Some(&item) } else { None };
+        for (key, node) in referred.into_iter().flat_map(Object::iter) {
+            self.member(&shared, key, node, None);
+        }
+        for (index, (key, node)) in beside.as_ref().unwrap_or(&item).iter().enumerate() {
+            self.member(&shared, key, node, opened.remove(&index));
+        }
+    }
+
+    /// One member of a path item, where it is an operation, or holds some.
+    fn member(&mut self, shared: &Shared<'_, 'a>, key: &str, node: Node<'a>, opened: Option<Option<Object<'a>>>) {
+        if key == "additionalOperations" && self.document.version() >= Version::V3_2 {
+            for (method, node) in node.object().unwrap_or_default().iter() {
+                self.operation(shared, &["additionalOperations", method], method, node, node.object());
             }
+        } else if is_method(key, self.document.version()) {
+            let object = opened.unwrap_or_else(|| node.object());
+            self.operation(shared, &[key], &key.to_ascii_uppercase(), node, object);
         }
     }
 

@@ -107,6 +107,15 @@ impl Source {
     /// # Errors
     /// [`ReadError`].
     pub async fn read(&self, client: &reqwest::Client, headers: &HeaderMap) -> Result<Vec<u8>, ReadError> {
+        self.read_from(client, headers).await.map(|(bytes, _)| bytes)
+    }
+
+    /// As [`Source::read`], with the source where the bytes were found: after a redirect, that is another URL, and what
+    /// the document refers to is relative to it (RFC 3986 section 5.1.3).
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub async fn read_from(&self, client: &reqwest::Client, headers: &HeaderMap) -> Result<(Vec<u8>, Self), ReadError> {
         match self {
             Self::Path(path) => {
                 let io = |error| ReadError::Io {
@@ -120,9 +129,12 @@ impl Source {
                 }
                 let file = std::fs::File::open(path).map_err(io)?;
                 self.read_all(file, usize::try_from(metadata.len()).unwrap_or(LARGEST))
+                    .map(|bytes| (bytes, self.clone()))
             }
-            Self::Stdin => self.read_all(std::io::stdin().lock(), 0),
-            Self::Url(url) => fetch(client, url, headers).await,
+            Self::Stdin => self.read_all(std::io::stdin().lock(), 0).map(|bytes| (bytes, Self::Stdin)),
+            Self::Url(url) => fetch(client, url, headers, MOST_REDIRECTS)
+                .await
+                .map(|(bytes, url)| (bytes, Self::Url(url))),
         }
     }
 
@@ -150,17 +162,18 @@ impl fmt::Display for Source {
     }
 }
 
-/// Fetches one URL. Redirects are followed only within its origin, because `headers` may hold a credential.
-pub(super) async fn fetch(client: &reqwest::Client, url: &Url, headers: &HeaderMap) -> Result<Vec<u8>, ReadError> {
-    match tokio::time::timeout(FETCH_TIMEOUT, fetch_all(client, url, headers)).await {
+/// Fetches one URL, and tells where it was found in the end. At most so many redirects are followed, and only within its
+/// origin, because `headers` may hold a credential.
+pub(super) async fn fetch(client: &reqwest::Client, url: &Url, headers: &HeaderMap, redirects: usize) -> Result<(Vec<u8>, Url), ReadError> {
+    match tokio::time::timeout(FETCH_TIMEOUT, fetch_all(client, url, headers, redirects)).await {
         Ok(result) => result,
         Err(_) => Err(ReadError::Slow(redacted(url))),
     }
 }
 
-async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap) -> Result<Vec<u8>, ReadError> {
+async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, redirects: usize) -> Result<(Vec<u8>, Url), ReadError> {
     let mut current = url.clone();
-    for _ in 0..=MOST_REDIRECTS {
+    for round in 0..=redirects {
         let shown = redacted(&current);
         let failed = |error: reqwest::Error| ReadError::Fetch {
             url: shown.clone(),
@@ -176,7 +189,7 @@ async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap) -> 
             .get("location")
             .and_then(|location| current.join(location.to_str().ok()?).ok());
         match target.filter(|_| response.status().is_redirection()) {
-            Some(target) if target.origin() == url.origin() => {
+            Some(target) if target.origin() == url.origin() && round < redirects => {
                 current = target;
                 continue;
             }
@@ -204,7 +217,7 @@ async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap) -> 
                 return Err(ReadError::TooLarge(shown));
             }
         }
-        return Ok(bytes);
+        return Ok((bytes, current));
     }
     Err(ReadError::Status {
         url: redacted(url),

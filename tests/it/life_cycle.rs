@@ -169,6 +169,15 @@ fn a_document_from_a_url_may_redirect_within_its_origin_only() {
     let document = std::fs::read(petstore()).unwrap();
     let upstream = Upstream::start(Box::new(move |request| match request.line.split(' ').nth(1) {
         Some("/moved.yaml") => reply(302, &["Location: /petstore.yaml"], b""),
+        Some("/old") => reply(302, &["Location: /s/doc.yaml"], b""),
+        Some("/s/doc.yaml") => reply(
+            200,
+            &[],
+            b"openapi: 3.1.0\npaths: {/near: {$ref: 'near.yaml'}, /red: {$ref: 'red.yaml'}, /up: {$ref: '../up.yaml'}}",
+        ),
+        Some("/s/near.yaml") => reply(200, &[], b"get: {operationId: near}"),
+        Some("/s/red.yaml") => reply(302, &["Location: /up.yaml"], b""),
+        Some("/up.yaml") => reply(200, &[], b"get: {operationId: stolen}"),
         Some("/away.yaml") => reply(302, &[&elsewhere], b""),
         _ => reply(200, &[], &document),
     }));
@@ -182,6 +191,10 @@ fn a_document_from_a_url_may_redirect_within_its_origin_only() {
         ])
     };
     assert!(crate::support::stdout(&tools("moved.yaml")).contains("20 tools"));
+    // What it refers to is relative to where it was found, and a reference follows no redirect at all.
+    let moved = crate::support::stdout(&tools("old"));
+    assert!(moved.contains("near") && !moved.contains("stolen"), "{moved}");
+    assert!(upstream.received().iter().all(|request| !request.line.contains("/up.yaml")));
     let away = tools("away.yaml");
     assert!(
         away.status.code() == Some(3) && crate::support::stderr(&away).contains("give that address"),

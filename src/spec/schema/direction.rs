@@ -11,6 +11,9 @@ use crate::spec::node::Node;
 /// Under this key an object schema notes the names on the wire of properties that had to be renamed. No JSON Schema has it.
 pub(super) const NAMES: &str = "\u{0}names";
 
+/// Marks an object schema that lost one of its patterns.
+pub(super) const LOOSE: &str = "\u{0}loose";
+
 /// A key that no JSON Schema has, for a note that never leaves this file.
 pub(super) const HIDDEN: &str = "\u{0}hidden";
 

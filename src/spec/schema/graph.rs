@@ -65,12 +65,35 @@ pub(super) fn drop_dangling(value: &mut Value, defs: &HashSet<String>) {
         *value = left_out(object);
         return;
     }
+    for key in [
+        "not",
+        "if",
+        "then",
+        "else",
+        "unevaluatedProperties",
+        "unevaluatedItems",
+        "maxContains",
+    ] {
+        object.remove(key);
+    }
     each_mut(object, |inner| drop_dangling(inner, defs));
 }
 
 /// Cuts a schema at a depth: what would go deeper accepts anything there.
 pub(super) fn prune(value: &mut Value, depth: usize) {
     let Value::Object(object) = value else { return };
+    // These get stricter where something inside of them, or beside them, gets looser.
+    for key in [
+        "not",
+        "if",
+        "then",
+        "else",
+        "unevaluatedProperties",
+        "unevaluatedItems",
+        "maxContains",
+    ] {
+        object.remove(key);
+    }
     let mut inner = false;
     each(object, |_| inner = true);
     if inner && depth == 0 {
@@ -100,7 +123,10 @@ fn merge(component: Value, siblings: Map<String, Value>) -> Value {
         object.extend(annotations);
         return Value::Object(object);
     }
+    // What looks at the members that nobody else has described must stay beside all of them.
+    let (around, assertions): (Map<_, _>, Map<_, _>) = assertions.into_iter().partition(|(key, _)| key.starts_with("unevaluated"));
     let mut outer = annotations;
+    outer.extend(around);
     outer.insert("allOf".into(), json!([object, assertions]));
     Value::Object(outer)
 }

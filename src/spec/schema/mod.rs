@@ -152,12 +152,49 @@ impl<'d> Schemas<'d> {
                 schemas: self,
                 from: span,
                 warnings,
+                infers: true,
             }
             .schema(value)
         } else {
             warnings.push("a schema nests deeper than 128 levels and is served as one that accepts anything".into());
             json!({})
         }
+    }
+
+    /// An object schema of the given properties, under names that every model API accepts: the form of 2.0.
+    pub fn form(&mut self, fields: Vec<(String, bool, Value)>) -> Value {
+        let (mut properties, mut names, mut required) = (Map::new(), Map::new(), Vec::new());
+        let mut taken: HashSet<String> = fields
+            .iter()
+            .filter(|(name, ..)| keys::sanitize(name) == *name)
+            .map(|(name, ..)| name.clone())
+            .collect();
+        for (name, is_required, schema) in fields {
+            let legal = keys::sanitize(&name);
+            let key = if legal == name {
+                name
+            } else {
+                let key = keys::claim(&mut taken, &legal, "field");
+                names.insert(key.clone(), Value::String(name));
+                key
+            };
+            if is_required {
+                required.push(Value::String(key.clone()));
+            }
+            properties.insert(key, schema);
+        }
+        let mut form = Map::from_iter([
+            ("type".to_owned(), Value::from("object")),
+            ("properties".to_owned(), Value::Object(properties)),
+        ]);
+        if !required.is_empty() {
+            form.insert("required".into(), Value::Array(required));
+        }
+        if !names.is_empty() {
+            self.renamed = true;
+            form.insert(NAMES.into(), Value::Object(names));
+        }
+        Value::Object(form)
     }
 
     /// Makes `schema` self-contained and fits it into its budget: every component it refers to is inlined, or put under

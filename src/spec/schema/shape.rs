@@ -61,7 +61,7 @@ pub(super) fn exclusive_limits(out: &mut Map<String, Value>) {
 }
 
 /// Some clients refuse an array without `items` and an object without `properties`.
-pub(super) fn complete_containers(out: &mut Map<String, Value>) {
+pub(super) fn complete_containers(out: &mut Map<String, Value>, infers: bool) {
     let is = |kind: &str| match out.get("type") {
         Some(Value::String(text)) => text == kind,
         Some(Value::Array(kinds)) => kinds.iter().any(|text| text == kind),
@@ -72,7 +72,7 @@ pub(super) fn complete_containers(out: &mut Map<String, Value>) {
     let other = ["type", "$ref", "enum", "const", "allOf", "anyOf", "oneOf", "not"]
         .iter()
         .any(|key| out.contains_key(*key));
-    if !other && out.contains_key("properties") {
+    if infers && !other && out.contains_key("properties") {
         out.insert("type".into(), "object".into());
     }
     if array && !out.contains_key("items") {

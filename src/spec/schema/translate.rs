@@ -6,7 +6,7 @@ use foldhash::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::annotations::{annotation, describe_choice, hides};
-use super::direction::{HIDDEN, NAMES, is_marked, read_only_names, required_names};
+use super::direction::{HIDDEN, LOOSE, NAMES, is_marked, read_only_names, required_names};
 use super::shape::{complete_containers, count, drop_contradictions, exclusive_limits, make_nullable, types};
 use super::walk::SINGLE;
 use super::{Direction, Schemas};
@@ -19,6 +19,8 @@ pub(super) struct Translation<'s, 'd> {
     /// The schema lies in the file of this span; references in it are read from there.
     pub(super) from: Span,
     pub(super) warnings: &'s mut Vec<String>,
+    /// Whether properties without a type are read as an object's.
+    pub(super) infers: bool,
 }
 
 impl Translation<'_, '_> {
@@ -59,7 +61,11 @@ impl Translation<'_, '_> {
         }
         exclusive_limits(&mut out);
         required_names(&mut out, &read_only);
-        complete_containers(&mut out);
+        complete_containers(&mut out, self.infers);
+        if out.remove(LOOSE).is_some() {
+            out.remove("additionalProperties");
+            out.remove("unevaluatedProperties");
+        }
         drop_contradictions(&mut out);
         if nullable { make_nullable(out) } else { Value::Object(out) }
     }
@@ -100,23 +106,36 @@ impl Translation<'_, '_> {
         match (key, value) {
             ("properties", Value::Object(properties)) => self.properties(properties, out),
             ("patternProperties" | "dependentSchemas", Value::Object(map)) => {
-                let translated = map
+                let count = map.len();
+                let kept: Vec<_> = map
                     .into_iter()
                     .filter(|(name, _)| key != "patternProperties" || self.is_pattern(name))
-                    .collect::<Vec<_>>();
-                let translated: Map<_, _> = translated.into_iter().map(|(name, schema)| (name, self.schema(schema))).collect();
+                    .collect();
+                if kept.len() < count {
+                    // The members that a lost pattern described would be refused as additional ones.
+                    out.insert(LOOSE.into(), Value::Bool(true));
+                }
+                let translated: Map<_, _> = kept.into_iter().map(|(name, schema)| (name, self.inner(schema))).collect();
                 out.insert(key.into(), Value::Object(translated));
             }
             ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => {
-                let translated: Vec<_> = schemas.into_iter().map(|schema| self.schema(schema)).collect();
+                let translated: Vec<_> = schemas.into_iter().map(|schema| self.inner(schema)).collect();
+                if translated.is_empty() {
+                    return;
+                }
                 // What told the branches apart may be a property that only replies have, or a keyword that had to go;
                 // then a value that is meant for one of them fits several. The API itself will know.
-                let key = if key == "oneOf" && self.schemas.direction == Direction::Input && !out.contains_key("anyOf") {
-                    "anyOf"
+                let loosened = key == "oneOf" && self.schemas.direction == Direction::Input;
+                let key = if loosened { "anyOf" } else { key };
+                if out.contains_key(key) {
+                    let both = Value::Object(Map::from_iter([(key.to_owned(), Value::Array(translated))]));
+                    match out.entry("allOf").or_insert_with(|| Value::Array(Vec::new())) {
+                        Value::Array(all) => all.push(both),
+                        other => *other = Value::Array(vec![both]),
+                    }
+                } else if let Some(Value::Array(all)) = out.get_mut(key) {
+                    all.extend(translated);
                 } else {
-                    key
-                };
-                if !translated.is_empty() {
                     out.insert(key.into(), Value::Array(translated));
                 }
             }
@@ -135,7 +154,11 @@ impl Translation<'_, '_> {
                 out.insert(key.into(), Value::Bool(false));
             }
             (key, value) if SINGLE.contains(&key) && (value.is_object() || value.is_boolean()) => {
-                let translated = self.schema(value);
+                let translated = if key == "items" || key == "additionalProperties" {
+                    self.schema(value)
+                } else {
+                    self.inner(value)
+                };
                 out.insert(key.into(), translated);
             }
             _ => {}
@@ -173,6 +196,7 @@ impl Translation<'_, '_> {
                     .filter(|name| name.as_str().is_some_and(|name| seen.insert(name.to_owned())));
                 out.insert(key.into(), names.collect());
             }
+            ("multipleOf", Value::Number(number)) if number.as_f64().is_none_or(|step| step <= 0.0) => {}
             ("multipleOf" | "maximum" | "minimum", Value::Number(number)) => {
                 out.insert(key.into(), Value::Number(number));
             }
@@ -194,9 +218,15 @@ impl Translation<'_, '_> {
                 out.insert(key.into(), Value::String(pattern));
             }
             ("dependentRequired", Value::Object(map))
-                if map
-                    .values()
-                    .all(|names| names.as_array().is_some_and(|names| names.iter().all(Value::is_string))) =>
+                if map.values().all(|names| {
+                    names.as_array().is_some_and(|names| {
+                        names.iter().all(Value::is_string)
+                            && names
+                                .iter()
+                                .enumerate()
+                                .all(|(at, name)| !names.iter().take(at).any(|other| other == name))
+                    })
+                }) =>
             {
                 out.insert(key.into(), Value::Object(map));
             }
@@ -216,7 +246,9 @@ impl Translation<'_, '_> {
                 hidden.push(Value::String(name));
                 continue;
             }
+            let infers = std::mem::replace(&mut self.infers, true);
             let schema = self.schema(schema);
+            self.infers = infers;
             let legal = keys::sanitize(&name);
             if legal == name || self.schemas.direction == Direction::Output {
                 translated.insert(name, schema);
@@ -236,18 +268,39 @@ impl Translation<'_, '_> {
         out.insert("properties".into(), Value::Object(translated));
     }
 
-    /// Whether a schema says after translation what it said before: no reference, and nothing dropped that asserts.
+    /// Whether a schema says after translation what it said before. Only of plain assertions is that sure.
     fn survives(&mut self, schema: &Value) -> bool {
+        const PLAIN: [&str; 12] = [
+            "type",
+            "enum",
+            "const",
+            "minimum",
+            "maximum",
+            "minLength",
+            "maxLength",
+            "minItems",
+            "maxItems",
+            "required",
+            "title",
+            "description",
+        ];
+        let Value::Object(object) = schema else { return false };
         let before = self.warnings.len();
-        let Value::Object(translated) = self.schema(schema.clone()) else {
-            return false;
-        };
-        let mut kept = self.warnings.len() == before && !translated.is_empty() && !schema.to_string().contains("\"$ref\"");
-        if let (Some(said), Some(says)) = (schema.get("required"), translated.get("required").or(Some(&Value::Null))) {
-            kept &= said == says;
-        }
+        let translated = self.inner(schema.clone());
+        let silent = self.warnings.len() == before;
         self.warnings.truncate(before);
-        kept
+        silent
+            && !object.is_empty()
+            && object.keys().all(|key| PLAIN.contains(&key.as_str()))
+            && object.iter().all(|(key, value)| translated.get(key) == Some(value))
+    }
+
+    /// A schema of which it is not said that it is what a property or an item is: nothing is read into it.
+    fn inner(&mut self, schema: Value) -> Value {
+        let infers = std::mem::replace(&mut self.infers, false);
+        let translated = self.schema(schema);
+        self.infers = infers;
+        translated
     }
 
     /// The mark of what belongs to the other direction.
