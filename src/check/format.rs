@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::{Finding, Level, Report};
@@ -90,7 +91,7 @@ pub fn sarif(report: &Report) -> String {
             Level::Warning => "warning",
             Level::Note => "note",
         };
-        let mut location = json!({ "artifactLocation": { "uri": finding.file.as_deref().unwrap_or(&report.source) } });
+        let mut location = json!({ "artifactLocation": { "uri": uri(finding.file.as_deref().unwrap_or(&report.source)) } });
         if let (Some(line), Some(column), Value::Object(location)) = (finding.line, finding.column, &mut location) {
             location.insert("region".into(), json!({ "startLine": line, "startColumn": column }));
         }
@@ -116,6 +117,16 @@ pub fn sarif(report: &Report) -> String {
         }]
     });
     serde_json::to_string_pretty(&log).unwrap_or_default() + "\n"
+}
+
+/// A path as a URI reference (SARIF 2.1.0 section 3.4.3); a URL stays one.
+fn uri(source: &str) -> String {
+    const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    if source.starts_with("http://") || source.starts_with("https://") {
+        source.to_owned()
+    } else {
+        utf8_percent_encode(source, KEPT).to_string()
+    }
 }
 
 fn place(report: &Report, finding: &Finding) -> String {

@@ -372,8 +372,46 @@ impl Document {
             .span
             .or_else(|| Some(self.span(walk(self.files.first()?.root(), &tokens)?)))?;
         let file = self.files.get(span.file as usize)?;
+        // The pointer is the document's; in another file the value has another one.
+        let tokens = if span.file == 0 {
+            tokens
+        } else {
+            path_to(file, span.start as usize)
+        };
         let (line, column) = file.position(span.start as usize, &tokens)?;
         Some((file.name.as_str(), line, column))
+    }
+}
+
+/// The tokens that lead to the value at an offset of a file's text.
+fn path_to(file: &File, offset: usize) -> Vec<String> {
+    let mut tokens = Vec::new();
+    let mut node = file.root();
+    loop {
+        let holds = |inner: &Node<'_>| {
+            let (start, end) = place(file.text(), *inner);
+            (start..end).contains(&offset)
+        };
+        let next = match node.object() {
+            Some(object) => object
+                .iter()
+                .find(|(_, inner)| holds(inner))
+                .map(|(key, inner)| (key.to_owned(), inner)),
+            None => node
+                .array()
+                .unwrap_or_default()
+                .into_iter()
+                .enumerate()
+                .find(|(_, inner)| holds(inner))
+                .map(|(index, inner)| (index.to_string(), inner)),
+        };
+        match next {
+            Some((token, inner)) if place(file.text(), node).0 < offset => {
+                tokens.push(token);
+                node = inner;
+            }
+            _ => return tokens,
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use foldhash::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use http::HeaderMap;
@@ -18,7 +19,7 @@ use super::diagnostic::Diagnostic;
 use super::document::{Document, LoadError};
 use super::file::File;
 use super::node;
-use super::source::{LARGEST, Source, fetch};
+use super::source::{LARGEST, Source, fetch, redacted};
 
 /// More files than this are not read; the largest known document has about 2,900.
 const MOST_FILES: usize = 5000;
@@ -42,6 +43,15 @@ pub enum ExternalReferences {
 enum Place {
     Path(PathBuf),
     Url(Url),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => write!(f, "{}", path.display()),
+            Self::Url(url) => f.write_str(&redacted(url)),
+        }
+    }
 }
 
 struct Loader<'l> {
@@ -106,13 +116,17 @@ pub async fn complete(
                     queue.push_back((*number, place.clone(), inner));
                 }
                 Ok(_) => {}
-                Err(why) => diagnostics.push(Diagnostic::warning("#", why.clone())),
+                Err(why) => {
+                    let found = Diagnostic::warning("#", why.clone());
+                    if !diagnostics.contains(&found) {
+                        diagnostics.push(found);
+                    }
+                }
             }
             links.insert((file, uri), number.map(|(number, _)| number));
         }
     }
     document.extend(loader.files, links);
-    diagnostics.dedup();
     diagnostics
 }
 
@@ -148,7 +162,7 @@ impl Loader<'_> {
         let bytes = bytes.map_err(|error| format!("`{uri}` is not read: {error}"))?;
         self.bytes += bytes.len();
         let check = |text: &str| node::open(text).map(drop).map_err(LoadError::NotJson);
-        let (file, ()) = File::parse(uri, bytes, check).map_err(|error| format!("`{uri}` is not read: {error}"))?;
+        let (file, ()) = File::parse(&place.to_string(), bytes, check).map_err(|error| format!("`{uri}` is not read: {error}"))?;
         self.files.push(file);
         // The document itself is file 0.
         u32::try_from(self.files.len()).map_err(|_| format!("`{uri}` is one file too many"))

@@ -159,21 +159,21 @@ impl<'a> Reader<'a> {
         // Those of a reference's target were not opened with the paths.
         let referred = if beside.is_some() { Some(&item) } else { None };
         for (key, node) in referred.into_iter().flat_map(Object::iter) {
-            self.member(&shared, key, node, None);
+            self.member(&shared, key, node, node.object());
         }
         for (index, (key, node)) in beside.as_ref().unwrap_or(&item).iter().enumerate() {
-            self.member(&shared, key, node, opened.remove(&index));
+            // An operation was opened with the paths; the rest is not, and is no operation.
+            self.member(&shared, key, node, opened.remove(&index).flatten());
         }
     }
 
     /// One member of a path item, where it is an operation, or holds some.
-    fn member(&mut self, shared: &Shared<'_, 'a>, key: &str, node: Node<'a>, opened: Option<Option<Object<'a>>>) {
+    fn member(&mut self, shared: &Shared<'_, 'a>, key: &str, node: Node<'a>, object: Option<Object<'a>>) {
         if key == "additionalOperations" && self.document.version() >= Version::V3_2 {
             for (method, node) in node.object().unwrap_or_default().iter() {
                 self.operation(shared, &["additionalOperations", method], method, node, node.object());
             }
         } else if is_method(key, self.document.version()) {
-            let object = opened.unwrap_or_else(|| node.object());
             self.operation(shared, &[key], &key.to_ascii_uppercase(), node, object);
         }
     }

@@ -42,6 +42,29 @@ fn a_report_has_four_formats() {
 }
 
 #[test]
+fn a_finding_in_another_file_has_its_place_there() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(
+        directory.path().join("api.yaml"),
+        "openapi: 3.1.0\npaths:\n  /a: {$ref: 'my%20paths.yaml#/a'}\n",
+    )
+    .unwrap();
+    std::fs::write(
+        directory.path().join("my paths.yaml"),
+        "# a comment\na:\n  get: {}\n  post: nonsense\n",
+    )
+    .unwrap();
+    let path = directory.path().join("api.yaml").display().to_string();
+    let text = stdout(&run(&["check", "--spec", &path]));
+    assert!(text.contains("my paths.yaml:4:9 #/paths/~1a/post"), "{text}");
+    let sarif: Value = serde_json::from_str(&stdout(&run(&["check", "--spec", &path, "--format", "sarif"]))).unwrap();
+    let uri = sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        .as_str()
+        .unwrap();
+    assert!(uri.ends_with("my%20paths.yaml"), "{uri}");
+}
+
+#[test]
 fn exit_codes_tell_how_bad_it_is() {
     let petstore = petstore();
     assert_eq!(run(&["check", "--spec", &petstore]).status.code(), Some(0));

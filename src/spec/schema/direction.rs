@@ -103,3 +103,41 @@ pub(super) fn required_names(out: &mut Map<String, Value>, read_only: &HashSet<S
         out.remove("required");
     }
 }
+
+/// Names that one branch of a composition declares and another one asks for are asked for under their new names.
+pub(super) fn required_of_branches(out: &mut Map<String, Value>) {
+    const BRANCHES: [&str; 2] = ["allOf", "anyOf"];
+    let mut renamed: Vec<(Value, Value)> = Vec::new();
+    let mut gather = |object: &Map<String, Value>| {
+        let names = object.get(NAMES).and_then(Value::as_object).into_iter().flatten();
+        renamed.extend(names.map(|(key, name)| (name.clone(), Value::String(key.clone()))));
+    };
+    gather(out);
+    for key in BRANCHES {
+        out.get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_object)
+            .for_each(&mut gather);
+    }
+    if renamed.is_empty() {
+        return;
+    }
+    let rename = |object: &mut Map<String, Value>| {
+        for name in object.get_mut("required").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some((_, key)) = renamed.iter().find(|(original, _)| original == name) {
+                *name = key.clone();
+            }
+        }
+    };
+    rename(out);
+    for key in BRANCHES {
+        out.get_mut(key)
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_object_mut)
+            .for_each(rename);
+    }
+}

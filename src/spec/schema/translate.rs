@@ -6,7 +6,7 @@ use foldhash::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::annotations::{annotation, describe_choice, hides};
-use super::direction::{HIDDEN, LOOSE, NAMES, is_marked, read_only_names, required_names};
+use super::direction::{HIDDEN, LOOSE, NAMES, is_marked, read_only_names, required_names, required_of_branches};
 use super::shape::{complete_containers, count, drop_contradictions, exclusive_limits, make_nullable, types};
 use super::walk::SINGLE;
 use super::{Direction, Schemas};
@@ -61,6 +61,7 @@ impl Translation<'_, '_> {
         }
         exclusive_limits(&mut out);
         required_names(&mut out, &read_only);
+        required_of_branches(&mut out);
         complete_containers(&mut out, self.infers);
         if out.remove(LOOSE).is_some() {
             out.remove("additionalProperties");
