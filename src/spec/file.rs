@@ -1,6 +1,6 @@
 //! One file of a document: its text as JSON, and where a value stands in what its author wrote.
 
-use super::document::LoadError;
+use super::document::{LoadError, place};
 use super::node::Node;
 use super::yaml;
 
@@ -77,6 +77,38 @@ impl File {
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         let column = before.rsplit('\n').next().map_or(0, |tail| tail.chars().count()) + 1;
         Some((line, column))
+    }
+
+    /// The tokens that lead to the value at an offset of the text.
+    pub(super) fn path_to(&self, offset: usize) -> Vec<String> {
+        let mut tokens = Vec::new();
+        let mut node = self.root();
+        loop {
+            let holds = |inner: &Node<'_>| {
+                let (start, end) = place(self.text(), *inner);
+                (start..end).contains(&offset)
+            };
+            let next = match node.object() {
+                Some(object) => object
+                    .iter()
+                    .find(|(_, inner)| holds(inner))
+                    .map(|(key, inner)| (key.to_owned(), inner)),
+                None => node
+                    .array()
+                    .unwrap_or_default()
+                    .into_iter()
+                    .enumerate()
+                    .find(|(_, inner)| holds(inner))
+                    .map(|(index, inner)| (index.to_string(), inner)),
+            };
+            match next {
+                Some((token, inner)) if place(self.text(), node).0 < offset => {
+                    tokens.push(token);
+                    node = inner;
+                }
+                _ => return tokens,
+            }
+        }
     }
 }
 

@@ -12,6 +12,7 @@ pub mod operation;
 pub mod overlay;
 pub mod parameter;
 pub mod pointer;
+pub mod reference;
 pub mod response;
 pub mod schema;
 pub mod server;

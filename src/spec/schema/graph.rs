@@ -65,6 +65,12 @@ pub(super) fn drop_dangling(value: &mut Value, defs: &HashSet<String>) {
         *value = left_out(object);
         return;
     }
+    remove_contravariant(object);
+    each_mut(object, |inner| drop_dangling(inner, defs));
+}
+
+/// Removes what gets stricter where something inside of it, or beside it, gets looser.
+fn remove_contravariant(object: &mut Map<String, Value>) {
     for key in [
         "not",
         "if",
@@ -76,24 +82,12 @@ pub(super) fn drop_dangling(value: &mut Value, defs: &HashSet<String>) {
     ] {
         object.remove(key);
     }
-    each_mut(object, |inner| drop_dangling(inner, defs));
 }
 
 /// Cuts a schema at a depth: what would go deeper accepts anything there.
 pub(super) fn prune(value: &mut Value, depth: usize) {
     let Value::Object(object) = value else { return };
-    // These get stricter where something inside of them, or beside them, gets looser.
-    for key in [
-        "not",
-        "if",
-        "then",
-        "else",
-        "unevaluatedProperties",
-        "unevaluatedItems",
-        "maxContains",
-    ] {
-        object.remove(key);
-    }
+    remove_contravariant(object);
     let mut inner = false;
     each(object, |_| inner = true);
     if inner && depth == 0 {
