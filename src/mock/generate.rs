@@ -68,13 +68,7 @@ impl Generator<'_> {
     }
 
     fn members(&mut self, object: &Object<'_>, depth: usize) -> Map<String, Value> {
-        let required: Vec<String> = object
-            .get("required")
-            .and_then(Node::array)
-            .unwrap_or_default()
-            .into_iter()
-            .filter_map(|name| Some(name.string()?.into_owned()))
-            .collect();
+        let required = object.get("required").map(Node::strings).unwrap_or_default();
         let mut members = Map::new();
         for (name, schema) in object.get("properties").and_then(Node::object).unwrap_or_default().iter() {
             let is_required = required.iter().any(|other| other == name);

@@ -47,7 +47,7 @@ impl<'a> Node<'a> {
         if !self.text.starts_with('{') {
             return None;
         }
-        serde_json::from_str::<Members<'a>>(self.text).ok().and_then(|members| members.0)
+        open(self.text).ok().flatten()
     }
 
     /// The items, or `None` where the value is no array.
@@ -58,6 +58,13 @@ impl<'a> Node<'a> {
         }
         let items: Vec<&'a RawValue> = serde_json::from_str(self.text).ok()?;
         Some(items.into_iter().map(|item| Node::new(item.get())).collect())
+    }
+
+    /// The strings among the items; none where the value is no array.
+    #[must_use]
+    pub fn strings(self) -> Vec<String> {
+        let items = self.array().unwrap_or_default().into_iter();
+        items.filter_map(|item| Some(item.string()?.into_owned())).collect()
     }
 
     /// The string, or `None` where the value is no string.
@@ -138,7 +145,7 @@ impl<'a> Object<'a> {
 /// # Errors
 /// Where the text is not one JSON value, with line and column.
 pub fn open(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> {
-    serde_json::from_str::<Members<'_>>(text).map(|members| members.0)
+    read(text, Slices)
 }
 
 /// Opens a whole JSON text as [`open`] does, and the member `components` two levels deeper in the same scan.
@@ -146,10 +153,7 @@ pub fn open(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> {
 /// # Errors
 /// As [`open`].
 pub fn open_with_components(text: &str) -> Result<Option<(Object<'_>, Objects<'_>)>, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let opened = serde::Deserializer::deserialize_any(&mut deserializer, Nested { is_root: true })?;
-    deserializer.end()?;
-    Ok(opened)
+    read(text, Nested { is_root: true })
 }
 
 /// An object whose members are slices, but for the objects inside of one of them: those of `components` at the root.
@@ -157,30 +161,15 @@ struct Nested {
     is_root: bool,
 }
 
-impl<'de> DeserializeSeed<'de> for Nested {
-    type Value = Option<(Object<'de>, Objects<'de>)>;
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+impl<'de> Open<'de> for Nested {
+    type Opened = (Object<'de>, Objects<'de>);
 
-impl<'de> Visitor<'de> for Nested {
-    type Value = Option<(Object<'de>, Objects<'de>)>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+    fn open<A: MapAccess<'de>>(self, mut next: Option<Text<'de>>, mut map: A) -> Result<Self::Opened, A::Error> {
         let (mut members, mut inner) = (Vec::with_capacity(8), Vec::new());
-        while let Some(key) = map.next_key::<Text<'de>>()? {
-            if key.0 == NUMBER_TOKEN && members.is_empty() && inner.is_empty() {
-                map.next_value::<IgnoredAny>()?;
-                return Ok(None);
-            }
+        while let Some(key) = next {
             if self.is_root && key.0 == "components" {
                 inner = map
-                    .next_value_seed(Nested { is_root: false })?
+                    .next_value_seed(Any(Nested { is_root: false }))?
                     .map(|(_, kinds)| kinds)
                     .unwrap_or_default();
                 members.push((key.0, Node::new("{}")));
@@ -188,32 +177,11 @@ impl<'de> Visitor<'de> for Nested {
                 let raw: &'de RawValue = map.next_value()?;
                 members.push((key.0, Node::new(raw.get())));
             } else {
-                inner.push((key.0, map.next_value_seed(MembersSeed)?));
+                inner.push((key.0, map.next_value_seed(Any(Slices))?));
             }
+            next = map.next_key()?;
         }
-        Ok(Some((Object { members }, inner)))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-        MembersVisitor.visit_seq(seq).map(|_| None)
-    }
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
+        Ok((Object { members }, inner))
     }
 }
 
@@ -258,38 +226,23 @@ impl<'de> Visitor<'de> for PathItemsVisitor<'de, '_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut items = Vec::new();
         while let Some(key) = map.next_key::<Text<'de>>()? {
-            items.push((key.0, map.next_value_seed(PathItemSeed(&self))?));
+            items.push((key.0, map.next_value_seed(Any(Operations(&self)))?));
         }
         Ok(items)
     }
 }
 
-struct PathItemSeed<'s, 'a, 'f>(&'s PathItemsVisitor<'a, 'f>);
+struct Operations<'s, 'a, 'f>(&'s PathItemsVisitor<'a, 'f>);
 
-impl<'de> DeserializeSeed<'de> for PathItemSeed<'_, 'de, '_> {
-    type Value = Option<PathItem<'de>>;
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+impl<'de> Open<'de> for Operations<'_, 'de, '_> {
+    type Opened = PathItem<'de>;
 
-impl<'de> Visitor<'de> for PathItemSeed<'_, 'de, '_> {
-    type Value = Option<PathItem<'de>>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+    fn open<A: MapAccess<'de>>(self, mut next: Option<Text<'de>>, mut map: A) -> Result<Self::Opened, A::Error> {
         let mut members = Vec::with_capacity(4);
         let mut operations = Vec::with_capacity(4);
-        while let Some(key) = map.next_key::<Text<'de>>()? {
-            if key.0 == NUMBER_TOKEN && members.is_empty() {
-                map.next_value::<IgnoredAny>()?;
-                return Ok(None);
-            }
+        while let Some(key) = next {
             if (self.0.is_operation)(&key.0) {
-                let object = map.next_value_seed(MembersSeed)?;
+                let object = map.next_value_seed(Any(Slices))?;
                 let place = Node::new(object.as_ref().and_then(|object| object.slice_of(self.0.text)).unwrap_or("null"));
                 operations.push((members.len(), object));
                 members.push((key.0, place));
@@ -297,33 +250,12 @@ impl<'de> Visitor<'de> for PathItemSeed<'_, 'de, '_> {
                 let raw: &'de RawValue = map.next_value()?;
                 members.push((key.0, Node::new(raw.get())));
             }
+            next = map.next_key()?;
         }
-        Ok(Some(PathItem {
+        Ok(PathItem {
             members: Object { members },
             operations,
-        }))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-        MembersVisitor.visit_seq(seq).map(|_| None)
-    }
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
+        })
     }
 }
 
@@ -360,44 +292,61 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Text<'a> {
     }
 }
 
-/// An object's members, or `None` for any other kind of value.
-struct Members<'a>(Option<Object<'a>>);
+/// How an object is opened, from its first key on.
+trait Open<'de> {
+    type Opened;
+    fn open<A: MapAccess<'de>>(self, first: Option<Text<'de>>, map: A) -> Result<Self::Opened, A::Error>;
+}
 
-impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(MembersVisitor).map(Members)
+/// All members as slices.
+struct Slices;
+
+impl<'de> Open<'de> for Slices {
+    type Opened = Object<'de>;
+
+    fn open<A: MapAccess<'de>>(self, mut next: Option<Text<'de>>, mut map: A) -> Result<Self::Opened, A::Error> {
+        let mut members = Vec::with_capacity(8);
+        while let Some(key) = next {
+            let raw: &'de RawValue = map.next_value()?;
+            members.push((key.0, Node::new(raw.get())));
+            next = map.next_key()?;
+        }
+        Ok(Object { members })
     }
 }
 
-struct MembersSeed;
+/// A value of any kind: an object is opened, everything else is `None`.
+struct Any<O>(O);
 
-impl<'de> DeserializeSeed<'de> for MembersSeed {
-    type Value = Option<Object<'de>>;
+/// Reads a whole text.
+fn read<'a, O: Open<'a>>(text: &'a str, open: O) -> Result<Option<O::Opened>, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let opened = Any(open).deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(opened)
+}
+
+impl<'de, O: Open<'de>> DeserializeSeed<'de> for Any<O> {
+    type Value = Option<O::Opened>;
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(MembersVisitor)
+        deserializer.deserialize_any(self)
     }
 }
 
-struct MembersVisitor;
-
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Option<Object<'de>>;
+impl<'de, O: Open<'de>> Visitor<'de> for Any<O> {
+    type Value = Option<O::Opened>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any JSON value")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::with_capacity(8);
-        while let Some(key) = map.next_key::<Text<'de>>()? {
-            if key.0 == NUMBER_TOKEN && members.is_empty() {
-                map.next_value::<IgnoredAny>()?;
-                return Ok(None);
-            }
-            let raw: &'de RawValue = map.next_value()?;
-            members.push((key.0, Node::new(raw.get())));
+        let first = map.next_key::<Text<'de>>()?;
+        if first.as_ref().is_some_and(|key| key.0 == NUMBER_TOKEN) {
+            map.next_value::<IgnoredAny>()?;
+            return Ok(None);
         }
-        Ok(Some(Object { members }))
+        self.0.open(first, map).map(Some)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {

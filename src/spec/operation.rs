@@ -229,7 +229,13 @@ impl<'a> Reader<'a> {
         let mut body = None;
         let mut produces = Vec::new();
         if self.document.version() == Version::V2_0 {
-            let types = |key: &str| list(object.get(key).or_else(|| self.document.member(key)));
+            let types = |key: &str| {
+                object
+                    .get(key)
+                    .or_else(|| self.document.member(key))
+                    .map(Node::strings)
+                    .unwrap_or_default()
+            };
             produces = types("produces");
             let all: Vec<Node<'a>> = own.iter().chain(&shared_parameters).copied().collect();
             body = body::read_swagger(self.document, &all, &types("consumes"));
@@ -252,7 +258,7 @@ impl<'a> Reader<'a> {
             template,
             summary: object.text("summary").or_else(|| shared.summary.clone()),
             description: object.text("description").or_else(|| shared.description.clone()),
-            tags: list(object.get("tags")),
+            tags: object.get("tags").map(Node::strings).unwrap_or_default(),
             deprecated: object.boolean("deprecated").unwrap_or(false),
             parameters,
             body,
@@ -350,15 +356,6 @@ impl<'a> Reader<'a> {
         claim_keys(&mut parameters, has_body);
         parameters
     }
-}
-
-/// The strings of an array.
-fn list(node: Option<Node<'_>>) -> Vec<String> {
-    node.and_then(Node::array)
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|item| Some(item.string()?.into_owned()))
-        .collect()
 }
 
 /// `TRACE` and any method of 3.2 are served too; what MCP is told about them is the annotator's business.

@@ -103,13 +103,7 @@ pub fn declared(document: &Document) -> Vec<Server> {
         return servers(document.member("servers"));
     }
     let text = |name: &str| document.member(name).and_then(Node::string).map(std::borrow::Cow::into_owned);
-    let schemes: Vec<String> = document
-        .member("schemes")
-        .and_then(Node::array)
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|scheme| Some(scheme.string()?.into_owned()))
-        .collect();
+    let schemes = document.member("schemes").map(Node::strings).unwrap_or_default();
     let path = text("basePath").unwrap_or_default();
     let url = match text("host").filter(|host| !host.is_empty()) {
         Some(host) => {
