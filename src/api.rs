@@ -17,6 +17,7 @@ use crate::annotate::{AnnotateOptions, Annotated, annotate};
 use crate::proxy::{self, Base, CallError, CallOptions, Progress, Request, Response, Validator, render};
 use crate::spec::response;
 use crate::spec::server::{self, ServerError};
+use crate::spec::text;
 use crate::spec::{Diagnostic, Document, Location, Operation, operations};
 
 /// Where requests go.
@@ -178,14 +179,7 @@ impl Api {
     /// The tool names nearest to one that does not exist.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Option<&str> {
-        let scored = self
-            .tools
-            .iter()
-            .map(|tool| (strsim::jaro_winkler(&tool.name, name), tool.name.as_ref()));
-        scored
-            .filter(|(score, _)| *score > 0.8)
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, name)| name)
+        text::nearest(name, self.tools.iter().map(|tool| tool.name.as_ref()), 0.8)
     }
 
     /// Calls a tool. Everything that goes wrong, here or at the API, is a result with `isError`; `None` means that there is

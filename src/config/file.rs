@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::settings::{ApiSettings, ServerSettings};
+use crate::spec::text;
 
 /// The settings of a file's text; what is wrong with it is pushed to `problems`, each with its key.
 pub(super) fn parse(text: &str, problems: &mut Vec<String>) -> (ApiSettings, ServerSettings) {
@@ -35,12 +36,8 @@ pub(super) fn parse(text: &str, problems: &mut Vec<String>) -> (ApiSettings, Ser
         } else if server_keys.contains(&key) {
             admit::<ServerSettings>(key, value, &mut server, problems);
         } else {
-            let nearest = api_keys
-                .iter()
-                .chain(&server_keys)
-                .max_by(|a, b| strsim::jaro_winkler(a, &key).total_cmp(&strsim::jaro_winkler(b, &key)));
-            let hint = nearest
-                .filter(|nearest| strsim::jaro_winkler(nearest, &key) > 0.75)
+            let known = api_keys.iter().chain(&server_keys).map(String::as_str);
+            let hint = text::nearest(&key, known, 0.75)
                 .map(|nearest| format!("; did you mean `{nearest}`?"))
                 .unwrap_or_default();
             problems.push(format!("the configuration file has the unknown key `{key}`{hint}"));

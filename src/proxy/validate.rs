@@ -4,6 +4,8 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions};
 use serde_json::{Map, Value};
 
+use crate::spec::text;
+
 /// More problems than this do not help anybody.
 const MOST_PROBLEMS: usize = 20;
 /// Values longer than this are not repeated in a message.
@@ -181,13 +183,8 @@ fn unknown(place: &str, name: &str, at_root: bool, tool: &str, schema: &Map<Stri
     } else {
         "known here".to_owned()
     };
-    let nearest = known
-        .iter()
-        .map(|key| (strsim::jaro_winkler(key, name), *key))
-        .filter(|(score, _)| *score > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match nearest {
-        Some((_, key)) => format!("{place}`{name}` is not {what}; did you mean `{key}`?"),
+    match text::nearest(name, known.iter().copied(), 0.75) {
+        Some(key) => format!("{place}`{name}` is not {what}; did you mean `{key}`?"),
         None if at_root && known.is_empty() => format!("{place}`{name}` is not {what}; it takes none"),
         None if at_root => format!("{place}`{name}` is not {what}; it takes `{}`", known.join("`, `")),
         None => format!("{place}`{name}` is not {what}"),
@@ -203,7 +200,7 @@ fn meaning(schema: &Map<String, Value>, name: &str) -> String {
         .and_then(Value::as_str);
     description
         .and_then(|text| text.lines().next())
-        .map(|line| format!(": {}", crate::spec::text::cut(line, 160)))
+        .map(|line| format!(": {}", text::cut(line, 160)))
         .unwrap_or_default()
 }
 
@@ -212,7 +209,7 @@ fn shown(value: &Value) -> String {
     if text.len() <= LONGEST_VALUE {
         text
     } else {
-        crate::spec::text::cut(&text, LONGEST_VALUE)
+        text::cut(&text, LONGEST_VALUE)
     }
 }
 
@@ -221,7 +218,7 @@ fn shown_list(options: &Value) -> String {
         .as_array()
         .map(|options| options.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
         .unwrap_or_default();
-    crate::spec::text::cut(&options, 600)
+    text::cut(&options, 600)
 }
 
 #[cfg(test)]

@@ -41,6 +41,17 @@ pub fn one_line(text: &str) -> String {
     clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The candidate most like `name`, where one is more like it than `least` (Jaro-Winkler, 0 to 1).
+pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>, least: f64) -> Option<&'c str> {
+    let scored = candidates
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(candidate, name), candidate));
+    scored
+        .filter(|(score, _)| *score > least)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
 /// At most `longest` bytes of `text`: cut after a sentence, else after a word, and marked with `…`.
 #[must_use]
 pub fn cut(text: &str, longest: usize) -> String {
