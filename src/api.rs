@@ -46,7 +46,7 @@ pub struct ApiOptions {
 
 /// An API as tools.
 pub struct Api {
-    document: Document,
+    document: Arc<Document>,
     /// The tools without what is long: schemas and descriptions.
     tools: Vec<Tool>,
     entries: Vec<Entry>,
@@ -83,7 +83,12 @@ impl Api {
     ///
     /// # Errors
     /// Where requests should go to the declared servers, and no operation has a usable one.
-    pub fn build(document: Document, options: ApiOptions, client: reqwest::Client) -> Result<(Self, Vec<Diagnostic>), ServerError> {
+    pub fn build(
+        document: impl Into<Arc<Document>>,
+        options: ApiOptions,
+        client: reqwest::Client,
+    ) -> Result<(Self, Vec<Diagnostic>), ServerError> {
+        let document = document.into();
         let (mut operations, mut diagnostics) = operations(&document);
         for operation in &mut operations {
             // What the operator sets is no parameter: the model must not be asked for it.

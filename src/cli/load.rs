@@ -1,6 +1,7 @@
 //! From settings to an API that can be called: what `serve`, `tools` and `call` have in common.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use http::HeaderMap;
 
@@ -57,27 +58,21 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
         .await
         .map_err(Failure::Read)?;
     let (bytes, mut unread) = overlaid(config, bytes, &client).await?;
-    let unreadable = |error| Failure::Document {
+    let mut document = Document::parse(bytes, source.url()).map_err(|error| Failure::Document {
         source_name: config.source.to_string(),
         error,
-    };
-    let mocked = config.mock && purpose == Purpose::Calls;
-    let twin = mocked.then(|| bytes.clone());
-    let mut document = Document::parse(bytes, source.url()).map_err(unreadable)?;
+    })?;
     unread.extend(external::complete(&mut document, &source, config.external_references, &client, &config.source_headers).await);
-    let destination = match (purpose, &config.base_url, twin) {
-        (Purpose::Looks, ..) => Destination::Nowhere,
-        (Purpose::Calls, _, Some(bytes)) => {
-            let mut document = Document::parse(bytes, None).map_err(unreadable)?;
-            external::complete(&mut document, &source, config.external_references, &client, &config.source_headers).await;
-            Destination::Fixed(
-                mock::start(document)
-                    .await
-                    .map_err(|error| Failure::Io("the mock cannot be started".into(), error))?,
-            )
-        }
-        (Purpose::Calls, Some(url), None) => Destination::Fixed(url.clone()),
-        (Purpose::Calls, None, None) => Destination::Declared,
+    let document = Arc::new(document);
+    let destination = match (purpose, &config.base_url) {
+        (Purpose::Looks, _) => Destination::Nowhere,
+        (Purpose::Calls, _) if config.mock => Destination::Fixed(
+            mock::start(Arc::clone(&document))
+                .await
+                .map_err(|error| Failure::Io("the mock cannot be started".into(), error))?,
+        ),
+        (Purpose::Calls, Some(url)) => Destination::Fixed(url.clone()),
+        (Purpose::Calls, None) => Destination::Declared,
     };
     let options = ApiOptions {
         annotate: config.annotate.clone(),

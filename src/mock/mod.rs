@@ -28,7 +28,7 @@ struct Route {
 }
 
 struct Mock {
-    document: Document,
+    document: Arc<Document>,
     routes: Vec<Route>,
 }
 
@@ -36,7 +36,7 @@ struct Mock {
 ///
 /// # Errors
 /// Where no port can be had.
-pub async fn start(document: Document) -> std::io::Result<Url> {
+pub async fn start(document: Arc<Document>) -> std::io::Result<Url> {
     let (operations, _) = operations(&document);
     let mut routes: Vec<Route> = operations
         .into_iter()
