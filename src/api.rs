@@ -15,6 +15,7 @@ use url::Url;
 
 use crate::annotate::{AnnotateOptions, Annotated, annotate};
 use crate::proxy::{self, Base, CallError, CallOptions, Progress, Request, Response, Validator, render};
+use crate::spec::body::essence;
 use crate::spec::response;
 use crate::spec::server::{self, ServerError};
 use crate::spec::text;
@@ -332,7 +333,7 @@ fn accept(document: &Document, operation: &Operation) -> HeaderValue {
     const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
     let mut types: Vec<String> = Vec::new();
     for media in response::successes(document, operation).iter().flat_map(|response| &response.media) {
-        let name = media.name.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let name = essence(&media.name);
         if !types.contains(&name) && !name.contains('*') {
             types.push(name);
         }

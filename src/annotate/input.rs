@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::words;
 use crate::spec::body::{BodySchema, Field};
 use crate::spec::operation::BODY;
-use crate::spec::schema::{Completed, SchemaOptions, Schemas};
+use crate::spec::schema::{Completed, SchemaOptions, Schemas, reference};
 use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut};
 use crate::spec::{MediaKind, Operation, Parameter, RequestBody};
 
@@ -140,13 +140,11 @@ fn describe_files(root: &mut Map<String, Value>, body: &RequestBody) {
     if body.media_type.kind != MediaKind::Multipart {
         return;
     }
-    let reference = root
+    let definition = root
         .get("properties")
         .and_then(|properties| properties.get(BODY))
-        .and_then(|body| body.get("$ref"))
-        .and_then(Value::as_str);
-    let definition = reference
-        .and_then(|reference| reference.strip_prefix("#/$defs/"))
+        .and_then(Value::as_object)
+        .and_then(reference)
         .map(str::to_owned);
     let schema = match definition {
         Some(name) => root.get_mut("$defs").and_then(|defs| defs.get_mut(&name)),

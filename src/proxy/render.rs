@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 
 use super::client::Response;
 use super::multipart;
+use super::style::{self, Keep};
 use crate::spec::Operation;
+use crate::spec::body::essence;
 use crate::spec::text;
 
 /// Blobs above this size are named, not embedded: base64 of more than this helps no model.
@@ -116,7 +118,7 @@ fn shown(operation: &Operation) -> String {
 
 /// One content block for bytes of a media type.
 fn block(operation: &Operation, content_type: &str, body: &Bytes) -> ContentBlock {
-    let essence = essence(content_type);
+    let essence = named(content_type);
     match kind(content_type, body) {
         Kind::Image => ContentBlock::image(STANDARD.encode(body), essence),
         Kind::Audio => ContentBlock::audio(STANDARD.encode(body), essence),
@@ -138,15 +140,8 @@ fn block(operation: &Operation, content_type: &str, body: &Bytes) -> ContentBloc
 }
 
 fn encoded_path(path: &str) -> String {
-    path.bytes()
-        .map(|byte| {
-            if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
-                char::from(byte).to_string()
-            } else {
-                percent_encoding::percent_encode_byte(byte).to_owned()
-            }
-        })
-        .collect()
+    let segments: Vec<String> = path.split('/').map(|segment| style::encode(segment, Keep::Unreserved)).collect();
+    segments.join("/")
 }
 
 /// What the model reads about a status that is no success.
@@ -195,7 +190,7 @@ fn error_body(content_type: &str, body: &Bytes) -> String {
         Kind::Text if essence(content_type) == "text/html" => without_tags(&decode(content_type, body)),
         Kind::Text => decode(content_type, body),
         _ if body.is_empty() => String::new(),
-        _ => format!("({} bytes of {})", body.len(), essence(content_type)),
+        _ => format!("({} bytes of {})", body.len(), named(content_type)),
     }
 }
 
@@ -284,8 +279,9 @@ fn content_type(headers: &HeaderMap) -> String {
         .to_owned()
 }
 
-fn essence(content_type: &str) -> String {
-    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+/// What bytes are called: of no type they are just bytes (RFC 9110 section 8.3).
+fn named(content_type: &str) -> String {
+    let essence = essence(content_type);
     if essence.is_empty() {
         "application/octet-stream".into()
     } else {
@@ -294,8 +290,7 @@ fn essence(content_type: &str) -> String {
 }
 
 fn kind(content_type: &str, body: &[u8]) -> Kind {
-    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    match essence.as_str() {
+    match essence(content_type).as_str() {
         "" => match std::str::from_utf8(body) {
             Ok(text) if text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
                 Kind::Json

@@ -6,6 +6,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::spec::schema::reference;
+
 /// Deeper than this nothing is repaired.
 const DEEPEST: usize = 16;
 
@@ -88,11 +90,7 @@ fn reread(text: &str, fitting: &[&str]) -> Option<Value> {
 
 fn resolve<'s>(schema: &'s Value, root: &'s Map<String, Value>) -> Option<&'s Map<String, Value>> {
     let object = schema.as_object()?;
-    match object
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| reference.strip_prefix("#/$defs/"))
-    {
+    match reference(object) {
         Some(name) => root.get("$defs")?.get(name)?.as_object(),
         None => Some(object),
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::spec::schema::wire_names;
+use crate::spec::schema::{reference, wire_names};
 
 /// Deeper than this no schema reaches.
 const DEEPEST: usize = 128;
@@ -47,11 +47,7 @@ fn gather<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, all:
         return;
     }
     all.push(schema);
-    let target = schema
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| reference.strip_prefix("#/$defs/"));
-    if let Some(Value::Object(target)) = target.and_then(|name| root.get("$defs")?.get(name)) {
+    if let Some(Value::Object(target)) = reference(schema).and_then(|name| root.get("$defs")?.get(name)) {
         gather(target, root, all, depth + 1);
     }
     for key in ["allOf", "anyOf", "oneOf"] {

@@ -87,12 +87,17 @@ pub struct RequestBody {
     pub alternatives: Vec<String>,
 }
 
+/// A media type without its parameters, in lower case (RFC 9110 section 8.3.1).
+#[must_use]
+pub fn essence(media_type: &str) -> String {
+    media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
 impl MediaKind {
     /// The kind of a media type (RFC 6838), by its essence; parameters do not count.
     #[must_use]
     pub fn of(media_type: &str) -> Self {
-        let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        match essence.as_str() {
+        match essence(media_type).as_str() {
             "application/json" | "*/*" | "application/*" | "text/json" => Self::Json,
             "application/x-www-form-urlencoded" => Self::Form,
             "application/xml" | "text/xml" => Self::Xml,

@@ -20,7 +20,8 @@ use serde_json::{Map, Value, json};
 use direction::NAMES;
 use graph::{drop_dangling, expand, inline, prune, references};
 use translate::Translation;
-use walk::{each, each_mut, reference, size};
+pub use walk::reference;
+use walk::{each, each_mut, size};
 
 use crate::spec::document::{Document, Span};
 use crate::spec::{keys, text};

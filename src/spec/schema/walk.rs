@@ -46,7 +46,8 @@ pub(super) fn each_mut(schema: &mut Map<String, Value>, mut visit: impl FnMut(&m
 }
 
 /// The `$defs` name that a schema refers to.
-pub(super) fn reference(schema: &Map<String, Value>) -> Option<&str> {
+#[must_use]
+pub fn reference(schema: &Map<String, Value>) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
 
@@ -64,6 +65,6 @@ pub(super) fn size(value: &Value) -> usize {
         Value::Number(number) => number.as_str().len(),
         Value::String(text) => text.len() + 2,
         Value::Array(items) => items.iter().map(|item| size(item) + 1).sum::<usize>() + 1,
-        Value::Object(members) => members.iter().map(|(key, value)| key.len() + 4 + size(value)).sum::<usize>() + 1,
+        Value::Object(members) => super::bytes(members),
     }
 }
