@@ -13,7 +13,8 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use serde_json::Value;
 use url::Url;
 
-use crate::annotate::{AnnotateOptions, Annotated, annotate};
+pub use crate::annotate::obey::{Confirm, must_confirm};
+use crate::annotate::{AnnotateOptions, Annotated, Hints, annotate};
 use crate::proxy::{self, Base, CallError, CallOptions, Progress, Request, Response, Validator, render};
 use crate::spec::body::essence;
 use crate::spec::response;
@@ -58,11 +59,28 @@ pub struct Api {
     client: reqwest::Client,
 }
 
+/// A tool as it is offered.
+#[derive(Clone, Copy)]
+pub struct Offered<'a> {
+    /// The tool without what is long: name, title and annotations.
+    pub tool: &'a Tool,
+    /// The operation that a call makes.
+    pub operation: &'a Operation,
+    /// Its hints, each with where it came from.
+    pub hints: &'a Hints,
+    /// What it belongs to.
+    pub category: Option<&'a str>,
+    /// The whole tool as clients get it, as JSON.
+    pub text: &'a str,
+}
+
 /// A tool's other half.
 struct Entry {
     // Boxed: it is large, and moves from list to list.
     operation: Box<Operation>,
     base: Option<Arc<Base>>,
+    hints: Hints,
+    category: Option<Box<str>>,
     /// The input schema with the names on the wire, where some had to be changed.
     wire: Option<Arc<JsonObject>>,
     /// The tool as clients get it.
@@ -118,6 +136,8 @@ impl Api {
                 operation,
                 output,
                 wire,
+                hints,
+                category,
                 ..
             } = annotated;
             // It stands in the text now, and is most of what a tool without schemas takes.
@@ -147,6 +167,8 @@ impl Api {
             api.entries.push(Entry {
                 operation,
                 base,
+                hints,
+                category: category.map(String::into_boxed_str),
                 wire,
                 json: json.into_boxed_str(),
                 has_output: output.is_some(),
@@ -177,9 +199,16 @@ impl Api {
         self.entries.iter().map(|entry| entry.json.as_ref())
     }
 
-    /// Each tool, without what is long, with its operation.
-    pub fn iter(&self) -> impl Iterator<Item = (&Tool, &Operation)> {
-        self.tools.iter().zip(self.entries.iter().map(|entry| entry.operation.as_ref()))
+    /// Each tool with everything that is known of it, in the order of the document.
+    pub fn iter(&self) -> impl Iterator<Item = Offered<'_>> {
+        self.tools.iter().zip(&self.entries).map(|(tool, entry)| entry.offered(tool))
+    }
+
+    /// The tool of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Offered<'_>> {
+        let index = *self.by_name.get(name)?;
+        Some(self.entries.get(index)?.offered(self.tools.get(index)?))
     }
 
     /// The tool names nearest to one that does not exist.
@@ -199,6 +228,16 @@ impl Api {
             tracing::error!(tool = name, "a call ended in a panic; please report this");
             CallToolResult::error(vec![ContentBlock::text("The call failed because of an error inside this server.")])
         }))
+    }
+
+    /// The request that a call would make, or the result with `isError` that it would end in before anything is sent; `None`
+    /// means that there is no such tool. It holds the operator's credentials.
+    #[must_use]
+    pub fn prepare(&self, name: &str, arguments: Option<JsonObject>) -> Option<Result<Request, Box<CallToolResult>>> {
+        let index = *self.by_name.get(name)?;
+        let (tool, entry) = (self.tools.get(index)?, self.entries.get(index)?);
+        let prepared = self.request(tool, entry, arguments.unwrap_or_default());
+        Some(prepared.map_err(|error| Box::new(render::failed(&entry.operation, &error))))
     }
 
     async fn run(&self, tool: &Tool, entry: &Entry, arguments: Option<JsonObject>, progress: Option<Progress<'_>>) -> CallToolResult {
@@ -250,6 +289,16 @@ impl Api {
 }
 
 impl Entry {
+    fn offered<'a>(&'a self, tool: &'a Tool) -> Offered<'a> {
+        Offered {
+            tool,
+            operation: &self.operation,
+            hints: &self.hints,
+            category: self.category.as_deref(),
+            text: &self.json,
+        }
+    }
+
     /// The arguments, repaired where that makes them valid; else all that is wrong with them.
     fn checked(&self, tool: &Tool, mut arguments: Value) -> Result<Value, CallError> {
         let checks = self.checks.get_or_init(|| {

@@ -6,8 +6,9 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::annotate::{Profile, hints, infer};
-use crate::api::Api;
+use crate::annotate::Profile;
+use crate::annotate::advice::{self, Weight};
+use crate::api::{Api, Offered};
 use crate::spec::node::Node;
 use crate::spec::{Diagnostic, Document, Severity, pointer};
 
@@ -90,9 +91,10 @@ impl Report {
     }
 }
 
-/// Looks at an API and at what was found while it was built, with the eyes of a client.
+/// Looks at an API and at what was found while it was built, with the eyes of a client. `local` is the operator's word that
+/// the API deals with nothing outside.
 #[must_use]
-pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Profile) -> Report {
+pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Profile, local: bool) -> Report {
     let document = api.document();
     let mut findings: Vec<Finding> = diagnostics
         .iter()
@@ -103,7 +105,14 @@ pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Pr
         let diagnostic = Diagnostic::warning(pointer, "this key is written twice; the last one counts");
         findings.push(self::finding(document, &diagnostic, findings.len() < MOST_POSITIONS));
     }
-    for ((tool, operation), text) in api.iter().zip(api.texts()) {
+    for Offered {
+        tool,
+        operation,
+        hints,
+        text,
+        ..
+    } in api.iter()
+    {
         if tool.name.len() > profile.longest_name {
             let message = format!(
                 "the tool name `{}` has {} characters, of which {} may have to cut some; --max-tool-name-length {} shortens it",
@@ -121,8 +130,12 @@ pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Pr
             );
             findings.push(note(Level::Warning, "client", message, &operation.pointer));
         }
-        if let Some(advice) = infer::advice(operation) {
-            findings.push(note(Level::Note, "annotation", advice, &operation.pointer));
+        for (weight, message) in advice::advice(operation, hints, local) {
+            let level = match weight {
+                Weight::Thought => Level::Note,
+                Weight::Doubt => Level::Warning,
+            };
+            findings.push(note(level, "annotation", message, &operation.pointer));
         }
     }
     if let Some(most) = profile.most_tools.filter(|most| api.tools().len() > *most) {
@@ -150,11 +163,7 @@ pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Pr
         source,
         title: crate::spec::text::one_line(document.title()),
         tools: api.tools().len(),
-        read_only: api
-            .tools()
-            .iter()
-            .filter(|tool| hints::is_read_only(tool.annotations.as_ref()))
-            .count(),
+        read_only: api.iter().filter(|offered| offered.hints.is_read_only()).count(),
         bytes,
         tokens: bytes / BYTES_PER_TOKEN,
         dearest,

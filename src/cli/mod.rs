@@ -3,6 +3,7 @@
 mod call;
 mod check;
 mod health;
+mod listing;
 mod load;
 mod log;
 mod serve;

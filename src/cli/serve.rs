@@ -7,7 +7,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::ServeCommand;
 use super::load::{self, Purpose};
-use crate::annotate::hints;
 use crate::api::Api;
 use crate::config::settings::LogLevel;
 use crate::config::{Config, ConfigError, Transport};
@@ -86,11 +85,7 @@ async fn load(config: &Config, server: &McpServer) -> Result<(), Failure> {
 
 fn announce(api: &Api, lost: usize) {
     let tools = api.tools().len();
-    let read_only = api
-        .tools()
-        .iter()
-        .filter(|tool| hints::is_read_only(tool.annotations.as_ref()))
-        .count();
+    let read_only = api.iter().filter(|offered| offered.hints.is_read_only()).count();
     let left_out = if lost == 0 {
         String::new()
     } else {

@@ -1,6 +1,7 @@
 //! Settings become what each floor needs: flag over variable over file over default, all problems told at once. The one
 //! place that reads the environment.
 
+mod annotate;
 mod file;
 pub mod settings;
 
@@ -12,19 +13,16 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use thiserror::Error;
 use url::Url;
 
-use crate::annotate::{AnnotateOptions, Client, NameOptions, OutputSchemas, Pattern, Profile, Selection};
+use crate::annotate::obey::Confirm;
+use crate::annotate::{AnnotateOptions, Profile};
 use crate::outbound::OutboundOptions;
 use crate::proxy::CallOptions;
 use crate::server::http::Allowed;
 use crate::spec::{ExternalReferences, Source, parameter, server};
-use settings::{ApiSettings, ClientName, ExternalRefs, LogFormat, LogLevel, OutputSchemasName, ServerSettings, TransportKind};
+use settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ServerSettings, TransportKind};
 
 /// Clients give a call up after a minute; ours must have answered by then.
 const LONGEST_TIMEOUT: f64 = 3600.0;
-const SHORTEST_NAME: usize = 16;
-const LONGEST_NAME: usize = 128;
-/// Less than this no schema fits into.
-const SMALLEST_BUDGET: usize = 512;
 
 /// Everything that is wrong with the settings.
 #[derive(Debug, Error)]
@@ -60,6 +58,8 @@ pub struct Config {
     pub outbound: OutboundOptions,
     /// How clients reach the server.
     pub transport: Transport,
+    /// Which calls a person is asked about first.
+    pub confirm: Confirm,
 }
 
 /// How clients reach the server.
@@ -144,7 +144,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                 .ok()
         })
         .collect();
-    let annotate = annotate_options(api, &mut problems);
+    let annotate = annotate::options(api, &mut problems);
     let call = call_options(api, &mut problems);
     if api.mock == Some(true) && api.base_url.is_some() {
         problems.push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
@@ -170,7 +170,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                 mock: api.mock.unwrap_or(false),
                 headers,
                 annotate,
-                profile: client(api).profile(),
+                profile: annotate::client(api).profile(),
                 strict: api.strict.unwrap_or(false),
                 call,
                 outbound: OutboundOptions {
@@ -178,6 +178,11 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                     ..OutboundOptions::default()
                 },
                 transport,
+                confirm: match server_settings.confirm {
+                    None | Some(ConfirmName::None) => Confirm::None,
+                    Some(ConfirmName::Destructive) => Confirm::Destructive,
+                    Some(ConfirmName::Write) => Confirm::Write,
+                },
             })
         }
         _ => Err(ConfigError(problems)),
@@ -239,92 +244,6 @@ fn add_header(headers: &mut HeaderMap, flag: &str, name: &str, value: &str, prob
             headers.append(parsed, value);
         }
         Err(_) => problems.push(format!("{flag}: the value of `{parsed}` holds characters that no header can")),
-    }
-}
-
-/// The parts of a list in one text: split at commas, but not at those of a glob's braces.
-fn outside_braces(text: &str) -> Vec<&str> {
-    let mut depth = 0_usize;
-    text.split(|character| {
-        match character {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        character == ',' && depth == 0
-    })
-    .map(str::trim)
-    .filter(|part| !part.is_empty())
-    .collect()
-}
-
-fn annotate_options(api: &ApiSettings, problems: &mut Vec<String>) -> AnnotateOptions {
-    let mut patterns = |flag: &str, texts: &[String]| -> Vec<Pattern> {
-        texts
-            .iter()
-            .flat_map(|text| outside_braces(text))
-            .filter_map(|text| Pattern::parse(text).map_err(|error| problems.push(format!("{flag}: {error}"))).ok())
-            .collect()
-    };
-    let selection = Selection {
-        include: patterns("--tool-include", &api.tool_include),
-        exclude: patterns("--tool-exclude", &api.tool_exclude),
-        read_only: api.read_only.unwrap_or(false),
-    };
-    let profile = client(api).profile();
-    let mut names = NameOptions {
-        longest: profile.longest_name,
-        ..NameOptions::default()
-    };
-    if let Some(longest) = api.max_tool_name_length {
-        if (SHORTEST_NAME..=LONGEST_NAME).contains(&longest) {
-            names.longest = longest;
-        } else {
-            problems.push(format!("--max-tool-name-length must be between {SHORTEST_NAME} and {LONGEST_NAME}"));
-        }
-    }
-    if let Some(prefix) = &api.tool_prefix {
-        let legal = prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-        if legal && prefix.len() + SHORTEST_NAME / 2 <= names.longest {
-            names.prefix.clone_from(prefix);
-        } else {
-            problems.push("--tool-prefix must be short and hold only letters, digits, `_` and `-`".into());
-        }
-    }
-    let mut options = AnnotateOptions {
-        names,
-        selection,
-        ..AnnotateOptions::default()
-    };
-    options.schemas.inline_all = !profile.knows_references;
-    options.output = match api.output_schemas {
-        None | Some(OutputSchemasName::Auto) => OutputSchemas::Auto,
-        Some(OutputSchemasName::Lenient) => OutputSchemas::Lenient,
-        Some(OutputSchemasName::Strict) => OutputSchemas::Strict,
-        Some(OutputSchemasName::Off) => OutputSchemas::Off,
-    };
-    for (flag, given, budget) in [
-        ("--max-schema-bytes", api.max_schema_bytes, &mut options.schemas.budget),
-        ("--max-list-bytes", api.max_list_bytes, &mut options.list_budget),
-    ] {
-        match given {
-            Some(bytes) if bytes < SMALLEST_BUDGET => problems.push(format!("{flag} must be at least {SMALLEST_BUDGET}")),
-            Some(bytes) => *budget = bytes,
-            None => {}
-        }
-    }
-    options
-}
-
-fn client(api: &ApiSettings) -> Client {
-    match api.client {
-        None | Some(ClientName::Generic) => Client::Generic,
-        Some(ClientName::Claude) => Client::Claude,
-        Some(ClientName::Openai) => Client::OpenAi,
-        Some(ClientName::Vscode) => Client::VsCode,
-        Some(ClientName::Cursor) => Client::Cursor,
-        Some(ClientName::Gemini) => Client::Gemini,
-        Some(ClientName::Codex) => Client::Codex,
     }
 }
 

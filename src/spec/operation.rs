@@ -52,8 +52,18 @@ pub struct Operation {
     pub responses: Option<Span>,
     /// What 2.0 says the operation `produces`; empty in later versions.
     pub produces: Vec<String>,
+    /// Extensions that speak of tools: the path item's, then the operation's own.
+    pub extensions: Vec<(Box<str>, Span)>,
     /// Where the operation stands in the document.
     pub pointer: String,
+}
+
+/// Whether an extension of that name speaks of tools, so that it is kept.
+#[must_use]
+pub fn is_tool_extension(name: &str) -> bool {
+    name.strip_prefix("x-mcp")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        || name == "x-speakeasy-mcp"
 }
 
 impl Operation {
@@ -100,6 +110,7 @@ struct Shared<'p, 'a> {
     description: Option<String>,
     parameters: Vec<Node<'a>>,
     servers: Vec<Server>,
+    extensions: Vec<(Box<str>, Span)>,
 }
 
 impl<'a> Reader<'a> {
@@ -155,6 +166,7 @@ impl<'a> Reader<'a> {
                 .flat_map(|object| object.get("parameters").and_then(Node::array).unwrap_or_default())
                 .collect(),
             servers: server::servers(first("servers")),
+            extensions: both.iter().rev().flat_map(|object| self.extensions(object)).collect(),
         };
         // Those of a reference's target were not opened with the paths.
         let referred = if beside.is_some() { Some(&item) } else { None };
@@ -268,8 +280,21 @@ impl<'a> Reader<'a> {
             },
             responses: object.get("responses").map(|node| self.document.span(node)),
             produces,
+            extensions: shared.extensions.iter().cloned().chain(self.extensions(&object)).collect(),
             pointer: String::new(),
         })
+    }
+
+    /// The extensions of an object that speak of tools, the most specific one last.
+    fn extensions(&self, object: &Object<'a>) -> Vec<(Box<str>, Span)> {
+        let mut found: Vec<(Box<str>, Span)> = object
+            .iter()
+            .filter(|(key, _)| key.starts_with("x-") && is_tool_extension(key))
+            .map(|(key, node)| (key.into(), self.document.span(node)))
+            .collect();
+        // `x-mcp` is the one that says most, whatever the order of keys.
+        found.sort_by_key(|(key, _)| key.as_ref() == "x-mcp");
+        found
     }
 
     /// Reads a parameter; one that many operations share is read once.
@@ -370,6 +395,7 @@ fn undeclared(variable: &str) -> Parameter {
         name: variable.to_owned(),
         location: Location::Path,
         required: true,
+        precondition: false,
         description: None,
         deprecated: false,
         serialization: Serialization::Style {

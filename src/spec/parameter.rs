@@ -72,6 +72,8 @@ pub struct Parameter {
     pub location: Location,
     /// Whether a call must give it; always true for path parameters.
     pub required: bool,
+    /// Whether the call fails once what it speaks of has changed: `x-mcp-precondition`, for what HTTP has no header.
+    pub precondition: bool,
     /// The document's description.
     pub description: Option<String>,
     /// Whether the document advises against it.
@@ -186,6 +188,7 @@ pub(super) fn read(document: &Document, node: Node<'_>, warnings: &mut Vec<Strin
         return Ok(Parameter {
             key: keys::sanitize(&name),
             required: location == Location::Path || object.boolean("required").unwrap_or(false),
+            precondition: object.boolean("x-mcp-precondition").unwrap_or(false),
             // The schema of 2.0 is the parameter itself, description and all.
             description: None,
             deprecated: false,
@@ -238,6 +241,7 @@ pub(super) fn read(document: &Document, node: Node<'_>, warnings: &mut Vec<Strin
     Ok(Parameter {
         key: keys::sanitize(&name),
         required: location == Location::Path || object.boolean("required").unwrap_or(false),
+        precondition: object.boolean("x-mcp-precondition").unwrap_or(false),
         description: object.text("description"),
         deprecated: object.boolean("deprecated").unwrap_or(false),
         schema: schema.map(|node| document.span(node)),
