@@ -30,7 +30,7 @@ pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     }
     let stop = CancellationToken::new();
     watch_signals(stop.clone()).map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
-    let server = McpServer::pending();
+    let server = McpServer::pending().with_confirm(config.confirm);
     // A file is read before anything is answered, so that a bad one is told at once. A URL may be slow, and clients give up
     // on a handshake that is.
     if config.source.url().is_none() {

@@ -1,5 +1,6 @@
 //! The MCP side: tools listed and called over stdio and streamable HTTP, in both protocol eras. Knows only the API.
 
+mod confirm;
 mod guard;
 pub mod http;
 mod splice;
@@ -21,7 +22,7 @@ use serde_json::json;
 use tokio::sync::SetOnce;
 use tokio_util::task::TaskTracker;
 
-use crate::api::Api;
+use crate::api::{Api, Confirm, Offered, must_confirm};
 use crate::proxy::Progress;
 use crate::spec::text;
 
@@ -41,6 +42,8 @@ pub struct McpServer {
     /// What `tools/list` answers; see [`splice`].
     list: splice::List,
     calls: TaskTracker,
+    /// Which calls a person is asked about first.
+    confirm: Confirm,
 }
 
 /// What is served, once it is there.
@@ -57,7 +60,15 @@ impl McpServer {
             served: Arc::new(SetOnce::new()),
             list: splice::List::default(),
             calls: TaskTracker::new(),
+            confirm: Confirm::None,
         }
+    }
+
+    /// The same, but it asks a person before calls are made.
+    #[must_use]
+    pub fn with_confirm(mut self, confirm: Confirm) -> Self {
+        self.confirm = confirm;
+        self
     }
 
     /// A server for the tools of `api`.
@@ -89,6 +100,31 @@ impl McpServer {
 
     async fn api(&self) -> &Arc<Api> {
         &self.served.wait().await.api
+    }
+
+    /// Asks the person behind the client about a call; `None` is a yes, and anything else the answer to the call.
+    async fn confirmed(
+        &self,
+        offered: Offered<'_>,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<CallToolResponse>, ErrorData> {
+        // Nobody is asked about a call that could not be made.
+        if let Some(Err(wrong)) = self.api().await.prepare(&request.name, request.arguments.clone()) {
+            return Ok(Some((*wrong).into()));
+        }
+        let verdict = tokio::select! {
+            () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
+            verdict = confirm::ask(offered, request, context) => verdict,
+        };
+        Ok(match verdict {
+            confirm::Verdict::Yes => None,
+            confirm::Verdict::Ask(question) => Some((*question).into()),
+            confirm::Verdict::No(mut refusal) => {
+                refusal.meta = meta(context);
+                Some((*refusal).into())
+            }
+        })
     }
 }
 
@@ -179,6 +215,13 @@ impl ServerHandler for McpServer {
             .as_ref()
             .map(|reporter| move |done, total| reporter.report(done, total).boxed());
         let progress: Option<Progress<'_>> = report.as_ref().map(|report| report as _);
+        if self.confirm != Confirm::None
+            && let Some(offered) = self.api().await.get(&request.name)
+            && must_confirm(offered.hints, self.confirm)
+            && let Some(answer) = self.confirmed(offered, &request, &context).await?
+        {
+            return Ok(answer);
+        }
         // rmcp does not end a cancelled handler by itself; dropping the call closes the request upstream.
         let result = tokio::select! {
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),

@@ -16,6 +16,7 @@ mod bad_input;
 mod call_cases;
 mod checked;
 mod command_line;
+mod confirmed;
 mod corpus;
 mod floors;
 mod golden;
