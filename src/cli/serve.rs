@@ -60,7 +60,13 @@ pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     tokio::select! {
         served = &mut transport => served?,
         loaded = load(&config, &server) => {
-            loaded?;
+            if let Err(failure) = loaded {
+                // Clients wait for an answer already.
+                server.fail(failure.for_clients());
+                stop.cancel();
+                let _ = transport.await;
+                return Err(failure);
+            }
             transport.await?;
         }
     }

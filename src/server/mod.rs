@@ -38,7 +38,7 @@ const NOTIFY_PATIENCE: Duration = Duration::from_millis(100);
 /// tools waits for them.
 #[derive(Clone)]
 pub struct McpServer {
-    served: Arc<SetOnce<Served>>,
+    served: Arc<SetOnce<Result<Served, String>>>,
     /// What `tools/list` answers; see [`splice`].
     list: splice::List,
     calls: TaskTracker,
@@ -83,13 +83,19 @@ impl McpServer {
     pub fn ready(&self, api: Arc<Api>) {
         let config = config(Some(&api));
         let _ = self.list.set(Arc::clone(&api));
-        let _ = self.served.set(Served { api, config });
+        let _ = self.served.set(Ok(Served { api, config }));
+    }
+
+    /// Tells a pending server that its API will never come: what waits for it, and what comes yet, is answered with `why`,
+    /// a sentence for a model.
+    pub fn fail(&self, why: &str) {
+        let _ = self.served.set(Err(why.to_owned()));
     }
 
     /// Whether the API is there.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.served.initialized()
+        matches!(self.served.get(), Some(Ok(_)))
     }
 
     /// The calls in flight; waiting for it to empty is a clean end.
@@ -98,8 +104,11 @@ impl McpServer {
         &self.calls
     }
 
-    async fn api(&self) -> &Arc<Api> {
-        &self.served.wait().await.api
+    async fn api(&self) -> Result<&Arc<Api>, ErrorData> {
+        match self.served.wait().await {
+            Ok(served) => Ok(&served.api),
+            Err(why) => Err(ErrorData::internal_error(why.clone(), None)),
+        }
     }
 
     /// Asks the person behind the client about a call; `None` is a yes, and anything else the answer to the call.
@@ -170,7 +179,10 @@ fn meta(context: &RequestContext<RoleServer>) -> Option<MetaObject> {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        self.served.get().map_or_else(|| config(None), |served| served.config.clone())
+        match self.served.get() {
+            Some(Ok(served)) => served.config.clone(),
+            _ => config(None),
+        }
     }
 
     async fn list_tools(
@@ -182,7 +194,8 @@ impl ServerHandler for McpServer {
         if request.and_then(|request| request.cursor).is_some() {
             return Err(ErrorData::invalid_params("unknown cursor: the list has one page", None));
         }
-        let tools = if self.api().await.tools().is_empty() {
+        let _in_flight = self.calls.token();
+        let tools = if self.api().await?.tools().is_empty() {
             Vec::new()
         } else {
             vec![splice::stand_in()]
@@ -225,12 +238,12 @@ impl ServerHandler for McpServer {
         // rmcp does not end a cancelled handler by itself; dropping the call closes the request upstream.
         let result = tokio::select! {
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
-            result = async { self.api().await.call(&request.name, request.arguments, progress).await } => result,
+            result = async { Ok(self.api().await?.call(&request.name, request.arguments, progress).await) } => result?,
         };
         let Some(mut result) = result else {
             let hint = self
                 .api()
-                .await
+                .await?
                 .nearest(&request.name)
                 .map(|name| format!("; did you mean {name}?"))
                 .unwrap_or_default();
