@@ -58,7 +58,32 @@ fn parameter_schema(parameter: &Parameter, schemas: &mut Schemas<'_>, warnings: 
     if parameter.deprecated {
         schema.insert("deprecated".into(), Value::Bool(true));
     }
+    if parameter.allow_empty {
+        accept_empty(&mut schema);
+    }
     schema
+}
+
+/// OAS `allowEmptyValue`: the empty text as well, whatever the value is otherwise.
+fn accept_empty(schema: &mut Map<String, Value>) {
+    let anything = ["type", "enum", "const", "$ref", "allOf", "anyOf", "not"]
+        .iter()
+        .all(|key| !schema.contains_key(*key));
+    let any_text = schema.get("type").and_then(Value::as_str) == Some("string")
+        && ["enum", "const", "pattern", "minLength", "format", "$ref", "allOf", "anyOf", "not"]
+            .iter()
+            .all(|key| !schema.contains_key(*key));
+    if anything || any_text {
+        return;
+    }
+    let mut outer = Map::new();
+    for annotation in ["description", "deprecated"] {
+        if let Some(said) = schema.remove(annotation) {
+            outer.insert(annotation.into(), said);
+        }
+    }
+    outer.insert("anyOf".into(), json!([std::mem::take(schema), { "type": "string", "maxLength": 0 }]));
+    *schema = outer;
 }
 
 fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
@@ -112,7 +137,13 @@ fn accept_nulls(schema: &mut Map<String, Value>) {
 fn form_schema(fields: &[Field], schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Value {
     let fields = fields
         .iter()
-        .map(|field| (field.name.clone(), field.required, schemas.translate(field.schema, warnings)))
+        .map(|field| {
+            let mut schema = schemas.translate(field.schema, warnings);
+            if let (true, Value::Object(schema)) = (field.allow_empty, &mut schema) {
+                accept_empty(schema);
+            }
+            (field.name.clone(), field.required, schema)
+        })
         .collect();
     schemas.form(fields)
 }

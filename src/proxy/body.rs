@@ -74,7 +74,8 @@ fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> 
             pairs.push((style::encode(name, Keep::Unreserved), style::encode(&value.to_string(), keep)));
         } else {
             let (style, explode) = form_style(encoding);
-            pairs.extend(style::query(name, value, style, explode, keep));
+            let value = style::joined(value, encoding.map_or(&[], |encoding| &encoding.inner_separators));
+            pairs.extend(style::query(name, &value, style, explode, keep));
         }
     }
     pairs
@@ -85,12 +86,7 @@ fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> 
 }
 
 fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
-    let style = match encoding.and_then(|encoding| encoding.style.as_deref()) {
-        Some("spaceDelimited") => Style::SpaceDelimited,
-        Some("pipeDelimited") => Style::PipeDelimited,
-        Some("deepObject") => Style::DeepObject,
-        _ => Style::Form,
-    };
+    let style = encoding.and_then(|encoding| encoding.style).unwrap_or(Style::Form);
     let explode = encoding.and_then(|encoding| encoding.explode).unwrap_or(style == Style::Form);
     (style, explode)
 }
@@ -100,6 +96,7 @@ fn multipart(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>
     let mut out = Vec::new();
     for (name, value) in object {
         let encoding = encodings.get(name).cloned().unwrap_or_default();
+        let value = &*style::joined(value, &encoding.inner_separators);
         let joined;
         let items: Vec<&Value> = match value {
             Value::Null => Vec::new(),
@@ -242,7 +239,7 @@ mod tests {
     #[test]
     fn forms_follow_their_encoding() {
         let deep = Encoding {
-            style: Some("deepObject".into()),
+            style: Some(Style::DeepObject),
             explode: Some(true),
             ..Encoding::default()
         };

@@ -45,6 +45,7 @@ pub fn build(
     for parameter in &operation.parameters {
         let Some(value) = arguments.get(&parameter.key) else { continue };
         spread_names(operation, parameter, value)?;
+        let value = &*style::joined(value, &parameter.inner_separators);
         match parameter.location {
             Location::Path => path.push(path_value(parameter, value)),
             Location::Query => query.extend(query_pairs(parameter, value)),
@@ -101,7 +102,14 @@ fn content_text(media_type: &str, value: &Value) -> String {
 fn path_value(parameter: &Parameter, value: &Value) -> PathValue {
     let encoded = match &parameter.serialization {
         Serialization::Content { media_type } => style::encode(&content_text(media_type, value), Keep::Unreserved),
-        Serialization::Style { style, explode, .. } => style::path(&parameter.name, value, *style, *explode, Keep::Unreserved),
+        Serialization::Style {
+            style,
+            explode,
+            allow_reserved,
+        } => {
+            let keep = if *allow_reserved { Keep::Segment } else { Keep::Unreserved };
+            style::path(&parameter.name, value, *style, *explode, keep)
+        }
     };
     let plain = match value {
         Value::Array(items) => items.iter().filter_map(style::scalar).map(Into::into).collect(),

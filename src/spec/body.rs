@@ -6,6 +6,7 @@ use foldhash::HashSet;
 
 use super::document::{Document, Span};
 use super::node::{Node, Object};
+use super::parameter::{self, Location, Style};
 
 /// What kind of bytes a media type asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,14 +30,16 @@ pub enum MediaKind {
 pub struct Encoding {
     /// `contentType`, the first where several are listed.
     pub content_type: Option<String>,
-    /// `style`, as declared: `form`, `spaceDelimited`, `pipeDelimited` or `deepObject`.
-    pub style: Option<String>,
+    /// `style`, one of those for queries.
+    pub style: Option<Style>,
     /// `explode`.
     pub explode: Option<bool>,
     /// `allowReserved`.
     pub allow_reserved: bool,
     /// Whether the schema says that the property holds bytes (`format: binary`, `contentEncoding`, `contentMediaType`).
     pub binary: bool,
+    /// What joins lists within the list, from the outside in (2.0 `items.collectionFormat`).
+    pub inner_separators: Vec<char>,
 }
 
 /// Where the schema of a body is written.
@@ -59,6 +62,8 @@ pub struct Field {
     pub required: bool,
     /// The parameter, which is its own schema.
     pub schema: Span,
+    /// Whether an empty value is allowed whatever the schema says.
+    pub allow_empty: bool,
 }
 
 /// One media type of a request body.
@@ -167,19 +172,15 @@ pub(super) fn read_swagger(document: &Document, parameters: &[Node<'_>], consume
         if encoding.contains_key(&name) {
             continue;
         }
-        let (style, explode) = match object.text("collectionFormat").as_deref() {
-            Some("multi") => (Some("form"), true),
-            Some("ssv") => (Some("spaceDelimited"), false),
-            Some("pipes") => (Some("pipeDelimited"), false),
-            _ => (Some("form"), false),
-        };
+        let (style, explode) = parameter::collection(object.text("collectionFormat").as_deref(), Location::Query);
         let binary = object.text("type").as_deref() == Some("file");
         encoding.insert(
             name.clone(),
             Encoding {
-                style: style.map(str::to_owned),
+                style: Some(style),
                 explode: Some(explode),
                 binary,
+                inner_separators: parameter::inner_separators(&object),
                 ..Encoding::default()
             },
         );
@@ -187,6 +188,7 @@ pub(super) fn read_swagger(document: &Document, parameters: &[Node<'_>], consume
             name,
             required: object.boolean("required").unwrap_or(false),
             schema: document.span(*node),
+            allow_empty: object.boolean("allowEmptyValue") == Some(true),
         });
     }
     if fields.is_empty() {
@@ -252,10 +254,12 @@ fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
         .and_then(|types| types.split(',').next().map(|first| first.trim().to_owned()));
     Encoding {
         content_type: content_type.filter(|content_type| !content_type.contains('*')),
-        style: object.text("style"),
+        style: object
+            .text("style")
+            .map(|style| Style::parse(&style, Location::Query).unwrap_or(Style::Form)),
         explode: object.boolean("explode"),
         allow_reserved: object.boolean("allowReserved").unwrap_or(false),
-        binary: false,
+        ..Encoding::default()
     }
 }
 

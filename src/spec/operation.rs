@@ -240,7 +240,8 @@ impl<'a> Reader<'a> {
         let (own, shared_parameters) = (self.resolved(&own, warnings), self.resolved(&shared.parameters, warnings));
         let mut body = None;
         let mut produces = Vec::new();
-        if self.document.version() == Version::V2_0 {
+        let swagger = self.document.version() == Version::V2_0;
+        if swagger {
             let types = |key: &str| {
                 object
                     .get(key)
@@ -274,9 +275,12 @@ impl<'a> Reader<'a> {
             deprecated: object.boolean("deprecated").unwrap_or(false),
             parameters,
             body,
-            servers: match server::servers(object.get("servers")) {
-                own if !own.is_empty() => own,
-                _ => shared.servers.clone(),
+            servers: match object.get("schemes") {
+                Some(schemes) if swagger => server::of_schemes(self.document, schemes),
+                _ => match server::servers(object.get("servers")) {
+                    own if !own.is_empty() => own,
+                    _ => shared.servers.clone(),
+                },
             },
             responses: object.get("responses").map(|node| self.document.span(node)),
             produces,
@@ -404,6 +408,8 @@ fn undeclared(variable: &str) -> Parameter {
             allow_reserved: false,
         },
         schema: None,
+        allow_empty: false,
+        inner_separators: Vec::new(),
     }
 }
 
