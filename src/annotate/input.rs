@@ -7,7 +7,7 @@ use crate::spec::body::{BodySchema, Field};
 use crate::spec::operation::BODY;
 use crate::spec::schema::{Completed, SchemaOptions, Schemas, reference};
 use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut};
-use crate::spec::{MediaKind, Operation, Parameter, RequestBody};
+use crate::spec::{MediaKind, Operation, Parameter, RequestBody, Span};
 
 /// The input schema of an operation: a self-contained 2020-12 object schema, closed at the root, without combinators
 /// there, since several clients refuse those. Remarks on what had to be read loosely go to `warnings`.
@@ -82,7 +82,10 @@ fn accept_empty(schema: &mut Map<String, Value>) {
             outer.insert(annotation.into(), said);
         }
     }
-    outer.insert("anyOf".into(), json!([std::mem::take(schema), { "type": "string", "maxLength": 0 }]));
+    outer.insert(
+        "anyOf".into(),
+        json!([std::mem::take(schema), { "type": "string", "maxLength": 0 }]),
+    );
     *schema = outer;
 }
 
@@ -91,6 +94,7 @@ fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec
     let translated = match &media_type.schema {
         BodySchema::Absent => None,
         BodySchema::At(span) => Some(schemas.translate(*span, warnings)),
+        BodySchema::Items(item, whole) => Some(list_schema(*item, *whole, schemas, warnings)),
         BodySchema::Fields(fields) => Some(form_schema(fields, schemas, warnings)),
     };
     let mut schema = match (media_type.kind, translated) {
@@ -103,6 +107,9 @@ fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec
             }
         }
         (_, Some(Value::Object(schema))) => schema,
+        (MediaKind::Lines | MediaKind::Sequence, _) => {
+            Map::from_iter([("type".to_owned(), "array".into()), ("items".to_owned(), json!({}))])
+        }
         _ => Map::new(),
     };
     if media_type.name.contains("merge-patch") {
@@ -116,6 +123,24 @@ fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec
     }
     schema.insert("description".into(), Value::String(cut(&text, LONGEST_DESCRIPTION)));
     schema
+}
+
+/// A list of which each item is described (3.2 `itemSchema`), and perhaps the whole as well.
+fn list_schema(item: Span, whole: Option<Span>, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Value {
+    let item = schemas.translate(item, warnings);
+    let mut schema = match whole.map(|whole| schemas.translate(whole, warnings)) {
+        Some(Value::Object(schema)) => schema,
+        _ => Map::new(),
+    };
+    let described = schema
+        .get("items")
+        .and_then(Value::as_object)
+        .is_some_and(|items| !items.is_empty());
+    if !described && !schema.contains_key("$ref") {
+        schema.insert("type".into(), "array".into());
+        schema.insert("items".into(), item);
+    }
+    Value::Object(schema)
 }
 
 /// RFC 7396: null for a member of a merge patch removes it, whatever the member is otherwise.

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +17,9 @@ use crate::spec::{Severity, Source};
 
 /// Exit code of a process that a second signal ended: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
+
+/// How long a server without a document goes on to answer, so that what is on its way gets the reason and no closed door.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     let config = load::settings(
@@ -63,6 +67,7 @@ pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
             if let Err(failure) = loaded {
                 // Clients wait for an answer already.
                 server.fail(failure.for_clients());
+                tokio::time::sleep(LAST_WORDS).await;
                 stop.cancel();
                 let _ = transport.await;
                 return Err(failure);

@@ -29,6 +29,12 @@ pub fn write(media_type: &MediaType, value: &Value) -> Result<Body, CallError> {
     let mut content_type = media_type.name.clone();
     let bytes = match media_type.kind {
         MediaKind::Json => Bytes::from(value.to_string()),
+        // A value that is no list is a sequence of one.
+        MediaKind::Lines | MediaKind::Sequence => {
+            let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            let before = if media_type.kind == MediaKind::Sequence { "\u{1e}" } else { "" };
+            Bytes::from(items.iter().map(|item| format!("{before}{item}\n")).collect::<String>())
+        }
         MediaKind::Form => Bytes::from(form(object(value, "a form")?, &media_type.encoding)),
         MediaKind::Multipart => {
             let boundary = boundary(value);

@@ -103,6 +103,9 @@ struct Reader<'a> {
     diagnostics: Vec<Diagnostic>,
 }
 
+/// What a reference leads to, and the description beside it.
+type Referred<'a> = (Node<'a>, Option<String>);
+
 /// What a path item shares among its operations.
 struct Shared<'p, 'a> {
     path: &'p str,
@@ -250,17 +253,12 @@ impl<'a> Reader<'a> {
                     .unwrap_or_default()
             };
             produces = types("produces");
-            let all: Vec<Node<'a>> = own.iter().chain(&shared_parameters).copied().collect();
+            let all: Vec<Node<'a>> = own.iter().chain(&shared_parameters).map(|found| found.0).collect();
             body = body::read_swagger(self.document, &all, &types("consumes"));
         } else if let Some(declared) = object.get("requestBody") {
-            let declared = self
-                .document
-                .resolve(declared)
-                .map_err(|why| format!("its request body cannot be read: {why}"))?;
-            let declared = declared.object().ok_or("its request body is no object")?;
-            match body::read(self.document, &declared) {
-                Ok(read) => body = Some(read),
-                Err(why) => warnings.push(format!("{why}; it is served without a body")),
+            body = body::read(self.document, declared)?;
+            if body.is_none() {
+                warnings.push("the request body declares no media type; it is served without a body".into());
             }
         }
         let parameters = self.parameters(&shared_parameters, &own, &template, body.is_some(), warnings);
@@ -315,12 +313,13 @@ impl<'a> Reader<'a> {
         Ok(read)
     }
 
-    /// The parameters, references followed; one that leads nowhere is left out with a warning.
-    fn resolved(&self, parameters: &[Node<'a>], warnings: &mut Vec<String>) -> Vec<Node<'a>> {
+    /// The parameters, references followed, each with what is said of it beside the reference; one that leads nowhere is
+    /// left out with a warning.
+    fn resolved(&self, parameters: &[Node<'a>], warnings: &mut Vec<String>) -> Vec<Referred<'a>> {
         let mut found = Vec::with_capacity(parameters.len());
         for node in parameters {
             match self.document.resolve(*node) {
-                Ok(node) => found.push(node),
+                Ok(target) => found.push((target, self.document.said_beside(*node))),
                 Err(why) => warnings.push(format!("{why}; the tool is served without that parameter")),
             }
         }
@@ -330,15 +329,15 @@ impl<'a> Reader<'a> {
     /// The parameters of path item and operation; the operation's replaces the path item's of the same name and location.
     fn parameters(
         &self,
-        shared: &[Node<'a>],
-        own: &[Node<'a>],
+        shared: &[Referred<'a>],
+        own: &[Referred<'a>],
         template: &PathTemplate,
         has_body: bool,
         warnings: &mut Vec<String>,
     ) -> Vec<Parameter> {
         let mut parameters: Vec<Parameter> = Vec::with_capacity(shared.len() + own.len());
         let swagger = self.document.version() == Version::V2_0;
-        for node in shared.iter().chain(own) {
+        for (node, said) in shared.iter().chain(own) {
             let place = || node.object().and_then(|object| object.text("in"));
             if swagger && place().is_some_and(|place| place == "body" || place == "formData") {
                 continue;
@@ -346,7 +345,10 @@ impl<'a> Reader<'a> {
             let read = self.parameter(*node, warnings);
             match read {
                 Ok(parameter) if parameter.location == Location::Header && parameter::is_reserved_header(&parameter.name) => {}
-                Ok(parameter) => {
+                Ok(mut parameter) => {
+                    if said.is_some() {
+                        parameter.description.clone_from(said);
+                    }
                     let twin = parameters.iter_mut().find(|other| {
                         other.location == parameter.location
                             && if other.location == Location::Header {
@@ -471,6 +473,22 @@ mod tests {
                 vec![("id", Some("shared")), ("limit", None)]
             ]
         );
+    }
+
+    #[test]
+    fn what_is_said_beside_a_reference_counts_more() {
+        let paths = r##"{"/a":{"put":{"parameters":[{"$ref":"#/components/parameters/P","description":"beside"}],
+            "requestBody":{"$ref":"#/components/requestBodies/B","description":"beside"}}}}"##;
+        for (version, expected) in [("3.0.3", "own"), ("3.1.0", "beside"), ("3.2.0", "beside")] {
+            let text = format!(
+                r#"{{"openapi":"{version}","paths":{paths},"components":{{"parameters":{{"P":{{"name":"p","in":"query","description":"own"}}}},
+                    "requestBodies":{{"B":{{"description":"own","content":{{"application/json":{{}}}}}}}}}}}}"#
+            );
+            let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
+            let operation = &operations[0];
+            assert_eq!(operation.parameters[0].description.as_deref(), Some(expected), "{version}");
+            assert_eq!(operation.body.as_ref().unwrap().description.as_deref(), Some(expected), "{version}");
+        }
     }
 
     #[test]

@@ -126,6 +126,16 @@ impl Document {
         }
         Err("a chain of references that never ends".into())
     }
+
+    /// The `description` beside a `$ref`, which overrides the referenced one (OAS 3.1 and later, "Reference Object").
+    pub(super) fn said_beside(&self, node: Node<'_>) -> Option<String> {
+        if self.index.version < Version::V3_1 || !node.text().contains("\"$ref\"") {
+            return None;
+        }
+        let object = node.object()?;
+        object.get("$ref")?;
+        object.text("description")
+    }
 }
 
 /// The value that the tokens of a pointer lead to.

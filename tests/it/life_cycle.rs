@@ -173,6 +173,8 @@ fn what_waits_for_a_document_that_never_comes_is_told_so() {
         session.post("tools/list", &json!({})),
         session.post("tools/call", &json!({"name": "x", "arguments": {}})),
     ];
+    // It has been read when what was sent later is answered.
+    session.request("ping", &json!({}));
     release.send(()).unwrap();
     let mut answered = [session.receive(), session.receive()].map(|answer| {
         told(&answer);
