@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::words;
 use crate::spec::body::{BodySchema, Field};
 use crate::spec::operation::BODY;
-use crate::spec::schema::{Completed, SchemaOptions, Schemas, reference};
+use crate::spec::schema::{Completed, SchemaOptions, Schemas, reference, wire_names};
 use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut};
 use crate::spec::{MediaKind, Operation, Parameter, RequestBody, Span};
 
@@ -35,7 +35,7 @@ pub fn input_schema(operation: &Operation, schemas: &mut Schemas<'_>, options: &
     root.insert("additionalProperties".into(), Value::Bool(false));
     let mut completed = schemas.complete(root, options, warnings);
     if let Some(body) = &operation.body {
-        describe_files(&mut completed.schema, body);
+        describe_files(&mut completed.schema, completed.wire.as_ref(), body);
     }
     completed
 }
@@ -192,7 +192,7 @@ fn file_schema() -> Map<String, Value> {
 }
 
 /// Tells the model how to give the files of a form: a document only says that they are binary.
-fn describe_files(root: &mut Map<String, Value>, body: &RequestBody) {
+fn describe_files(root: &mut Map<String, Value>, wire: Option<&Map<String, Value>>, body: &RequestBody) {
     if body.media_type.kind != MediaKind::Multipart {
         return;
     }
@@ -202,6 +202,14 @@ fn describe_files(root: &mut Map<String, Value>, body: &RequestBody) {
         .and_then(Value::as_object)
         .and_then(reference)
         .map(str::to_owned);
+    let noted = wire.and_then(|wire| match &definition {
+        Some(name) => wire.get("$defs")?.get(name),
+        None => wire.get("properties")?.get(BODY),
+    });
+    let names = noted
+        .and_then(Value::as_object)
+        .zip(wire)
+        .and_then(|(noted, wire)| wire_names(noted, wire));
     let schema = match definition {
         Some(name) => root.get_mut("$defs").and_then(|defs| defs.get_mut(&name)),
         None => root.get_mut("properties").and_then(|properties| properties.get_mut(BODY)),
@@ -210,7 +218,9 @@ fn describe_files(root: &mut Map<String, Value>, body: &RequestBody) {
         return;
     };
     for (name, encoding) in &body.media_type.encoding {
-        let Some(Value::Object(property)) = properties.get_mut(name).filter(|_| encoding.binary) else {
+        let renamed = names.into_iter().flatten().find(|(_, wire)| *wire == name);
+        let key = renamed.map_or(name, |(key, _)| key);
+        let Some(Value::Object(property)) = properties.get_mut(key).filter(|_| encoding.binary) else {
             continue;
         };
         let said = property.get("description").and_then(Value::as_str).map(str::to_owned);
@@ -274,7 +284,7 @@ mod tests {
     fn files_of_a_form_say_how_they_are_given() {
         let schema = schema(
             r#"{"requestBody":{"content":{"multipart/form-data":{"schema":{"type":"object","properties":{
-                "photo":{"type":"string","format":"binary","description":"A picture."},"more":{"type":"array","items":{"type":"string","format":"binary"}}}}}}}}"#,
+                "photo":{"type":"string","format":"binary","description":"A picture."},"more[]":{"type":"array","items":{"type":"string","format":"binary"}}}}}}}}"#,
         );
         let body = &schema["properties"]["body"]["properties"];
         assert!(

@@ -7,7 +7,9 @@ mod annotations;
 mod cut;
 mod direction;
 mod graph;
+mod instance;
 mod plan;
+mod rename;
 mod shape;
 mod translate;
 mod walk;
@@ -18,9 +20,11 @@ use std::rc::Rc;
 use serde_json::{Map, Value, json};
 
 use cut::{drop_dangling, drop_unused, prune, thin};
-use direction::NAMES;
 use graph::{expand, inline, references};
+pub use instance::{beside, of_item, of_member};
 use plan::Component;
+pub use rename::wire_names;
+use rename::{forget_names, rename};
 use translate::Translation;
 pub use walk::reference;
 use walk::{each, each_mut, size};
@@ -56,12 +60,6 @@ pub struct Completed {
     pub wire: Option<Map<String, Value>>,
 }
 
-/// The names on the wire of the properties of an object schema that had to be renamed, by their new names.
-#[must_use]
-pub fn wire_names(schema: &Map<String, Value>) -> Option<&Map<String, Value>> {
-    schema.get(NAMES)?.as_object()
-}
-
 /// How many bytes an object takes as compact JSON, escapes in strings not counted.
 #[must_use]
 pub fn bytes(object: &Map<String, Value>) -> usize {
@@ -87,8 +85,8 @@ pub struct Schemas<'d> {
     translated: HashMap<Span, Value>,
     /// Patterns that were judged before.
     patterns: HashMap<String, bool>,
-    /// Whether any property had to be renamed so far.
-    renamed: bool,
+    /// Whether any property was seen under a name that model APIs refuse.
+    has_odd_names: bool,
     direction: Direction,
 }
 
@@ -104,7 +102,7 @@ impl<'d> Schemas<'d> {
             taken: HashSet::default(),
             translated: HashMap::default(),
             patterns: HashMap::default(),
-            renamed: false,
+            has_odd_names: false,
             direction: Direction::Input,
         }
     }
@@ -150,27 +148,15 @@ impl<'d> Schemas<'d> {
         }
     }
 
-    /// An object schema of the given properties, under names that every model API accepts: the form of 2.0.
+    /// An object schema of the given properties: the form of 2.0.
     pub fn form(&mut self, fields: Vec<(String, bool, Value)>) -> Value {
-        let (mut properties, mut names, mut required) = (Map::new(), Map::new(), Vec::new());
-        let mut taken: HashSet<String> = fields
-            .iter()
-            .filter(|(name, ..)| keys::sanitize(name) == *name)
-            .map(|(name, ..)| name.clone())
-            .collect();
+        let (mut properties, mut required) = (Map::new(), Vec::new());
         for (name, is_required, schema) in fields {
-            let legal = keys::sanitize(&name);
-            let key = if legal == name {
-                name
-            } else {
-                let key = keys::claim(&mut taken, &legal, "field");
-                names.insert(key.clone(), Value::String(name));
-                key
-            };
+            self.has_odd_names |= !rename::is_legal(&name);
             if is_required {
-                required.push(Value::String(key.clone()));
+                required.push(Value::String(name.clone()));
             }
-            properties.insert(key, schema);
+            properties.insert(name, schema);
         }
         let mut form = Map::from_iter([
             ("type".to_owned(), Value::from("object")),
@@ -178,10 +164,6 @@ impl<'d> Schemas<'d> {
         ]);
         if !required.is_empty() {
             form.insert("required".into(), Value::Array(required));
-        }
-        if !names.is_empty() {
-            self.renamed = true;
-            form.insert(NAMES.into(), Value::Object(names));
         }
         Value::Object(form)
     }
@@ -224,7 +206,8 @@ impl<'d> Schemas<'d> {
             cut = true;
             depth -= 1;
         }
-        let wire = self.renamed.then(|| root.clone()).filter(has_names);
+        let is_input = self.direction == Direction::Input;
+        let wire = (is_input && self.has_odd_names && rename(&mut root)).then(|| root.clone());
         finish(&mut root);
         let mut bytes = size(&root);
         // What is wide and not deep: a great many arguments, or constants.
@@ -274,14 +257,6 @@ impl<'d> Schemas<'d> {
     }
 }
 
-/// Whether a name was changed anywhere in the schema.
-fn has_names(schema: &Value) -> bool {
-    let Value::Object(object) = schema else { return false };
-    let mut found = object.contains_key(NAMES);
-    each(object, |inner| found = found || has_names(inner));
-    found
-}
-
 /// How many bytes the descriptions will take that [`finish`] adds, about.
 fn unsaid(schema: &Value) -> usize {
     let Value::Object(object) = schema else { return 0 };
@@ -295,7 +270,7 @@ fn unsaid(schema: &Value) -> usize {
 /// The last touch: notes for ourselves go, and every property says what it is.
 fn finish(schema: &mut Value) {
     let Value::Object(object) = schema else { return };
-    object.remove(NAMES);
+    forget_names(object);
     if let Some(Value::Object(properties)) = object.get_mut("properties") {
         for (name, property) in properties {
             if let Value::Object(property) = property

@@ -6,12 +6,13 @@ use foldhash::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::annotations::{annotation, describe_choice, hides};
-use super::direction::{HIDDEN, LOOSE, NAMES, is_marked, read_only_names, required_names, required_of_branches};
+use super::direction::{HIDDEN, LOOSE, is_marked, read_only_names, required_names};
+use super::rename::is_legal;
 use super::shape::{complete_containers, count, drop_contradictions, exclusive_limits, make_nullable, types};
 use super::walk::SINGLE;
 use super::{Direction, Schemas};
 use crate::spec::document::Span;
-use crate::spec::{keys, text};
+use crate::spec::text;
 
 /// One schema under translation.
 pub(super) struct Translation<'s, 'd> {
@@ -61,7 +62,6 @@ impl Translation<'_, '_> {
         }
         exclusive_limits(&mut out);
         required_names(&mut out, &read_only);
-        required_of_branches(&mut out);
         complete_containers(&mut out, self.infers);
         if out.remove(LOOSE).is_some() {
             out.remove("additionalProperties");
@@ -235,13 +235,10 @@ impl Translation<'_, '_> {
         }
     }
 
-    /// The properties a caller may give, under names that every model API accepts: `readOnly` ones belong to replies.
+    /// The properties a caller may give: `readOnly` ones belong to replies.
     fn properties(&mut self, properties: Map<String, Value>, out: &mut Map<String, Value>) {
         let mut translated = Map::new();
         let mut hidden = Vec::new();
-        let mut names = Map::new();
-        // Names that are legal as they are keep them, whatever the others would like to be called.
-        let mut taken: HashSet<String> = properties.keys().filter(|name| keys::sanitize(name) == **name).cloned().collect();
         for (name, schema) in properties {
             if is_marked(self.schemas.document, &schema, self.from, self.other_way()) {
                 hidden.push(Value::String(name));
@@ -250,21 +247,11 @@ impl Translation<'_, '_> {
             let infers = std::mem::replace(&mut self.infers, true);
             let schema = self.schema(schema);
             self.infers = infers;
-            let legal = keys::sanitize(&name);
-            if legal == name || self.schemas.direction == Direction::Output {
-                translated.insert(name, schema);
-            } else {
-                let key = keys::claim(&mut taken, &legal, "property");
-                names.insert(key.clone(), Value::String(name));
-                translated.insert(key, schema);
-            }
+            self.schemas.has_odd_names |= !is_legal(&name);
+            translated.insert(name, schema);
         }
         if !hidden.is_empty() {
             out.insert(HIDDEN.into(), Value::Array(hidden));
-        }
-        if !names.is_empty() {
-            self.schemas.renamed = true;
-            out.insert(NAMES.into(), Value::Object(names));
         }
         out.insert("properties".into(), Value::Object(translated));
     }
