@@ -1,13 +1,14 @@
 //! A whole OpenAPI document: its JSON text, which version it speaks, and where its reusable parts lie.
 
 use foldhash::HashMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use thiserror::Error;
 use url::Url;
 
 use super::diagnostic::Diagnostic;
 use super::file::File;
+use super::named::Named;
 use super::node::{self, Node, Object};
 use super::pointer;
 use super::reference::walk;
@@ -56,6 +57,13 @@ pub struct Span {
     end: u32,
 }
 
+impl Span {
+    /// Whether the other one lies in this one, or is it.
+    pub(super) fn holds(self, other: Self) -> bool {
+        self.file == other.file && self.start <= other.start && other.end <= self.end
+    }
+}
+
 /// An OpenAPI document: one file, and those that it refers to.
 #[derive(Debug)]
 pub struct Document {
@@ -70,6 +78,8 @@ pub struct Document {
     pub(super) index: Index,
     /// Large objects that references lead through, opened.
     pub(super) opened: Mutex<HashMap<Span, HashMap<String, Span>>>,
+    /// Looked for when a reference first needs it.
+    named: OnceLock<Named>,
 }
 
 /// What the root object says, and where its parts lie.
@@ -150,6 +160,7 @@ impl Document {
             url,
             index,
             opened: Mutex::default(),
+            named: OnceLock::new(),
         };
         document.place_files();
         Ok(document)
@@ -160,6 +171,11 @@ impl Document {
         self.files.extend(files);
         self.links = links;
         self.place_files();
+        self.named = OnceLock::new();
+    }
+
+    pub(super) fn named(&self) -> &Named {
+        self.named.get_or_init(|| Named::of(self))
     }
 
     fn place_files(&mut self) {

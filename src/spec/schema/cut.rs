@@ -4,6 +4,7 @@ use foldhash::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::graph::references;
+use super::instance::beside;
 use super::walk::{each, each_mut, reference};
 use crate::spec::text;
 
@@ -48,6 +49,57 @@ pub(super) fn prune(value: &mut Value, depth: usize) {
         return;
     }
     each_mut(object, |inner| prune(inner, depth.saturating_sub(1)));
+}
+
+/// Marks a schema that lost something that described members or items. No JSON Schema has this key.
+pub(super) const LOST: &str = "\u{0}lost";
+
+/// What refuses the members or items that nothing has described goes where something that described some is lost.
+pub(super) fn open_lost(root: &mut Value) {
+    let mut closed = Vec::new();
+    if let Value::Object(object) = &*root {
+        let mut next = 0;
+        find_lost(object, object, &mut next, &mut closed);
+    }
+    let closed: HashSet<usize> = closed.into_iter().collect();
+    open(root, &closed, &mut 0);
+}
+
+/// The numbers, in the order of [`each`], of the schemas that have to be opened.
+fn find_lost(schema: &Map<String, Value>, root: &Map<String, Value>, next: &mut usize, closed: &mut Vec<usize>) {
+    let number = *next;
+    *next += 1;
+    let refuses = schema.contains_key("unevaluatedProperties") || schema.contains_key("unevaluatedItems");
+    if refuses && loses(schema, root, &mut Vec::new()) {
+        closed.push(number);
+    }
+    each(schema, |inner| {
+        if let Value::Object(inner) = inner {
+            find_lost(inner, root, next, closed);
+        }
+    });
+}
+
+/// Whether the schema, or one that describes the same value, lost something; where there are too many, it is taken to have.
+fn loses<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, seen: &mut Vec<&'s Map<String, Value>>) -> bool {
+    const MOST: usize = 256;
+    if seen.iter().any(|known| std::ptr::eq(*known, schema)) {
+        return false;
+    }
+    seen.push(schema);
+    seen.len() > MOST || schema.contains_key(LOST) || beside(schema, root).any(|other| loses(other, root, seen))
+}
+
+fn open(value: &mut Value, closed: &HashSet<usize>, next: &mut usize) {
+    let Value::Object(object) = value else { return };
+    let number = *next;
+    *next += 1;
+    each_mut(object, |inner| open(inner, closed, next));
+    object.remove(LOST);
+    if closed.contains(&number) {
+        object.remove("unevaluatedProperties");
+        object.remove("unevaluatedItems");
+    }
 }
 
 /// The schema that accepts anything, in place of one that had to go; its description stays.

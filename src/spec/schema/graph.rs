@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
-use super::cut::left_out;
+use super::cut::{LOST, left_out};
 use super::plan::Component;
 use super::walk::{each, each_mut, reference};
 
@@ -51,7 +51,12 @@ pub(super) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Ve
                 open.pop();
                 *value = merge(definition, siblings);
             }
-            _ => *value = left_out(&siblings),
+            _ => {
+                *value = left_out(&siblings);
+                if let Value::Object(object) = value {
+                    object.insert(LOST.into(), Value::Bool(true));
+                }
+            }
         }
         return;
     }

@@ -19,7 +19,7 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
-use cut::{drop_dangling, drop_unused, prune, thin};
+use cut::{drop_dangling, drop_unused, open_lost, prune, thin};
 use graph::{expand, inline, references};
 pub use instance::{beside, of_item, of_member};
 use plan::Component;
@@ -87,6 +87,8 @@ pub struct Schemas<'d> {
     patterns: HashMap<String, bool>,
     /// Whether any property was seen under a name that model APIs refuse.
     has_odd_names: bool,
+    /// Whether any schema lost something that described members or items.
+    has_lost: bool,
     direction: Direction,
 }
 
@@ -103,6 +105,7 @@ impl<'d> Schemas<'d> {
             translated: HashMap::default(),
             patterns: HashMap::default(),
             has_odd_names: false,
+            has_lost: false,
             direction: Direction::Input,
         }
     }
@@ -185,6 +188,7 @@ impl<'d> Schemas<'d> {
         if options.inline_all && !defs.is_empty() {
             let mut room = budget;
             expand(&mut root, &defs, &mut Vec::new(), &mut room);
+            self.has_lost = true;
             defs.clear();
         } else if cut {
             let kept = defs.keys().cloned().collect();
@@ -193,6 +197,9 @@ impl<'d> Schemas<'d> {
         }
         if let (Value::Object(object), false) = (&mut root, defs.is_empty()) {
             object.insert("$defs".into(), Value::Object(defs));
+        }
+        if self.has_lost {
+            open_lost(&mut root);
         }
         // Inlined schemas can still be too much by themselves.
         let mut depth = DEEPEST_CUT;
@@ -243,8 +250,12 @@ impl<'d> Schemas<'d> {
     }
 
     /// The `$defs` name for a reference of the document.
-    fn name(&mut self, reference: &str, from: Span) -> Result<String, String> {
-        let node = self.document.target_from(reference, from)?;
+    fn name(&mut self, reference: &str, from: Span, is_dynamic: bool) -> Result<String, String> {
+        let node = if is_dynamic {
+            self.document.dynamic_target_from(reference, from)?
+        } else {
+            self.document.target_from(reference, from)?
+        };
         let span = self.document.span(node);
         if let Some(name) = self.names.get(&span) {
             return Ok(name.clone());
