@@ -119,7 +119,7 @@ impl McpServer {
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<CallToolResponse>, ErrorData> {
         // Nobody is asked about a call that could not be made.
-        if let Some(Err(wrong)) = self.api().await.prepare(&request.name, request.arguments.clone()) {
+        if let Some(Err(wrong)) = self.api().await?.prepare(&request.name, request.arguments.clone()) {
             return Ok(Some((*wrong).into()));
         }
         let verdict = tokio::select! {
@@ -229,7 +229,7 @@ impl ServerHandler for McpServer {
             .map(|reporter| move |done, total| reporter.report(done, total).boxed());
         let progress: Option<Progress<'_>> = report.as_ref().map(|report| report as _);
         if self.confirm != Confirm::None
-            && let Some(offered) = self.api().await.get(&request.name)
+            && let Some(offered) = self.api().await?.get(&request.name)
             && must_confirm(offered.hints, self.confirm)
             && let Some(answer) = self.confirmed(offered, &request, &context).await?
         {
