@@ -78,11 +78,16 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
         annotate: config.annotate.clone(),
         destination,
         headers: config.headers.clone(),
+        // A look calls nobody, and a mock lets everybody in.
+        credentials: (purpose == Purpose::Calls && !config.mock).then(|| config.credentials.clone()),
         call: config.call.clone(),
     };
     let (api, mut diagnostics) = Api::build(document, options, client).map_err(Failure::Server)?;
     diagnostics.extend(unread);
     report(api.document(), &diagnostics);
+    for warning in api.warnings().iter().take(MOST_LINES) {
+        tracing::warn!("{warning}");
+    }
     let loose = diagnostics.iter().filter(|diagnostic| diagnostic.severity > Severity::Note).count();
     if config.strict && purpose == Purpose::Calls && loose > 0 {
         return Err(Failure::Strict {

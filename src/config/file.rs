@@ -31,12 +31,12 @@ pub(super) fn parse(text: &str, problems: &mut Vec<String>) -> (ApiSettings, Ser
         if value.is_null() {
             continue;
         }
-        if api_keys.contains(&key) {
+        if api_keys.contains(&key) || FILE_ONLY.contains(&key.as_str()) {
             admit::<ApiSettings>(key, value, &mut api, problems);
         } else if server_keys.contains(&key) {
             admit::<ServerSettings>(key, value, &mut server, problems);
         } else {
-            let known = api_keys.iter().chain(&server_keys).map(String::as_str);
+            let known = api_keys.iter().chain(&server_keys).map(String::as_str).chain(FILE_ONLY);
             let hint = text::nearest(&key, known, 0.75)
                 .map(|nearest| format!("; did you mean `{nearest}`?"))
                 .unwrap_or_default();
@@ -53,6 +53,9 @@ pub(super) fn layer<T: Serialize + DeserializeOwned + Default>(over: &T, under: 
     from_map(merged)
 }
 
+/// Settings of the API that no flag can hold.
+const FILE_ONLY: [&str; 1] = ["auth"];
+
 /// The names of all settings of `T`, which are those of its flags.
 pub(super) fn keys<T: Args>() -> Vec<String> {
     T::augment_args(Command::new(""))
@@ -68,7 +71,10 @@ fn admit<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<String, V
         Ok(_) => {
             map.insert(key, value);
         }
-        // The value may be a secret; a header's is not repeated.
+        // The value may be a secret, which is not repeated.
+        Err(_) if key == "auth" => problems.push(
+            "the configuration file has a wrong value for `auth`: each scheme is `{ env: VARIABLE }` or `{ file: PATH }`, or has `username` and `password` of that form".into(),
+        ),
         Err(_) if key.contains("header") => problems.push(format!(
             "the configuration file has a wrong value for `{key}`: it must be a list of texts"
         )),
@@ -126,7 +132,8 @@ mod tests {
         let mut problems = Vec::new();
         parse(text, &mut problems);
         assert_eq!(problems, Vec::<String>::new());
-        let keys: Vec<String> = keys::<ApiSettings>().into_iter().chain(keys::<ServerSettings>()).collect();
+        let mut keys: Vec<String> = keys::<ApiSettings>().into_iter().chain(keys::<ServerSettings>()).collect();
+        keys.extend(FILE_ONLY.map(str::to_owned));
         // The same file with every key switched on must be read as well.
         let is_key = |line: &&str| {
             keys.iter().any(|key| {
@@ -154,6 +161,7 @@ mod tests {
             schema[part].as_object_mut().unwrap().extend(more);
         }
         schema["title"] = "openapi-mcp configuration".into();
+        schema["additionalProperties"] = false.into();
         schema.as_object_mut().unwrap().remove("description");
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/schema.json");

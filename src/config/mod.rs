@@ -1,6 +1,7 @@
 //! Settings become what each floor needs: flag over variable over file over default, all problems told at once. The one
 //! place that reads the environment.
 
+pub mod credentials;
 mod file;
 pub mod settings;
 
@@ -14,7 +15,7 @@ use url::Url;
 
 use crate::annotate::{AnnotateOptions, Client, NameOptions, OutputSchemas, Pattern, Profile, Selection};
 use crate::outbound::OutboundOptions;
-use crate::proxy::CallOptions;
+use crate::proxy::{CallOptions, Credentials};
 use crate::server::http::Allowed;
 use crate::spec::{ExternalReferences, Source, parameter, server};
 use settings::{ApiSettings, ClientName, ExternalRefs, LogFormat, LogLevel, OutputSchemasName, ServerSettings, TransportKind};
@@ -48,6 +49,8 @@ pub struct Config {
     pub mock: bool,
     /// Headers of every request, marked as sensitive.
     pub headers: HeaderMap,
+    /// Credentials for the document's security schemes.
+    pub credentials: Credentials,
     /// How tools look and which there are.
     pub annotate: AnnotateOptions,
     /// What the client makes of the tools.
@@ -144,6 +147,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                 .ok()
         })
         .collect();
+    let credentials = credentials::resolve(&api.credentials, &mut problems);
     let annotate = annotate_options(api, &mut problems);
     let call = call_options(api, &mut problems);
     if api.mock == Some(true) && api.base_url.is_some() {
@@ -169,6 +173,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                 base_url,
                 mock: api.mock.unwrap_or(false),
                 headers,
+                credentials,
                 annotate,
                 profile: client(api).profile(),
                 strict: api.strict.unwrap_or(false),

@@ -23,6 +23,9 @@ pub enum CallError {
         /// What is wrong with it.
         problem: String,
     },
+    /// What the operator has to set first.
+    #[error("{0}")]
+    Credential(std::sync::Arc<str>),
     /// The whole call took too long.
     #[error("the API did not answer within {} s", .0.as_secs_f32())]
     Timeout(Duration),

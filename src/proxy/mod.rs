@@ -3,9 +3,11 @@
 
 pub mod body;
 pub mod client;
+pub mod credential;
 pub mod error;
 pub mod file;
 pub mod multipart;
+pub mod redact;
 pub mod render;
 pub mod repair;
 pub mod request;
@@ -15,7 +17,8 @@ pub mod target;
 pub mod validate;
 
 pub use client::{CallOptions, Progress, Response};
+pub use credential::{Access, Advice, Credential, Credentials, Given};
 pub use error::CallError;
-pub use request::Request;
+pub use request::{Fixed, Request};
 pub use target::Base;
 pub use validate::Validator;

@@ -82,6 +82,19 @@ pub struct Parameter {
     pub schema: Option<Span>,
 }
 
+impl Parameter {
+    /// Whether it goes there under that name; names of headers have no case (RFC 9110 section 5.1).
+    #[must_use]
+    pub fn is(&self, location: Location, name: &str) -> bool {
+        let same = if location == Location::Header {
+            self.name.eq_ignore_ascii_case(name)
+        } else {
+            self.name == name
+        };
+        same && self.location == location
+    }
+}
+
 impl Location {
     /// The word OpenAPI uses.
     #[must_use]

@@ -4,9 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use openapi_mcp::api::{Api, ApiOptions, Destination};
+use openapi_mcp::api::{Api, ApiOptions};
 use openapi_mcp::outbound::{OutboundOptions, client};
-use openapi_mcp::proxy::CallOptions;
 use openapi_mcp::spec::{Document, ExternalReferences, Severity, Source, external};
 use sha2::{Digest as _, Sha256};
 
@@ -37,10 +36,8 @@ async fn row(path: PathBuf) -> String {
     };
     external::complete(&mut document, &source, ExternalReferences::Local, &client, &headers).await;
     let options = ApiOptions {
-        annotate: openapi_mcp::annotate::AnnotateOptions::default(),
-        destination: Destination::Nowhere,
         headers,
-        call: CallOptions::default(),
+        ..ApiOptions::default()
     };
     let (api, diagnostics) = Api::build(document, options, client).unwrap();
     let mut digest = Sha256::new();

@@ -16,6 +16,7 @@ mod call_cases;
 mod checked;
 mod command_line;
 mod corpus;
+mod credentials;
 mod floors;
 mod golden;
 mod http_door;
