@@ -13,9 +13,9 @@ use serde_json::Value;
 use url::{Origin, Url};
 
 use crate::annotate::{AnnotateOptions, Annotated, annotate};
-use crate::proxy::credential::Resolver;
+use crate::proxy::access::{Resolver, Site};
 use crate::proxy::redact::Redactor;
-use crate::proxy::{self, Access, Base, CallError, CallOptions, Credential, Credentials, Progress, Request, Validator, render};
+use crate::proxy::{self, Access, Base, CallError, CallOptions, Credentials, Progress, Validator, render};
 use crate::spec::body::essence;
 use crate::spec::response;
 use crate::spec::security::{self, Requirements};
@@ -101,7 +101,13 @@ impl Api {
         diagnostics.extend(remarks);
         let mut requirements = Requirements::new(&document, &schemes, &mut diagnostics);
         let credentials = options.credentials.clone().unwrap_or_default();
-        let mut resolver = Resolver::new(&schemes, &credentials, &options.headers);
+        let mut bases = Bases::new(&document, &options.destination, credentials.origins.clone());
+        let site = Site {
+            base: bases.common.as_ref().ok().and_then(Option::as_deref).map(|base| base.url().clone()),
+            document: document.url.clone(),
+            client: client.clone(),
+        };
+        let mut resolver = Resolver::new(&schemes, &credentials, &options.headers, site);
         for operation in &mut operations {
             let claimed = resolver.claimed(&requirements.of(operation, &schemes, &mut diagnostics));
             // What the operator sets is no parameter: the model must not be asked for it.
@@ -110,7 +116,6 @@ impl Api {
                     && (parameter.location != Location::Header || !options.headers.contains_key(&parameter.name))
             });
         }
-        let mut bases = Bases::new(&document, &options.destination, credentials.origins.clone());
         let (annotated, remarks) = annotate(&document, operations, &options.annotate);
         diagnostics.extend(remarks);
         let mut api = Self {
@@ -236,11 +241,13 @@ impl Api {
             Access::Granted(credential) => credential,
             Access::Missing(why) => return render::failed(operation, &CallError::Credential(Arc::clone(why))),
         };
-        let request = match self.request(tool, entry, credential, arguments.unwrap_or_default()) {
-            Ok(request) => request,
+        let (base, arguments) = match entry.ready(tool, arguments.unwrap_or_default()) {
+            Ok(ready) => ready,
             Err(error) => return render::failed(operation, &error),
         };
-        match proxy::client::send(&self.client, request, &self.call, progress).await {
+        let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
+        let make = || proxy::request::build(operation, base, &arguments, accept, &credential.fixed);
+        match proxy::upstream::call(&self.client, make, credential, &self.call, progress).await {
             Ok(mut response) => {
                 self.redactor.redact(&mut response);
                 tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
@@ -252,18 +259,18 @@ impl Api {
             }
         }
     }
-
-    fn request(&self, tool: &Tool, entry: &Entry, credential: &Credential, arguments: JsonObject) -> Result<Request, CallError> {
-        let Value::Object(arguments) = entry.checked(tool, Value::Object(arguments))? else {
-            return Err(CallError::Arguments("The arguments are no object.".into()));
-        };
-        let base = entry.base.as_ref().ok_or_else(|| CallError::Network("no server is set".into()))?;
-        let accept = entry.accept.get_or_init(|| accept(&self.document, &entry.operation));
-        proxy::request::build(&entry.operation, base, &arguments, accept, &credential.fixed)
-    }
 }
 
 impl Entry {
+    /// Where the call goes, and its arguments as they are sent.
+    fn ready(&self, tool: &Tool, arguments: JsonObject) -> Result<(&Base, JsonObject), CallError> {
+        let Value::Object(arguments) = self.checked(tool, Value::Object(arguments))? else {
+            return Err(CallError::Arguments("The arguments are no object.".into()));
+        };
+        let base = self.base.as_ref().ok_or_else(|| CallError::Network("no server is set".into()))?;
+        Ok((base, arguments))
+    }
+
     /// The arguments, repaired where that makes them valid; else all that is wrong with them.
     fn checked(&self, tool: &Tool, mut arguments: Value) -> Result<Value, CallError> {
         let checks = self.checks.get_or_init(|| {

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use url::{Origin, Url};
 
 use crate::proxy::credential::PREFIX;
-use crate::proxy::{Credentials, Given};
+use crate::proxy::{Credentials, Given, Part};
+use crate::spec::server;
 
 /// Settings of credentials.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -50,6 +51,27 @@ pub struct SchemeSettings {
     /// The user's password, where it is given alone
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<Reference>,
+    /// The OAuth client's name
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<Reference>,
+    /// The OAuth client's secret
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<Reference>,
+    /// A refresh token, which is exchanged for access tokens
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refresh_token: Option<Reference>,
+    /// The scopes to ask for, with spaces between
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<String>,
+    /// The audience to ask for
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audience: Option<String>,
+    /// The token endpoint
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_url: Option<String>,
+    /// The issuer, which names the token endpoint
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
 }
 
 /// Where a secret is taken from.
@@ -74,7 +96,11 @@ pub(super) fn resolve(settings: &CredentialSettings, problems: &mut Vec<String>)
         let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
             continue;
         };
-        match value.into_string().map_err(|_| "is no text").and_then(|value| secret(&value)) {
+        match value
+            .into_string()
+            .map_err(|_| "is no text")
+            .and_then(|value| checked(Part::of_variable(suffix), secret(&value)?))
+        {
             Ok(value) => {
                 credentials.variables.insert(suffix.to_owned(), value);
             }
@@ -92,21 +118,59 @@ pub(super) fn resolve(settings: &CredentialSettings, problems: &mut Vec<String>)
                 None
             }
         };
-        let mut given = Given::default();
-        for (part, reference, place) in [
-            ("", &own, &mut given.value),
-            (".username", &settings.username, &mut given.username),
-            (".password", &settings.password, &mut given.password),
+        let mut given = Given::new();
+        for (part, reference) in [
+            (Part::Value, &own),
+            (Part::Username, &settings.username),
+            (Part::Password, &settings.password),
+            (Part::ClientId, &settings.client_id),
+            (Part::ClientSecret, &settings.client_secret),
+            (Part::RefreshToken, &settings.refresh_token),
         ] {
             let Some(reference) = reference else { continue };
             match read(reference) {
-                Ok(value) => *place = Some(value),
-                Err(why) => problems.push(format!("`{key}{part}`: {why}")),
+                Ok(value) => {
+                    given.insert(part, value);
+                }
+                Err(why) => problems.push(format!("`{key}{}`: {why}", member(part))),
+            }
+        }
+        for (part, text) in [
+            (Part::Scopes, &settings.scopes),
+            (Part::Audience, &settings.audience),
+            (Part::TokenUrl, &settings.token_url),
+            (Part::Issuer, &settings.issuer),
+        ] {
+            let Some(text) = text else { continue };
+            match secret(text).and_then(|value| checked(part, value)) {
+                Ok(value) => {
+                    given.insert(part, value);
+                }
+                Err(why) => problems.push(format!("`{key}{}` {why}", member(part))),
             }
         }
         credentials.schemes.insert(scheme.clone(), given);
     }
     credentials
+}
+
+/// How the file calls a part.
+fn member(part: Part) -> String {
+    let name = part.suffix().to_ascii_lowercase();
+    if name.is_empty() {
+        name
+    } else {
+        format!(".{}", name.trim_start_matches('_'))
+    }
+}
+
+/// What must be a URL is one that a secret may be sent to.
+fn checked(part: Part, value: SecretString) -> Result<SecretString, &'static str> {
+    let usable = |text: &str| Url::parse(text).is_ok_and(|url| server::usable(url).is_ok());
+    if part.is_url() && !usable(value.expose_secret()) {
+        return Err("is no http(s) URL without user, query and fragment");
+    }
+    Ok(value)
 }
 
 /// The origins of `--credential-origin`.

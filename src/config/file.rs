@@ -73,7 +73,7 @@ fn admit<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<String, V
         }
         // The value may be a secret, which is not repeated.
         Err(_) if key == "auth" => problems.push(
-            "the configuration file has a wrong value for `auth`: each scheme is `{ env: VARIABLE }` or `{ file: PATH }`, or has `username` and `password` of that form".into(),
+            "the configuration file has a wrong value for `auth`: each scheme is `{ env: VARIABLE }` or `{ file: PATH }`, or has parts of that form, such as `username` and `password`".into(),
         ),
         Err(_) if key.contains("header") => problems.push(format!(
             "the configuration file has a wrong value for `{key}`: it must be a list of texts"

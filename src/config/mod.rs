@@ -160,6 +160,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
             let plain = |url: &Url| url.scheme() == "http";
             let needs_tls = overlays.iter().any(|overlay| overlay.url().is_some())
                 || api.external_refs == Some(ExternalRefs::Any)
+                || credentials.wants_tls()
                 || !(source.url().as_ref().is_none_or(plain) && (base_url.as_ref().is_some_and(plain) || api.mock == Some(true)));
             Ok(Config {
                 source,

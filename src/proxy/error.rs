@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::target::TargetError;
 
 /// A failed call. Every variant becomes a result with `isError`, never a protocol error (MCP 2025-11-25, SEP-1303).
-#[derive(Debug, Error)]
+#[derive(Debug, Clone, Error)]
 pub enum CallError {
     /// The arguments do not fit the input schema; the text lists every problem.
     #[error("{0}")]

@@ -8,8 +8,8 @@ use http::{Method, StatusCode};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
+use super::access::Advice;
 use super::client::Response;
-use super::credential::Advice;
 use super::multipart;
 use super::style::{self, Keep};
 use crate::spec::Operation;

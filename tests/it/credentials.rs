@@ -425,3 +425,193 @@ fn p41_a_credential_is_in_no_log_no_answer_no_list_and_no_process_list() {
     let help = run(&["serve", "--help"]);
     clean("--help", &stdout(&help));
 }
+
+/// A token endpoint and an API in one: `/token` numbers its tokens, `/pets` takes only the newest, in `Authorization`.
+fn authority(life: &'static str) -> Upstream {
+    let issued = std::sync::atomic::AtomicUsize::new(0);
+    Upstream::start(Box::new(move |request| {
+        use std::sync::atomic::Ordering::SeqCst;
+        let json = |status, body: &str| reply(status, &["Content-Type: application/json"], body.as_bytes());
+        match request.line.split(' ').nth(1).unwrap_or_default() {
+            "/token" => {
+                let number = issued.fetch_add(1, SeqCst) + 1;
+                json(
+                    200,
+                    &format!("{{\"access_token\":\"token-number-{number}\",\"token_type\":\"bearer\"{life}}}"),
+                )
+            }
+            "/revoke" => {
+                issued.fetch_add(1, SeqCst);
+                json(200, "{}")
+            }
+            _ => {
+                let newest = format!("Bearer token-number-{}", issued.load(SeqCst));
+                let given = request.header("authorization").unwrap_or_default();
+                json(
+                    if given == newest { 200 } else { 401 },
+                    &json!({"given": given, "body": request.body.len()}).to_string(),
+                )
+            }
+        }
+    }))
+}
+
+fn oauth_document(token_url: &str) -> SpecFile {
+    let operation = |id: &str, security: Value| json!({"post": {"operationId": id, "security": security, "requestBody": {"content": {"application/json": {}}}}});
+    SpecFile::new(
+        &json!({"openapi": "3.0.3", "info": {"title": "T", "version": "1"},
+            "components": {"securitySchemes": {"pets": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": token_url, "scopes": {"read": "x"}}}}}},
+            "paths": {"/pets": operation("pets", json!([{"pets": ["read"]}])), "/revoke": operation("revoke", json!([]))}})
+        .to_string(),
+    )
+}
+
+const CLIENT: [(&str, &str); 2] = [
+    ("OPENAPI_MCP_AUTH_PETS_CLIENT_ID", "my client"),
+    ("OPENAPI_MCP_AUTH_PETS_CLIENT_SECRET", "client-s3cret"),
+];
+
+fn count(upstream: &Upstream, path: &str) -> usize {
+    upstream
+        .received()
+        .iter()
+        .filter(|request| request.line.split(' ').nth(1) == Some(path))
+        .count()
+}
+
+#[test]
+fn client_credentials_fetch_one_token_for_many_calls_and_a_new_one_after_a_401() {
+    let upstream = authority(",\"expires_in\":3600");
+    let spec = oauth_document("/token");
+    let mut variables = CLIENT.to_vec();
+    variables.push(("OPENAPI_MCP_AUTH_PETS_SCOPES", "read write"));
+    let mut session = session(
+        &["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--log-level", "trace"],
+        &variables,
+    );
+    assert_eq!(count(&upstream, "/token"), 0, "nothing is fetched before the first call");
+    let ids: Vec<u64> = (0..50)
+        .map(|_| session.post("tools/call", &json!({"name": "pets", "arguments": {"body": {}}})))
+        .collect();
+    for _ in ids {
+        let answer = session.receive();
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        assert_eq!(answer["result"]["structuredContent"]["given"], "Bearer [redacted]", "{answer}");
+    }
+    let first = upstream.received().remove(0);
+    assert_eq!(first.line, "POST /token HTTP/1.1");
+    assert_eq!(first.header("authorization"), Some("Basic bXklMjBjbGllbnQ6Y2xpZW50LXMzY3JldA=="));
+    assert_eq!(first.body, b"grant_type=client_credentials&scope=read+write");
+    assert_eq!(
+        (count(&upstream, "/token"), count(&upstream, "/pets")),
+        (1, 50),
+        "one flight for all"
+    );
+
+    session.call("revoke", &json!({"body": {}}));
+    let result = session.call("pets", &json!({"body": {}}));
+    assert_eq!(result["isError"], false, "{result}");
+    assert_eq!(
+        (count(&upstream, "/token"), count(&upstream, "/pets")),
+        (2, 52),
+        "one retry with a fresh token"
+    );
+    session.close_stdin();
+    session.wait();
+    let logs = session.logs();
+    assert!(!logs.contains("s3cret") && !logs.contains("token-number"), "{logs}");
+}
+
+#[test]
+fn a_token_is_refreshed_before_it_expires_and_a_refusal_is_told_once() {
+    // A life of no time at all is over at once: every call needs a new one.
+    let upstream = authority(",\"expires_in\":\"0\"");
+    let spec = oauth_document("/token");
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let mut short = session(&args, &CLIENT);
+    for expected in 1..4 {
+        assert_eq!(short.call("pets", &json!({"body": {}}))["isError"], false);
+        assert_eq!(count(&upstream, "/token"), expected);
+    }
+
+    let refusing = Upstream::start(Box::new(|request| {
+        let in_body = String::from_utf8_lossy(&request.body).contains("client_secret=client-s3cret");
+        match request.line.split(' ').nth(1) {
+            Some("/token") if in_body => reply(400, &[], b"{\"error\":\"invalid_scope\",\"error_description\":\"client-s3cret\"}"),
+            Some("/token") => reply(401, &[], b"{\"error\":\"invalid_client\"}"),
+            _ => reply(401, &[], b""),
+        }
+    }));
+    let mut refused = session(&["serve", "--spec", spec.path(), "--base-url", &refusing.url], &CLIENT);
+    let result = refused.call("pets", &json!({"body": {}}));
+    assert_eq!(
+        text(&result),
+        "POST /pets failed: no access token could be had for the security scheme `pets`: the token endpoint answered 400 (invalid_scope)."
+    );
+    assert_eq!(count(&refusing, "/pets"), 0);
+}
+
+#[test]
+fn a_document_does_not_decide_who_gets_the_clients_secret() {
+    let (upstream, thief) = (authority(""), Upstream::echo());
+    let spec = oauth_document(&format!("{}/token", thief.url));
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let mut refused = session(&args, &CLIENT);
+    let result = refused.call("pets", &json!({"body": {}}));
+    assert!(
+        text(&result).contains("OPENAPI_MCP_AUTH_PETS_TOKEN_URL") && !text(&result).contains(&thief.url),
+        "{result}"
+    );
+    assert!(
+        refused
+            .logs()
+            .contains("OPENAPI_MCP_AUTH_PETS_TOKEN_URL for the security scheme `pets`, because the document's own")
+    );
+
+    let mut variables = CLIENT.to_vec();
+    let token_url = format!("{}/token", upstream.url);
+    variables.push(("OPENAPI_MCP_AUTH_PETS_TOKEN_URL", &token_url));
+    assert_eq!(session(&args, &variables).call("pets", &json!({"body": {}}))["isError"], false);
+    variables.push(("OPENAPI_MCP_AUTH_PETS_ISSUER", "not a url"));
+    let output = command(&args).envs(variables).output().unwrap();
+    assert!(output.status.code() == Some(2) && stderr(&output).contains("OPENAPI_MCP_AUTH_PETS_ISSUER is no http(s) URL"));
+    assert!(thief.received().is_empty());
+}
+
+#[test]
+fn refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
+    let (address, known) = std::sync::mpsc::channel::<String>();
+    let known = std::sync::Mutex::new(known);
+    let own = std::sync::OnceLock::new();
+    let issuer = Upstream::start(Box::new(move |request| {
+        let own = own.get_or_init(|| known.lock().unwrap().recv().unwrap());
+        let body = match request.line.split(' ').nth(1) {
+            Some("/realm/.well-known/openid-configuration") => {
+                json!({"issuer": format!("{own}/realm"), "token_endpoint": format!("{own}/t")})
+            }
+            Some("/t") if request.body == b"grant_type=refresh_token&refresh_token=refresh-s3cret&client_id=app" => {
+                json!({"access_token": "fresh-access", "refresh_token": "rotated-s3cret"})
+            }
+            _ => return reply(404, &[], b""),
+        };
+        reply(200, &[], body.to_string().as_bytes())
+    }));
+    address.send(issuer.url.clone()).unwrap();
+    let upstream = Upstream::echo();
+    let scheme = json!({"type": "openIdConnect", "openIdConnectUrl": format!("{}/x", upstream.url)});
+    let spec = document(&json!({"id": scheme}), &json!([{"id": []}]));
+    let realm = format!("{}/realm/", issuer.url);
+    let mut variables = vec![
+        ("OPENAPI_MCP_AUTH_ID_CLIENT_ID", "app"),
+        ("OPENAPI_MCP_AUTH_ID_REFRESH_TOKEN", "refresh-s3cret"),
+    ];
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let refused = session(&args, &variables).call("call", &json!({}));
+    assert!(text(&refused).contains("OPENAPI_MCP_AUTH_ID_ISSUER"), "{refused}");
+    assert!(upstream.received().is_empty(), "the document's discovery URL is not fetched");
+    variables.push(("OPENAPI_MCP_AUTH_ID_ISSUER", &realm));
+    let mut session = session(&args, &variables);
+    assert_eq!(session.call("call", &json!({}))["isError"], false, "{}", session.logs());
+    assert_eq!(carried(&upstream.take_one()), ["authorization: Bearer fresh-access"]);
+    assert!(session.logs().contains("the refresh token of `id` was replaced") && !session.logs().contains("s3cret"));
+}
