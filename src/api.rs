@@ -13,6 +13,7 @@ use serde_json::Value;
 use url::{Origin, Url};
 
 use crate::annotate::{AnnotateOptions, Annotated, annotate};
+use crate::outbound::Clients;
 use crate::proxy::access::{Resolver, Site};
 use crate::proxy::redact::Redactor;
 use crate::proxy::{self, Access, Base, CallError, CallOptions, Credentials, Progress, Validator, render};
@@ -60,7 +61,7 @@ pub struct Api {
     redactor: Redactor,
     warnings: Vec<String>,
     call: CallOptions,
-    client: reqwest::Client,
+    clients: Clients,
 }
 
 /// A tool's other half.
@@ -69,6 +70,8 @@ struct Entry {
     operation: Box<Operation>,
     base: Option<Arc<Base>>,
     access: Access,
+    /// Whether it is called somewhere else than the API as a whole.
+    elsewhere: bool,
     /// The input schema with the names on the wire, where some had to be changed.
     wire: Option<Arc<JsonObject>>,
     /// The tool as clients get it.
@@ -93,9 +96,9 @@ impl Api {
     pub fn build(
         document: impl Into<Arc<Document>>,
         options: ApiOptions,
-        client: reqwest::Client,
+        clients: impl Into<Clients>,
     ) -> Result<(Self, Vec<Diagnostic>), ServerError> {
-        let document = document.into();
+        let (document, clients) = (document.into(), clients.into());
         let (mut operations, mut diagnostics) = operations(&document);
         let (schemes, remarks) = security::schemes(&document);
         diagnostics.extend(remarks);
@@ -105,7 +108,7 @@ impl Api {
         let site = Site {
             base: bases.common.as_ref().ok().and_then(Option::as_deref).map(|base| base.url().clone()),
             document: document.url.clone(),
-            client: client.clone(),
+            clients: clients.clone(),
         };
         let mut resolver = Resolver::new(&schemes, &credentials, &options.headers, site);
         for operation in &mut operations {
@@ -125,7 +128,7 @@ impl Api {
             redactor: Redactor::new(&options.headers, &credentials),
             warnings: Vec::new(),
             call: options.call,
-            client,
+            clients,
             document: Arc::clone(&document),
         };
         let mut first_error = None;
@@ -153,7 +156,8 @@ impl Api {
             };
             let needs = requirements.of(&operation, &schemes, &mut diagnostics);
             let needs = if options.credentials.is_some() { &*needs } else { &[] };
-            let access = if bases.leads_elsewhere(base.as_deref()) {
+            let elsewhere = bases.leads_elsewhere(base.as_deref());
+            let access = if elsewhere {
                 if !options.headers.is_empty() || !needs.is_empty() {
                     let text = format!(
                         "{} goes to a server of its own, and without headers and credentials of yours; --credential-origin allows them there, --base-url sends everything to one server",
@@ -171,6 +175,7 @@ impl Api {
                 operation,
                 base,
                 access,
+                elsewhere,
                 wire,
                 json: json.into_boxed_str(),
                 has_output: output.is_some(),
@@ -247,7 +252,8 @@ impl Api {
         };
         let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
         let make = || proxy::request::build(operation, base, &arguments, accept, &credential.fixed);
-        match proxy::upstream::call(&self.client, make, credential, &self.call, progress).await {
+        let client = if entry.elsewhere { &self.clients.other } else { &self.clients.own };
+        match proxy::upstream::call(client, make, credential, &self.call, progress).await {
             Ok(mut response) => {
                 self.redactor.redact(&mut response);
                 tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");

@@ -187,16 +187,19 @@ fn origins(settings: &CredentialSettings, problems: &mut Vec<String>) -> Vec<Ori
 
 fn read(reference: &Reference) -> Result<SecretString, String> {
     match reference {
-        Reference::Env(name) => {
-            let value = std::env::var(name).map_err(|_| format!("the variable `{name}` is not set, or is no text"))?;
-            secret(&value).map_err(|why| format!("the variable `{name}` {why}"))
-        }
+        Reference::Env(name) => secret_variable(name),
         Reference::File(path) => {
             let shown = path.display();
             let text = text_file(path).map_err(|error| format!("the file `{shown}` cannot be read: {error}"))?;
             secret(&text).map_err(|why| format!("the file `{shown}` {why}"))
         }
     }
+}
+
+/// The secret that a variable holds.
+pub(super) fn secret_variable(name: &str) -> Result<SecretString, String> {
+    let value = std::env::var(name).map_err(|_| format!("the variable `{name}` is not set, or is no text"))?;
+    secret(&value).map_err(|why| format!("the variable `{name}` {why}"))
 }
 
 /// A secret is a line: more than this is another file.

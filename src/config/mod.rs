@@ -4,6 +4,7 @@
 pub mod credentials;
 mod file;
 pub mod settings;
+pub mod upstream;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -147,7 +148,9 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                 .ok()
         })
         .collect();
-    let credentials = credentials::resolve(&api.credentials, &mut problems);
+    let outbound = upstream::outbound(&api.upstream, &mut problems);
+    let mut credentials = credentials::resolve(&api.credentials, &mut problems);
+    credentials.client_certificate = outbound.identity.is_some();
     let annotate = annotate_options(api, &mut problems);
     let call = call_options(api, &mut problems);
     if api.mock == Some(true) && api.base_url.is_some() {
@@ -161,6 +164,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
             let needs_tls = overlays.iter().any(|overlay| overlay.url().is_some())
                 || api.external_refs == Some(ExternalRefs::Any)
                 || credentials.wants_tls()
+                || outbound.proxy.as_ref().is_some_and(|proxy| !plain(&proxy.url))
                 || !(source.url().as_ref().is_none_or(plain) && (base_url.as_ref().is_some_and(plain) || api.mock == Some(true)));
             Ok(Config {
                 source,
@@ -181,7 +185,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                 call,
                 outbound: OutboundOptions {
                     tls: needs_tls,
-                    ..OutboundOptions::default()
+                    ..outbound
                 },
                 transport,
             })

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use super::credentials::CredentialSettings;
+use super::upstream::UpstreamSettings;
 
 /// Settings of the API: what `serve`, `tools` and `call` share.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -71,6 +72,11 @@ pub struct ApiSettings {
     #[command(flatten)]
     #[serde(flatten)]
     pub credentials: CredentialSettings,
+
+    /// Connections to the API.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub upstream: UpstreamSettings,
 
     /// Offer only tools that are marked as read-only
     #[arg(long, env = "OPENAPI_MCP_READ_ONLY", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]

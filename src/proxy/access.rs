@@ -16,6 +16,7 @@ use super::credential::{Credentials, Given, PREFIX, Part, user_and_password};
 use super::oauth::{Endpoint, Grant, TokenSource, is_safe};
 use super::request::Fixed;
 use super::style::{self, Keep};
+use crate::outbound::Clients;
 use crate::spec::text;
 use crate::spec::{Location, SecurityRequirement, SecurityScheme};
 
@@ -77,8 +78,8 @@ pub struct Site {
     pub base: Option<Url>,
     /// Where the document came from.
     pub document: Option<Url>,
-    /// Asks for tokens.
-    pub client: reqwest::Client,
+    /// Ask for tokens.
+    pub clients: Clients,
 }
 
 /// Decides what each operation carries.
@@ -307,8 +308,13 @@ impl<'a> Resolver<'a> {
             SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => {
                 if value.is_none() && (given.contains_key(&Part::ClientId) || given.contains_key(&Part::RefreshToken)) {
                     return self.grant(name, scheme, &given).map(|grant| {
-                        let client = self.site.client.clone();
-                        Proof::Token(Arc::new(TokenSource::new(grant, client)))
+                        let own = self
+                            .site
+                            .base
+                            .as_ref()
+                            .is_some_and(|base| base.origin() == grant.endpoint.url().origin());
+                        let client = if own { &self.site.clients.own } else { &self.site.clients.other };
+                        Proof::Token(Arc::new(TokenSource::new(grant, client.clone())))
                     });
                 }
                 value.map(|value| format!("Bearer {}", bare_token(value)))

@@ -56,6 +56,16 @@ pub enum Endpoint {
     Issuer(Url),
 }
 
+impl Endpoint {
+    /// What the operator or the document named.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        match self {
+            Self::Token(url) | Self::Issuer(url) => url,
+        }
+    }
+}
+
 /// An access token.
 #[derive(Debug)]
 pub struct Token {

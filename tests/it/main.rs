@@ -26,3 +26,4 @@ mod mutated;
 mod protocol;
 mod readme;
 mod safety;
+mod tls;
