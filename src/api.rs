@@ -8,33 +8,37 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use http::header::{HeaderMap, HeaderValue};
-use memchr::memmem;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use serde_json::Value;
-use url::Url;
+use url::{Origin, Url};
 
 pub use crate::annotate::obey::{Confirm, must_confirm};
 use crate::annotate::{AnnotateOptions, Annotated, Hints, annotate};
-use crate::proxy::{self, Base, CallError, CallOptions, Progress, Request, Response, Validator, render};
+use crate::outbound::Clients;
+use crate::proxy::access::{Resolver, Site};
+use crate::proxy::redact::Redactor;
+use crate::proxy::{self, Access, Base, CallError, CallOptions, Credentials, Progress, Request, Validator, render};
 use crate::spec::body::essence;
 use crate::spec::response;
+use crate::spec::security::{self, Requirements};
 use crate::spec::server::{self, ServerError};
 use crate::spec::text;
 use crate::spec::{Diagnostic, Document, Location, Operation, operations};
 
 /// Where requests go.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub enum Destination {
     /// To the servers that the document names.
     Declared,
     /// To this URL, whatever the document says.
     Fixed(Url),
     /// Nowhere: the tools are only looked at.
+    #[default]
     Nowhere,
 }
 
 /// What an operator sets about an API.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ApiOptions {
     /// How tools look and which there are.
     pub annotate: AnnotateOptions,
@@ -42,6 +46,8 @@ pub struct ApiOptions {
     pub destination: Destination,
     /// Headers that every request carries; no argument can replace them.
     pub headers: HeaderMap,
+    /// Credentials for the document's security schemes. Without any, nothing is asked for: a mock wants none.
+    pub credentials: Option<Credentials>,
     /// Limits of a call.
     pub call: CallOptions,
 }
@@ -53,10 +59,10 @@ pub struct Api {
     tools: Vec<Tool>,
     entries: Vec<Entry>,
     by_name: HashMap<String, usize>,
-    headers: HeaderMap,
-    secrets: Vec<Vec<u8>>,
+    redactor: Redactor,
+    warnings: Vec<String>,
     call: CallOptions,
-    client: reqwest::Client,
+    clients: Clients,
 }
 
 /// A tool as it is offered.
@@ -81,6 +87,9 @@ struct Entry {
     base: Option<Arc<Base>>,
     hints: Hints,
     category: Option<Box<str>>,
+    access: Access,
+    /// Whether it is called somewhere else than the API as a whole.
+    elsewhere: bool,
     /// The input schema with the names on the wire, where some had to be changed.
     wire: Option<Arc<JsonObject>>,
     /// The tool as clients get it.
@@ -105,28 +114,40 @@ impl Api {
     pub fn build(
         document: impl Into<Arc<Document>>,
         options: ApiOptions,
-        client: reqwest::Client,
+        clients: impl Into<Clients>,
     ) -> Result<(Self, Vec<Diagnostic>), ServerError> {
-        let document = document.into();
+        let (document, clients) = (document.into(), clients.into());
         let (mut operations, mut diagnostics) = operations(&document);
+        let (schemes, remarks) = security::schemes(&document);
+        diagnostics.extend(remarks);
+        let mut requirements = Requirements::new(&document, &schemes, &mut diagnostics);
+        let credentials = options.credentials.clone().unwrap_or_default();
+        let mut bases = Bases::new(&document, &options.destination, credentials.origins.clone());
+        let site = Site {
+            base: bases.common.as_ref().ok().and_then(Option::as_deref).map(|base| base.url().clone()),
+            document: document.url.clone(),
+            clients: clients.clone(),
+        };
+        let mut resolver = Resolver::new(&schemes, &credentials, &options.headers, site);
         for operation in &mut operations {
+            let claimed = resolver.claimed(&requirements.of(operation, &schemes, &mut diagnostics));
             // What the operator sets is no parameter: the model must not be asked for it.
-            operation
-                .parameters
-                .retain(|parameter| parameter.location != Location::Header || !options.headers.contains_key(&parameter.name));
+            operation.parameters.retain(|parameter| {
+                !claimed.iter().any(|(location, name)| parameter.is(*location, name))
+                    && (parameter.location != Location::Header || !options.headers.contains_key(&parameter.name))
+            });
         }
-        let bases = Bases::new(&document, &options.destination);
         let (annotated, remarks) = annotate(&document, operations, &options.annotate);
         diagnostics.extend(remarks);
         let mut api = Self {
             tools: Vec::with_capacity(annotated.len()),
             entries: Vec::with_capacity(annotated.len()),
             by_name: HashMap::with_capacity(annotated.len()),
-            secrets: secrets(&options.headers),
-            headers: options.headers,
+            redactor: Redactor::new(&options.headers, &credentials),
+            warnings: Vec::new(),
             call: options.call,
-            client,
-            document,
+            clients,
+            document: Arc::clone(&document),
         };
         let mut first_error = None;
         for annotated in annotated {
@@ -143,16 +164,7 @@ impl Api {
             // It stands in the text now, and is most of what a tool without schemas takes.
             tool.description = None;
             let base = match bases.of(&operation) {
-                Ok(base) => {
-                    if bases.leads_elsewhere(base.as_deref()) && !api.headers.is_empty() {
-                        let text = format!(
-                            "{} goes to a server of its own, with the same headers as all others; --base-url sends everything to one",
-                            operation.label()
-                        );
-                        diagnostics.push(Diagnostic::warning(operation.pointer.clone(), text));
-                    }
-                    base
-                }
+                Ok(base) => base,
                 Err(error) => {
                     diagnostics.push(Diagnostic::error(
                         operation.pointer.clone(),
@@ -162,6 +174,21 @@ impl Api {
                     continue;
                 }
             };
+            let needs = requirements.of(&operation, &schemes, &mut diagnostics);
+            let needs = if options.credentials.is_some() { &*needs } else { &[] };
+            let elsewhere = bases.leads_elsewhere(base.as_deref());
+            let access = if elsewhere {
+                if !options.headers.is_empty() || !needs.is_empty() {
+                    let text = format!(
+                        "{} goes to a server of its own, and without headers and credentials of yours; --credential-origin allows them there, --base-url sends everything to one server",
+                        operation.label()
+                    );
+                    diagnostics.push(Diagnostic::warning(operation.pointer.clone(), text));
+                }
+                resolver.elsewhere(needs)
+            } else {
+                resolver.access(needs)
+            };
             api.by_name.insert(tool.name.to_string(), api.tools.len());
             api.tools.push(tool);
             api.entries.push(Entry {
@@ -169,12 +196,17 @@ impl Api {
                 base,
                 hints,
                 category: category.map(String::into_boxed_str),
+                access,
+                elsewhere,
                 wire,
                 json: json.into_boxed_str(),
                 has_output: output.is_some(),
                 checks: OnceLock::new(),
                 accept: OnceLock::new(),
             });
+        }
+        if options.credentials.is_some() {
+            api.warnings = resolver.warnings();
         }
         match first_error {
             Some(error) if api.tools.is_empty() => Err(error),
@@ -186,6 +218,12 @@ impl Api {
     #[must_use]
     pub fn document(&self) -> &Document {
         &self.document
+    }
+
+    /// What the operator should know before the first call, in sentences: credentials that are missing or misnamed.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// All tools in the order of the document, without what is long: name, title and hints.
@@ -230,61 +268,50 @@ impl Api {
         }))
     }
 
-    /// The request that a call would make, or the result with `isError` that it would end in before anything is sent; `None`
-    /// means that there is no such tool. It holds the operator's credentials.
+    /// The request that a call would make, with `***` for the operator's credentials; or the result with `isError` that it
+    /// would end in before anything is sent. `None` means that there is no such tool.
     #[must_use]
     pub fn prepare(&self, name: &str, arguments: Option<JsonObject>) -> Option<Result<Request, Box<CallToolResult>>> {
         let index = *self.by_name.get(name)?;
         let (tool, entry) = (self.tools.get(index)?, self.entries.get(index)?);
-        let prepared = self.request(tool, entry, arguments.unwrap_or_default());
-        Some(prepared.map_err(|error| Box::new(render::failed(&entry.operation, &error))))
+        let operation = &entry.operation;
+        let make = || {
+            let credential = match &entry.access {
+                Access::Granted(credential) => credential,
+                Access::Missing(why) => return Err(CallError::Credential(Arc::clone(why))),
+            };
+            let (base, arguments) = entry.ready(tool, arguments.unwrap_or_default())?;
+            let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
+            proxy::request::build(operation, base, &arguments, accept, &credential.masked())
+        };
+        Some(make().map_err(|error| Box::new(render::failed(operation, &error))))
     }
 
     async fn run(&self, tool: &Tool, entry: &Entry, arguments: Option<JsonObject>, progress: Option<Progress<'_>>) -> CallToolResult {
         let started = std::time::Instant::now();
         let operation = &entry.operation;
-        let request = match self.request(tool, entry, arguments.unwrap_or_default()) {
-            Ok(request) => request,
+        let credential = match &entry.access {
+            Access::Granted(credential) => credential,
+            Access::Missing(why) => return render::failed(operation, &CallError::Credential(Arc::clone(why))),
+        };
+        let (base, arguments) = match entry.ready(tool, arguments.unwrap_or_default()) {
+            Ok(ready) => ready,
             Err(error) => return render::failed(operation, &error),
         };
-        match proxy::client::send(&self.client, request, &self.call, progress).await {
+        let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
+        let make = || proxy::request::build(operation, base, &arguments, accept, &credential.fixed);
+        let client = if entry.elsewhere { &self.clients.other } else { &self.clients.own };
+        match proxy::upstream::call(client, make, credential, &self.call, progress).await {
             Ok(mut response) => {
-                self.redact(&mut response);
+                self.redactor.redact(&mut response);
                 tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
-                render::render(operation, &response, entry.has_output)
+                render::render(operation, &response, entry.has_output, credential.advice.as_ref())
             }
             Err(error) => {
                 tracing::warn!(tool = %tool.name, ms = started.elapsed().as_millis(), "the call failed: {error}");
                 render::failed(operation, &error)
             }
         }
-    }
-
-    /// Takes the operator's credentials out of a reply that echoes them.
-    fn redact(&self, response: &mut Response) {
-        for secret in &self.secrets {
-            let found: Vec<usize> = memmem::find_iter(&response.body, secret).collect();
-            if !found.is_empty() {
-                let mut body = Vec::with_capacity(response.body.len());
-                let mut from = 0;
-                for at in found {
-                    body.extend_from_slice(response.body.get(from..at).unwrap_or_default());
-                    body.extend_from_slice(b"[redacted]");
-                    from = at + secret.len();
-                }
-                body.extend_from_slice(response.body.get(from..).unwrap_or_default());
-                response.body = body.into();
-            }
-        }
-    }
-
-    fn request(&self, tool: &Tool, entry: &Entry, arguments: JsonObject) -> Result<Request, CallError> {
-        let Value::Object(arguments) = entry.checked(tool, Value::Object(arguments))? else {
-            return Err(CallError::Arguments("The arguments are no object.".into()));
-        };
-        let base = entry.base.as_ref().ok_or_else(|| CallError::Network("no server is set".into()))?;
-        let accept = entry.accept.get_or_init(|| accept(&self.document, &entry.operation));
-        proxy::request::build(&entry.operation, base, &arguments, accept, &self.headers)
     }
 }
 
@@ -297,6 +324,15 @@ impl Entry {
             category: self.category.as_deref(),
             text: &self.json,
         }
+    }
+
+    /// Where the call goes, and its arguments as they are sent.
+    fn ready(&self, tool: &Tool, arguments: JsonObject) -> Result<(&Base, JsonObject), CallError> {
+        let Value::Object(arguments) = self.checked(tool, Value::Object(arguments))? else {
+            return Err(CallError::Arguments("The arguments are no object.".into()));
+        };
+        let base = self.base.as_ref().ok_or_else(|| CallError::Network("no server is set".into()))?;
+        Ok((base, arguments))
     }
 
     /// The arguments, repaired where that makes them valid; else all that is wrong with them.
@@ -330,23 +366,18 @@ impl Entry {
     }
 }
 
-/// What must not come back in a reply: the words of the operator's header values that are long enough to be a secret.
-fn secrets(headers: &HeaderMap) -> Vec<Vec<u8>> {
-    const SHORTEST: usize = 8;
-    let words = headers.values().flat_map(|value| value.as_bytes().split(u8::is_ascii_whitespace));
-    words.filter(|word| word.len() >= SHORTEST).map(<[u8]>::to_vec).collect()
-}
-
 /// The base URLs of an API's operations; almost all share one.
 struct Bases {
     common: Result<Option<Arc<Base>>, ServerError>,
     document_url: Option<Url>,
     /// Whether an operation's own `servers` count: `--base-url` decides alone where it is given.
     declared: bool,
+    /// Where credentials may go: the API's own origin comes first.
+    origins: Vec<Origin>,
 }
 
 impl Bases {
-    fn new(document: &Document, destination: &Destination) -> Self {
+    fn new(document: &Document, destination: &Destination, more: Vec<Origin>) -> Self {
         let common = match destination {
             Destination::Fixed(url) => Ok(Some(Arc::new(Base::new(url.clone())))),
             Destination::Nowhere => Ok(None),
@@ -355,7 +386,9 @@ impl Bases {
                 server::base_url(&servers, document.url.as_ref()).map(|url| Some(Arc::new(Base::new(url))))
             }
         };
+        let own = common.as_ref().ok().and_then(Option::as_deref);
         Self {
+            origins: own.map(|base| base.url().origin()).into_iter().chain(more).collect(),
             common,
             document_url: document.url.clone(),
             declared: matches!(destination, Destination::Declared),
@@ -369,11 +402,15 @@ impl Bases {
         self.common.clone()
     }
 
-    /// Whether that is another origin than most operations have.
-    fn leads_elsewhere(&self, base: Option<&Base>) -> bool {
-        let common = self.common.as_ref().ok().and_then(Option::as_deref);
-        base.zip(common)
-            .is_some_and(|(base, common)| base.url().origin() != common.url().origin())
+    /// Whether that is none of the origins that credentials may go to. Where the document has no server for all, the
+    /// first operation's is the API's own.
+    fn leads_elsewhere(&mut self, base: Option<&Base>) -> bool {
+        let Some(base) = base else { return false };
+        if self.common.is_err() {
+            self.common = Ok(None);
+            self.origins.insert(0, base.url().origin());
+        }
+        !self.origins.contains(&base.url().origin())
     }
 }
 

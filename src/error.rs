@@ -66,7 +66,7 @@ impl Failure {
     /// 2 for settings, 3 for documents, 1 for the rest.
     fn code(&self) -> u8 {
         match self {
-            Self::Settings(_) | Self::Bind(..) | Self::Server(_) => 2,
+            Self::Settings(_) | Self::Bind(..) | Self::Server(_) | Self::Outbound(OutboundError::Identity(_)) => 2,
             Self::Read(_) | Self::Document { .. } | Self::Strict { .. } | Self::Overlay { .. } => 3,
             Self::Outbound(_) | Self::Io(..) => 1,
         }

@@ -3,11 +3,17 @@
 //! No redirect is followed, because reqwest would carry custom credential headers to another host; there is no cookie jar
 //! and no proxy from the environment, because neither was asked for.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
-use rustls::RootCertStore;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
+use url::Url;
 
 /// What an operator sets about outgoing connections.
 #[derive(Debug, Clone)]
@@ -16,6 +22,50 @@ pub struct OutboundOptions {
     pub connect_timeout: Duration,
     /// Whether any connection uses TLS. Reading the system's certificates takes longer than reading a small document.
     pub tls: bool,
+    /// Authorities that are trusted besides those of the system.
+    pub authorities: Vec<CertificateDer<'static>>,
+    /// Whom the API sees, where it asks for a client certificate.
+    pub identity: Option<Arc<Identity>>,
+    /// Whether anybody may pass for the API.
+    pub insecure: bool,
+    /// Through which proxy every connection is made.
+    pub proxy: Option<Proxy>,
+}
+
+/// A client certificate.
+#[derive(Debug)]
+pub struct Identity {
+    /// The certificate and those between it and its authority.
+    pub chain: Vec<CertificateDer<'static>>,
+    /// Its key.
+    pub key: PrivateKeyDer<'static>,
+}
+
+/// An HTTP proxy.
+#[derive(Debug, Clone)]
+pub struct Proxy {
+    /// Its address.
+    pub url: Url,
+    /// `user:password`.
+    pub credential: Option<SecretString>,
+}
+
+/// The clients for one API.
+#[derive(Debug, Clone)]
+pub struct Clients {
+    /// For the API's own origin: it shows the client certificate, and may be insecure.
+    pub own: reqwest::Client,
+    /// For everybody else.
+    pub other: reqwest::Client,
+}
+
+impl From<reqwest::Client> for Clients {
+    fn from(client: reqwest::Client) -> Self {
+        Self {
+            own: client.clone(),
+            other: client,
+        }
+    }
 }
 
 impl Default for OutboundOptions {
@@ -23,6 +73,10 @@ impl Default for OutboundOptions {
         Self {
             connect_timeout: Duration::from_secs(5),
             tls: true,
+            authorities: Vec::new(),
+            identity: None,
+            insecure: false,
+            proxy: None,
         }
     }
 }
@@ -33,9 +87,30 @@ pub enum OutboundError {
     /// The TLS configuration was refused.
     #[error("TLS cannot be set up")]
     Tls(#[source] rustls::Error),
+    /// The client certificate was refused.
+    #[error("the client certificate cannot be used with its key")]
+    Identity(#[source] rustls::Error),
     /// reqwest refused the settings.
     #[error("the HTTP client cannot be set up")]
     Client(#[source] reqwest::Error),
+}
+
+impl OutboundOptions {
+    /// The same for everybody but the API itself: without the client certificate, and with all certificates checked.
+    #[must_use]
+    pub fn for_others(&self) -> Self {
+        Self {
+            identity: None,
+            insecure: false,
+            ..self.clone()
+        }
+    }
+
+    /// Whether the API is spoken to in a way of its own.
+    #[must_use]
+    pub fn sets_the_api_apart(&self) -> bool {
+        self.identity.is_some() || self.insecure
+    }
 }
 
 /// A client for the given settings. Roots come from the system; where it has none (an empty container image), those that
@@ -44,25 +119,90 @@ pub enum OutboundError {
 /// # Errors
 /// Where TLS or the client cannot be set up.
 pub fn client(options: &OutboundOptions) -> Result<reqwest::Client, OutboundError> {
+    let mut builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls(options)?)
+        .redirect(Policy::none())
+        .no_proxy()
+        .connect_timeout(options.connect_timeout)
+        .tcp_nodelay(true)
+        .user_agent(concat!("openapi-mcp/", env!("CARGO_PKG_VERSION")));
+    if let Some(proxy) = &options.proxy {
+        let mut through = reqwest::Proxy::all(proxy.url.clone()).map_err(OutboundError::Client)?;
+        if let Some((user, password)) = proxy.credential.as_ref().and_then(|pair| pair.expose_secret().split_once(':')) {
+            through = through.basic_auth(user, password);
+        }
+        builder = builder.proxy(through);
+    }
+    builder.build().map_err(OutboundError::Client)
+}
+
+fn tls(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> {
+    let provider: Arc<CryptoProvider> = rustls::crypto::aws_lc_rs::default_provider().into();
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(OutboundError::Tls)?;
+    let builder = if options.insecure {
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody { provider }))
+    } else {
+        builder.with_root_certificates(roots(options))
+    };
+    match &options.identity {
+        None => Ok(builder.with_no_client_auth()),
+        Some(identity) => builder
+            .with_client_auth_cert(identity.chain.clone(), identity.key.clone_key())
+            .map_err(OutboundError::Identity),
+    }
+}
+
+fn roots(options: &OutboundOptions) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     if options.tls {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
             roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
         }
+        roots.add_parsable_certificates(options.authorities.iter().cloned());
     }
-    let tls = rustls::ClientConfig::builder_with_provider(rustls::crypto::aws_lc_rs::default_provider().into())
-        .with_safe_default_protocol_versions()
-        .map_err(OutboundError::Tls)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .redirect(Policy::none())
-        .no_proxy()
-        .connect_timeout(options.connect_timeout)
-        .tcp_nodelay(true)
-        .user_agent(concat!("openapi-mcp/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(OutboundError::Client)
+    roots
+}
+
+/// Accepts every certificate; the handshake itself must still be signed with its key.
+#[derive(Debug)]
+struct Anybody {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _certificate: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
 }

@@ -17,6 +17,6 @@ fuzz_target!(|input: (u16, String, Vec<u8>)| {
     });
     let (Ok(status), Ok(content_type)) = (http::StatusCode::from_u16(status), content_type.parse()) else { return };
     let response = Response { status, headers: [("content-type".parse().expect("a name"), content_type)].into_iter().collect(), body: body.into() };
-    let result = render::render(operation, &response, true);
+    let result = render::render(operation, &response, true, None);
     serde_json::to_string(&result).expect("a result is JSON");
 });

@@ -19,6 +19,7 @@ pub(super) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
     let client = outbound::client(&OutboundOptions {
         connect_timeout: Duration::from_secs(3),
         tls: command.url.scheme() == "https",
+        ..OutboundOptions::default()
     })
     .map_err(Failure::Outbound)?;
     let answer = client.get(command.url.clone()).timeout(Duration::from_secs(5)).send().await;

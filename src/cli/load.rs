@@ -11,7 +11,7 @@ use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
 use crate::config::{self, Config};
 use crate::error::Failure;
 use crate::mock;
-use crate::outbound::{self, OutboundOptions};
+use crate::outbound::{self, Clients, OutboundOptions};
 use crate::spec::{Diagnostic, Document, ExternalReferences, Severity, external, overlay};
 
 /// Reads and checks the settings, and starts logging.
@@ -51,7 +51,7 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
         tls: config.outbound.tls && !local,
         ..config.outbound.clone()
     };
-    let client = outbound::client(&outbound).map_err(Failure::Outbound)?;
+    let client = outbound::client(&outbound.for_others()).map_err(Failure::Outbound)?;
     let (bytes, source) = config
         .source
         .read_from(&client, &config.source_headers)
@@ -78,11 +78,34 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
         annotate: config.annotate.clone(),
         destination,
         headers: config.headers.clone(),
+        // A look calls nobody, and a mock lets everybody in.
+        credentials: (purpose == Purpose::Calls && !config.mock).then(|| config.credentials.clone()),
         call: config.call.clone(),
     };
-    let (api, mut diagnostics) = Api::build(document, options, client).map_err(Failure::Server)?;
+    let mut clients = Clients::from(client);
+    if purpose == Purpose::Calls && !config.mock {
+        if outbound.insecure {
+            tracing::warn!(
+                "--insecure-upstream: the API's certificate is NOT CHECKED; whoever is on the way can read and change every call, credentials included"
+            );
+        }
+        if outbound.sets_the_api_apart() {
+            clients.own = outbound::client(&outbound).map_err(Failure::Outbound)?;
+        }
+    } else if outbound.proxy.is_some() {
+        // The mock is inside this process, where no proxy leads.
+        let direct = OutboundOptions {
+            proxy: None,
+            ..outbound.for_others()
+        };
+        clients = outbound::client(&direct).map_err(Failure::Outbound)?.into();
+    }
+    let (api, mut diagnostics) = Api::build(document, options, clients).map_err(Failure::Server)?;
     diagnostics.extend(unread);
     report(api.document(), &diagnostics);
+    for warning in api.warnings().iter().take(MOST_LINES) {
+        tracing::warn!("{warning}");
+    }
     let loose = diagnostics.iter().filter(|diagnostic| diagnostic.severity > Severity::Note).count();
     if config.strict && purpose == Purpose::Calls && loose > 0 {
         return Err(Failure::Strict {

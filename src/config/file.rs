@@ -32,12 +32,12 @@ pub(super) fn parse(text: &str, problems: &mut Vec<String>) -> (ApiSettings, Ser
         if value.is_null() {
             continue;
         }
-        if api_keys.contains(&key) {
+        if api_keys.contains(&key) || FILE_ONLY.contains(&key.as_str()) {
             admit::<ApiSettings>(key, value, &mut api, problems);
         } else if server_keys.contains(&key) {
             admit::<ServerSettings>(key, value, &mut server, problems);
         } else {
-            let known = api_keys.iter().chain(&server_keys).map(String::as_str);
+            let known = api_keys.iter().chain(&server_keys).map(String::as_str).chain(FILE_ONLY);
             let hint = text::nearest(&key, known, 0.75)
                 .map(|nearest| format!("; did you mean `{nearest}`?"))
                 .unwrap_or_default();
@@ -55,7 +55,7 @@ pub(super) fn layer<T: Serialize + DeserializeOwned + Default>(over: &T, under: 
 }
 
 /// Keys of [`ApiSettings`] that are no flags, because no line could hold their values.
-const FILE_ONLY: [&str; 1] = ["overrides"];
+const FILE_ONLY: [&str; 2] = ["auth", "overrides"];
 
 /// The names of all settings of `T`, which are those of its flags.
 pub(super) fn keys<T: Args>() -> Vec<String> {
@@ -72,7 +72,10 @@ fn admit<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<String, V
         Ok(_) => {
             map.insert(key, value);
         }
-        // The value may be a secret; a header's is not repeated.
+        // The value may be a secret, which is not repeated.
+        Err(_) if key == "auth" => problems.push(
+            "the configuration file has a wrong value for `auth`: each scheme is `{ env: VARIABLE }` or `{ file: PATH }`, or has parts of that form, such as `username` and `password`".into(),
+        ),
         Err(_) if key.contains("header") => problems.push(format!(
             "the configuration file has a wrong value for `{key}`: it must be a list of texts"
         )),
@@ -159,6 +162,7 @@ mod tests {
             schema[part].as_object_mut().unwrap().extend(more);
         }
         schema["title"] = "openapi-mcp configuration".into();
+        schema["additionalProperties"] = false.into();
         schema.as_object_mut().unwrap().remove("description");
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/schema.json");

@@ -2,8 +2,10 @@
 //! place that reads the environment.
 
 mod annotate;
+pub mod credentials;
 mod file;
 pub mod settings;
+pub mod upstream;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,7 +18,7 @@ use url::Url;
 use crate::annotate::obey::Confirm;
 use crate::annotate::{AnnotateOptions, Profile};
 use crate::outbound::OutboundOptions;
-use crate::proxy::CallOptions;
+use crate::proxy::{CallOptions, Credentials};
 use crate::server::http::Allowed;
 use crate::spec::{ExternalReferences, Source, parameter, server};
 use settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ServerSettings, TransportKind};
@@ -46,6 +48,8 @@ pub struct Config {
     pub mock: bool,
     /// Headers of every request, marked as sensitive.
     pub headers: HeaderMap,
+    /// Credentials for the document's security schemes.
+    pub credentials: Credentials,
     /// How tools look and which there are.
     pub annotate: AnnotateOptions,
     /// What the client makes of the tools.
@@ -144,6 +148,9 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                 .ok()
         })
         .collect();
+    let outbound = upstream::outbound(&api.upstream, &mut problems);
+    let mut credentials = credentials::resolve(&api.credentials, &mut problems);
+    credentials.client_certificate = outbound.identity.is_some();
     let annotate = annotate::options(api, &mut problems);
     let call = call_options(api, &mut problems);
     if api.mock == Some(true) && api.base_url.is_some() {
@@ -156,6 +163,8 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
             let plain = |url: &Url| url.scheme() == "http";
             let needs_tls = overlays.iter().any(|overlay| overlay.url().is_some())
                 || api.external_refs == Some(ExternalRefs::Any)
+                || credentials.wants_tls()
+                || outbound.proxy.as_ref().is_some_and(|proxy| !plain(&proxy.url))
                 || !(source.url().as_ref().is_none_or(plain) && (base_url.as_ref().is_some_and(plain) || api.mock == Some(true)));
             Ok(Config {
                 source,
@@ -169,13 +178,14 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                 base_url,
                 mock: api.mock.unwrap_or(false),
                 headers,
+                credentials,
                 annotate,
                 profile: annotate::client(api).profile(),
                 strict: api.strict.unwrap_or(false),
                 call,
                 outbound: OutboundOptions {
                     tls: needs_tls,
-                    ..OutboundOptions::default()
+                    ..outbound
                 },
                 transport,
                 confirm: match server_settings.confirm {

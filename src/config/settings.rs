@@ -3,10 +3,13 @@
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use super::credentials::CredentialSettings;
+use super::upstream::UpstreamSettings;
+
 /// Settings of the API: what `serve`, `tools` and `call` share.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct ApiSettings {
     /// The OpenAPI document: a file, an http(s) URL, or - for standard input
     #[arg(long, env = "OPENAPI_MCP_SPEC", value_name = "FILE|URL|-")]
@@ -64,6 +67,16 @@ pub struct ApiSettings {
     #[arg(long, env = "OPENAPI_MCP_HEADER_ENV", value_delimiter = ',', value_name = "NAME=VARIABLE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub header_env: Vec<String>,
+
+    /// Credentials.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub credentials: CredentialSettings,
+
+    /// Connections to the API.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub upstream: UpstreamSettings,
 
     /// Offer only tools that are marked as read-only
     #[arg(long, env = "OPENAPI_MCP_READ_ONLY", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]

@@ -60,7 +60,16 @@ pub async fn send(
     }
 }
 
-async fn exchange(client: &reqwest::Client, request: Request, limit: usize, progress: Option<Progress<'_>>) -> Result<Response, CallError> {
+/// As [`send`], but for the deadline.
+///
+/// # Errors
+/// As [`send`].
+pub async fn exchange(
+    client: &reqwest::Client,
+    request: Request,
+    limit: usize,
+    progress: Option<Progress<'_>>,
+) -> Result<Response, CallError> {
     let mut outgoing = reqwest::Request::new(request.method, request.url);
     *outgoing.headers_mut() = request.headers;
     *outgoing.body_mut() = request.body.map(reqwest::Body::from);
@@ -82,7 +91,7 @@ async fn exchange(client: &reqwest::Client, request: Request, limit: usize, prog
         if received > limit {
             return Err(CallError::TooLarge { limit });
         }
-        if let Some(progress) = progress {
+        if let Some(progress) = progress.filter(|_| status.is_success()) {
             progress(u64::try_from(received).unwrap_or(u64::MAX), total).await;
         }
         if first.is_empty() {

@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::target::TargetError;
 
 /// A failed call. Every variant becomes a result with `isError`, never a protocol error (MCP 2025-11-25, SEP-1303).
-#[derive(Debug, Error)]
+#[derive(Debug, Clone, Error)]
 pub enum CallError {
     /// The arguments do not fit the input schema; the text lists every problem.
     #[error("{0}")]
@@ -23,6 +23,9 @@ pub enum CallError {
         /// What is wrong with it.
         problem: String,
     },
+    /// What the operator has to set first.
+    #[error("{0}")]
+    Credential(std::sync::Arc<str>),
     /// The whole call took too long.
     #[error("the API did not answer within {} s", .0.as_secs_f32())]
     Timeout(Duration),

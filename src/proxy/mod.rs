@@ -1,21 +1,28 @@
 //! What a call does: from arguments to an HTTP request, and from the reply to a result. Knows the document's operations,
 //! and nothing of how tools look.
 
+pub mod access;
 pub mod body;
 pub mod client;
+pub mod credential;
 pub mod error;
 pub mod file;
 pub mod multipart;
+pub mod oauth;
+pub mod redact;
 pub mod render;
 pub mod repair;
 pub mod request;
 pub mod restore;
 pub mod style;
 pub mod target;
+pub mod upstream;
 pub mod validate;
 
+pub use access::{Access, Advice, Credential};
 pub use client::{CallOptions, Progress, Response};
+pub use credential::{Credentials, Given, Part};
 pub use error::CallError;
-pub use request::Request;
+pub use request::{Fixed, Request};
 pub use target::Base;
 pub use validate::Validator;

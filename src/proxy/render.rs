@@ -8,6 +8,7 @@ use http::{Method, StatusCode};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
+use super::access::Advice;
 use super::client::Response;
 use super::multipart;
 use super::style::{self, Keep};
@@ -35,7 +36,7 @@ enum Kind {
 /// The result of a call that was answered, whatever the answer was. `structured` says that the tool has an output schema:
 /// then clients refuse a success without structured content, and one that is no JSON gets its text as `result`.
 #[must_use]
-pub fn render(operation: &Operation, response: &Response, structured: bool) -> CallToolResult {
+pub fn render(operation: &Operation, response: &Response, structured: bool, advice: Option<&Advice>) -> CallToolResult {
     let status = response.status;
     if status.is_success() {
         let mut result = success(operation, response);
@@ -46,7 +47,7 @@ pub fn render(operation: &Operation, response: &Response, structured: bool) -> C
         }
         result
     } else {
-        CallToolResult::error(vec![ContentBlock::text(failure(operation, response))])
+        CallToolResult::error(vec![ContentBlock::text(failure(operation, response, advice))])
     }
 }
 
@@ -145,7 +146,7 @@ fn encoded_path(path: &str) -> String {
 }
 
 /// What the model reads about a status that is no success.
-fn failure(operation: &Operation, response: &Response) -> String {
+fn failure(operation: &Operation, response: &Response, advice: Option<&Advice>) -> String {
     let status = response.status;
     let mut message = format!("{} from {}", status_line(status), shown(operation));
     let header = |name| {
@@ -162,11 +163,17 @@ fn failure(operation: &Operation, response: &Response) -> String {
         return message;
     }
     match status {
-        StatusCode::UNAUTHORIZED => message.push_str("\nThe API wants credentials that were not sent or not accepted; whoever runs this server sets them with --header-env or --header."),
-        StatusCode::FORBIDDEN => message.push_str("\nThe credentials of this server do not allow this call."),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            message.push('\n');
+            message.push_str(&refused(status, advice));
+        }
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
             if let Some(after) = header(RETRY_AFTER) {
-                let unit = if after.bytes().all(|byte| byte.is_ascii_digit()) { " seconds" } else { "" };
+                let unit = if after.bytes().all(|byte| byte.is_ascii_digit()) {
+                    " seconds"
+                } else {
+                    ""
+                };
                 message.push_str(&format!("\nRetry after {after}{unit}."));
             }
         }
@@ -178,6 +185,28 @@ fn failure(operation: &Operation, response: &Response) -> String {
         message.push_str(&text::cut(&body, LONGEST_ERROR));
     }
     message
+}
+
+/// What to do about a 401 or a 403.
+fn refused(status: StatusCode, advice: Option<&Advice>) -> String {
+    match (status, advice) {
+        (StatusCode::UNAUTHORIZED, None) => "The API wants credentials that were not sent or not accepted; whoever runs this server sets them with --header-env or --header.".into(),
+        (StatusCode::UNAUTHORIZED, Some(Advice { sent: false, schemes, .. })) => {
+            format!("The API wants a credential, and this server has none for this call; {schemes}.")
+        }
+        (StatusCode::UNAUTHORIZED, Some(Advice { schemes, .. })) => {
+            format!("The API did not accept the credential that whoever runs this server has set for {schemes}.")
+        }
+        (_, Some(Advice { sent: true, schemes, scopes })) => {
+            let scopes = if scopes.is_empty() {
+                String::new()
+            } else {
+                format!(" It asks for the scopes {}.", scopes.join(", "))
+            };
+            format!("The credential of this server for {schemes} does not allow this call.{scopes}")
+        }
+        _ => "The credentials of this server do not allow this call.".into(),
+    }
 }
 
 fn error_body(content_type: &str, body: &Bytes) -> String {
@@ -351,7 +380,7 @@ mod tests {
             headers,
             body: Bytes::copy_from_slice(body),
         };
-        serde_json::to_value(render(&operations[0], &response, false)).unwrap()
+        serde_json::to_value(render(&operations[0], &response, false, None)).unwrap()
     }
 
     fn ok(content_type: &str, body: &[u8]) -> Value {

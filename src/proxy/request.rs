@@ -26,7 +26,49 @@ pub struct Request {
     pub body: Option<Bytes>,
 }
 
-/// Makes the request. `fixed` are the operator's headers: they are always sent, and no argument can replace them.
+/// What the operator adds to a request: always sent as it is, and no argument can replace it.
+#[derive(Debug, Clone, Default)]
+pub struct Fixed {
+    /// Headers.
+    pub headers: HeaderMap,
+    /// Query pairs, encoded.
+    pub query: Vec<(String, String)>,
+    /// Cookie pairs, encoded.
+    pub cookies: Vec<String>,
+}
+
+impl Fixed {
+    /// The same with `***` for each value, to be shown.
+    #[must_use]
+    pub fn masked(&self) -> Self {
+        const MASK: HeaderValue = HeaderValue::from_static("***");
+        let masked = |pair: &String| format!("{}=***", pair.split('=').next().unwrap_or_default());
+        Self {
+            headers: self.headers.keys().map(|name| (name.clone(), MASK)).collect(),
+            query: self.query.iter().map(|(name, _)| (name.clone(), "***".to_owned())).collect(),
+            cookies: self.cookies.iter().map(masked).collect(),
+        }
+    }
+
+    /// Whether it sets the query key or the cookie of that name.
+    fn claims(&self, location: Location, name: &str) -> bool {
+        match location {
+            Location::Query | Location::QueryString => self.query.iter().any(|(key, _)| same_key(key, name)),
+            Location::Cookie => self
+                .cookies
+                .iter()
+                .any(|pair| pair.split_once('=').is_some_and(|(key, _)| key == name)),
+            _ => false,
+        }
+    }
+}
+
+/// Whether an encoded key is `name`.
+fn same_key(encoded: &str, name: &str) -> bool {
+    encoded == name || percent_encoding::percent_decode_str(encoded).eq(name.bytes())
+}
+
+/// Makes the request with what the operator adds to it.
 ///
 /// # Errors
 /// [`CallError`] where an argument cannot be sent; then nothing must be.
@@ -35,16 +77,16 @@ pub fn build(
     base: &Base,
     arguments: &Map<String, Value>,
     accept: &HeaderValue,
-    fixed: &HeaderMap,
+    fixed: &Fixed,
 ) -> Result<Request, CallError> {
     let mut path = Vec::new();
     let mut query = Vec::new();
-    let mut headers = HeaderMap::with_capacity(4 + fixed.len());
+    let mut headers = HeaderMap::with_capacity(4 + fixed.headers.len());
     let mut cookies = Vec::new();
     headers.insert(ACCEPT, accept.clone());
     for parameter in &operation.parameters {
         let Some(value) = arguments.get(&parameter.key) else { continue };
-        spread_names(operation, parameter, value)?;
+        spread_names(operation, parameter, value, fixed)?;
         let value = &*style::joined(value, &parameter.inner_separators);
         match parameter.location {
             Location::Path => path.push(path_value(parameter, value)),
@@ -54,6 +96,21 @@ pub fn build(
             Location::Cookie => cookies.extend(cookie(parameter, value)?),
         }
     }
+    for (key, _) in &fixed.query {
+        // A query that is one whole text, or the template's own, may hold any key.
+        let taken = |name: &str| same_key(key, &percent_encoding::percent_decode_str(name).decode_utf8_lossy());
+        let own = operation.template.query.iter().flat_map(|query| query.split('&'));
+        let mut names = own.map(|pair| pair.split('=').next().unwrap_or_default()).chain(
+            query
+                .iter()
+                .map(|(name, value): &(String, String)| if name.is_empty() { value.as_str() } else { name.as_str() }),
+        );
+        if names.any(taken) {
+            return Err(unsendable(key, "is set by this server, and by no argument"));
+        }
+    }
+    query.extend(fixed.query.iter().cloned());
+    cookies.extend(fixed.cookies.iter().cloned());
     // A cookie name or value cannot hold what ends a cookie; see `cookie`.
     if !cookies.is_empty() {
         let text = cookies.join("; ");
@@ -72,10 +129,10 @@ pub fn build(
         );
         bytes = Some(body.bytes);
     }
-    for name in fixed.keys() {
+    for name in fixed.headers.keys() {
         headers.remove(name);
     }
-    headers.extend(fixed.iter().map(|(name, value)| (name.clone(), value.clone())));
+    headers.extend(fixed.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
     Ok(Request {
         method: operation.method.clone(),
         url,
@@ -218,7 +275,7 @@ fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, CallError
 
 /// An exploded object writes its members as names of their own (OAS `form` with `explode`). They may not be names that
 /// the operation has for something else.
-fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value) -> Result<(), CallError> {
+fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, fixed: &Fixed) -> Result<(), CallError> {
     let (
         Value::Object(members),
         Serialization::Style {
@@ -231,10 +288,11 @@ fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value) -> 
         return Ok(());
     };
     let other = |name: &String| {
-        operation
-            .parameters
-            .iter()
-            .any(|other| other.location == parameter.location && other.name == *name && other.key != parameter.key)
+        fixed.claims(parameter.location, name)
+            || operation
+                .parameters
+                .iter()
+                .any(|other| other.location == parameter.location && other.name == *name && other.key != parameter.key)
     };
     match members.keys().find(|name| other(name)) {
         Some(name) => Err(unsendable(
@@ -254,26 +312,48 @@ mod tests {
     use crate::spec::{Document, operations};
     use serde_json::json;
 
-    fn request(parameters: &str, arguments: &Value, fixed: &[(&str, &str)]) -> Result<Request, CallError> {
-        let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/a":{{"get":{{"parameters":{parameters}}}}}}}}}"#);
+    fn request(parameters: &str, arguments: &Value, headers: &[(&str, &str)]) -> Result<Request, CallError> {
+        let header = |(name, value): &(&str, &str)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        let headers = headers.iter().map(header).collect();
+        request_with(
+            parameters,
+            arguments,
+            &Fixed {
+                headers,
+                ..Fixed::default()
+            },
+        )
+    }
+
+    fn request_with(parameters: &str, arguments: &Value, fixed: &Fixed) -> Result<Request, CallError> {
+        let text = format!(r#"{{"openapi":"3.2.0","paths":{{"/a":{{"get":{{"parameters":{parameters}}}}}}}}}"#);
         let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
         let base = Base::new(Url::parse("https://h.example/v1").unwrap());
-        let fixed = fixed
-            .iter()
-            .map(|(name, value)| {
-                (
-                    HeaderName::from_bytes(name.as_bytes()).unwrap(),
-                    HeaderValue::from_str(value).unwrap(),
-                )
-            })
-            .collect();
-        build(
-            &operations[0],
-            &base,
-            arguments.as_object().unwrap(),
-            &HeaderValue::from_static("application/json"),
-            &fixed,
-        )
+        let accept = HeaderValue::from_static("application/json");
+        build(&operations[0], &base, arguments.as_object().unwrap(), &accept, fixed)
+    }
+
+    #[test]
+    fn no_argument_takes_the_place_of_a_credential() {
+        let fixed = Fixed {
+            headers: HeaderMap::new(),
+            query: vec![("api%5Fkey".into(), "s3cret".into())],
+            cookies: vec!["sid=s3cret".into()],
+        };
+        let form = r#"{"name":"q","in":"querystring","content":{"application/x-www-form-urlencoded":{}}}"#;
+        let text = r#"{"name":"q","in":"querystring","content":{"text/plain":{}}}"#;
+        for (parameter, value) in [
+            (r#"{"name":"q","in":"query","schema":{"type":"object"}}"#, json!({"api_key": "x"})),
+            (r#"{"name":"q","in":"cookie","schema":{"type":"object"}}"#, json!({"sid": "x"})),
+            (form, json!({"api_key": "x"})),
+            (text, json!("api_key")),
+        ] {
+            let refused = request_with(&format!("[{parameter}]"), &json!({"q": value}), &fixed);
+            assert!(refused.is_err(), "{parameter}");
+        }
+        let request = request_with(&format!("[{text}]"), &json!({"q": "api_key=x"}), &fixed).unwrap();
+        assert_eq!(request.url.query(), Some("api_key%3Dx&api%5Fkey=s3cret"));
+        assert_eq!(request.headers["cookie"], "sid=s3cret");
     }
 
     #[test]

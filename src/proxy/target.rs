@@ -10,7 +10,7 @@ use crate::spec::PathTemplate;
 use crate::spec::template::{Part, has_dot_segment};
 
 /// Why a URL was not made. The words are for the model.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum TargetError {
     /// A path value with nothing in it: `DELETE /items/` is not `DELETE /items/{id}`.
     #[error("`{0}` must not be empty: it is part of the path")]

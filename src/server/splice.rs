@@ -115,7 +115,7 @@ mod tests {
     use tokio::io::AsyncWriteExt as _;
 
     fn api() -> Arc<Api> {
-        use crate::api::{ApiOptions, Destination};
+        use crate::api::ApiOptions;
         use crate::outbound::{OutboundOptions, client};
         let document = crate::spec::Document::parse(br#"{"openapi":"3.1.0","paths":{"/a":{"get":{},"put":{}}}}"#.to_vec(), None).unwrap();
         let client = client(&OutboundOptions {
@@ -123,12 +123,7 @@ mod tests {
             ..OutboundOptions::default()
         })
         .unwrap();
-        let options = ApiOptions {
-            annotate: crate::annotate::AnnotateOptions::default(),
-            destination: Destination::Nowhere,
-            headers: http::HeaderMap::new(),
-            call: crate::proxy::CallOptions::default(),
-        };
+        let options = ApiOptions::default();
         Arc::new(Api::build(document, options, client).unwrap().0)
     }
 

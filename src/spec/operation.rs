@@ -48,6 +48,8 @@ pub struct Operation {
     pub body: Option<RequestBody>,
     /// `servers` of the operation, else of the path item; empty where the document's own apply.
     pub servers: Vec<Server>,
+    /// `security` of the operation; `None` where the document's own applies.
+    pub security: Option<Span>,
     /// The Responses Object.
     pub responses: Option<Span>,
     /// What 2.0 says the operation `produces`; empty in later versions.
@@ -280,6 +282,7 @@ impl<'a> Reader<'a> {
                     _ => shared.servers.clone(),
                 },
             },
+            security: object.get("security").map(|node| self.document.span(node)),
             responses: object.get("responses").map(|node| self.document.span(node)),
             produces,
             extensions: shared.extensions.iter().cloned().chain(self.extensions(&object)).collect(),
@@ -349,14 +352,7 @@ impl<'a> Reader<'a> {
                     if said.is_some() {
                         parameter.description.clone_from(said);
                     }
-                    let twin = parameters.iter_mut().find(|other| {
-                        other.location == parameter.location
-                            && if other.location == Location::Header {
-                                other.name.eq_ignore_ascii_case(&parameter.name)
-                            } else {
-                                other.name == parameter.name
-                            }
-                    });
+                    let twin = parameters.iter_mut().find(|other| other.is(parameter.location, &parameter.name));
                     match twin {
                         Some(twin) => *twin = parameter,
                         None => parameters.push(parameter),

@@ -63,6 +63,7 @@ pub enum Serialization {
 
 /// A parameter of an operation.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "the document says each of them on its own")]
 pub struct Parameter {
     /// The name under which the model gives the value: a legal property key, unique among the operation's arguments.
     pub key: String,
@@ -86,6 +87,19 @@ pub struct Parameter {
     pub allow_empty: bool,
     /// What joins lists within the list, from the outside in (2.0 `items.collectionFormat`); empty in later versions.
     pub inner_separators: Vec<char>,
+}
+
+impl Parameter {
+    /// Whether it goes there under that name; names of headers have no case (RFC 9110 section 5.1).
+    #[must_use]
+    pub fn is(&self, location: Location, name: &str) -> bool {
+        let same = if location == Location::Header {
+            self.name.eq_ignore_ascii_case(name)
+        } else {
+            self.name == name
+        };
+        same && self.location == location
+    }
 }
 
 impl Location {

@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 
 use crate::support::{HttpServer, Session, Upstream, binary, petstore};
 
+/// What the petstore asks for.
+const KEY: &str = "X-API-Key: none-of-your-business";
+
 /// Somebody who answers every question alike, and remembers it.
 #[derive(Clone)]
 struct Person {
@@ -109,7 +112,16 @@ fn a_destructive_call_waits_for_a_persons_word_on_every_transport_in_both_eras()
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (spec, upstream) = (petstore(), Upstream::echo());
-    let args = ["--spec", &spec, "--base-url", &upstream.url, "--confirm", "destructive"];
+    let args = [
+        "--spec",
+        &spec,
+        "--base-url",
+        &upstream.url,
+        "--confirm",
+        "destructive",
+        "--header",
+        KEY,
+    ];
     let server = HttpServer::start(&args);
     runtime.block_on(async {
         for answer in [ElicitationAction::Accept, ElicitationAction::Decline, ElicitationAction::Cancel] {
@@ -137,7 +149,17 @@ fn a_destructive_call_waits_for_a_persons_word_on_every_transport_in_both_eras()
 #[test]
 fn a_client_that_cannot_ask_gets_a_refusal_that_says_how_to_allow_it() {
     let (spec, upstream) = (petstore(), Upstream::echo());
-    let mut session = Session::start(&["serve", "--spec", &spec, "--base-url", &upstream.url, "--confirm", "write"]);
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        &spec,
+        "--base-url",
+        &upstream.url,
+        "--confirm",
+        "write",
+        "--header",
+        KEY,
+    ]);
     assert_eq!(session.call("list_pets", &json!({}))["isError"], false);
     upstream.take_one();
     for (tool, arguments) in [
@@ -151,7 +173,16 @@ fn a_client_that_cannot_ask_gets_a_refusal_that_says_how_to_allow_it() {
             "{tool}: {result}"
         );
     }
-    let server = HttpServer::start(&["--spec", &spec, "--base-url", &upstream.url, "--confirm", "destructive"]);
+    let server = HttpServer::start(&[
+        "--spec",
+        &spec,
+        "--base-url",
+        &upstream.url,
+        "--confirm",
+        "destructive",
+        "--header",
+        KEY,
+    ]);
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "delete_pet", "arguments": {"petId": 1}, "_meta": meta}});
@@ -165,7 +196,16 @@ fn a_client_that_cannot_ask_gets_a_refusal_that_says_how_to_allow_it() {
 #[test]
 fn a_yes_to_one_call_is_none_to_another() {
     let (spec, upstream) = (petstore(), Upstream::echo());
-    let server = HttpServer::start(&["--spec", &spec, "--base-url", &upstream.url, "--confirm", "destructive"]);
+    let server = HttpServer::start(&[
+        "--spec",
+        &spec,
+        "--base-url",
+        &upstream.url,
+        "--confirm",
+        "destructive",
+        "--header",
+        KEY,
+    ]);
     let capabilities = json!({"elicitation": {}});
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": capabilities});
     let post = |arguments: Value, answered: Option<(&str, Value)>| -> Value {

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use openapi_mcp::annotate::{Hint, Hints, OutputSchemas, Policy, Reason};
-use openapi_mcp::api::{Api, ApiOptions, Destination};
+use openapi_mcp::api::{Api, ApiOptions};
 use openapi_mcp::outbound::{OutboundOptions, client};
-use openapi_mcp::proxy::CallOptions;
 use openapi_mcp::spec::{Document, ExternalReferences, Severity, Source, external};
 use sha2::{Digest as _, Sha256};
 
@@ -38,10 +37,8 @@ async fn row(path: PathBuf) -> String {
     };
     external::complete(&mut document, &source, ExternalReferences::Local, &client, &headers).await;
     let options = ApiOptions {
-        annotate: openapi_mcp::annotate::AnnotateOptions::default(),
-        destination: Destination::Nowhere,
         headers,
-        call: CallOptions::default(),
+        ..ApiOptions::default()
     };
     let (api, diagnostics) = Api::build(document, options, client).unwrap();
     let mut digest = Sha256::new();
@@ -130,9 +127,7 @@ fn no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
             annotate.output = OutputSchemas::Off;
             let options = ApiOptions {
                 annotate,
-                destination: Destination::Nowhere,
-                headers: headers.clone(),
-                call: CallOptions::default(),
+                ..ApiOptions::default()
             };
             let (api, _) = Api::build(Arc::clone(&document), options, client.clone()).unwrap();
             for offered in api.iter() {

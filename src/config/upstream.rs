@@ -1,0 +1,129 @@
+//! Settings of connections to the API: certificates and proxies.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use rustls::pki_types::pem::{Error as PemError, PemObject as _};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::credentials::secret_variable;
+use crate::outbound::{Identity, OutboundOptions, Proxy};
+
+/// Settings of connections to the API.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct UpstreamSettings {
+    /// A PEM file of authorities to trust besides those of the system (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_CA_CERT", value_delimiter = ',', value_name = "FILE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ca_cert: Vec<PathBuf>,
+
+    /// A PEM file with the certificate to show to the API, and its chain
+    #[arg(long, env = "OPENAPI_MCP_CLIENT_CERT", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_cert: Option<PathBuf>,
+
+    /// A PEM file with the key of that certificate [default: the file of the certificate]
+    #[arg(long, env = "OPENAPI_MCP_CLIENT_KEY", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_key: Option<PathBuf>,
+
+    /// Do not check the API's certificate: whoever is on the way can then read and change everything
+    #[arg(long, env = "OPENAPI_MCP_INSECURE_UPSTREAM", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub insecure_upstream: Option<bool>,
+
+    /// An HTTP proxy for all outgoing connections; those of the environment do not count
+    #[arg(long, env = "OPENAPI_MCP_PROXY", value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
+
+    /// The variable that holds `user:password` for the proxy
+    #[arg(long, env = "OPENAPI_MCP_PROXY_AUTH_ENV", value_name = "VARIABLE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy_auth_env: Option<String>,
+}
+
+/// How connections are made; files are read here, and everything wrong with them is pushed to `problems`.
+pub(super) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) -> OutboundOptions {
+    let mut authorities = Vec::new();
+    for path in &settings.ca_cert {
+        match certificates(path) {
+            Ok(read) => authorities.extend(read),
+            Err(why) => problems.push(format!("--ca-cert: {why}")),
+        }
+    }
+    let identity = match (&settings.client_cert, &settings.client_key) {
+        (None, None) => None,
+        (None, Some(_)) => {
+            problems.push("--client-key needs --client-cert".into());
+            None
+        }
+        (Some(certificate), key) => {
+            let chain = certificates(certificate)
+                .map_err(|why| problems.push(format!("--client-cert: {why}")))
+                .ok();
+            let path = key.as_ref().unwrap_or(certificate);
+            let key = PrivateKeyDer::from_pem_file(path)
+                .map_err(|error| problems.push(format!("--client-key: {}", unread(path, &error))))
+                .ok();
+            chain.zip(key).map(|(chain, key)| Arc::new(Identity { chain, key }))
+        }
+    };
+    let proxy = settings.proxy.as_deref().and_then(|text| proxy(text, settings, problems));
+    if settings.proxy.is_none() && settings.proxy_auth_env.is_some() {
+        problems.push("--proxy-auth-env needs --proxy".into());
+    }
+    OutboundOptions {
+        authorities,
+        identity,
+        insecure: settings.insecure_upstream.unwrap_or(false),
+        proxy,
+        ..OutboundOptions::default()
+    }
+}
+
+fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Vec<String>) -> Option<Proxy> {
+    let url = Url::parse(text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let Some(url) = url else {
+        problems.push("--proxy wants the URL of an HTTP proxy, as in http://proxy.example:3128".into());
+        return None;
+    };
+    if !url.username().is_empty() || url.password().is_some() {
+        problems.push("--proxy: the URL carries a user name or password; give them with --proxy-auth-env VARIABLE".into());
+        return None;
+    }
+    let mut credential = None;
+    if let Some(name) = &settings.proxy_auth_env {
+        match secret_variable(name) {
+            Ok(value) => credential = Some(value),
+            Err(why) => problems.push(format!("--proxy-auth-env: {why}")),
+        }
+    }
+    Some(Proxy { url, credential })
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read: Result<Vec<_>, PemError> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    match read {
+        Ok(read) if read.is_empty() => Err(format!("the file `{}` holds no certificate in PEM form", path.display())),
+        Ok(read) => Ok(read),
+        Err(error) => Err(unread(path, &error)),
+    }
+}
+
+fn unread(path: &Path, error: &PemError) -> String {
+    let why = match error {
+        PemError::Io(error) => format!("cannot be read: {error}"),
+        PemError::NoItemsFound => "holds nothing of the kind in PEM form".into(),
+        // The rest may quote what stands in the file.
+        _ => "is no valid PEM".into(),
+    };
+    format!("the file `{}` {why}", path.display())
+}

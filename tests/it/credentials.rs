@@ -1,0 +1,617 @@
+//! The operator's credentials reach the operations that ask for them, and nothing and nobody else.
+
+use serde_json::{Value, json};
+
+use crate::support::{Received, Session, SpecFile, Upstream, command, reply, run, stderr, stdout};
+
+/// A document with these schemes, and one operation, `call`, with that `security`.
+fn document(schemes: &Value, security: &Value) -> SpecFile {
+    SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "components": {"securitySchemes": schemes},
+            "paths": {"/a": {"get": {"operationId": "call", "security": security}}}})
+        .to_string(),
+    )
+}
+
+/// A session with variables in its environment.
+fn session(args: &[&str], variables: &[(&str, &str)]) -> Session {
+    let mut command = command(args);
+    command.envs(variables.iter().copied());
+    Session::start_with(command)
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+/// Everything of a request that a credential could be in.
+fn carried(request: &Received) -> Vec<String> {
+    let names = ["authorization", "cookie", "x-key"];
+    let headers = names.iter().filter_map(|name| Some(format!("{name}: {}", request.header(name)?)));
+    let query = request.line.split(' ').nth(1).and_then(|target| target.split_once('?'));
+    headers.chain(query.map(|(_, query)| format!("?{query}"))).collect()
+}
+
+#[test]
+fn every_kind_of_scheme_is_sent_where_it_belongs() {
+    let key = |place: &str, name: &str| json!({"type": "apiKey", "in": place, "name": name});
+    for (scheme, variables, expected) in [
+        (key("header", "X-Key"), &[("", "s3cret key")][..], "x-key: s3cret key"),
+        (
+            key("header", "Authorization"),
+            &[("", "Token s3cret")],
+            "authorization: Token s3cret",
+        ),
+        (key("query", "api key"), &[("", "a&b=c")], "?api%20key=a%26b%3Dc"),
+        (key("cookie", "sid"), &[("", "s3cret")], "cookie: sid=s3cret"),
+        (key("cookie", "sid"), &[("", "a; b")], "cookie: sid=a%3B%20b"),
+        (
+            json!({"type": "http", "scheme": "Basic"}),
+            &[("", "ann:p:w")],
+            "authorization: Basic YW5uOnA6dw==",
+        ),
+        (
+            json!({"type": "http", "scheme": "basic"}),
+            &[("_USERNAME", "ann"), ("_PASSWORD", "p:w")],
+            "authorization: Basic YW5uOnA6dw==",
+        ),
+        (
+            json!({"type": "http", "scheme": "bearer"}),
+            &[("", "t0ken")],
+            "authorization: Bearer t0ken",
+        ),
+        (
+            json!({"type": "http", "scheme": "Bearer"}),
+            &[("", "bearer t0ken")],
+            "authorization: Bearer t0ken",
+        ),
+        (
+            json!({"type": "http", "scheme": "GenieKey"}),
+            &[("", "k")],
+            "authorization: GenieKey k",
+        ),
+        (
+            json!({"type": "oauth2", "flows": {}}),
+            &[("", "ready")],
+            "authorization: Bearer ready",
+        ),
+        (
+            json!({"type": "openIdConnect", "openIdConnectUrl": "http://127.0.0.1:1/"}),
+            &[("", "ready")],
+            "authorization: Bearer ready",
+        ),
+    ] {
+        let upstream = Upstream::echo();
+        let spec = document(&json!({"myScheme-1": scheme}), &json!([{"myScheme-1": []}]));
+        let names: Vec<(String, &str)> = variables
+            .iter()
+            .map(|(part, value)| (format!("OPENAPI_MCP_AUTH_MY_SCHEME_1{part}"), *value))
+            .collect();
+        let variables: Vec<(&str, &str)> = names.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
+        let result = session.call("call", &json!({}));
+        assert_eq!(result["isError"], false, "{scheme} {result}");
+        assert_eq!(carried(&upstream.take_one()), [expected], "{scheme}");
+    }
+}
+
+#[test]
+fn security_is_an_or_of_ands_of_the_operation_over_the_document() {
+    let upstream = Upstream::echo();
+    let operation = |id: &str, security: Value| json!({"get": {"operationId": id, "security": security}});
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.0.3", "info": {"title": "T", "version": "1"}, "security": [{"a": []}],
+            "components": {"securitySchemes": {
+                "a": {"type": "apiKey", "in": "header", "name": "X-Key"}, "b": {"type": "apiKey", "in": "query", "name": "b"},
+                "none": {"type": "http", "scheme": "bearer"}, "other": {"type": "apiKey", "in": "cookie", "name": "c"}}},
+            "paths": {
+                "/root": {"get": {"operationId": "root"}}, "/nothing": operation("nothing", json!([])), "/empty": operation("empty", json!([{}])),
+                "/both": operation("both", json!([{"a": [], "b": []}])), "/second": operation("second", json!([{"a": [], "none": []}, {"b": []}])),
+                "/first": operation("first", json!([{"b": []}, {"a": []}])), "/optional": operation("optional", json!([{}, {"none": []}])),
+                "/wanted": operation("wanted", json!([{}, {"a": []}])), "/missing": operation("missing", json!([{"a": [], "none": []}, {"other": []}])),
+                "/unknown": operation("unknown", json!([{"nobody": []}]))}})
+        .to_string(),
+    );
+    let mut session = session(
+        &["serve", "--spec", spec.path(), "--base-url", &upstream.url],
+        &[("OPENAPI_MCP_AUTH_A", "aaa"), ("OPENAPI_MCP_AUTH_B", "bbb")],
+    );
+    for (tool, expected) in [
+        ("root", &["x-key: aaa"][..]),
+        ("nothing", &[]),
+        ("empty", &[]),
+        ("both", &["x-key: aaa", "?b=bbb"]),
+        ("second", &["?b=bbb"]),
+        ("first", &["?b=bbb"]),
+        ("optional", &[]),
+        ("wanted", &["x-key: aaa"]),
+    ] {
+        assert_eq!(session.call(tool, &json!({}))["isError"], false, "{tool}");
+        assert_eq!(carried(&upstream.take_one()), expected, "{tool}");
+    }
+    for (tool, expected) in [
+        (
+            "missing",
+            "OPENAPI_MCP_AUTH_NONE for the security scheme `none`, or OPENAPI_MCP_AUTH_OTHER for the security scheme `other`",
+        ),
+        ("unknown", "`nobody`"),
+    ] {
+        let result = session.call(tool, &json!({}));
+        assert!(result["isError"] == true && text(&result).contains(expected), "{tool}: {result}");
+    }
+    assert!(upstream.received().is_empty(), "a call without its credential is not sent");
+}
+
+#[test]
+fn what_is_missing_is_told_once_at_start() {
+    let spec = SpecFile::new(
+        &json!({"swagger": "2.0", "info": {"title": "T", "version": "1"}, "host": "127.0.0.1:1", "schemes": ["http"], "security": [{"petKey": []}],
+            "securityDefinitions": {"petKey": {"type": "apiKey", "in": "query", "name": "key"}, "login": {"type": "basic"}},
+            "paths": {"/a": {"get": {"operationId": "a"}, "post": {"operationId": "b"}}, "/c": {"get": {"operationId": "c", "security": [{"login": []}]}}}})
+        .to_string(),
+    );
+    let session = session(
+        &["serve", "--spec", spec.path()],
+        &[("OPENAPI_MCP_AUTH_PETKEY", "s3cret"), ("OPENAPI_MCP_AUTH_LOGIN", "no-colon-here")],
+    );
+    let logs = session.logs();
+    for expected in [
+        "2 operations cannot be called: set OPENAPI_MCP_AUTH_PET_KEY for the security scheme `petKey`\n",
+        "1 operation cannot be called: set OPENAPI_MCP_AUTH_LOGIN (as `user:password`) for the security scheme `login`, because its value has no colon\n",
+        "OPENAPI_MCP_AUTH_PETKEY belongs to no security scheme of the document; it has `login`, `petKey`\n",
+    ] {
+        assert_eq!(logs.matches(expected).count(), 1, "{expected}: {logs}");
+    }
+    assert!(!logs.contains("s3cret") && !logs.contains("no-colon-here"), "{logs}");
+}
+
+#[test]
+fn values_come_from_the_file_by_reference_and_never_as_they_are() {
+    let upstream = Upstream::echo();
+    let schemes = json!({"key": {"type": "apiKey", "in": "header", "name": "X-Key"}, "login": {"type": "http", "scheme": "basic"}});
+    let spec = document(&schemes, &json!([{"key": [], "login": []}]));
+    let folder = tempfile::tempdir().unwrap();
+    let (secret, config) = (folder.path().join("secret"), folder.path().join("config.yaml"));
+    std::fs::write(&secret, "from-file\n").unwrap();
+    let path = config.display().to_string();
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--config", &path];
+    std::fs::write(
+        &config,
+        format!(
+            "auth:\n  key: {{ file: {} }}\n  login: {{ username: {{ env: NAME_OF_USER }}, password: {{ env: PASSWORD_OF_USER }} }}\n",
+            secret.display()
+        ),
+    )
+    .unwrap();
+    let mut session = session(&args, &[("NAME_OF_USER", "ann"), ("PASSWORD_OF_USER", "pass")]);
+    session.call("call", &json!({}));
+    assert_eq!(
+        carried(&upstream.take_one()),
+        ["authorization: Basic YW5uOnBhc3M=", "x-key: from-file"]
+    );
+
+    std::fs::write(&config, "auth: { key: hunter2 }").unwrap();
+    let output = run(&args);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("`{ env: VARIABLE }`") && !stderr(&output).contains("hunter2"));
+
+    std::fs::write(
+        &config,
+        "auth: { key: { env: NOT_SET_ANYWHERE }, login: { file: /no/such/file }, both: { env: A, file: b } }",
+    )
+    .unwrap();
+    let output = command(&args).env("OPENAPI_MCP_AUTH_KEY", "\n").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    for expected in [
+        "`NOT_SET_ANYWHERE`",
+        "/no/such/file",
+        "both `env` and `file`",
+        "OPENAPI_MCP_AUTH_KEY is empty",
+    ] {
+        assert!(stderr(&output).contains(expected), "{expected}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_parameter_that_a_scheme_sets_is_no_argument() {
+    let upstream = Upstream::echo();
+    let schemes = json!({
+        "header": {"type": "apiKey", "in": "header", "name": "X-Key"}, "query": {"type": "apiKey", "in": "query", "name": "key"},
+        "cookie": {"type": "apiKey", "in": "cookie", "name": "sid"}});
+    let parameter = |place: &str, name: &str| json!({"name": name, "in": place, "required": true, "schema": {"type": "string"}});
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T"}, "components": {"securitySchemes": schemes}, "security": [{"header": [], "query": [], "cookie": []}],
+            "paths": {"/a": {"get": {"operationId": "a", "parameters": [
+                parameter("header", "x-key"), parameter("query", "key"), parameter("cookie", "sid"), parameter("cookie", "lang"),
+                {"name": "filter", "in": "query", "schema": {"type": "object"}}, {"name": "crumbs", "in": "cookie", "schema": {"type": "object"}}]}}}})
+        .to_string(),
+    );
+    let variables = [
+        ("OPENAPI_MCP_AUTH_HEADER", "hhh"),
+        ("OPENAPI_MCP_AUTH_QUERY", "qqq"),
+        ("OPENAPI_MCP_AUTH_COOKIE", "ccc"),
+    ];
+    let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
+    let schema = session.tools()[0]["inputSchema"].clone();
+    let names: Vec<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(
+        (names, &schema["required"]),
+        (vec!["lang", "filter", "crumbs"], &json!(["lang"])),
+        "{schema}"
+    );
+    for arguments in [
+        json!({"lang": "en", "x-key": "mine"}),
+        json!({"lang": "en", "key": "mine"}),
+        json!({"lang": "en", "filter": {"key": "mine"}}),
+        json!({"lang": "en", "crumbs": {"sid": "mine"}}),
+    ] {
+        assert_eq!(session.call("a", &arguments)["isError"], true, "{arguments}");
+    }
+    assert!(upstream.received().is_empty());
+    session.call("a", &json!({"lang": "en", "filter": {"other": "x"}}));
+    assert_eq!(
+        carried(&upstream.take_one()),
+        ["cookie: lang=en; sid=ccc", "x-key: hhh", "?other=x&key=qqq"]
+    );
+}
+
+#[test]
+fn p5_credentials_go_to_the_apis_own_origin_only() {
+    let (own, other) = (Upstream::echo(), Upstream::echo());
+    let document = json!({"openapi": "3.1.0", "info": {"title": "T"}, "servers": [{"url": own.url}], "security": [{"key": []}],
+        "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
+        "paths": {
+            "/own": {"get": {"operationId": "own", "servers": [{"url": format!("{}/below", own.url)}]}},
+            "/steal": {"get": {"operationId": "steal", "servers": [{"url": other.url}]}},
+            "/public": {"get": {"operationId": "public", "security": [], "servers": [{"url": other.url}]}}}});
+    let spec = SpecFile::new(&document.to_string());
+    let variables = [("OPENAPI_MCP_AUTH_KEY", "s3cret"), ("AUTHORIZATION", "Bearer operator")];
+    let args = ["serve", "--spec", spec.path(), "--header-env", "Authorization=AUTHORIZATION"];
+    let mut first = session(&args, &variables);
+    assert_eq!(first.call("own", &json!({}))["isError"], false);
+    assert_eq!(carried(&own.take_one()), ["authorization: Bearer operator", "x-key: s3cret"]);
+    let refused = first.call("steal", &json!({}));
+    assert!(
+        refused["isError"] == true && text(&refused).contains("--credential-origin"),
+        "{refused}"
+    );
+    assert!(other.received().is_empty());
+    assert_eq!(first.call("public", &json!({}))["isError"], false);
+    assert_eq!(carried(&other.take_one()), Vec::<String>::new(), "not even the operator's headers");
+
+    let allowed = [&args[..], &["--credential-origin", &other.url]].concat();
+    session(&allowed, &variables).call("steal", &json!({}));
+    assert_eq!(carried(&other.take_one()), ["authorization: Bearer operator", "x-key: s3cret"]);
+    let to_one = [&args[..], &["--base-url", &own.url]].concat();
+    session(&to_one, &variables).call("steal", &json!({}));
+    assert_eq!(carried(&own.take_one()), ["authorization: Bearer operator", "x-key: s3cret"]);
+    assert!(other.received().is_empty());
+
+    // Where only operations have servers, the first one's is the API's own.
+    let mut rootless = document;
+    rootless.as_object_mut().unwrap().remove("servers");
+    let spec = SpecFile::new(&rootless.to_string());
+    let mut session = session(&["serve", "--spec", spec.path()], &variables);
+    assert_eq!(session.call("steal", &json!({}))["isError"], true);
+    session.call("own", &json!({}));
+    assert_eq!(carried(&own.take_one()), ["x-key: s3cret"]);
+    assert!(other.received().is_empty());
+}
+
+#[test]
+fn a_header_of_the_operators_stands_in_for_a_credential_and_a_scheme_is_stronger() {
+    let upstream = Upstream::echo();
+    let schemes = json!({"token": {"type": "http", "scheme": "bearer"}, "sid": {"type": "apiKey", "in": "cookie", "name": "sid"}});
+    let spec = document(&schemes, &json!([{"token": [], "sid": []}]));
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--header",
+        "Authorization: Bearer header",
+        "--header",
+        "Cookie: a=1; sid=header",
+    ];
+    session(&args, &[]).call("call", &json!({}));
+    assert_eq!(
+        carried(&upstream.take_one()),
+        ["authorization: Bearer header", "cookie: a=1; sid=header"]
+    );
+    session(&args, &[("OPENAPI_MCP_AUTH_TOKEN", "scheme")]).call("call", &json!({}));
+    assert_eq!(
+        carried(&upstream.take_one()),
+        ["authorization: Bearer scheme", "cookie: a=1; sid=header"]
+    );
+}
+
+#[test]
+fn a_refusal_by_the_api_names_the_scheme_and_its_setting() {
+    let upstream = Upstream::start(Box::new(|request| {
+        reply(if request.line.contains("/forbidden") { 403 } else { 401 }, &[], b"")
+    }));
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T"}, "security": [{"token": ["pets:read"]}],
+            "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+            "paths": {"/a": {"get": {"operationId": "a"}}, "/forbidden": {"get": {"operationId": "forbidden"}}, "/open": {"get": {"operationId": "open", "security": [{}, {"token": []}]}}}})
+        .to_string(),
+    );
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let mut with = session(&args, &[("OPENAPI_MCP_AUTH_TOKEN", "s3cret-token")]);
+    let refused = with.call("a", &json!({}));
+    assert_eq!(
+        text(&refused),
+        "401 Unauthorized from GET /a\nThe API did not accept the credential that whoever runs this server has set for `token` (OPENAPI_MCP_AUTH_TOKEN)."
+    );
+    let refused = with.call("forbidden", &json!({}));
+    assert!(
+        text(&refused).ends_with("for `token` (OPENAPI_MCP_AUTH_TOKEN) does not allow this call. It asks for the scopes pets:read."),
+        "{refused}"
+    );
+
+    let mut without = session(&args, &[]);
+    assert!(text(&without.call("open", &json!({}))).contains("sets OPENAPI_MCP_AUTH_TOKEN for the security scheme `token`"));
+    assert!(text(&without.call("a", &json!({}))).contains("nothing was sent"));
+    let mut loose = session(&[&args[..], &["--allow-missing-credentials"]].concat(), &[]);
+    assert!(text(&loose.call("a", &json!({}))).contains("401 Unauthorized"));
+}
+
+#[test]
+fn p41_a_credential_is_in_no_log_no_answer_no_list_and_no_process_list() {
+    // It echoes all it gets, in a body, in headers, and as JSON.
+    let upstream = Upstream::start(Box::new(|request| {
+        let all = format!("{} {}", request.line, request.headers.join(" "));
+        let json = json!({"echo": all, "escaped": all.replace('/', "\\/")}).to_string();
+        let target = request.line.split(' ').nth(1).unwrap_or_default();
+        let location = format!("Location: {target}");
+        match target.split('?').next().unwrap_or_default() {
+            "/redirect" => reply(302, &[&location], all.as_bytes()),
+            "/empty" => reply(201, &[&location], b""),
+            "/denied" => reply(401, &["Content-Type: application/json"], json.as_bytes()),
+            "/broken" => b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\nConnection: close\r\n\r\nx".to_vec(),
+            _ => reply(200, &["Content-Type: application/json"], json.as_bytes()),
+        }
+    }));
+    let paths: serde_json::Map<String, Value> = ["/json", "/redirect", "/empty", "/denied", "/broken"]
+        .iter()
+        .map(|path| ((*path).to_owned(), json!({"post": {"operationId": path.trim_start_matches('/')}})))
+        .collect();
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T"}, "paths": paths, "security": [{"query": [], "login": [], "sid": [], "head": []}],
+            "components": {"securitySchemes": {
+                "query": {"type": "apiKey", "in": "query", "name": "key"}, "login": {"type": "http", "scheme": "basic"},
+                "sid": {"type": "apiKey", "in": "cookie", "name": "sid"}, "head": {"type": "apiKey", "in": "header", "name": "X-Key"}}}})
+        .to_string(),
+    );
+    let variables = [
+        ("OPENAPI_MCP_AUTH_QUERY", "qu/ery+s3cret\"é"),
+        ("OPENAPI_MCP_AUTH_LOGIN", "ann:pass/w0rd"),
+        ("OPENAPI_MCP_AUTH_SID", "sid s3cret"),
+        ("OPENAPI_MCP_AUTH_HEAD", "head-s3cret"),
+    ];
+    let secrets = [
+        "qu/ery",
+        "qu\\/ery",
+        "qu%2Fery",
+        "s3cret",
+        "pass/w0rd",
+        "pass\\/w0rd",
+        "YW5uOnBhc3MvdzByZA",
+    ];
+    let clean = |what: &str, text: &str| {
+        for secret in secrets {
+            assert!(!text.contains(secret), "{what} shows {secret}: {text}");
+        }
+    };
+    for level in ["trace", "debug", "info"] {
+        let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--log-level", level];
+        let mut session = session(&args, &variables);
+        clean("tools/list", &Value::from(session.tools()).to_string());
+        for tool in ["json", "redirect", "empty", "denied", "broken"] {
+            clean(tool, &session.call(tool, &json!({})).to_string());
+        }
+        let ps = std::process::Command::new("ps")
+            .args(["-o", "args=", "-p", &session.pid().to_string()])
+            .output();
+        if let Ok(ps) = ps {
+            clean("ps", &String::from_utf8_lossy(&ps.stdout));
+        }
+        session.close_stdin();
+        session.wait();
+        clean("the log", &session.logs());
+    }
+    assert_eq!(upstream.received().len(), 15);
+    let help = run(&["serve", "--help"]);
+    clean("--help", &stdout(&help));
+}
+
+/// A token endpoint and an API in one: `/token` numbers its tokens, `/pets` takes only the newest, in `Authorization`.
+fn authority(life: &'static str) -> Upstream {
+    let issued = std::sync::atomic::AtomicUsize::new(0);
+    Upstream::start(Box::new(move |request| {
+        use std::sync::atomic::Ordering::SeqCst;
+        let json = |status, body: &str| reply(status, &["Content-Type: application/json"], body.as_bytes());
+        match request.line.split(' ').nth(1).unwrap_or_default() {
+            "/token" => {
+                let number = issued.fetch_add(1, SeqCst) + 1;
+                json(
+                    200,
+                    &format!("{{\"access_token\":\"token-number-{number}\",\"token_type\":\"bearer\"{life}}}"),
+                )
+            }
+            "/revoke" => {
+                issued.fetch_add(1, SeqCst);
+                json(200, "{}")
+            }
+            _ => {
+                let newest = format!("Bearer token-number-{}", issued.load(SeqCst));
+                let given = request.header("authorization").unwrap_or_default();
+                json(
+                    if given == newest { 200 } else { 401 },
+                    &json!({"given": given, "body": request.body.len()}).to_string(),
+                )
+            }
+        }
+    }))
+}
+
+fn oauth_document(token_url: &str) -> SpecFile {
+    let operation = |id: &str, security: Value| json!({"post": {"operationId": id, "security": security, "requestBody": {"content": {"application/json": {}}}}});
+    SpecFile::new(
+        &json!({"openapi": "3.0.3", "info": {"title": "T", "version": "1"},
+            "components": {"securitySchemes": {"pets": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": token_url, "scopes": {"read": "x"}}}}}},
+            "paths": {"/pets": operation("pets", json!([{"pets": ["read"]}])), "/revoke": operation("revoke", json!([]))}})
+        .to_string(),
+    )
+}
+
+const CLIENT: [(&str, &str); 2] = [
+    ("OPENAPI_MCP_AUTH_PETS_CLIENT_ID", "my client"),
+    ("OPENAPI_MCP_AUTH_PETS_CLIENT_SECRET", "client-s3cret"),
+];
+
+fn count(upstream: &Upstream, path: &str) -> usize {
+    upstream
+        .received()
+        .iter()
+        .filter(|request| request.line.split(' ').nth(1) == Some(path))
+        .count()
+}
+
+#[test]
+fn client_credentials_fetch_one_token_for_many_calls_and_a_new_one_after_a_401() {
+    let upstream = authority(",\"expires_in\":3600");
+    let spec = oauth_document("/token");
+    let mut variables = CLIENT.to_vec();
+    variables.push(("OPENAPI_MCP_AUTH_PETS_SCOPES", "read write"));
+    let mut session = session(
+        &["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--log-level", "trace"],
+        &variables,
+    );
+    assert_eq!(count(&upstream, "/token"), 0, "nothing is fetched before the first call");
+    let ids: Vec<u64> = (0..50)
+        .map(|_| session.post("tools/call", &json!({"name": "pets", "arguments": {"body": {}}})))
+        .collect();
+    for _ in ids {
+        let answer = session.receive();
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        assert_eq!(answer["result"]["structuredContent"]["given"], "Bearer [redacted]", "{answer}");
+    }
+    let first = upstream.received().remove(0);
+    assert_eq!(first.line, "POST /token HTTP/1.1");
+    assert_eq!(first.header("authorization"), Some("Basic bXklMjBjbGllbnQ6Y2xpZW50LXMzY3JldA=="));
+    assert_eq!(first.body, b"grant_type=client_credentials&scope=read+write");
+    assert_eq!(
+        (count(&upstream, "/token"), count(&upstream, "/pets")),
+        (1, 50),
+        "one flight for all"
+    );
+
+    session.call("revoke", &json!({"body": {}}));
+    let result = session.call("pets", &json!({"body": {}}));
+    assert_eq!(result["isError"], false, "{result}");
+    assert_eq!(
+        (count(&upstream, "/token"), count(&upstream, "/pets")),
+        (2, 52),
+        "one retry with a fresh token"
+    );
+    session.close_stdin();
+    session.wait();
+    let logs = session.logs();
+    assert!(!logs.contains("s3cret") && !logs.contains("token-number"), "{logs}");
+}
+
+#[test]
+fn a_token_is_refreshed_before_it_expires_and_a_refusal_is_told_once() {
+    // A life of no time at all is over at once: every call needs a new one.
+    let upstream = authority(",\"expires_in\":\"0\"");
+    let spec = oauth_document("/token");
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let mut short = session(&args, &CLIENT);
+    for expected in 1..4 {
+        assert_eq!(short.call("pets", &json!({"body": {}}))["isError"], false);
+        assert_eq!(count(&upstream, "/token"), expected);
+    }
+
+    let refusing = Upstream::start(Box::new(|request| {
+        let in_body = String::from_utf8_lossy(&request.body).contains("client_secret=client-s3cret");
+        match request.line.split(' ').nth(1) {
+            Some("/token") if in_body => reply(400, &[], b"{\"error\":\"invalid_scope\",\"error_description\":\"client-s3cret\"}"),
+            Some("/token") => reply(401, &[], b"{\"error\":\"invalid_client\"}"),
+            _ => reply(401, &[], b""),
+        }
+    }));
+    let mut refused = session(&["serve", "--spec", spec.path(), "--base-url", &refusing.url], &CLIENT);
+    let result = refused.call("pets", &json!({"body": {}}));
+    assert_eq!(
+        text(&result),
+        "POST /pets failed: no access token could be had for the security scheme `pets`: the token endpoint answered 400 (invalid_scope)."
+    );
+    assert_eq!(count(&refusing, "/pets"), 0);
+}
+
+#[test]
+fn a_document_does_not_decide_who_gets_the_clients_secret() {
+    let (upstream, thief) = (authority(""), Upstream::echo());
+    let spec = oauth_document(&format!("{}/token", thief.url));
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let mut refused = session(&args, &CLIENT);
+    let result = refused.call("pets", &json!({"body": {}}));
+    assert!(
+        text(&result).contains("OPENAPI_MCP_AUTH_PETS_TOKEN_URL") && !text(&result).contains(&thief.url),
+        "{result}"
+    );
+    assert!(
+        refused
+            .logs()
+            .contains("OPENAPI_MCP_AUTH_PETS_TOKEN_URL for the security scheme `pets`, because the document's own")
+    );
+
+    let mut variables = CLIENT.to_vec();
+    let token_url = format!("{}/token", upstream.url);
+    variables.push(("OPENAPI_MCP_AUTH_PETS_TOKEN_URL", &token_url));
+    assert_eq!(session(&args, &variables).call("pets", &json!({"body": {}}))["isError"], false);
+    variables.push(("OPENAPI_MCP_AUTH_PETS_ISSUER", "not a url"));
+    let output = command(&args).envs(variables).output().unwrap();
+    assert!(output.status.code() == Some(2) && stderr(&output).contains("OPENAPI_MCP_AUTH_PETS_ISSUER is no http(s) URL"));
+    assert!(thief.received().is_empty());
+}
+
+#[test]
+fn refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
+    let (address, known) = std::sync::mpsc::channel::<String>();
+    let known = std::sync::Mutex::new(known);
+    let own = std::sync::OnceLock::new();
+    let issuer = Upstream::start(Box::new(move |request| {
+        let own = own.get_or_init(|| known.lock().unwrap().recv().unwrap());
+        let body = match request.line.split(' ').nth(1) {
+            Some("/realm/.well-known/openid-configuration") => {
+                json!({"issuer": format!("{own}/realm"), "token_endpoint": format!("{own}/t")})
+            }
+            Some("/t") if request.body == b"grant_type=refresh_token&refresh_token=refresh-s3cret&client_id=app" => {
+                json!({"access_token": "fresh-access", "refresh_token": "rotated-s3cret"})
+            }
+            _ => return reply(404, &[], b""),
+        };
+        reply(200, &[], body.to_string().as_bytes())
+    }));
+    address.send(issuer.url.clone()).unwrap();
+    let upstream = Upstream::echo();
+    let scheme = json!({"type": "openIdConnect", "openIdConnectUrl": format!("{}/x", upstream.url)});
+    let spec = document(&json!({"id": scheme}), &json!([{"id": []}]));
+    let realm = format!("{}/realm/", issuer.url);
+    let mut variables = vec![
+        ("OPENAPI_MCP_AUTH_ID_CLIENT_ID", "app"),
+        ("OPENAPI_MCP_AUTH_ID_REFRESH_TOKEN", "refresh-s3cret"),
+    ];
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let refused = session(&args, &variables).call("call", &json!({}));
+    assert!(text(&refused).contains("OPENAPI_MCP_AUTH_ID_ISSUER"), "{refused}");
+    assert!(upstream.received().is_empty(), "the document's discovery URL is not fetched");
+    variables.push(("OPENAPI_MCP_AUTH_ID_ISSUER", &realm));
+    let mut session = session(&args, &variables);
+    assert_eq!(session.call("call", &json!({}))["isError"], false, "{}", session.logs());
+    assert_eq!(carried(&upstream.take_one()), ["authorization: Bearer fresh-access"]);
+    assert!(session.logs().contains("the refresh token of `id` was replaced") && !session.logs().contains("s3cret"));
+}
