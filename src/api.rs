@@ -13,10 +13,11 @@ use serde_json::Value;
 use url::{Origin, Url};
 
 pub use crate::annotate::obey::{Confirm, must_confirm};
-use crate::annotate::{AnnotateOptions, Annotated, Hints, annotate};
+use crate::annotate::{AnnotateOptions, Annotated, Hints, OutputSchemas, annotate};
 use crate::outbound::Clients;
 use crate::proxy::access::{Resolver, Site};
 use crate::proxy::redact::Redactor;
+use crate::proxy::render::Promise;
 use crate::proxy::{self, Access, Base, CallError, CallOptions, Credentials, Progress, Request, Validator, render};
 use crate::spec::body::essence;
 use crate::spec::response;
@@ -62,6 +63,7 @@ pub struct Api {
     redactor: Redactor,
     warnings: Vec<String>,
     call: CallOptions,
+    promise: Promise,
     clients: Clients,
 }
 
@@ -145,6 +147,11 @@ impl Api {
             by_name: HashMap::with_capacity(annotated.len()),
             redactor: Redactor::new(&options.headers, &credentials),
             warnings: Vec::new(),
+            promise: Promise {
+                structured: false,
+                strict: options.annotate.output == OutputSchemas::Strict,
+                most_bytes: options.call.max_result_bytes,
+            },
             call: options.call,
             clients,
             document: Arc::clone(&document),
@@ -305,7 +312,11 @@ impl Api {
             Ok(mut response) => {
                 self.redactor.redact(&mut response);
                 tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
-                render::render(operation, &response, entry.has_output, credential.advice.as_ref())
+                let promise = Promise {
+                    structured: entry.has_output,
+                    ..self.promise
+                };
+                render::render(operation, &response, promise, credential.advice.as_ref())
             }
             Err(error) => {
                 tracing::warn!(tool = %tool.name, ms = started.elapsed().as_millis(), "the call failed: {error}");

@@ -16,7 +16,8 @@ fuzz_target!(|input: (u16, String, Vec<u8>)| {
         operations(&document).0.remove(0)
     });
     let (Ok(status), Ok(content_type)) = (http::StatusCode::from_u16(status), content_type.parse()) else { return };
-    let response = Response { status, headers: [("content-type".parse().expect("a name"), content_type)].into_iter().collect(), body: body.into() };
-    let result = render::render(operation, &response, true, None);
+    let response = Response { status, headers: [("content-type".parse().expect("a name"), content_type)].into_iter().collect(), body: body.into(), stopped: None };
+    let promise = render::Promise { structured: true, strict: false, most_bytes: 500 };
+    let result = render::render(operation, &response, promise, None);
     serde_json::to_string(&result).expect("a result is JSON");
 });

@@ -18,6 +18,7 @@ use url::Url;
 use crate::annotate::obey::Confirm;
 use crate::annotate::{AnnotateOptions, Profile};
 use crate::outbound::OutboundOptions;
+use crate::proxy::client::BYTES_PER_TOKEN;
 use crate::proxy::{CallOptions, Credentials};
 use crate::server::http::Allowed;
 use crate::spec::{ExternalReferences, Source, parameter, server};
@@ -25,6 +26,8 @@ use settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, Serv
 
 /// Clients give a call up after a minute; ours must have answered by then.
 const LONGEST_TIMEOUT: f64 = 3600.0;
+/// Less than this no reply can be cut to, in tokens.
+const SMALLEST_RESULT: usize = 100;
 
 /// Everything that is wrong with the settings.
 #[derive(Debug, Error)]
@@ -264,6 +267,13 @@ fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
             call.timeout = Duration::from_secs_f64(seconds);
         } else {
             problems.push(format!("--timeout must be more than 0 and at most {LONGEST_TIMEOUT} seconds"));
+        }
+    }
+    if let Some(tokens) = api.max_result_tokens {
+        if tokens == 0 || tokens >= SMALLEST_RESULT {
+            call.max_result_bytes = tokens.saturating_mul(BYTES_PER_TOKEN);
+        } else {
+            problems.push(format!("--max-result-tokens must be 0 (no limit) or at least {SMALLEST_RESULT}"));
         }
     }
     if let Some(bytes) = api.max_response_bytes {

@@ -171,6 +171,12 @@ pub struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_response_bytes: Option<usize>,
 
+    /// About how many tokens a result may take; what is longer is cut, stays valid JSON and says what is missing; 0 is no
+    /// limit [default: 20000]
+    #[arg(long, env = "OPENAPI_MCP_MAX_RESULT_TOKENS", value_name = "TOKENS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_result_tokens: Option<usize>,
+
     /// How much is logged to standard error [default: info for serve, else warn]
     #[arg(long, env = "OPENAPI_MCP_LOG_LEVEL", value_name = "LEVEL", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]

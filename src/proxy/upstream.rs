@@ -21,7 +21,7 @@ pub async fn call(
 ) -> Result<Response, CallError> {
     let attempts = async {
         let Some(source) = &credential.token else {
-            return client::exchange(client, make()?, options.max_response_bytes, progress).await;
+            return client::exchange(client, make()?, options, progress).await;
         };
         // Arguments that cannot be sent need no token.
         let mut request = make()?;
@@ -29,7 +29,7 @@ pub async fn call(
         let mut refused = false;
         loop {
             request.headers.insert(AUTHORIZATION, token.header.clone());
-            let mut response = client::exchange(client, request, options.max_response_bytes, progress).await?;
+            let mut response = client::exchange(client, request, options, progress).await?;
             // A token may be revoked before its time. A request that is refused for its token was not acted on.
             if response.status == StatusCode::UNAUTHORIZED && !std::mem::replace(&mut refused, true) {
                 token = source.token(Some(&token)).await?;
