@@ -131,29 +131,33 @@ async fn overlaid(config: &Config, bytes: Vec<u8>, client: &reqwest::Client) -> 
 
 /// Says what was left out: each lost operation, and how many remarks there are besides.
 fn report(document: &Document, diagnostics: &[Diagnostic]) {
-    let shown = |diagnostic: &Diagnostic| match document.locate(diagnostic) {
-        Some(("", line, column)) => format!("{} (line {line}, column {column}): {}", diagnostic.pointer, diagnostic.message),
-        Some((file, line, column)) => format!(
-            "{} ({file}, line {line}, column {column}): {}",
-            diagnostic.pointer, diagnostic.message
-        ),
-        None => diagnostic.to_string(),
+    let shown = |diagnostics: &[&Diagnostic]| -> Vec<String> {
+        let places = document.places_of(diagnostics).into_iter();
+        let line = |(diagnostic, place): (&&Diagnostic, _)| match place {
+            Some(("", line, column)) => format!("{} (line {line}, column {column}): {}", diagnostic.pointer, diagnostic.message),
+            Some((file, line, column)) => format!(
+                "{} ({file}, line {line}, column {column}): {}",
+                diagnostic.pointer, diagnostic.message
+            ),
+            None => diagnostic.to_string(),
+        };
+        diagnostics.iter().zip(places).map(line).collect()
     };
+    let first = |diagnostics: &[&Diagnostic]| shown(diagnostics.get(..MOST_LINES).unwrap_or(diagnostics));
     for note in diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Note) {
         tracing::info!("{}", note.message);
     }
     let (errors, remarks): (Vec<_>, Vec<_>) = diagnostics.iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
-    for diagnostic in errors.iter().take(MOST_LINES) {
-        tracing::warn!("{}", shown(diagnostic));
+    for line in first(&errors) {
+        tracing::warn!("{line}");
     }
     if errors.len() > MOST_LINES {
         tracing::warn!("and {} more operations are left out", errors.len() - MOST_LINES);
     }
     if tracing::enabled!(tracing::Level::DEBUG) {
-        remarks
-            .iter()
-            .take(MOST_LINES)
-            .for_each(|diagnostic| tracing::debug!("{}", shown(diagnostic)));
+        for line in first(&remarks) {
+            tracing::debug!("{line}");
+        }
     } else if !remarks.is_empty() {
         tracing::info!("{} remarks on the document; --log-level debug shows them", remarks.len());
     }

@@ -11,7 +11,6 @@ use super::file::File;
 use super::named::Named;
 use super::node::{self, Node, Object};
 use super::pointer;
-use super::reference::walk;
 
 /// The OpenAPI versions that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +52,7 @@ pub enum LoadError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Span {
     pub(super) file: u32,
-    start: u32,
+    pub(super) start: u32,
     end: u32,
 }
 
@@ -262,19 +261,37 @@ impl Document {
     /// File name (empty for the document itself), line and column of what a diagnostic points to.
     #[must_use]
     pub fn locate(&self, diagnostic: &Diagnostic) -> Option<(&str, usize, usize)> {
-        let tokens = pointer::tokens(diagnostic.pointer.strip_prefix('#')?)?;
-        let span = diagnostic
-            .span
-            .or_else(|| Some(self.span(walk(self.files.first()?.root(), &tokens)?)))?;
-        let file = self.files.get(span.file as usize)?;
-        // The pointer is the document's; in another file the value has another one.
-        let tokens = if span.file == 0 {
-            tokens
-        } else {
-            file.path_to(span.start as usize)
+        self.places_of(&[diagnostic]).pop().flatten()
+    }
+
+    /// As [`Document::locate`], of many at the price of about one.
+    #[must_use]
+    pub fn places_of(&self, diagnostics: &[&Diagnostic]) -> Vec<Option<(&str, usize, usize)>> {
+        let span = |diagnostic: &Diagnostic| {
+            diagnostic.span.or_else(|| {
+                let tokens = pointer::tokens(diagnostic.pointer.strip_prefix('#')?)?;
+                Some(self.span(self.walk(self.files.first()?.root(), &tokens)?))
+            })
         };
-        let (line, column) = file.position(span.start as usize, &tokens)?;
-        Some((file.name.as_str(), line, column))
+        let spans: Vec<Option<Span>> = diagnostics.iter().map(|diagnostic| span(diagnostic)).collect();
+        let mut found = vec![None; spans.len()];
+        for (number, file) in self.files.iter().enumerate() {
+            let here = |span: &Option<Span>| span.filter(|span| span.file as usize == number).map(|span| span.start as usize);
+            let (indexes, offsets): (Vec<usize>, Vec<usize>) = spans
+                .iter()
+                .enumerate()
+                .filter_map(|(index, span)| Some((index, here(span)?)))
+                .unzip();
+            if offsets.is_empty() {
+                continue;
+            }
+            for (index, position) in indexes.into_iter().zip(file.positions(&offsets)) {
+                if let Some(place) = found.get_mut(index) {
+                    *place = position.map(|(line, column)| (file.name.as_str(), line, column));
+                }
+            }
+        }
+        found
     }
 }
 

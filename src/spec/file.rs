@@ -1,8 +1,12 @@
 //! One file of a document: its text as JSON, and where a value stands in what its author wrote.
 
 use super::document::{LoadError, place};
+use super::marks::{Wanted, marks};
 use super::node::Node;
 use super::yaml;
+
+/// Places are read one by one no more often than this.
+const MOST_READINGS: usize = 20;
 
 /// A file, read.
 #[derive(Debug)]
@@ -67,20 +71,43 @@ impl File {
         Node::new(&self.text)
     }
 
-    /// Line and column, both from 1, of the value at the byte offset; of YAML, of the value at the pointer.
-    #[must_use]
-    pub fn position(&self, offset: usize, tokens: &[String]) -> Option<(usize, usize)> {
-        if let Some(yaml) = &self.yaml {
-            return yaml::locate(yaml, tokens);
+    /// Line and column, both from 1, of the values at byte offsets of the text, in their order. What the author of a YAML text
+    /// wrote elsewhere, behind an alias, stands where that does.
+    pub(super) fn positions(&self, offsets: &[usize]) -> Vec<Option<(usize, usize)>> {
+        let mut places: Vec<(usize, usize)> = offsets.iter().enumerate().map(|(number, offset)| (*offset, number)).collect();
+        places.sort_unstable();
+        let Some(yaml) = &self.yaml else { return self.lines(&places) };
+        let wanted = Wanted::at(&self.text, self.root(), &places);
+        let (found, is_whole) = marks(yaml, &wanted, offsets.len());
+        let mut found: Vec<_> = found.into_iter().map(|mark| mark.map(|mark| (mark.line, mark.column))).collect();
+        if !is_whole {
+            // The parser of documents tells a place at the price of reading all that is before it.
+            for (position, offset) in found.iter_mut().zip(offsets).take(MOST_READINGS) {
+                *position = yaml::locate(yaml, &self.path_to(*offset)).or(*position);
+            }
         }
-        let before = self.text.get(..offset)?;
-        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |tail| tail.chars().count()) + 1;
-        Some((line, column))
+        found
+    }
+
+    /// Of JSON, in one pass.
+    fn lines(&self, places: &[(usize, usize)]) -> Vec<Option<(usize, usize)>> {
+        let mut found = vec![None; places.len()];
+        let (mut line, mut start, mut read) = (1, 0, 0);
+        for (offset, number) in places {
+            let Some(text) = self.text.get(read..*offset) else { continue };
+            line += text.bytes().filter(|byte| *byte == b'\n').count();
+            start = text.rfind('\n').map_or(start, |end| read + end + 1);
+            read = *offset;
+            let column = self.text.get(start..*offset).map_or(0, |text| text.chars().count()) + 1;
+            if let Some(position) = found.get_mut(*number) {
+                *position = Some((line, column));
+            }
+        }
+        found
     }
 
     /// The tokens that lead to the value at an offset of the text.
-    pub(super) fn path_to(&self, offset: usize) -> Vec<String> {
+    fn path_to(&self, offset: usize) -> Vec<String> {
         let mut tokens = Vec::new();
         let mut node = self.root();
         loop {

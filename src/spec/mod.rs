@@ -7,6 +7,7 @@ pub mod document;
 pub mod external;
 pub mod file;
 pub mod keys;
+mod marks;
 mod named;
 pub mod node;
 pub mod operation;

@@ -58,6 +58,8 @@ pub struct Operation {
     pub extensions: Vec<(Box<str>, Span)>,
     /// Where the operation stands in the document.
     pub pointer: String,
+    /// Where its text stands, which may be in another file.
+    pub span: Option<Span>,
 }
 
 /// Whether an extension of that name speaks of tools, so that it is kept.
@@ -201,6 +203,7 @@ impl<'a> Reader<'a> {
         match self.read(shared, method, object, &mut warnings) {
             Ok(mut operation) => {
                 operation.pointer = pointer();
+                operation.span = self.span(node);
                 // As in every JSON parser, of two with one key the last one counts.
                 if !self.seen.insert((operation.method.clone(), operation.path.clone())) {
                     self.operations
@@ -220,8 +223,13 @@ impl<'a> Reader<'a> {
     }
 
     fn at(&self, mut diagnostic: Diagnostic, node: Node<'_>) -> Diagnostic {
-        diagnostic.span = Some(node).filter(|node| node.text() != "null").map(|node| self.document.span(node));
+        diagnostic.span = self.span(node);
         diagnostic
+    }
+
+    /// Nothing of an operation without members, whose place is not told.
+    fn span(&self, node: Node<'_>) -> Option<Span> {
+        Some(node).filter(|node| node.text() != "null").map(|node| self.document.span(node))
     }
 
     fn read(
@@ -287,6 +295,7 @@ impl<'a> Reader<'a> {
             produces,
             extensions: shared.extensions.iter().cloned().chain(self.extensions(&object)).collect(),
             pointer: String::new(),
+            span: None,
         })
     }
 

@@ -65,7 +65,7 @@ impl Document {
     }
 
     /// As [`walk`]; what is large is opened once and remembered, so that many references into it cost little.
-    fn walk<'a>(&'a self, mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
+    pub(super) fn walk<'a>(&'a self, mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
         const LARGE: usize = 16 << 10;
         for (index, token) in tokens.iter().enumerate() {
             if node.text().len() < LARGE || !node.text().starts_with('{') {

@@ -15,9 +15,11 @@ fn a_report_names_place_loss_cost_and_advice() {
     for expected in [
         "spec.json:9:11 #/paths/~1b/post: POST /b is left out: it is no object",
         "points to nothing; the tool is served without that parameter",
-        "this key is written twice",
-        "`POST /search` looks read-only (word `search`), and is served as readOnly=false, idempotent=false",
+        "spec.json:13:7 #/paths/~1c: this key is written twice",
+        "spec.json:11:11 #/paths/~1search/post: `POST /search` looks read-only (word `search`), and is served as readOnly=false, idempotent=false",
         r#"overrides: [{match: {method: POST, path: "/search"}, annotations: {readOnlyHint: true, idempotentHint: true}}]"#,
+        "spec.json:6:7 #/paths/~1a/get: ",
+        "spec.json:13:13 #/paths/~1c/get: ",
         "tokens",
         "1 errors",
     ] {
@@ -63,6 +65,30 @@ fn a_finding_in_another_file_has_its_place_there() {
         .as_str()
         .unwrap();
     assert!(uri.ends_with("my%20paths.yaml"), "{uri}");
+}
+
+#[test]
+fn every_finding_has_its_place_in_every_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    write(
+        "api.json",
+        "{\"openapi\": \"3.1.0\",\n \"paths\": {\"/a\": {\"$ref\": \"paths.yaml#/a\"},\n  \"/search\": {\"post\":\n    {\"summary\": \"é\", \"summary\": \"x\"}}}}\n",
+    );
+    write(
+        "paths.yaml",
+        "base: &base {get: {description: once}}\na:\n  <<: *base\n  post: {tags: [a], tags: [b],\n    operationId: search_all}\n",
+    );
+    let path = directory.path().join("api.json").display().to_string();
+    let text = stdout(&run(&["check", "--spec", &path]));
+    for expected in [
+        "api.json:4:33 #/paths/~1search/post/summary: this key is written twice",
+        "paths.yaml:4:27 #/a/post/tags: this key is written twice",
+        "paths.yaml:4:9 #/paths/~1a/post: `POST /a` is marked as writing",
+        "api.json:4:5 #/paths/~1search/post: `POST /search` is marked as writing",
+    ] {
+        assert!(text.contains(expected), "`{expected}` is not in:\n{text}");
+    }
 }
 
 #[test]
