@@ -102,6 +102,7 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
     }
     let (api, mut diagnostics) = Api::build(document, options, clients).map_err(Failure::Server)?;
     diagnostics.extend(unread);
+    diagnostics.extend(api.document().remarks());
     report(api.document(), &diagnostics);
     for warning in api.warnings().iter().take(MOST_LINES) {
         tracing::warn!("{warning}");

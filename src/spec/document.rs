@@ -11,6 +11,7 @@ use super::file::File;
 use super::named::Named;
 use super::node::{self, Node, Object};
 use super::pointer;
+use super::reference::walk;
 
 /// The OpenAPI versions that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -190,6 +191,20 @@ impl Document {
     #[must_use]
     pub fn files(&self) -> &[File] {
         &self.files
+    }
+
+    /// What was read differently from how it is written in any of the files, before anything was made of it.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<Diagnostic> {
+        let of_file = |file: &File| -> Vec<Diagnostic> {
+            let placed = file.remarks.iter().cloned().map(|mut remark| {
+                let tokens = remark.pointer.strip_prefix('#').and_then(pointer::tokens);
+                remark.span = tokens.and_then(|tokens| walk(file.root(), &tokens)).map(|node| self.span(node));
+                remark
+            });
+            placed.collect()
+        };
+        self.files.iter().flat_map(of_file).collect()
     }
 
     /// The OpenAPI version.

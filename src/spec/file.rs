@@ -1,5 +1,6 @@
 //! One file of a document: its text as JSON, and where a value stands in what its author wrote.
 
+use super::diagnostic::Diagnostic;
 use super::document::{LoadError, place};
 use super::marks::{Wanted, marks};
 use super::node::Node;
@@ -16,6 +17,8 @@ pub struct File {
     text: String,
     /// What was written, where that was YAML: line and column are counted in it.
     yaml: Option<String>,
+    /// What was read differently from how it is written, with pointers into this file.
+    pub(super) remarks: Vec<Diagnostic>,
 }
 
 impl File {
@@ -30,13 +33,14 @@ impl File {
             text.drain(..'\u{feff}'.len_utf8());
         }
         let name = name.to_owned();
-        let from_yaml = |yaml: String, json: String| {
-            let accepted = accept(&json)?;
+        let from_yaml = |converted: yaml::Converted| {
+            let accepted = accept(&converted.json)?;
             Ok((
                 Self {
                     name: name.clone(),
-                    text: json,
-                    yaml: Some(yaml),
+                    text: converted.json,
+                    yaml: Some(converted.yaml),
+                    remarks: converted.remarks,
                 },
                 accepted,
             ))
@@ -45,17 +49,22 @@ impl File {
             None => Err(LoadError::Empty),
             // JSON goes past the YAML parser: that one refuses legal escapes of surrogate pairs, and is slower.
             Some(b'{' | b'[') => match accept(&text) {
-                Ok(accepted) => Ok((Self { name, text, yaml: None }, accepted)),
-                Err(LoadError::NotJson(error)) => match yaml::to_json(&text) {
-                    Ok(json) => from_yaml(text, json),
+                Ok(accepted) => {
+                    let file = Self {
+                        name,
+                        text,
+                        yaml: None,
+                        remarks: Vec::new(),
+                    };
+                    Ok((file, accepted))
+                }
+                Err(LoadError::NotJson(error)) => match yaml::read(text) {
+                    Ok(converted) => from_yaml(converted),
                     Err(_) => Err(LoadError::NotJson(error)),
                 },
                 Err(error) => Err(error),
             },
-            Some(_) => {
-                let json = yaml::to_json(&text).map_err(LoadError::NotYaml)?;
-                from_yaml(text, json)
-            }
+            Some(_) => from_yaml(yaml::read(text).map_err(LoadError::NotYaml)?),
         }
     }
 
@@ -83,7 +92,7 @@ impl File {
         if !is_whole {
             // The parser of documents tells a place at the price of reading all that is before it.
             for (position, offset) in found.iter_mut().zip(offsets).take(MOST_READINGS) {
-                *position = yaml::locate(yaml, &self.path_to(*offset)).or(*position);
+                *position = yaml::locate(yaml, &path_to(&self.text, *offset)).or(*position);
             }
         }
         found
@@ -105,36 +114,36 @@ impl File {
         }
         found
     }
+}
 
-    /// The tokens that lead to the value at an offset of the text.
-    fn path_to(&self, offset: usize) -> Vec<String> {
-        let mut tokens = Vec::new();
-        let mut node = self.root();
-        loop {
-            let holds = |inner: &Node<'_>| {
-                let (start, end) = place(self.text(), *inner);
-                (start..end).contains(&offset)
-            };
-            let next = match node.object() {
-                Some(object) => object
-                    .iter()
-                    .find(|(_, inner)| holds(inner))
-                    .map(|(key, inner)| (key.to_owned(), inner)),
-                None => node
-                    .array()
-                    .unwrap_or_default()
-                    .into_iter()
-                    .enumerate()
-                    .find(|(_, inner)| holds(inner))
-                    .map(|(index, inner)| (index.to_string(), inner)),
-            };
-            match next {
-                Some((token, inner)) if place(self.text(), node).0 < offset => {
-                    tokens.push(token);
-                    node = inner;
-                }
-                _ => return tokens,
+/// The tokens that lead to the value at an offset of a JSON text.
+pub(super) fn path_to(text: &str, offset: usize) -> Vec<String> {
+    let mut tokens = Vec::new();
+    let mut node = Node::new(text);
+    loop {
+        let holds = |inner: &Node<'_>| {
+            let (start, end) = place(text, *inner);
+            (start..end).contains(&offset)
+        };
+        let next = match node.object() {
+            Some(object) => object
+                .iter()
+                .find(|(_, inner)| holds(inner))
+                .map(|(key, inner)| (key.to_owned(), inner)),
+            None => node
+                .array()
+                .unwrap_or_default()
+                .into_iter()
+                .enumerate()
+                .find(|(_, inner)| holds(inner))
+                .map(|(index, inner)| (index.to_string(), inner)),
+        };
+        match next {
+            Some((token, inner)) if place(text, node).0 < offset => {
+                tokens.push(token);
+                node = inner;
             }
+            _ => return tokens,
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use foldhash::HashMap;
-use saphyr_parser::{Event, Parser};
+use saphyr_parser::{Event, Parser, ScalarStyle};
 
 use super::document::place;
 use super::node::Node;
@@ -31,6 +31,8 @@ pub(super) struct Mark {
     /// The text of a scalar without its quotes, where it is the value itself; of the nearest value around what has no place of
     /// its own, there is none.
     pub(super) scalar: Option<String>,
+    /// Whether that stands without quotes.
+    pub(super) is_plain: bool,
 }
 
 impl Wanted {
@@ -158,6 +160,7 @@ pub(super) fn marks(yaml: &str, wanted: &Wanted, count: usize) -> (Vec<Option<Ma
                 line: span.start.line(),
                 column: span.start.col() + 1,
                 scalar: scalar.map(Cow::into_owned),
+                is_plain: matches!(event, Event::Scalar(_, ScalarStyle::Plain, ..)),
             };
             inner.fill(&mark, &mut marks);
         }
