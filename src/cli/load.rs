@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use clap::CommandFactory;
 use http::HeaderMap;
 
-use super::log;
+use super::{Cli, log};
 use crate::api::{Api, ApiOptions, Destination};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
 use crate::config::{self, Config};
@@ -27,6 +28,9 @@ pub(super) fn settings(
     let (api, layered) = config::layered(api, server.unwrap_or(&ServerSettings::default()), file, &mut problems);
     let server = if server.is_some() { layered } else { ServerSettings::default() };
     log::start(config::log_options(&api), level);
+    for warning in config::variables::unknown(&Cli::command()) {
+        tracing::warn!("{warning}");
+    }
     config::resolve(&api, &server, problems).map_err(Failure::Settings)
 }
 

@@ -6,6 +6,7 @@ pub mod credentials;
 mod file;
 pub mod settings;
 pub mod upstream;
+pub mod variables;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -102,7 +103,11 @@ pub fn layered(
     let Some(path) = path else { return (api.clone(), server.clone()) };
     match std::fs::read_to_string(path) {
         Ok(text) => {
-            let (file_api, file_server) = file::parse(&text, problems);
+            let (mut file_api, file_server) = file::parse(&text, problems);
+            // What a file names lies where the file does, from wherever the program is started.
+            for text in file_api.spec.iter_mut().chain(&mut file_api.overlay) {
+                *text = beside(path, text);
+            }
             (file::layer(api, &file_api), file::layer(server, &file_server))
         }
         Err(error) => {
@@ -110,6 +115,16 @@ pub fn layered(
             (api.clone(), server.clone())
         }
     }
+}
+
+/// A relative path as one from the folder of `file`; a URL, `-` and an absolute path as they are.
+fn beside(file: &Path, text: &str) -> String {
+    let path = match Source::parse(text) {
+        Ok(Source::Path(path)) if path.is_relative() => file.parent().map(|folder| folder.join(path)),
+        _ => None,
+    };
+    path.and_then(|path| path.into_os_string().into_string().ok())
+        .unwrap_or_else(|| text.to_owned())
 }
 
 /// How logs are to be written, as far as the settings can be understood.
