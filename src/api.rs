@@ -17,7 +17,7 @@ use crate::annotate::{AnnotateOptions, Annotated, Hints, OutputSchemas, annotate
 use crate::outbound::Clients;
 use crate::proxy::access::{Resolver, Site};
 use crate::proxy::redact::Redactor;
-use crate::proxy::render::Promise;
+use crate::proxy::render::{Promise, Rendering};
 use crate::proxy::{self, Access, Base, CallError, CallOptions, Credentials, Progress, Request, Validator, render};
 use crate::spec::body::essence;
 use crate::spec::response;
@@ -63,7 +63,6 @@ pub struct Api {
     redactor: Redactor,
     warnings: Vec<String>,
     call: CallOptions,
-    promise: Promise,
     clients: Clients,
 }
 
@@ -96,7 +95,8 @@ struct Entry {
     wire: Option<Arc<JsonObject>>,
     /// The tool as clients get it.
     json: Box<str>,
-    has_output: bool,
+    /// What is promised of a reply.
+    promise: render::Promise,
     /// Compiled on first use: most tools of a large API are never called.
     checks: OnceLock<Option<Checks>>,
     accept: OnceLock<HeaderValue>,
@@ -139,6 +139,7 @@ impl Api {
                     && (parameter.location != Location::Header || !options.headers.contains_key(&parameter.name))
             });
         }
+        let is_strict = options.annotate.output == OutputSchemas::Strict;
         let (annotated, remarks) = annotate(&document, operations, &options.annotate);
         diagnostics.extend(remarks);
         let mut api = Self {
@@ -147,11 +148,6 @@ impl Api {
             by_name: HashMap::with_capacity(annotated.len()),
             redactor: Redactor::new(&options.headers, &credentials),
             warnings: Vec::new(),
-            promise: Promise {
-                structured: false,
-                strict: options.annotate.output == OutputSchemas::Strict,
-                most_bytes: options.call.max_result_bytes,
-            },
             call: options.call,
             clients,
             document: Arc::clone(&document),
@@ -207,7 +203,11 @@ impl Api {
                 elsewhere,
                 wire,
                 json: json.into_boxed_str(),
-                has_output: output.is_some(),
+                promise: match output {
+                    None => Promise::None,
+                    Some(_) if is_strict => Promise::AsDeclared,
+                    Some(_) => Promise::AnyObject,
+                },
                 checks: OnceLock::new(),
                 accept: OnceLock::new(),
             });
@@ -312,11 +312,12 @@ impl Api {
             Ok(mut response) => {
                 self.redactor.redact(&mut response);
                 tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
-                let promise = Promise {
-                    structured: entry.has_output,
-                    ..self.promise
+                let rendering = Rendering {
+                    promise: entry.promise,
+                    most_bytes: self.call.max_result_bytes,
+                    advice: credential.advice.as_ref(),
                 };
-                render::render(operation, &response, promise, credential.advice.as_ref())
+                render::render(operation, &response, rendering)
             }
             Err(error) => {
                 tracing::warn!(tool = %tool.name, ms = started.elapsed().as_millis(), "the call failed: {error}");

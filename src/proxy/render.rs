@@ -33,30 +33,58 @@ pub(super) enum Kind {
     Blob,
 }
 
-/// What a tool promised of its results, and how long they may be.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Promise {
-    /// Whether there is an output schema: then clients refuse a success without structured content.
-    pub structured: bool,
-    /// Whether that schema is the document's own: then a reply that was cut may not fit it any more.
-    pub strict: bool,
-    /// How many bytes of JSON or text a result may hold; 0 is no limit.
-    pub most_bytes: usize,
+/// What a tool promised of the structured content of its successes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Promise {
+    /// Nothing: it has no output schema.
+    #[default]
+    None,
+    /// That there is some: its output schema accepts any object.
+    AnyObject,
+    /// That it is what the document declares.
+    AsDeclared,
 }
 
-/// The result of a call that was answered, whatever the answer was. A success of a tool with an output schema that is no
-/// JSON gets its text as `result`.
+/// How a reply is given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rendering<'a> {
+    /// What the tool promised.
+    pub promise: Promise,
+    /// How many bytes of JSON or text a result may hold; 0 is no limit.
+    pub most_bytes: usize,
+    /// What to say where the API refuses the call.
+    pub advice: Option<&'a Advice>,
+}
+
+/// The result of a call that was answered, whatever the answer was. Where there is an output schema, clients refuse a success
+/// without structured content. One that is no JSON, or too large to be taken apart, gets its text as `result`; where that would
+/// break the promise it is no success, because an error's content is not checked, and reaches the model.
 #[must_use]
-pub fn render(operation: &Operation, response: &Response, promise: Promise, advice: Option<&Advice>) -> CallToolResult {
-    if !response.status.is_success() {
-        let text = failure::told(operation, response, advice);
+pub fn render(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
+    let status = response.status;
+    if !status.is_success() {
+        let text = failure::told(operation, response, rendering.advice);
         return CallToolResult::error(vec![ContentBlock::text(text)]);
     }
-    let mut result = success(operation, response, promise);
-    if promise.structured && result.structured_content.is_none() && result.is_error != Some(true) {
-        let small = !response.body.is_empty() && response.body.len() <= LARGEST_TREE;
-        let text = result.content.first().and_then(ContentBlock::as_text).filter(|_| small);
-        result.structured_content = Some(json!({ "result": text.map(|text| text.text.clone()) }));
+    let mut result = success(operation, response, rendering);
+    if result.structured_content.is_some() || result.is_error == Some(true) {
+        return result;
+    }
+    match rendering.promise {
+        Promise::None => {}
+        Promise::AnyObject => {
+            let small = !response.body.is_empty() && response.body.len() <= LARGEST_TREE;
+            let text = result.content.first().and_then(ContentBlock::as_text).filter(|_| small);
+            result.structured_content = Some(json!({ "result": text.map(|text| text.text.clone()) }));
+        }
+        Promise::AsDeclared => {
+            let sentence = format!(
+                "{} answered {status}, but not with JSON that can be given as its output schema promises:",
+                shown(operation)
+            );
+            result.content.insert(0, ContentBlock::text(sentence));
+            result.is_error = Some(true);
+        }
     }
     result
 }
@@ -71,31 +99,31 @@ pub fn failed(operation: &Operation, error: &super::CallError) -> CallToolResult
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 
-fn success(operation: &Operation, response: &Response, promise: Promise) -> CallToolResult {
+fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
     if operation.method == Method::HEAD || response.body.is_empty() {
         return CallToolResult::success(vec![ContentBlock::text(headline(response.status, &response.headers))]);
     }
     let content_type = content_type(&response.headers);
     if let Some(framing) = Framing::of(&content_type) {
-        return stream_result(operation, response, framing, promise);
+        return stream_result(operation, response, framing, rendering);
     }
     let blocks = match kind(&content_type, &response.body) {
-        Kind::Json => return json_result(operation, response, promise),
+        Kind::Json => return json_result(operation, response, rendering),
         Kind::Multipart => match multipart::parts(&content_type, &response.body) {
             Some(parts) => parts.iter().map(|part| block(operation, &part.content_type, &part.body)).collect(),
             None => vec![ContentBlock::text(text::clean(&decode(&content_type, &response.body)))],
         },
         _ => vec![block(operation, &content_type, &response.body)],
     };
-    CallToolResult::success(blocks.into_iter().flat_map(|block| shortened(block, promise)).collect())
+    CallToolResult::success(blocks.into_iter().flat_map(|block| shortened(block, rendering)).collect())
 }
 
 /// A text that is longer than a result may be, cut and told.
-fn shortened(block: ContentBlock, promise: Promise) -> Vec<ContentBlock> {
-    let Some(whole) = block.as_text().filter(|_| promise.most_bytes > 0) else {
+fn shortened(block: ContentBlock, rendering: Rendering<'_>) -> Vec<ContentBlock> {
+    let Some(whole) = block.as_text().filter(|_| rendering.most_bytes > 0) else {
         return vec![block];
     };
-    let (kept, loss) = cut::text(&whole.text, promise.most_bytes);
+    let (kept, loss) = cut::text(&whole.text, rendering.most_bytes);
     match loss {
         None => vec![block],
         Some(loss) => {
@@ -106,7 +134,7 @@ fn shortened(block: ContentBlock, promise: Promise) -> Vec<ContentBlock> {
 }
 
 /// The records of a stream as a list, and why it ends where it does.
-fn stream_result(operation: &Operation, response: &Response, framing: Framing, promise: Promise) -> CallToolResult {
+fn stream_result(operation: &Operation, response: &Response, framing: Framing, rendering: Rendering<'_>) -> CallToolResult {
     let text = decode(&content_type(&response.headers), &response.body);
     let records = events::records(framing, &text, response.stopped.is_none());
     let remark = response.stopped.map(|stopped| {
@@ -117,14 +145,14 @@ fn stream_result(operation: &Operation, response: &Response, framing: Framing, p
         };
         format!("The stream goes on: {} records were collected until {why}.", records.len())
     });
-    let mut result = structured(operation, response, &Value::Array(records).to_string(), promise);
+    let mut result = structured(operation, response, &Value::Array(records).to_string(), rendering);
     result.content.extend(remark.map(ContentBlock::text));
     result
 }
 
 /// JSON as `structuredContent`, an object as it is and anything else under `result`, because clients up to 2025-11-25
 /// accept only objects there; and the same as compact text.
-fn json_result(operation: &Operation, response: &Response, promise: Promise) -> CallToolResult {
+fn json_result(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
     let body = strip_bom(&response.body);
     let parsed: Result<Value, _> = if body.len() > LARGEST_TREE {
         Err(None)
@@ -132,10 +160,10 @@ fn json_result(operation: &Operation, response: &Response, promise: Promise) -> 
         serde_json::from_slice(body).map_err(Some)
     };
     match parsed {
-        Ok(value) => structured(operation, response, &value.to_string(), promise),
+        Ok(value) => structured(operation, response, &value.to_string(), rendering),
         // Valid, but too large or too deep to be taken apart: a tree takes many times the memory of its text.
         Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
-            structured(operation, response, &decode("", body), promise)
+            structured(operation, response, &decode("", body), rendering)
         }
         Err(error) => {
             let reason = error.map_or_else(String::new, |error| format!(" ({error})"));
@@ -151,9 +179,9 @@ fn json_result(operation: &Operation, response: &Response, promise: Promise) -> 
 }
 
 /// JSON text as a result: cut where it is too long, and with the arguments of the next page where it names one.
-fn structured(operation: &Operation, response: &Response, json: &str, promise: Promise) -> CallToolResult {
-    let (text, losses) = if promise.most_bytes > 0 && json.len() > promise.most_bytes {
-        cut::json(json, promise.most_bytes)
+fn structured(operation: &Operation, response: &Response, json: &str, rendering: Rendering<'_>) -> CallToolResult {
+    let (text, losses) = if rendering.most_bytes > 0 && json.len() > rendering.most_bytes {
+        cut::json(json, rendering.most_bytes)
     } else {
         (json.to_owned(), Vec::new())
     };
@@ -171,7 +199,7 @@ fn structured(operation: &Operation, response: &Response, json: &str, promise: P
     }
     if !losses.is_empty() {
         result.content.push(ContentBlock::text(lost(operation, &losses)));
-        if promise.structured && promise.strict {
+        if rendering.promise == Promise::AsDeclared {
             // A client that checks would throw all of it away: an error is not checked.
             (result.is_error, result.structured_content) = (Some(true), None);
         }
@@ -331,7 +359,7 @@ mod tests {
             body: Bytes::copy_from_slice(body),
             stopped: None,
         };
-        serde_json::to_value(render(&operations[0], &response, Promise::default(), None)).unwrap()
+        serde_json::to_value(render(&operations[0], &response, Rendering::default())).unwrap()
     }
 
     fn ok(content_type: &str, body: &[u8]) -> Value {

@@ -84,8 +84,8 @@ fn every_finding_has_its_place_in_every_file() {
     for expected in [
         "api.json:4:33 #/paths/~1search/post/summary: this key is written twice",
         "paths.yaml:4:27 #/a/post/tags: this key is written twice",
-        "paths.yaml:4:9 #/paths/~1a/post: `POST /a` is marked as writing",
-        "api.json:4:5 #/paths/~1search/post: `POST /search` is marked as writing",
+        "paths.yaml:4:9 #/paths/~1a/post: `POST /a` looks read-only",
+        "api.json:4:5 #/paths/~1search/post: `POST /search` looks read-only",
     ] {
         assert!(text.contains(expected), "`{expected}` is not in:\n{text}");
     }
@@ -190,6 +190,52 @@ fn a_lenient_output_schema_never_makes_a_good_reply_fail() {
             "{schema} {result}"
         );
     }
+}
+
+/// What a client that checks strict output schemas would throw away is told as an error, with all that was answered.
+#[test]
+fn a_reply_that_cannot_be_structured_breaks_no_strict_promise() {
+    let large = format!("[{{\"id\":\"{}\"}}]", "x".repeat(3 << 20));
+    let upstream = Upstream::start(Box::new(move |request| {
+        let body = if request.line.contains("/large") {
+            large.as_str()
+        } else {
+            "[{\"id\":\"a\"}]"
+        };
+        reply(200, &["Content-Type: application/json"], body.as_bytes())
+    }));
+    let responses = json!({"200": {"content": {"application/json": {"schema": {"type": "array", "items": {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}}}}}}});
+    let operation = |id: &str| json!({"get": {"operationId": id, "responses": responses}});
+    let spec = SpecFile::with_paths(&json!({"/small": operation("small"), "/large": operation("large")}));
+    let flags = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--output-schemas",
+        "strict",
+    ];
+    // Cut, it may not fit any more.
+    let cut = Session::start(&flags).call("large", &json!({}));
+    assert_eq!((&cut["isError"], cut.get("structuredContent")), (&json!(true), None));
+    assert!(cut["content"][1]["text"].as_str().unwrap().contains("The reply was cut"));
+    let mut session = Session::start(&[&flags[..], &["--max-result-tokens", "0"]].concat());
+    let schema = session.tools()[0]["outputSchema"].clone();
+    let small = session.call("small", &json!({}));
+    assert!(
+        small["isError"] == false && jsonschema::is_valid(&schema, &small["structuredContent"]),
+        "{small}"
+    );
+    let large = session.call("large", &json!({}));
+    assert_eq!((&large["isError"], large.get("structuredContent")), (&json!(true), None));
+    let said = large["content"][0]["text"].as_str().unwrap();
+    assert!(
+        said.starts_with("GET /large answered 200 OK, but not with JSON that can be given"),
+        "{}",
+        &said[..100]
+    );
+    assert!(large["content"][1]["text"].as_str().unwrap().len() > 1000);
 }
 
 #[test]
