@@ -16,7 +16,7 @@ use crate::annotate::{AnnotateOptions, Annotated, annotate};
 use crate::outbound::Clients;
 use crate::proxy::access::{Resolver, Site};
 use crate::proxy::redact::Redactor;
-use crate::proxy::{self, Access, Base, CallError, CallOptions, Credentials, Progress, Validator, render};
+use crate::proxy::{self, Access, Base, CallError, CallOptions, Credential, Credentials, Forwarding, Progress, Validator, render};
 use crate::spec::body::essence;
 use crate::spec::response;
 use crate::spec::security::{self, Requirements};
@@ -47,8 +47,19 @@ pub struct ApiOptions {
     pub headers: HeaderMap,
     /// Credentials for the document's security schemes. Without any, nothing is asked for: a mock wants none.
     pub credentials: Option<Credentials>,
+    /// Headers of clients that go upstream.
+    pub forward: Forwarding,
     /// Limits of a call.
     pub call: CallOptions,
+}
+
+/// Who calls, as far as a call needs to know.
+#[derive(Default)]
+pub struct Caller<'c> {
+    /// Is told how a reply comes in.
+    pub progress: Option<Progress<'c>>,
+    /// The headers of the client's HTTP request.
+    pub headers: Option<&'c HeaderMap>,
 }
 
 /// An API as tools.
@@ -60,6 +71,7 @@ pub struct Api {
     by_name: HashMap<String, usize>,
     redactor: Redactor,
     warnings: Vec<String>,
+    forward: Forwarding,
     call: CallOptions,
     clients: Clients,
 }
@@ -110,13 +122,14 @@ impl Api {
             document: document.url.clone(),
             clients: clients.clone(),
         };
-        let mut resolver = Resolver::new(&schemes, &credentials, &options.headers, site);
+        let mut resolver = Resolver::new(&schemes, &credentials, &options.headers, &options.forward, site);
         for operation in &mut operations {
             let claimed = resolver.claimed(&requirements.of(operation, &schemes, &mut diagnostics));
             // What the operator sets is no parameter: the model must not be asked for it.
             operation.parameters.retain(|parameter| {
                 !claimed.iter().any(|(location, name)| parameter.is(*location, name))
-                    && (parameter.location != Location::Header || !options.headers.contains_key(&parameter.name))
+                    && (parameter.location != Location::Header
+                        || !(options.headers.contains_key(&parameter.name) || options.forward.sets(&parameter.name)))
             });
         }
         let (annotated, remarks) = annotate(&document, operations, &options.annotate);
@@ -127,6 +140,7 @@ impl Api {
             by_name: HashMap::with_capacity(annotated.len()),
             redactor: Redactor::new(&options.headers, &credentials),
             warnings: Vec::new(),
+            forward: options.forward.clone(),
             call: options.call,
             clients,
             document: Arc::clone(&document),
@@ -228,18 +242,18 @@ impl Api {
 
     /// Calls a tool. Everything that goes wrong, here or at the API, is a result with `isError`; `None` means that there is
     /// no such tool. Dropping the future ends the request.
-    pub async fn call(&self, name: &str, arguments: Option<JsonObject>, progress: Option<Progress<'_>>) -> Option<CallToolResult> {
+    pub async fn call(&self, name: &str, arguments: Option<JsonObject>, caller: Caller<'_>) -> Option<CallToolResult> {
         let index = *self.by_name.get(name)?;
         let (tool, entry) = (self.tools.get(index)?, self.entries.get(index)?);
         // A panic is a bug of ours; it must not take down the calls of others.
-        let outcome = AssertUnwindSafe(self.run(tool, entry, arguments, progress)).catch_unwind().await;
+        let outcome = AssertUnwindSafe(self.run(tool, entry, arguments, caller)).catch_unwind().await;
         Some(outcome.unwrap_or_else(|_| {
             tracing::error!(tool = name, "a call ended in a panic; please report this");
             CallToolResult::error(vec![ContentBlock::text("The call failed because of an error inside this server.")])
         }))
     }
 
-    async fn run(&self, tool: &Tool, entry: &Entry, arguments: Option<JsonObject>, progress: Option<Progress<'_>>) -> CallToolResult {
+    async fn run(&self, tool: &Tool, entry: &Entry, arguments: Option<JsonObject>, caller: Caller<'_>) -> CallToolResult {
         let started = std::time::Instant::now();
         let operation = &entry.operation;
         let credential = match &entry.access {
@@ -251,11 +265,26 @@ impl Api {
             Err(error) => return render::failed(operation, &error),
         };
         let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
-        let make = || proxy::request::build(operation, base, &arguments, accept, &credential.fixed);
+        let forwarded = match self.forwarded(credential, caller.headers) {
+            Ok(forwarded) => forwarded,
+            Err(error) => return render::failed(operation, &error),
+        };
+        let make = || {
+            let mut request = proxy::request::build(operation, base, &arguments, accept, &credential.fixed)?;
+            if let Some((headers, _)) = &forwarded {
+                request
+                    .headers
+                    .extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+            }
+            Ok(request)
+        };
         let client = if entry.elsewhere { &self.clients.other } else { &self.clients.own };
-        match proxy::upstream::call(client, make, credential, &self.call, progress).await {
+        match proxy::upstream::call(client, make, credential, &self.call, caller.progress).await {
             Ok(mut response) => {
                 self.redactor.redact(&mut response);
+                if let Some((_, redactor)) = &forwarded {
+                    redactor.redact(&mut response);
+                }
                 tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
                 render::render(operation, &response, entry.has_output, credential.advice.as_ref())
             }
@@ -264,6 +293,23 @@ impl Api {
                 render::failed(operation, &error)
             }
         }
+    }
+
+    /// What goes upstream of the client's headers, but for what the operator sets: that is stronger.
+    fn forwarded(&self, credential: &Credential, client: Option<&HeaderMap>) -> Result<Option<(HeaderMap, Redactor)>, CallError> {
+        if self.forward.headers.is_empty() || !credential.forwards {
+            return Ok(None);
+        }
+        let mut picked = client.map(|client| self.forward.pick(client)).unwrap_or_default();
+        for name in credential.fixed.headers.keys() {
+            picked.remove(name);
+        }
+        if let Some((ours, _)) = credential.of_client.iter().find(|(_, theirs)| !picked.contains_key(theirs)) {
+            let why = format!("nothing was sent, because the API asks for a credential that the client has to send in its `{ours}` header");
+            return Err(CallError::Credential(why.into()));
+        }
+        let redactor = proxy::forward::redactor(&picked, &credential.of_client);
+        Ok(Some((picked, redactor)))
     }
 }
 

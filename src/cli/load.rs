@@ -80,6 +80,7 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
         headers: config.headers.clone(),
         // A look calls nobody, and a mock lets everybody in.
         credentials: (purpose == Purpose::Calls && !config.mock).then(|| config.credentials.clone()),
+        forward: config.forward.clone(),
         call: config.call.clone(),
     };
     let mut clients = Clients::from(client);

@@ -3,6 +3,7 @@
 
 pub mod credentials;
 mod file;
+pub mod forward;
 pub mod settings;
 pub mod upstream;
 
@@ -16,7 +17,7 @@ use url::Url;
 
 use crate::annotate::{AnnotateOptions, Client, NameOptions, OutputSchemas, Pattern, Profile, Selection};
 use crate::outbound::OutboundOptions;
-use crate::proxy::{CallOptions, Credentials};
+use crate::proxy::{CallOptions, Credentials, Forwarding};
 use crate::server::http::Allowed;
 use crate::spec::{ExternalReferences, Source, parameter, server};
 use settings::{ApiSettings, ClientName, ExternalRefs, LogFormat, LogLevel, OutputSchemasName, ServerSettings, TransportKind};
@@ -52,6 +53,8 @@ pub struct Config {
     pub headers: HeaderMap,
     /// Credentials for the document's security schemes.
     pub credentials: Credentials,
+    /// Headers of clients that go upstream.
+    pub forward: Forwarding,
     /// How tools look and which there are.
     pub annotate: AnnotateOptions,
     /// What the client makes of the tools.
@@ -157,6 +160,11 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
         problems.push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
     }
     let transport = transport(server_settings, &mut problems);
+    let forward = match transport {
+        // A file that serves HTTP otherwise may say it; over stdio there are no headers.
+        Transport::Stdio => Forwarding::default(),
+        Transport::Http { .. } => forward::resolve(&server_settings.forward, &mut problems),
+    };
     match source {
         Some(source) if problems.is_empty() => {
             // Only where every address is known beforehand can TLS be done without.
@@ -179,6 +187,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                 mock: api.mock.unwrap_or(false),
                 headers,
                 credentials,
+                forward,
                 annotate,
                 profile: client(api).profile(),
                 strict: api.strict.unwrap_or(false),
@@ -368,7 +377,8 @@ fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport
             ("--allow-host", !settings.allow_host.is_empty()),
             ("--allow-origin", !settings.allow_origin.is_empty()),
         ];
-        for (flag, _) in idle.iter().filter(|(_, given)| *given) {
+        let idle = idle.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag);
+        for flag in idle.chain(settings.forward.given()) {
             problems.push(format!("{flag} needs --transport http"));
         }
         return Transport::Stdio;

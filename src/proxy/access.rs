@@ -13,6 +13,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::credential::{Credentials, Given, PREFIX, Part, user_and_password};
+use super::forward::Forwarding;
 use super::oauth::{Endpoint, Grant, TokenSource, is_safe};
 use super::request::Fixed;
 use super::style::{self, Keep};
@@ -36,6 +37,10 @@ pub struct Credential {
     pub fixed: Fixed,
     /// Where its access token comes from.
     pub token: Option<Arc<TokenSource>>,
+    /// Headers that the client must send for it: the client's name of each, and the API's.
+    pub of_client: Vec<(HeaderName, HeaderName)>,
+    /// Whether headers of the client may go there.
+    pub forwards: bool,
     /// What to say of the credential where the API refuses it.
     pub advice: Option<Advice>,
 }
@@ -60,6 +65,8 @@ enum Proof {
     Query(String, String),
     Cookie(String),
     Token(Arc<TokenSource>),
+    /// A header of the client's, and what the API calls it.
+    Client(HeaderName, HeaderName),
 }
 
 /// Why a scheme adds nothing.
@@ -89,6 +96,7 @@ pub struct Resolver<'a> {
     schemes: &'a BTreeMap<String, SecurityScheme>,
     credentials: &'a Credentials,
     headers: &'a HeaderMap,
+    forward: &'a Forwarding,
     proofs: HashMap<String, Result<Proof, Lack>>,
     known: HashMap<Vec<SecurityRequirement>, Access>,
     bare: Arc<Credential>,
@@ -97,9 +105,15 @@ pub struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// `headers` are the operator's, which every call carries.
+    /// `headers` are the operator's, which every call carries; `forward` are the client's.
     #[must_use]
-    pub fn new(schemes: &'a BTreeMap<String, SecurityScheme>, credentials: &'a Credentials, headers: &'a HeaderMap, site: Site) -> Self {
+    pub fn new(
+        schemes: &'a BTreeMap<String, SecurityScheme>,
+        credentials: &'a Credentials,
+        headers: &'a HeaderMap,
+        forward: &'a Forwarding,
+        site: Site,
+    ) -> Self {
         let fixed = Fixed {
             headers: headers.clone(),
             ..Fixed::default()
@@ -109,10 +123,12 @@ impl<'a> Resolver<'a> {
             schemes,
             credentials,
             headers,
+            forward,
             proofs: HashMap::new(),
             known: HashMap::new(),
             bare: Arc::new(Credential {
                 fixed,
+                forwards: true,
                 ..Credential::default()
             }),
             lacking: BTreeMap::new(),
@@ -171,6 +187,17 @@ impl<'a> Resolver<'a> {
             .iter()
             .map(|(lack, count)| format!("{} cannot be called: {lack}", operations(*count)))
             .collect();
+        // What the operator sets is stronger than what a client sends; see `Api::call`.
+        let own = self.proofs.values().filter_map(|proof| match proof {
+            Ok(Proof::Header(name, _)) => Some(name),
+            Ok(Proof::Token(_)) => Some(&AUTHORIZATION),
+            _ => None,
+        });
+        let own: BTreeSet<&str> = own.chain(self.headers.keys()).map(HeaderName::as_str).collect();
+        let twice = own.into_iter().filter(|name| self.forward.sets(name));
+        warnings.extend(twice.map(|name| {
+            format!("the header `{name}` is forwarded from clients, and set here as well; operations that get the one set here do not get the client's")
+        }));
         let names: Vec<String> = self.schemes.keys().map(|name| format!("`{}`", text::one_line(name))).collect();
         let known = if names.is_empty() {
             "it has none".to_owned()
@@ -204,8 +231,9 @@ impl<'a> Resolver<'a> {
             };
             return Access::Granted(Arc::new(Credential {
                 fixed: self.bare.fixed.clone(),
-                token: None,
+                forwards: true,
                 advice: Some(advice),
+                ..Credential::default()
             }));
         }
         let lack = self.lack(requirements, false);
@@ -215,6 +243,7 @@ impl<'a> Resolver<'a> {
     fn credential(&self, requirement: &SecurityRequirement, proofs: Vec<Proof>) -> Credential {
         let mut fixed = self.bare.fixed.clone();
         let mut token = None;
+        let mut of_client = Vec::new();
         for proof in proofs {
             match proof {
                 Proof::Elsewhere => {}
@@ -224,6 +253,7 @@ impl<'a> Resolver<'a> {
                 Proof::Query(name, value) => fixed.query.push((name, value)),
                 Proof::Cookie(pair) => fixed.cookies.push(pair),
                 Proof::Token(source) => token = Some(source),
+                Proof::Client(ours, theirs) => of_client.push((ours, theirs)),
             }
         }
         // The operator's whole Cookie header and a scheme's cookie become one header.
@@ -240,6 +270,8 @@ impl<'a> Resolver<'a> {
         Credential {
             fixed,
             token,
+            of_client,
+            forwards: true,
             advice: Some(Advice {
                 sent: true,
                 schemes: schemes.collect::<Vec<_>>().join(" and "),
@@ -292,10 +324,13 @@ impl<'a> Resolver<'a> {
                 if let Some(value) = value {
                     return api_key(*location, name, value).ok_or_else(|| lack(Some("no header can hold its value")));
                 }
+                let header = HeaderName::from_bytes(name.as_bytes())
+                    .ok()
+                    .filter(|_| *location == Location::Header);
                 return if self.has_key(*location, name) {
                     Ok(Proof::Elsewhere)
                 } else {
-                    Err(lack(None))
+                    header.and_then(|name| self.of_client(name)).ok_or_else(|| lack(None))
                 };
             }
             SecurityScheme::MutualTls if self.credentials.client_certificate => return Ok(Proof::Elsewhere),
@@ -324,9 +359,15 @@ impl<'a> Resolver<'a> {
             Some(Ok(value)) => Ok(Proof::Header(AUTHORIZATION, value)),
             Some(Err(_)) => Err(lack(Some("no header can hold its value"))),
             None if self.headers.contains_key(AUTHORIZATION) => Ok(Proof::Elsewhere),
+            None if self.forward.sets(AUTHORIZATION.as_str()) => self.of_client(AUTHORIZATION).ok_or_else(|| lack(None)),
             None if value.is_some() => Err(lack(Some("its value has no colon"))),
             None => Err(lack(None)),
         }
+    }
+
+    fn of_client(&self, name: HeaderName) -> Option<Proof> {
+        let ours = self.forward.source(&name)?.clone();
+        Some(Proof::Client(ours, name))
     }
 
     /// Whether the operator's headers hold an API key already.

@@ -21,7 +21,7 @@ use serde_json::json;
 use tokio::sync::SetOnce;
 use tokio_util::task::TaskTracker;
 
-use crate::api::Api;
+use crate::api::{Api, Caller};
 use crate::proxy::Progress;
 use crate::spec::text;
 
@@ -179,10 +179,14 @@ impl ServerHandler for McpServer {
             .as_ref()
             .map(|reporter| move |done, total| reporter.report(done, total).boxed());
         let progress: Option<Progress<'_>> = report.as_ref().map(|report| report as _);
+        let caller = Caller {
+            progress,
+            headers: context.extensions.get::<::http::request::Parts>().map(|parts| &parts.headers),
+        };
         // rmcp does not end a cancelled handler by itself; dropping the call closes the request upstream.
         let result = tokio::select! {
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
-            result = async { self.api().await.call(&request.name, request.arguments, progress).await } => result,
+            result = async { self.api().await.call(&request.name, request.arguments, caller).await } => result,
         };
         let Some(mut result) = result else {
             let hint = self

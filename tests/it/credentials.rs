@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Received, Session, SpecFile, Upstream, command, reply, run, stderr, stdout};
+use crate::support::{HttpServer, Received, Session, SpecFile, Upstream, command, reply, run, stderr, stdout};
 
 /// A document with these schemes, and one operation, `call`, with that `security`.
 fn document(schemes: &Value, security: &Value) -> SpecFile {
@@ -614,4 +614,113 @@ fn refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
     assert_eq!(session.call("call", &json!({}))["isError"], false, "{}", session.logs());
     assert_eq!(carried(&upstream.take_one()), ["authorization: Bearer fresh-access"]);
     assert!(session.logs().contains("the refresh token of `id` was replaced") && !session.logs().contains("s3cret"));
+}
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"call","arguments":{}}}"#;
+
+#[test]
+fn p31_a_client_sends_on_what_the_operator_lists_and_nothing_else() {
+    let upstream = Upstream::start(Box::new(|request| {
+        reply(
+            200,
+            &["Content-Type: application/json"],
+            serde_json::to_string(&request.headers).unwrap().as_bytes(),
+        )
+    }));
+    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "call", "parameters": [
+        {"name": "x-tenant", "in": "header", "required": true, "schema": {"type": "string"}}]}}}));
+    let base = ["--spec", spec.path(), "--base-url", &upstream.url, "--header", "X-Own: operator"];
+    let more = [
+        "--forward-header",
+        "X-Tenant",
+        "--forward-header",
+        "X-User=X-Remote-User",
+        "--forward-header",
+        "X-Own",
+    ];
+    let server = HttpServer::start(&[&base[..], &more].concat());
+    let sent = [
+        "MCP-Protocol-Version: 2025-11-25",
+        "X-Tenant: acme-tenant",
+        "X-User: ann",
+        "X-Own: client",
+        "Authorization: Bearer client-s3cret",
+        "Cookie: c=1",
+        "X-Other: no",
+    ];
+    let (line, answer) = server.post(&sent, CALL);
+    assert!(line.contains(" 200 ") && answer.contains("acme-tenant"), "{line} {answer}");
+    let received = upstream.take_one();
+    for (name, expected) in [
+        ("x-tenant", Some("acme-tenant")),
+        ("x-remote-user", Some("ann")),
+        ("x-user", None),
+        ("x-own", Some("operator")),
+        ("authorization", None),
+        ("cookie", None),
+        ("x-other", None),
+        ("mcp-protocol-version", None),
+    ] {
+        assert_eq!(received.header(name), expected, "{name}");
+    }
+    assert!(
+        server
+            .logs()
+            .contains("the header `x-own` is forwarded from clients, and set here as well"),
+        "{}",
+        server.logs()
+    );
+
+    let server = HttpServer::start(
+        &[
+            &base[..],
+            &["--forward-header=X-Tenant", "--forward-authorization", "--log-level=trace"],
+        ]
+        .concat(),
+    );
+    let (_, answer) = server.post(&sent, CALL);
+    assert_eq!(upstream.take_one().header("authorization"), Some("Bearer client-s3cret"));
+    assert!(!answer.contains("client-s3cret") && answer.contains("[redacted]"), "{answer}");
+    assert!(!server.logs().contains("client-s3cret"), "{}", server.logs());
+}
+
+#[test]
+fn a_forwarded_credential_meets_a_scheme_and_its_absence_is_told() {
+    let upstream = Upstream::echo();
+    let spec = document(&json!({"token": {"type": "http", "scheme": "bearer"}}), &json!([{"token": []}]));
+    let args = ["--spec", spec.path(), "--base-url", &upstream.url, "--forward-authorization"];
+    let server = HttpServer::start(&args);
+    server.post(&["MCP-Protocol-Version: 2025-11-25", "Authorization: Bearer mine"], CALL);
+    assert_eq!(upstream.take_one().header("authorization"), Some("Bearer mine"));
+    let (_, answer) = server.post(&["MCP-Protocol-Version: 2025-11-25"], CALL);
+    assert!(
+        answer.contains("\"isError\":true") && answer.contains("`authorization` header"),
+        "{answer}"
+    );
+    assert!(upstream.received().is_empty());
+}
+
+#[test]
+fn headers_that_cannot_be_forwarded_are_refused_at_start() {
+    let spec = SpecFile::with_paths(&json!({"/a": {"get": {}}}));
+    let args = ["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:1"];
+    for name in [
+        "Host",
+        "Connection",
+        "X-A=Transfer-Encoding",
+        "Cookie",
+        "Content-Length",
+        "TE",
+        "Mcp-Session-Id",
+        "a b",
+        "Authorization",
+    ] {
+        let output = run(&[&args[..], &["--transport", "http", "--forward-header", name]].concat());
+        assert!(
+            output.status.code() == Some(2) && stderr(&output).contains("--forward-header"),
+            "{name}"
+        );
+    }
+    let output = run(&[&args[..], &["--forward-authorization"]].concat());
+    assert!(output.status.code() == Some(2) && stderr(&output).contains("--forward-authorization needs --transport http"));
 }
