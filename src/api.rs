@@ -10,31 +10,25 @@ use futures_util::FutureExt;
 use http::header::{HeaderMap, HeaderValue};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use serde_json::Value;
-use url::{Origin, Url};
+use url::Origin;
 
+use crate::annotate::obey;
 use crate::annotate::{AnnotateOptions, Annotated, annotate};
 use crate::outbound::Clients;
 use crate::proxy::access::{Resolver, Site};
+use crate::proxy::destination::Bases;
+pub use crate::proxy::destination::Destination;
 use crate::proxy::redact::Redactor;
-use crate::proxy::{self, Access, Base, CallError, CallOptions, Credential, Credentials, Forwarding, Progress, Validator, render};
+use crate::proxy::upstream::Outgoing;
+use crate::proxy::{
+    self, Access, Base, CallError, CallOptions, Credential, Credentials, Forwarding, Progress, Upstream, UpstreamOptions, Validator, render,
+};
 use crate::spec::body::essence;
 use crate::spec::response;
 use crate::spec::security::{self, Requirements};
-use crate::spec::server::{self, ServerError};
+use crate::spec::server::ServerError;
 use crate::spec::text;
 use crate::spec::{Diagnostic, Document, Location, Operation, operations};
-
-/// Where requests go.
-#[derive(Debug, Clone, Default)]
-pub enum Destination {
-    /// To the servers that the document names.
-    Declared,
-    /// To this URL, whatever the document says.
-    Fixed(Url),
-    /// Nowhere: the tools are only looked at.
-    #[default]
-    Nowhere,
-}
 
 /// What an operator sets about an API.
 #[derive(Debug, Clone, Default)]
@@ -51,6 +45,8 @@ pub struct ApiOptions {
     pub forward: Forwarding,
     /// Limits of a call.
     pub call: CallOptions,
+    /// Limits of an upstream.
+    pub upstream: UpstreamOptions,
 }
 
 /// Who calls, as far as a call needs to know.
@@ -73,7 +69,6 @@ pub struct Api {
     warnings: Vec<String>,
     forward: Forwarding,
     call: CallOptions,
-    clients: Clients,
 }
 
 /// A tool's other half.
@@ -82,8 +77,9 @@ struct Entry {
     operation: Box<Operation>,
     base: Option<Arc<Base>>,
     access: Access,
-    /// Whether it is called somewhere else than the API as a whole.
-    elsewhere: bool,
+    upstream: Option<Arc<Upstream>>,
+    /// Whether its hints allow to send a request again.
+    repeats: bool,
     /// The input schema with the names on the wire, where some had to be changed.
     wire: Option<Arc<JsonObject>>,
     /// The tool as clients get it.
@@ -118,7 +114,7 @@ impl Api {
         let credentials = options.credentials.clone().unwrap_or_default();
         let mut bases = Bases::new(&document, &options.destination, credentials.origins.clone());
         let site = Site {
-            base: bases.common.as_ref().ok().and_then(Option::as_deref).map(|base| base.url().clone()),
+            base: bases.common().cloned(),
             document: document.url.clone(),
             clients: clients.clone(),
         };
@@ -142,9 +138,9 @@ impl Api {
             warnings: Vec::new(),
             forward: options.forward.clone(),
             call: options.call,
-            clients,
             document: Arc::clone(&document),
         };
+        let mut upstreams: HashMap<Origin, Arc<Upstream>> = HashMap::new();
         let mut first_error = None;
         for annotated in annotated {
             let json = annotated.json();
@@ -183,13 +179,20 @@ impl Api {
             } else {
                 resolver.access(needs)
             };
+            let upstream = base.as_deref().map(|base| {
+                let client = if elsewhere { &clients.other } else { &clients.own };
+                let fresh = || Arc::new(Upstream::new(client.clone(), &options.upstream));
+                Arc::clone(upstreams.entry(base.url().origin()).or_insert_with(fresh))
+            });
+            let repeats = obey::may_retry(tool.annotations.as_ref());
             api.by_name.insert(tool.name.to_string(), api.tools.len());
             api.tools.push(tool);
             api.entries.push(Entry {
                 operation,
                 base,
                 access,
-                elsewhere,
+                upstream,
+                repeats,
                 wire,
                 json: json.into_boxed_str(),
                 has_output: output.is_some(),
@@ -260,7 +263,7 @@ impl Api {
             Access::Granted(credential) => credential,
             Access::Missing(why) => return render::failed(operation, &CallError::Credential(Arc::clone(why))),
         };
-        let (base, arguments) = match entry.ready(tool, arguments.unwrap_or_default()) {
+        let (base, upstream, arguments) = match entry.ready(tool, arguments.unwrap_or_default()) {
             Ok(ready) => ready,
             Err(error) => return render::failed(operation, &error),
         };
@@ -278,8 +281,14 @@ impl Api {
             }
             Ok(request)
         };
-        let client = if entry.elsewhere { &self.clients.other } else { &self.clients.own };
-        match proxy::upstream::call(client, make, credential, &self.call, caller.progress).await {
+        let outgoing = Outgoing {
+            make,
+            credential,
+            repeats: entry.repeats,
+            options: &self.call,
+            progress: caller.progress,
+        };
+        match upstream.call(outgoing).await {
             Ok(mut response) => {
                 self.redactor.redact(&mut response);
                 if let Some((_, redactor)) = &forwarded {
@@ -315,12 +324,16 @@ impl Api {
 
 impl Entry {
     /// Where the call goes, and its arguments as they are sent.
-    fn ready(&self, tool: &Tool, arguments: JsonObject) -> Result<(&Base, JsonObject), CallError> {
+    fn ready(&self, tool: &Tool, arguments: JsonObject) -> Result<(&Base, &Upstream, JsonObject), CallError> {
         let Value::Object(arguments) = self.checked(tool, Value::Object(arguments))? else {
             return Err(CallError::Arguments("The arguments are no object.".into()));
         };
-        let base = self.base.as_ref().ok_or_else(|| CallError::Network("no server is set".into()))?;
-        Ok((base, arguments))
+        let (base, upstream) = self
+            .base
+            .as_ref()
+            .zip(self.upstream.as_ref())
+            .ok_or_else(|| CallError::Network("no server is set".into()))?;
+        Ok((base, upstream, arguments))
     }
 
     /// The arguments, repaired where that makes them valid; else all that is wrong with them.
@@ -351,54 +364,6 @@ impl Entry {
             proxy::restore::restore(&mut arguments, wire);
         }
         Ok(arguments)
-    }
-}
-
-/// The base URLs of an API's operations; almost all share one.
-struct Bases {
-    common: Result<Option<Arc<Base>>, ServerError>,
-    document_url: Option<Url>,
-    /// Whether an operation's own `servers` count: `--base-url` decides alone where it is given.
-    declared: bool,
-    /// Where credentials may go: the API's own origin comes first.
-    origins: Vec<Origin>,
-}
-
-impl Bases {
-    fn new(document: &Document, destination: &Destination, more: Vec<Origin>) -> Self {
-        let common = match destination {
-            Destination::Fixed(url) => Ok(Some(Arc::new(Base::new(url.clone())))),
-            Destination::Nowhere => Ok(None),
-            Destination::Declared => {
-                let servers = server::declared(document);
-                server::base_url(&servers, document.url.as_ref()).map(|url| Some(Arc::new(Base::new(url))))
-            }
-        };
-        let own = common.as_ref().ok().and_then(Option::as_deref);
-        Self {
-            origins: own.map(|base| base.url().origin()).into_iter().chain(more).collect(),
-            common,
-            document_url: document.url.clone(),
-            declared: matches!(destination, Destination::Declared),
-        }
-    }
-
-    fn of(&self, operation: &Operation) -> Result<Option<Arc<Base>>, ServerError> {
-        if self.declared && !operation.servers.is_empty() {
-            return server::base_url(&operation.servers, self.document_url.as_ref()).map(|url| Some(Arc::new(Base::new(url))));
-        }
-        self.common.clone()
-    }
-
-    /// Whether that is none of the origins that credentials may go to. Where the document has no server for all, the
-    /// first operation's is the API's own.
-    fn leads_elsewhere(&mut self, base: Option<&Base>) -> bool {
-        let Some(base) = base else { return false };
-        if self.common.is_err() {
-            self.common = Ok(None);
-            self.origins.insert(0, base.url().origin());
-        }
-        !self.origins.contains(&base.url().origin())
     }
 }
 

@@ -5,6 +5,7 @@ pub mod hints;
 pub mod infer;
 pub mod input;
 pub mod names;
+pub mod obey;
 pub mod output;
 pub mod selection;
 pub mod words;

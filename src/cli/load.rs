@@ -82,6 +82,7 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
         credentials: (purpose == Purpose::Calls && !config.mock).then(|| config.credentials.clone()),
         forward: config.forward.clone(),
         call: config.call.clone(),
+        upstream: config.upstream.clone(),
     };
     let mut clients = Clients::from(client);
     if purpose == Purpose::Calls && !config.mock {

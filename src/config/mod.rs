@@ -17,7 +17,7 @@ use url::Url;
 
 use crate::annotate::{AnnotateOptions, Client, NameOptions, OutputSchemas, Pattern, Profile, Selection};
 use crate::outbound::OutboundOptions;
-use crate::proxy::{CallOptions, Credentials, Forwarding};
+use crate::proxy::{CallOptions, Credentials, Forwarding, UpstreamOptions};
 use crate::server::http::Allowed;
 use crate::spec::{ExternalReferences, Source, parameter, server};
 use settings::{ApiSettings, ClientName, ExternalRefs, LogFormat, LogLevel, OutputSchemasName, ServerSettings, TransportKind};
@@ -63,6 +63,8 @@ pub struct Config {
     pub strict: bool,
     /// Limits of a call.
     pub call: CallOptions,
+    /// Limits of an upstream.
+    pub upstream: UpstreamOptions,
     /// Outgoing connections.
     pub outbound: OutboundOptions,
     /// How clients reach the server.
@@ -152,6 +154,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
         })
         .collect();
     let outbound = upstream::outbound(&api.upstream, &mut problems);
+    let limits = upstream::limits(&api.upstream, &mut problems);
     let mut credentials = credentials::resolve(&api.credentials, &mut problems);
     credentials.client_certificate = outbound.identity.is_some();
     let annotate = annotate_options(api, &mut problems);
@@ -192,6 +195,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                 profile: client(api).profile(),
                 strict: api.strict.unwrap_or(false),
                 call,
+                upstream: limits,
                 outbound: OutboundOptions {
                     tls: needs_tls,
                     ..outbound

@@ -73,7 +73,7 @@ pub async fn exchange(
     let mut outgoing = reqwest::Request::new(request.method, request.url);
     *outgoing.headers_mut() = request.headers;
     *outgoing.body_mut() = request.body.map(reqwest::Body::from);
-    let response = client.execute(outgoing).await.map_err(network)?;
+    let response = client.execute(outgoing).await.map_err(unanswered)?;
     let status = response.status();
     let headers = response.headers().clone();
     let total = response.content_length();
@@ -109,6 +109,28 @@ pub async fn exchange(
         headers,
         body: if rest.is_empty() { first } else { rest.freeze() },
     })
+}
+
+/// No head of a reply came. What came and was no HTTP is another matter: there the API did act.
+fn unanswered(error: reqwest::Error) -> CallError {
+    let connected = !error.is_connect();
+    let mut cause = std::error::Error::source(&error);
+    let mut spoke = false;
+    while let Some(inner) = cause {
+        spoke |= inner.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse);
+        cause = inner.source();
+    }
+    match network(error) {
+        CallError::Network(_) if !connected => CallError::Unanswered {
+            sentence: "the API cannot be reached: the connection failed",
+            connected,
+        },
+        CallError::Network(_) if !spoke => CallError::Unanswered {
+            sentence: "the connection to the API broke before a reply began",
+            connected,
+        },
+        error => error,
+    }
 }
 
 /// A sentence for the model, without the URL and whatever else might name internal hosts; the log has the rest.

@@ -3,11 +3,14 @@
 
 pub mod access;
 pub mod body;
+pub mod breaker;
 pub mod client;
 pub mod credential;
+pub mod destination;
 pub mod error;
 pub mod file;
 pub mod forward;
+pub mod limit;
 pub mod multipart;
 pub mod oauth;
 pub mod redact;
@@ -15,6 +18,7 @@ pub mod render;
 pub mod repair;
 pub mod request;
 pub mod restore;
+pub mod retry;
 pub mod style;
 pub mod target;
 pub mod upstream;
@@ -27,4 +31,5 @@ pub use error::CallError;
 pub use forward::Forwarding;
 pub use request::{Fixed, Request};
 pub use target::Base;
+pub use upstream::{Upstream, UpstreamOptions};
 pub use validate::Validator;

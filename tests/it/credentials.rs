@@ -150,11 +150,11 @@ fn what_is_missing_is_told_once_at_start() {
             "paths": {"/a": {"get": {"operationId": "a"}, "post": {"operationId": "b"}}, "/c": {"get": {"operationId": "c", "security": [{"login": []}]}}}})
         .to_string(),
     );
-    let session = session(
+    let mut session = session(
         &["serve", "--spec", spec.path()],
         &[("OPENAPI_MCP_AUTH_PETKEY", "s3cret"), ("OPENAPI_MCP_AUTH_LOGIN", "no-colon-here")],
     );
-    let logs = session.logs();
+    let logs = session.end();
     for expected in [
         "2 operations cannot be called: set OPENAPI_MCP_AUTH_PET_KEY for the security scheme `petKey`\n",
         "1 operation cannot be called: set OPENAPI_MCP_AUTH_LOGIN (as `user:password`) for the security scheme `login`, because its value has no colon\n",
@@ -417,9 +417,7 @@ fn p41_a_credential_is_in_no_log_no_answer_no_list_and_no_process_list() {
         if let Ok(ps) = ps {
             clean("ps", &String::from_utf8_lossy(&ps.stdout));
         }
-        session.close_stdin();
-        session.wait();
-        clean("the log", &session.logs());
+        clean("the log", &session.end());
     }
     assert_eq!(upstream.received().len(), 15);
     let help = run(&["serve", "--help"]);
@@ -516,9 +514,7 @@ fn client_credentials_fetch_one_token_for_many_calls_and_a_new_one_after_a_401()
         (2, 52),
         "one retry with a fresh token"
     );
-    session.close_stdin();
-    session.wait();
-    let logs = session.logs();
+    let logs = session.end();
     assert!(!logs.contains("s3cret") && !logs.contains("token-number"), "{logs}");
 }
 
@@ -562,11 +558,7 @@ fn a_document_does_not_decide_who_gets_the_clients_secret() {
         text(&result).contains("OPENAPI_MCP_AUTH_PETS_TOKEN_URL") && !text(&result).contains(&thief.url),
         "{result}"
     );
-    assert!(
-        refused
-            .logs()
-            .contains("OPENAPI_MCP_AUTH_PETS_TOKEN_URL for the security scheme `pets`, because the document's own")
-    );
+    refused.logged("OPENAPI_MCP_AUTH_PETS_TOKEN_URL for the security scheme `pets`, because the document's own");
 
     let mut variables = CLIENT.to_vec();
     let token_url = format!("{}/token", upstream.url);
@@ -613,7 +605,11 @@ fn refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
     let mut session = session(&args, &variables);
     assert_eq!(session.call("call", &json!({}))["isError"], false, "{}", session.logs());
     assert_eq!(carried(&upstream.take_one()), ["authorization: Bearer fresh-access"]);
-    assert!(session.logs().contains("the refresh token of `id` was replaced") && !session.logs().contains("s3cret"));
+    let logs = session.end();
+    assert!(
+        logs.contains("the refresh token of `id` was replaced") && !logs.contains("s3cret"),
+        "{logs}"
+    );
 }
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"call","arguments":{}}}"#;
@@ -663,13 +659,7 @@ fn p31_a_client_sends_on_what_the_operator_lists_and_nothing_else() {
     ] {
         assert_eq!(received.header(name), expected, "{name}");
     }
-    assert!(
-        server
-            .logs()
-            .contains("the header `x-own` is forwarded from clients, and set here as well"),
-        "{}",
-        server.logs()
-    );
+    server.logged("the header `x-own` is forwarded from clients, and set here as well");
 
     let server = HttpServer::start(
         &[

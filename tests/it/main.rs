@@ -21,6 +21,7 @@ mod floors;
 mod golden;
 mod http_door;
 mod life_cycle;
+mod limits;
 mod mocked;
 mod mutated;
 mod protocol;
