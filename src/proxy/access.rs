@@ -13,6 +13,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::credential::{Credentials, Given, PREFIX, Part, user_and_password};
+use super::digest::Digest;
 use super::forward::Forwarding;
 use super::oauth::{Endpoint, Grant, TokenSource, is_safe};
 use super::request::Fixed;
@@ -35,14 +36,23 @@ pub enum Access {
 pub struct Credential {
     /// Ready to be sent.
     pub fixed: Fixed,
-    /// Where its access token comes from.
-    pub token: Option<Arc<TokenSource>>,
+    /// What signs each request anew.
+    pub signer: Option<Signer>,
     /// Headers that the client must send for it: the client's name of each, and the API's.
     pub of_client: Vec<(HeaderName, HeaderName)>,
     /// Whether headers of the client may go there.
     pub forwards: bool,
     /// What to say of the credential where the API refuses it.
     pub advice: Option<Advice>,
+}
+
+/// What makes `Authorization` for each request, because it does not stay the same.
+#[derive(Debug, Clone)]
+pub enum Signer {
+    /// An access token.
+    Token(Arc<TokenSource>),
+    /// An answer to the API's challenge.
+    Digest(Arc<Digest>),
 }
 
 /// What the model, and through it the operator, is told where the API refuses a call.
@@ -64,7 +74,7 @@ enum Proof {
     Header(HeaderName, HeaderValue),
     Query(String, String),
     Cookie(String),
-    Token(Arc<TokenSource>),
+    Signer(Signer),
     /// A header of the client's, and what the API calls it.
     Client(HeaderName, HeaderName),
 }
@@ -190,7 +200,7 @@ impl<'a> Resolver<'a> {
         // What the operator sets is stronger than what a client sends; see `Api::call`.
         let own = self.proofs.values().filter_map(|proof| match proof {
             Ok(Proof::Header(name, _)) => Some(name),
-            Ok(Proof::Token(_)) => Some(&AUTHORIZATION),
+            Ok(Proof::Signer(_)) => Some(&AUTHORIZATION),
             _ => None,
         });
         let own: BTreeSet<&str> = own.chain(self.headers.keys()).map(HeaderName::as_str).collect();
@@ -242,7 +252,7 @@ impl<'a> Resolver<'a> {
 
     fn credential(&self, requirement: &SecurityRequirement, proofs: Vec<Proof>) -> Credential {
         let mut fixed = self.bare.fixed.clone();
-        let mut token = None;
+        let mut signer = None;
         let mut of_client = Vec::new();
         for proof in proofs {
             match proof {
@@ -252,7 +262,7 @@ impl<'a> Resolver<'a> {
                 }
                 Proof::Query(name, value) => fixed.query.push((name, value)),
                 Proof::Cookie(pair) => fixed.cookies.push(pair),
-                Proof::Token(source) => token = Some(source),
+                Proof::Signer(own) => signer = Some(own),
                 Proof::Client(ours, theirs) => of_client.push((ours, theirs)),
             }
         }
@@ -269,7 +279,7 @@ impl<'a> Resolver<'a> {
             .map(|(name, _)| format!("`{}` ({})", text::one_line(name), self.setting(name)));
         Credential {
             fixed,
-            token,
+            signer,
             of_client,
             forwards: true,
             advice: Some(Advice {
@@ -338,6 +348,12 @@ impl<'a> Resolver<'a> {
             SecurityScheme::Http(kind) if kind.eq_ignore_ascii_case("basic") => {
                 user_and_password(&given).map(|pair| format!("Basic {}", STANDARD.encode(pair)))
             }
+            SecurityScheme::Http(kind) if kind.eq_ignore_ascii_case("digest") => {
+                if let Some(digest) = user_and_password(&given).as_deref().and_then(Digest::new) {
+                    return Ok(Proof::Signer(Signer::Digest(Arc::new(digest))));
+                }
+                None
+            }
             SecurityScheme::Http(kind) if !kind.eq_ignore_ascii_case("bearer") => value.map(|value| format!("{kind} {value}")),
             SecurityScheme::Http(_) => value.map(|value| format!("Bearer {}", bare_token(value))),
             SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => {
@@ -349,7 +365,7 @@ impl<'a> Resolver<'a> {
                             .as_ref()
                             .is_some_and(|base| base.origin() == grant.endpoint.url().origin());
                         let client = if own { &self.site.clients.own } else { &self.site.clients.other };
-                        Proof::Token(Arc::new(TokenSource::new(grant, client.clone())))
+                        Proof::Signer(Signer::Token(Arc::new(TokenSource::new(grant, client.clone()))))
                     });
                 }
                 value.map(|value| format!("Bearer {}", bare_token(value)))
@@ -433,7 +449,9 @@ impl<'a> Resolver<'a> {
     fn setting(&self, name: &str) -> String {
         let variable = format!("{PREFIX}{}", Credentials::suffix(name));
         match self.schemes.get(name) {
-            Some(SecurityScheme::Http(kind)) if kind.eq_ignore_ascii_case("basic") => format!("{variable} (as `user:password`)"),
+            Some(SecurityScheme::Http(kind)) if ["basic", "digest"].iter().any(|known| kind.eq_ignore_ascii_case(known)) => {
+                format!("{variable} (as `user:password`)")
+            }
             Some(SecurityScheme::OAuth2 { .. }) => {
                 format!("{variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token),")
             }

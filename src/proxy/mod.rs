@@ -7,6 +7,7 @@ pub mod breaker;
 pub mod client;
 pub mod credential;
 pub mod destination;
+pub mod digest;
 pub mod error;
 pub mod file;
 pub mod forward;

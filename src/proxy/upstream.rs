@@ -1,17 +1,20 @@
 //! One upstream, and a call of it with all that may take more than one request: a token that was refused, an API that is
 //! busy for a moment. Everything happens within the call's one deadline.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
 use http::header::AUTHORIZATION;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::access::Credential;
+use super::access::{Credential, Signer};
 use super::breaker::{Breaker, Health};
 use super::client::{self, CallOptions, Progress, Response};
+use super::digest::Digest;
 use super::error::CallError;
 use super::limit::{Gate, Pace};
+use super::oauth::{Token, TokenSource};
 use super::request::Request;
 use super::retry::{self, Budget};
 
@@ -111,17 +114,23 @@ impl Upstream {
         deadline: Instant,
     ) -> Result<Response, CallError> {
         self.budget.count();
-        let mut token = match &outgoing.credential.token {
-            Some(source) => Some((source, timeout_at(deadline, source.token(None)).await.map_err(|_| no_token())??)),
-            None => None,
-        };
         let (mut request, mut renewed) = (first, false);
+        let mut signing = match &outgoing.credential.signer {
+            None => Signing::Not,
+            Some(Signer::Token(source)) => Signing::Token(source, token(source, None, deadline).await?),
+            Some(Signer::Digest(digest)) => Signing::Digest(digest),
+        };
         for attempt in 1.. {
             if let Some(pace) = &self.pace {
                 pace.turn(deadline).await?;
             }
-            if let Some((_, token)) = &token {
-                request.headers.insert(AUTHORIZATION, token.header.clone());
+            let authorization = match &signing {
+                Signing::Not => None,
+                Signing::Token(_, token) => Some(token.header.clone()),
+                Signing::Digest(digest) => digest.answer(&request),
+            };
+            if let Some(authorization) = authorization {
+                request.headers.insert(AUTHORIZATION, authorization);
             }
             let exchange = client::exchange(&self.client, request, outgoing.options.max_response_bytes, outgoing.progress);
             // One deadline for everything: a read time-out alone would never stop a reply that comes drop by drop.
@@ -129,11 +138,10 @@ impl Upstream {
                 .await
                 .unwrap_or(Err(CallError::Timeout(outgoing.options.timeout)));
             if attempt < MOST_ATTEMPTS {
-                let refused = matches!(&outcome, Ok(response) if response.status == StatusCode::UNAUTHORIZED);
-                if let Some((source, spent)) = token.as_mut().filter(|_| refused && !renewed) {
-                    // A token may be revoked before its time. A request that is refused for its token was not acted on.
+                // A request that is refused for its credential was not acted on. A token may be revoked before its time, and
+                // a challenge comes with the first refusal.
+                if !renewed && signing.renew(&outcome, deadline).await? {
                     renewed = true;
-                    *spent = timeout_at(deadline, source.token(Some(spent))).await.map_err(|_| no_token())??;
                     request = (outgoing.make)()?;
                     continue;
                 }
@@ -145,7 +153,7 @@ impl Upstream {
                     continue;
                 }
             }
-            if let (Some((_, token)), Ok(response)) = (&token, &mut outcome) {
+            if let (Signing::Token(_, token), Ok(response)) = (&signing, &mut outcome) {
                 token.redactor.redact(response);
             }
             return outcome;
@@ -154,8 +162,34 @@ impl Upstream {
     }
 }
 
-fn no_token() -> CallError {
-    CallError::Credential("no access token came in time; nothing was sent".into())
+/// How the requests of one call are signed.
+enum Signing<'c> {
+    Not,
+    Token(&'c TokenSource, Arc<Token>),
+    Digest(&'c Digest),
+}
+
+impl Signing<'_> {
+    /// Makes good what a 401 complains about; whether the request can be sent again with that.
+    async fn renew(&mut self, outcome: &Result<Response, CallError>, deadline: Instant) -> Result<bool, CallError> {
+        let Ok(response) = outcome else { return Ok(false) };
+        if response.status != StatusCode::UNAUTHORIZED {
+            return Ok(false);
+        }
+        match self {
+            Self::Not => Ok(false),
+            Self::Token(source, spent) => {
+                *spent = token(source, Some(&*spent), deadline).await?;
+                Ok(true)
+            }
+            Self::Digest(digest) => Ok(digest.learn(response)),
+        }
+    }
+}
+
+async fn token(source: &TokenSource, spent: Option<&Arc<Token>>, deadline: Instant) -> Result<Arc<Token>, CallError> {
+    let late = |_| CallError::Credential("no access token came in time; nothing was sent".into());
+    timeout_at(deadline, source.token(spent)).await.map_err(late)?
 }
 
 fn health(outcome: &Result<Response, CallError>) -> Health {

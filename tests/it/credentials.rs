@@ -714,3 +714,47 @@ fn headers_that_cannot_be_forwarded_are_refused_at_start() {
     let output = run(&[&args[..], &["--forward-authorization"]].concat());
     assert!(output.status.code() == Some(2) && stderr(&output).contains("--forward-authorization needs --transport http"));
 }
+
+/// Whether `Authorization: Digest` answers the challenge of the test's API (RFC 7616 section 3.4.1).
+fn answers(authorization: &str, method: &str) -> bool {
+    use sha2::Digest as _;
+    let hash = |text: String| {
+        let digest = sha2::Sha256::digest(text);
+        digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+    };
+    let field = |name: &str| {
+        let rest = authorization.split(&format!("{name}=")).nth(1).unwrap_or_default();
+        rest.trim_start_matches('"').split(['"', ',']).next().unwrap_or_default().to_owned()
+    };
+    let who = hash("ann:pets:pass:w0rd".to_owned());
+    let what = hash(format!("{method}:{}", field("uri")));
+    let expected = hash(format!("{who}:{}:{}:{}:auth:{what}", field("nonce"), field("nc"), field("cnonce")));
+    authorization.starts_with("Digest ") && field("response") == expected
+}
+
+#[test]
+fn a_digest_challenge_is_answered_and_remembered() {
+    let upstream = Upstream::start(Box::new(|request| {
+        let given = request.header("authorization").unwrap_or_default();
+        if answers(given, "GET") {
+            reply(200, &["Content-Type: application/json"], b"{\"ok\":true}")
+        } else {
+            let challenge = "WWW-Authenticate: Digest realm=\"pets\", qop=\"auth\", algorithm=SHA-256, nonce=\"n0nce\", opaque=\"o\"";
+            reply(401, &["WWW-Authenticate: Negotiate", challenge], b"")
+        }
+    }));
+    let spec = document(&json!({"login": {"type": "http", "scheme": "digest"}}), &json!([{"login": []}]));
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let mut right = session(&args, &[("OPENAPI_MCP_AUTH_LOGIN", "ann:pass:w0rd")]);
+    for sent in [2, 1, 1] {
+        assert_eq!(right.call("call", &json!({}))["isError"], false);
+        assert_eq!(upstream.take_all().len(), sent, "only the first call needs the challenge");
+    }
+    let mut wrong = session(&args, &[("OPENAPI_MCP_AUTH_LOGIN", "ann:wrong")]);
+    let refused = wrong.call("call", &json!({}));
+    assert!(
+        text(&refused).contains("set for `login` (OPENAPI_MCP_AUTH_LOGIN (as `user:password`))"),
+        "{refused}"
+    );
+    assert_eq!(upstream.take_all().len(), 2);
+}
