@@ -4,22 +4,23 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use http::header::{HeaderMap, HeaderValue};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use serde_json::Value;
-use url::Origin;
 
 use crate::annotate::obey;
 use crate::annotate::{AnnotateOptions, Annotated, annotate};
 use crate::outbound::Clients;
-use crate::proxy::access::{Resolver, Site};
+use crate::proxy::access::Resolver;
 use crate::proxy::destination::Bases;
 pub use crate::proxy::destination::Destination;
+use crate::proxy::proof::Prover;
 use crate::proxy::redact::Redactor;
-use crate::proxy::upstream::Outgoing;
+use crate::proxy::upstream::{Outgoing, Upstreams};
 use crate::proxy::{
     self, Access, Base, CallError, CallOptions, Credential, Credentials, Forwarding, Progress, Upstream, UpstreamOptions, Validator, render,
 };
@@ -28,7 +29,7 @@ use crate::spec::response;
 use crate::spec::security::{self, Requirements};
 use crate::spec::server::ServerError;
 use crate::spec::text;
-use crate::spec::{Diagnostic, Document, Location, Operation, operations};
+use crate::spec::{Diagnostic, Document, Operation, SecurityRequirement, operations};
 
 /// What an operator sets about an API.
 #[derive(Debug, Clone, Default)]
@@ -113,20 +114,16 @@ impl Api {
         let mut requirements = Requirements::new(&document, &schemes, &mut diagnostics);
         let credentials = options.credentials.clone().unwrap_or_default();
         let mut bases = Bases::new(&document, &options.destination, credentials.origins.clone());
-        let site = Site {
-            base: bases.common().cloned(),
-            document: document.url.clone(),
-            clients: clients.clone(),
-        };
-        let mut resolver = Resolver::new(&schemes, &credentials, &options.headers, &options.forward, site);
+        let mut resolver = Resolver::new(Prover {
+            schemes: &schemes,
+            credentials: &credentials,
+            headers: &options.headers,
+            forward: &options.forward,
+            site: bases.site(&document, clients.clone()),
+        });
         for operation in &mut operations {
-            let claimed = resolver.claimed(&requirements.of(operation, &schemes, &mut diagnostics));
-            // What the operator sets is no parameter: the model must not be asked for it.
-            operation.parameters.retain(|parameter| {
-                !claimed.iter().any(|(location, name)| parameter.is(*location, name))
-                    && (parameter.location != Location::Header
-                        || !(options.headers.contains_key(&parameter.name) || options.forward.sets(&parameter.name)))
-            });
+            let needs = requirements.of(operation, &schemes, &mut diagnostics);
+            operation.parameters.retain(|parameter| resolver.offers(parameter, &needs));
         }
         let (annotated, remarks) = annotate(&document, operations, &options.annotate);
         diagnostics.extend(remarks);
@@ -140,7 +137,8 @@ impl Api {
             call: options.call,
             document: Arc::clone(&document),
         };
-        let mut upstreams: HashMap<Origin, Arc<Upstream>> = HashMap::new();
+        let mut upstreams = Upstreams::new(clients, &options.upstream);
+        let nothing: Rc<[SecurityRequirement]> = Rc::from([]);
         let mut first_error = None;
         for annotated in annotated {
             let json = annotated.json();
@@ -165,25 +163,21 @@ impl Api {
                 }
             };
             let needs = requirements.of(&operation, &schemes, &mut diagnostics);
-            let needs = if options.credentials.is_some() { &*needs } else { &[] };
+            let needs = if options.credentials.is_some() {
+                needs
+            } else {
+                Rc::clone(&nothing)
+            };
             let elsewhere = bases.leads_elsewhere(base.as_deref());
             let access = if elsewhere {
                 if !options.headers.is_empty() || !needs.is_empty() {
-                    let text = format!(
-                        "{} goes to a server of its own, and without headers and credentials of yours; --credential-origin allows them there, --base-url sends everything to one server",
-                        operation.label()
-                    );
-                    diagnostics.push(Diagnostic::warning(operation.pointer.clone(), text));
+                    diagnostics.push(stray(&operation));
                 }
-                resolver.elsewhere(needs)
+                resolver.elsewhere(&needs)
             } else {
-                resolver.access(needs)
+                resolver.access(&needs)
             };
-            let upstream = base.as_deref().map(|base| {
-                let client = if elsewhere { &clients.other } else { &clients.own };
-                let fresh = || Arc::new(Upstream::new(client.clone(), &options.upstream));
-                Arc::clone(upstreams.entry(base.url().origin()).or_insert_with(fresh))
-            });
+            let upstream = base.as_deref().map(|base| upstreams.of(base, elsewhere));
             let repeats = obey::may_retry(tool.annotations.as_ref());
             api.by_name.insert(tool.name.to_string(), api.tools.len());
             api.tools.push(tool);
@@ -365,6 +359,14 @@ impl Entry {
         }
         Ok(arguments)
     }
+}
+
+fn stray(operation: &Operation) -> Diagnostic {
+    let label = operation.label();
+    let text = format!(
+        "{label} goes to a server of its own, and without headers and credentials of yours; --credential-origin allows them there, --base-url sends everything to one server"
+    );
+    Diagnostic::warning(operation.pointer.clone(), text)
 }
 
 /// `Accept`: what the document says a success looks like, JSON first, and anything else after that.

@@ -40,7 +40,7 @@ pub struct UpstreamSettings {
     pub insecure_upstream: Option<bool>,
 
     /// An HTTP proxy for all outgoing connections; those of the environment do not count
-    #[arg(long, env = "OPENAPI_MCP_PROXY", value_name = "URL")]
+    #[arg(long, env = "OPENAPI_MCP_PROXY", value_name = "URL", hide_env_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use url::{Origin, Url};
 
+use super::proof::Site;
 use super::target::Base;
+use crate::outbound::Clients;
 use crate::spec::server::{self, ServerError};
 use crate::spec::{Document, Operation};
 
@@ -62,11 +64,15 @@ impl Bases {
         self.common.clone()
     }
 
-    /// The base of the API as a whole, where there is one.
+    /// Where the API is, for what asks for tokens.
     #[must_use]
-    pub fn common(&self) -> Option<&Url> {
+    pub fn site(&self, document: &Document, clients: Clients) -> Site {
         let common = self.common.as_ref().ok().and_then(Option::as_deref);
-        common.map(Base::url)
+        Site {
+            base: common.map(|base| base.url().clone()),
+            document: document.url.clone(),
+            clients,
+        }
     }
 
     /// Whether that is none of the origins that credentials may go to. Where the document has no server for all, the

@@ -6,8 +6,8 @@ use http::header::{HeaderValue, WWW_AUTHENTICATE};
 use http_auth::{PasswordClient, PasswordParams};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::access::sensitive;
 use super::client::Response;
+use super::proof::sensitive;
 use super::request::Request;
 
 /// A user, and the last challenge.

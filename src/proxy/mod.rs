@@ -14,6 +14,7 @@ pub mod forward;
 pub mod limit;
 pub mod multipart;
 pub mod oauth;
+pub mod proof;
 pub mod redact;
 pub mod render;
 pub mod repair;

@@ -1,22 +1,27 @@
 //! One upstream, and a call of it with all that may take more than one request: a token that was refused, an API that is
 //! busy for a moment. Everything happens within the call's one deadline.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
 use http::header::AUTHORIZATION;
 use tokio::time::{Instant, sleep, timeout_at};
+use url::Origin;
 
-use super::access::{Credential, Signer};
+use super::access::Credential;
 use super::breaker::{Breaker, Health};
 use super::client::{self, CallOptions, Progress, Response};
 use super::digest::Digest;
 use super::error::CallError;
 use super::limit::{Gate, Pace};
 use super::oauth::{Token, TokenSource};
+use super::proof::Signer;
 use super::request::Request;
 use super::retry::{self, Budget};
+use super::target::Base;
+use crate::outbound::Clients;
 
 /// No request leaves more often than this, whatever the settings and however the API answers.
 const MOST_ATTEMPTS: u32 = 4;
@@ -60,6 +65,33 @@ pub struct Upstream {
     breaker: Breaker,
     budget: Budget,
     retries: u32,
+}
+
+/// The upstreams of an API, one for each origin; almost all have one.
+#[derive(Debug)]
+pub struct Upstreams<'o> {
+    clients: Clients,
+    options: &'o UpstreamOptions,
+    known: HashMap<Origin, Arc<Upstream>>,
+}
+
+impl<'o> Upstreams<'o> {
+    /// None yet.
+    #[must_use]
+    pub fn new(clients: Clients, options: &'o UpstreamOptions) -> Self {
+        Self {
+            clients,
+            options,
+            known: HashMap::new(),
+        }
+    }
+
+    /// The one that a base belongs to; `elsewhere` says that it is none of those that credentials may go to.
+    pub fn of(&mut self, base: &Base, elsewhere: bool) -> Arc<Upstream> {
+        let client = if elsewhere { &self.clients.other } else { &self.clients.own };
+        let fresh = || Arc::new(Upstream::new(client.clone(), self.options));
+        Arc::clone(self.known.entry(base.url().origin()).or_insert_with(fresh))
+    }
 }
 
 /// A call, as far as sending is concerned.
