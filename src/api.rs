@@ -291,6 +291,7 @@ impl Api {
                 tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
                 render::render(operation, &response, entry.has_output, credential.advice.as_ref())
             }
+            Err(error) if error.is_the_callers() => render::failed(operation, &error),
             Err(error) => {
                 tracing::warn!(tool = %tool.name, ms = started.elapsed().as_millis(), "the call failed: {error}");
                 render::failed(operation, &error)

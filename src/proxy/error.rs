@@ -62,6 +62,14 @@ pub enum CallError {
     },
 }
 
+impl CallError {
+    /// Whether the caller alone can mend it; the operator need not hear of it.
+    #[must_use]
+    pub fn is_the_callers(&self) -> bool {
+        matches!(self, Self::Arguments(_) | Self::Target(_) | Self::Unsendable { .. })
+    }
+}
+
 fn again(left: &Duration) -> String {
     if left.is_zero() {
         "another call is trying it right now".into()

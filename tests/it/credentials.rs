@@ -758,3 +758,68 @@ fn a_digest_challenge_is_answered_and_remembered() {
     );
     assert_eq!(upstream.take_all().len(), 2);
 }
+
+#[test]
+fn p9_no_redirect_takes_a_credential_along_and_p15_no_cookie_replaces_one() {
+    let thief = Upstream::echo();
+    let location = format!("Location: {}/steal?", thief.url);
+    let upstream = Upstream::start(Box::new(move |request| {
+        let target = request.line.split(' ').nth(1).unwrap_or_default();
+        match target.strip_prefix("/to/").and_then(|rest| rest.split('?').next()?.parse().ok()) {
+            Some(status) => reply(status, &[&location, "Set-Cookie: sid=evil; Path=/"], b""),
+            None => reply(200, &["Content-Type: application/json", "Set-Cookie: sid=evil"], b"{}"),
+        }
+    }));
+    let schemes = json!({
+        "sid": {"type": "apiKey", "in": "cookie", "name": "sid"}, "key": {"type": "apiKey", "in": "query", "name": "key"},
+        "token": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "/to/307"}}}});
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T"}, "components": {"securitySchemes": schemes}, "security": [{"sid": [], "key": []}],
+            "paths": {"/to/{status}": {"get": {"operationId": "away"}}, "/a": {"get": {"operationId": "a"}}, "/b": {"get": {"operationId": "b", "security": [{"token": []}]}}}})
+        .to_string(),
+    );
+    let variables = [
+        ("OPENAPI_MCP_AUTH_SID", "own-cookie"),
+        ("OPENAPI_MCP_AUTH_KEY", "own-key"),
+        ("OPENAPI_MCP_AUTH_TOKEN_CLIENT_ID", "client"),
+        ("OPENAPI_MCP_AUTH_TOKEN_CLIENT_SECRET", "client-s3cret"),
+    ];
+    let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
+    for status in ["301", "302", "303", "307", "308"] {
+        assert_eq!(session.call("away", &json!({"status": status}))["isError"], true, "{status}");
+        assert_eq!(session.call("a", &json!({}))["isError"], false);
+    }
+    for request in upstream.take_all() {
+        assert_eq!(carried(&request), ["cookie: sid=own-cookie", "?key=own-key"]);
+    }
+    let refused = session.call("b", &json!({}));
+    assert!(text(&refused).contains("the token endpoint answered 307"), "{refused}");
+    assert!(thief.received().is_empty(), "{:?}", thief.received());
+}
+
+#[test]
+fn p42_neither_arguments_nor_replies_are_logged_and_forwarded_headers_stay_on_the_apis_origin() {
+    let upstream = Upstream::start(Box::new(|_| reply(200, &["Content-Type: text/plain"], b"what-the-api-said")));
+    let other = Upstream::echo();
+    let parameter = json!([{"name": "q", "in": "query", "schema": {"type": "string"}}]);
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T"}, "servers": [{"url": upstream.url}], "paths": {
+            "/a": {"get": {"operationId": "call", "parameters": parameter}},
+            "/b": {"get": {"operationId": "away", "servers": [{"url": other.url}]}}}})
+        .to_string(),
+    );
+    let server = HttpServer::start(&["--spec", spec.path(), "--forward-header", "X-User", "--log-level", "debug"]);
+    let call = |name: &str, arguments: &str| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}","arguments":{arguments}}}}}"#);
+        server.post(&["MCP-Protocol-Version: 2025-11-25", "X-User: ann-s3cret"], &body).1
+    };
+    assert!(call("call", r#"{"q":"what-the-model-asked"}"#).contains("what-the-api-said"));
+    assert!(call("call", r#"{"q":["what-the-model-asked"],"r":"what-the-model-asked"}"#).contains("isError\":true"));
+    call("away", "{}");
+    assert_eq!(upstream.take_one().header("x-user"), Some("ann-s3cret"));
+    assert_eq!(other.take_one().header("x-user"), None);
+    let logs = server.logged("tool=away");
+    for secret in ["what-the-api-said", "what-the-model-asked", "ann-s3cret"] {
+        assert!(!logs.contains(secret), "{secret}: {logs}");
+    }
+}
