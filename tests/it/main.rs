@@ -28,3 +28,4 @@ mod protocol;
 mod readme;
 mod safety;
 mod tls;
+mod tokens;
