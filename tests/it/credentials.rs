@@ -96,6 +96,28 @@ fn every_kind_of_scheme_is_sent_where_it_belongs() {
 }
 
 #[test]
+fn the_variable_of_a_scheme_is_its_name_in_capitals() {
+    for (scheme, variable) in [
+        ("petKey", "PET_KEY"),
+        ("petKey", "PETKEY"),
+        ("OAuth2", "OAUTH2"),
+        ("X-API-Key", "X_API_KEY"),
+        ("api_key", "API_KEY"),
+        ("a b.c", "A_B_C"),
+    ] {
+        let upstream = Upstream::echo();
+        let spec = document(
+            &json!({scheme: {"type": "apiKey", "in": "header", "name": "X-Key"}}),
+            &json!([{scheme: []}]),
+        );
+        let name = format!("OPENAPI_MCP_AUTH_{variable}");
+        let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+        session(&args, &[(&name, "k")]).call("call", &json!({}));
+        assert_eq!(carried(&upstream.take_one()), ["x-key: k"], "{scheme} {variable}");
+    }
+}
+
+#[test]
 fn security_is_an_or_of_ands_of_the_operation_over_the_document() {
     let upstream = Upstream::echo();
     let operation = |id: &str, security: Value| json!({"get": {"operationId": id, "security": security}});
@@ -152,13 +174,13 @@ fn what_is_missing_is_told_once_at_start() {
     );
     let mut session = session(
         &["serve", "--spec", spec.path()],
-        &[("OPENAPI_MCP_AUTH_PETKEY", "s3cret"), ("OPENAPI_MCP_AUTH_LOGIN", "no-colon-here")],
+        &[("OPENAPI_MCP_AUTH_PETSKEY", "s3cret"), ("OPENAPI_MCP_AUTH_LOGIN", "no-colon-here")],
     );
     let logs = session.end();
     for expected in [
         "2 operations cannot be called: set OPENAPI_MCP_AUTH_PET_KEY for the security scheme `petKey`\n",
         "1 operation cannot be called: set OPENAPI_MCP_AUTH_LOGIN (as `user:password`) for the security scheme `login`, because its value has no colon\n",
-        "OPENAPI_MCP_AUTH_PETKEY belongs to no security scheme of the document; it has `login`, `petKey`\n",
+        "OPENAPI_MCP_AUTH_PETSKEY belongs to no security scheme of the document; it has `login`, `petKey`\n",
     ] {
         assert_eq!(logs.matches(expected).count(), 1, "{expected}: {logs}");
     }
