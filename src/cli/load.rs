@@ -31,7 +31,7 @@ pub(super) fn settings(
 }
 
 /// More findings than this are counted, not shown.
-const MOST_LINES: usize = 50;
+pub(super) const MOST_LINES: usize = 50;
 
 /// Whether the API is going to be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,9 +105,6 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
     let (api, mut diagnostics) = Api::build(document, options, clients).map_err(Failure::Server)?;
     diagnostics.extend(unread);
     report(api.document(), &diagnostics);
-    for warning in api.warnings().iter().take(MOST_LINES) {
-        tracing::warn!("{warning}");
-    }
     let loose = diagnostics.iter().filter(|diagnostic| diagnostic.severity > Severity::Note).count();
     if config.strict && purpose == Purpose::Calls && loose > 0 {
         return Err(Failure::Strict {

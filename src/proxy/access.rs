@@ -274,7 +274,14 @@ impl<'a> Resolver<'a> {
             });
             lacks.collect::<Vec<_>>().join(" and ")
         };
-        let all: Vec<String> = requirements.iter().filter(|requirement| !requirement.is_empty()).map(one).collect();
+        let mut all: Vec<String> = Vec::new();
+        for requirement in requirements.iter().filter(|requirement| !requirement.is_empty()) {
+            let lacks = one(requirement);
+            // Alternatives may differ in nothing but their scopes.
+            if !all.contains(&lacks) {
+                all.push(lacks);
+            }
+        }
         let who = if for_operator { "set" } else { "whoever runs this server sets" };
         format!("{who} {}", all.join(", or "))
     }

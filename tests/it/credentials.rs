@@ -169,7 +169,7 @@ fn what_is_missing_is_told_once_at_start() {
     let spec = SpecFile::new(
         &json!({"swagger": "2.0", "info": {"title": "T", "version": "1"}, "host": "127.0.0.1:1", "schemes": ["http"], "security": [{"petKey": []}],
             "securityDefinitions": {"petKey": {"type": "apiKey", "in": "query", "name": "key"}, "login": {"type": "basic"}},
-            "paths": {"/a": {"get": {"operationId": "a"}, "post": {"operationId": "b"}}, "/c": {"get": {"operationId": "c", "security": [{"login": []}]}}}})
+            "paths": {"/a": {"get": {"operationId": "a"}, "post": {"operationId": "b"}}, "/c": {"get": {"operationId": "c", "security": [{"login": ["x"]}, {"login": ["y"]}]}}}})
         .to_string(),
     );
     let mut session = session(
