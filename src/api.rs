@@ -4,39 +4,35 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use http::header::{HeaderMap, HeaderValue};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use serde_json::Value;
-use url::{Origin, Url};
 
+use crate::annotate::obey::may_repeat;
 pub use crate::annotate::obey::{Confirm, must_confirm};
 use crate::annotate::{AnnotateOptions, Annotated, Hints, OutputSchemas, annotate};
 use crate::outbound::Clients;
-use crate::proxy::access::{Resolver, Site};
+use crate::proxy::access::Resolver;
+use crate::proxy::destination::Bases;
+pub use crate::proxy::destination::Destination;
+use crate::proxy::proof::Prover;
 use crate::proxy::redact::Redactor;
 use crate::proxy::render::{Promise, Rendering};
-use crate::proxy::{self, Access, Base, CallError, CallOptions, Credentials, Progress, Request, Validator, render};
+use crate::proxy::upstream::{Outgoing, Upstreams};
+use crate::proxy::{
+    self, Access, Base, CallError, CallOptions, Credential, Credentials, Forwarding, Progress, Request, Upstream, UpstreamOptions,
+    Validator, render,
+};
 use crate::spec::body::essence;
 use crate::spec::response;
 use crate::spec::security::{self, Requirements};
-use crate::spec::server::{self, ServerError};
+use crate::spec::server::ServerError;
 use crate::spec::text;
-use crate::spec::{Diagnostic, Document, Location, Operation, operations};
-
-/// Where requests go.
-#[derive(Debug, Clone, Default)]
-pub enum Destination {
-    /// To the servers that the document names.
-    Declared,
-    /// To this URL, whatever the document says.
-    Fixed(Url),
-    /// Nowhere: the tools are only looked at.
-    #[default]
-    Nowhere,
-}
+use crate::spec::{Diagnostic, Document, Operation, SecurityRequirement, operations};
 
 /// What an operator sets about an API.
 #[derive(Debug, Clone, Default)]
@@ -49,8 +45,21 @@ pub struct ApiOptions {
     pub headers: HeaderMap,
     /// Credentials for the document's security schemes. Without any, nothing is asked for: a mock wants none.
     pub credentials: Option<Credentials>,
+    /// Headers of clients that go upstream.
+    pub forward: Forwarding,
     /// Limits of a call.
     pub call: CallOptions,
+    /// Limits of an upstream.
+    pub upstream: UpstreamOptions,
+}
+
+/// Who calls, as far as a call needs to know.
+#[derive(Default)]
+pub struct Caller<'c> {
+    /// Is told how a reply comes in.
+    pub progress: Option<Progress<'c>>,
+    /// The headers of the client's HTTP request.
+    pub headers: Option<&'c HeaderMap>,
 }
 
 /// An API as tools.
@@ -62,8 +71,8 @@ pub struct Api {
     by_name: HashMap<String, usize>,
     redactor: Redactor,
     warnings: Vec<String>,
+    forward: Forwarding,
     call: CallOptions,
-    clients: Clients,
 }
 
 /// A tool as it is offered.
@@ -89,8 +98,9 @@ struct Entry {
     hints: Hints,
     category: Option<Box<str>>,
     access: Access,
-    /// Whether it is called somewhere else than the API as a whole.
-    elsewhere: bool,
+    upstream: Option<Arc<Upstream>>,
+    /// Whether its hints allow to send a request again.
+    repeats: bool,
     /// The input schema with the names on the wire, where some had to be changed.
     wire: Option<Arc<JsonObject>>,
     /// The tool as clients get it.
@@ -125,19 +135,16 @@ impl Api {
         let mut requirements = Requirements::new(&document, &schemes, &mut diagnostics);
         let credentials = options.credentials.clone().unwrap_or_default();
         let mut bases = Bases::new(&document, &options.destination, credentials.origins.clone());
-        let site = Site {
-            base: bases.common.as_ref().ok().and_then(Option::as_deref).map(|base| base.url().clone()),
-            document: document.url.clone(),
-            clients: clients.clone(),
-        };
-        let mut resolver = Resolver::new(&schemes, &credentials, &options.headers, site);
+        let mut resolver = Resolver::new(Prover {
+            schemes: &schemes,
+            credentials: &credentials,
+            headers: &options.headers,
+            forward: &options.forward,
+            site: bases.site(&document, clients.clone()),
+        });
         for operation in &mut operations {
-            let claimed = resolver.claimed(&requirements.of(operation, &schemes, &mut diagnostics));
-            // What the operator sets is no parameter: the model must not be asked for it.
-            operation.parameters.retain(|parameter| {
-                !claimed.iter().any(|(location, name)| parameter.is(*location, name))
-                    && (parameter.location != Location::Header || !options.headers.contains_key(&parameter.name))
-            });
+            let needs = requirements.of(operation, &schemes, &mut diagnostics);
+            operation.parameters.retain(|parameter| resolver.offers(parameter, &needs));
         }
         let is_strict = options.annotate.output == OutputSchemas::Strict;
         let (annotated, remarks) = annotate(&document, operations, &options.annotate);
@@ -148,10 +155,12 @@ impl Api {
             by_name: HashMap::with_capacity(annotated.len()),
             redactor: Redactor::new(&options.headers, &credentials),
             warnings: Vec::new(),
+            forward: options.forward.clone(),
             call: options.call,
-            clients,
             document: Arc::clone(&document),
         };
+        let mut upstreams = Upstreams::new(clients, &options.upstream);
+        let nothing: Rc<[SecurityRequirement]> = Rc::from([]);
         let mut first_error = None;
         for annotated in annotated {
             let json = annotated.json();
@@ -178,20 +187,22 @@ impl Api {
                 }
             };
             let needs = requirements.of(&operation, &schemes, &mut diagnostics);
-            let needs = if options.credentials.is_some() { &*needs } else { &[] };
+            let needs = if options.credentials.is_some() {
+                needs
+            } else {
+                Rc::clone(&nothing)
+            };
             let elsewhere = bases.leads_elsewhere(base.as_deref());
             let access = if elsewhere {
                 if !options.headers.is_empty() || !needs.is_empty() {
-                    let text = format!(
-                        "{} goes to a server of its own, and without headers and credentials of yours; --credential-origin allows them there, --base-url sends everything to one server",
-                        operation.label()
-                    );
-                    diagnostics.push(Diagnostic::warning(operation.pointer.clone(), text));
+                    diagnostics.push(stray(&operation));
                 }
-                resolver.elsewhere(needs)
+                resolver.elsewhere(&needs)
             } else {
-                resolver.access(needs)
+                resolver.access(&needs)
             };
+            let upstream = base.as_deref().map(|base| upstreams.of(base, elsewhere));
+            let repeats = may_repeat(&hints);
             api.by_name.insert(tool.name.to_string(), api.tools.len());
             api.tools.push(tool);
             api.entries.push(Entry {
@@ -200,14 +211,11 @@ impl Api {
                 hints,
                 category: category.map(String::into_boxed_str),
                 access,
-                elsewhere,
+                upstream,
+                repeats,
                 wire,
                 json: json.into_boxed_str(),
-                promise: match output {
-                    None => Promise::None,
-                    Some(_) if is_strict => Promise::AsDeclared,
-                    Some(_) => Promise::AnyObject,
-                },
+                promise: promise(output.is_some(), is_strict),
                 checks: OnceLock::new(),
                 accept: OnceLock::new(),
             });
@@ -264,11 +272,11 @@ impl Api {
 
     /// Calls a tool. Everything that goes wrong, here or at the API, is a result with `isError`; `None` means that there is
     /// no such tool. Dropping the future ends the request.
-    pub async fn call(&self, name: &str, arguments: Option<JsonObject>, progress: Option<Progress<'_>>) -> Option<CallToolResult> {
+    pub async fn call(&self, name: &str, arguments: Option<JsonObject>, caller: Caller<'_>) -> Option<CallToolResult> {
         let index = *self.by_name.get(name)?;
         let (tool, entry) = (self.tools.get(index)?, self.entries.get(index)?);
         // A panic is a bug of ours; it must not take down the calls of others.
-        let outcome = AssertUnwindSafe(self.run(tool, entry, arguments, progress)).catch_unwind().await;
+        let outcome = AssertUnwindSafe(self.run(tool, entry, arguments, caller)).catch_unwind().await;
         Some(outcome.unwrap_or_else(|_| {
             tracing::error!(tool = name, "a call ended in a panic; please report this");
             CallToolResult::error(vec![ContentBlock::text("The call failed because of an error inside this server.")])
@@ -287,30 +295,51 @@ impl Api {
                 Access::Granted(credential) => credential,
                 Access::Missing(why) => return Err(CallError::Credential(Arc::clone(why))),
             };
-            let (base, arguments) = entry.ready(tool, arguments.unwrap_or_default())?;
+            let (base, _, arguments) = entry.ready(tool, arguments.unwrap_or_default())?;
             let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
             proxy::request::build(operation, base, &arguments, accept, &credential.masked())
         };
         Some(make().map_err(|error| Box::new(render::failed(operation, &error))))
     }
 
-    async fn run(&self, tool: &Tool, entry: &Entry, arguments: Option<JsonObject>, progress: Option<Progress<'_>>) -> CallToolResult {
+    async fn run(&self, tool: &Tool, entry: &Entry, arguments: Option<JsonObject>, caller: Caller<'_>) -> CallToolResult {
         let started = std::time::Instant::now();
         let operation = &entry.operation;
         let credential = match &entry.access {
             Access::Granted(credential) => credential,
             Access::Missing(why) => return render::failed(operation, &CallError::Credential(Arc::clone(why))),
         };
-        let (base, arguments) = match entry.ready(tool, arguments.unwrap_or_default()) {
+        let (base, upstream, arguments) = match entry.ready(tool, arguments.unwrap_or_default()) {
             Ok(ready) => ready,
             Err(error) => return render::failed(operation, &error),
         };
         let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
-        let make = || proxy::request::build(operation, base, &arguments, accept, &credential.fixed);
-        let client = if entry.elsewhere { &self.clients.other } else { &self.clients.own };
-        match proxy::upstream::call(client, make, credential, &self.call, progress).await {
+        let forwarded = match self.forwarded(credential, caller.headers) {
+            Ok(forwarded) => forwarded,
+            Err(error) => return render::failed(operation, &error),
+        };
+        let make = || {
+            let mut request = proxy::request::build(operation, base, &arguments, accept, &credential.fixed)?;
+            if let Some((headers, _)) = &forwarded {
+                request
+                    .headers
+                    .extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+            }
+            Ok(request)
+        };
+        let outgoing = Outgoing {
+            make,
+            credential,
+            repeats: entry.repeats,
+            options: &self.call,
+            progress: caller.progress,
+        };
+        match upstream.call(outgoing).await {
             Ok(mut response) => {
                 self.redactor.redact(&mut response);
+                if let Some((_, redactor)) = &forwarded {
+                    redactor.redact(&mut response);
+                }
                 tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
                 let rendering = Rendering {
                     promise: entry.promise,
@@ -319,11 +348,38 @@ impl Api {
                 };
                 render::render(operation, &response, rendering)
             }
+            Err(error) if error.is_the_callers() => render::failed(operation, &error),
             Err(error) => {
                 tracing::warn!(tool = %tool.name, ms = started.elapsed().as_millis(), "the call failed: {error}");
                 render::failed(operation, &error)
             }
         }
+    }
+
+    /// What goes upstream of the client's headers, but for what the operator sets: that is stronger.
+    fn forwarded(&self, credential: &Credential, client: Option<&HeaderMap>) -> Result<Option<(HeaderMap, Redactor)>, CallError> {
+        if self.forward.headers.is_empty() || !credential.forwards {
+            return Ok(None);
+        }
+        let mut picked = client.map(|client| self.forward.pick(client)).unwrap_or_default();
+        for name in credential.fixed.headers.keys() {
+            picked.remove(name);
+        }
+        if let Some((ours, _)) = credential.of_client.iter().find(|(_, theirs)| !picked.contains_key(theirs)) {
+            let why = format!("nothing was sent, because the API asks for a credential that the client has to send in its `{ours}` header");
+            return Err(CallError::Credential(why.into()));
+        }
+        let redactor = proxy::forward::redactor(&picked, &credential.of_client);
+        Ok(Some((picked, redactor)))
+    }
+}
+
+/// What a tool promises of its results.
+fn promise(has_output: bool, is_strict: bool) -> Promise {
+    match (has_output, is_strict) {
+        (false, _) => Promise::None,
+        (true, true) => Promise::AsDeclared,
+        (true, false) => Promise::AnyObject,
     }
 }
 
@@ -339,12 +395,16 @@ impl Entry {
     }
 
     /// Where the call goes, and its arguments as they are sent.
-    fn ready(&self, tool: &Tool, arguments: JsonObject) -> Result<(&Base, JsonObject), CallError> {
+    fn ready(&self, tool: &Tool, arguments: JsonObject) -> Result<(&Base, &Upstream, JsonObject), CallError> {
         let Value::Object(arguments) = self.checked(tool, Value::Object(arguments))? else {
             return Err(CallError::Arguments("The arguments are no object.".into()));
         };
-        let base = self.base.as_ref().ok_or_else(|| CallError::Network("no server is set".into()))?;
-        Ok((base, arguments))
+        let (base, upstream) = self
+            .base
+            .as_ref()
+            .zip(self.upstream.as_ref())
+            .ok_or_else(|| CallError::Network("no server is set".into()))?;
+        Ok((base, upstream, arguments))
     }
 
     /// The arguments, repaired where that makes them valid; else all that is wrong with them.
@@ -378,52 +438,12 @@ impl Entry {
     }
 }
 
-/// The base URLs of an API's operations; almost all share one.
-struct Bases {
-    common: Result<Option<Arc<Base>>, ServerError>,
-    document_url: Option<Url>,
-    /// Whether an operation's own `servers` count: `--base-url` decides alone where it is given.
-    declared: bool,
-    /// Where credentials may go: the API's own origin comes first.
-    origins: Vec<Origin>,
-}
-
-impl Bases {
-    fn new(document: &Document, destination: &Destination, more: Vec<Origin>) -> Self {
-        let common = match destination {
-            Destination::Fixed(url) => Ok(Some(Arc::new(Base::new(url.clone())))),
-            Destination::Nowhere => Ok(None),
-            Destination::Declared => {
-                let servers = server::declared(document);
-                server::base_url(&servers, document.url.as_ref()).map(|url| Some(Arc::new(Base::new(url))))
-            }
-        };
-        let own = common.as_ref().ok().and_then(Option::as_deref);
-        Self {
-            origins: own.map(|base| base.url().origin()).into_iter().chain(more).collect(),
-            common,
-            document_url: document.url.clone(),
-            declared: matches!(destination, Destination::Declared),
-        }
-    }
-
-    fn of(&self, operation: &Operation) -> Result<Option<Arc<Base>>, ServerError> {
-        if self.declared && !operation.servers.is_empty() {
-            return server::base_url(&operation.servers, self.document_url.as_ref()).map(|url| Some(Arc::new(Base::new(url))));
-        }
-        self.common.clone()
-    }
-
-    /// Whether that is none of the origins that credentials may go to. Where the document has no server for all, the
-    /// first operation's is the API's own.
-    fn leads_elsewhere(&mut self, base: Option<&Base>) -> bool {
-        let Some(base) = base else { return false };
-        if self.common.is_err() {
-            self.common = Ok(None);
-            self.origins.insert(0, base.url().origin());
-        }
-        !self.origins.contains(&base.url().origin())
-    }
+fn stray(operation: &Operation) -> Diagnostic {
+    let label = operation.label();
+    let text = format!(
+        "{label} goes to a server of its own, and without headers and credentials of yours; --credential-origin allows them there, --base-url sends everything to one server"
+    );
+    Diagnostic::warning(operation.pointer.clone(), text)
 }
 
 /// `Accept`: what the document says a success looks like, JSON first, and anything else after that.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::ConfigFile;
 use super::load::{self, Purpose};
+use crate::api::Caller;
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
 
@@ -37,7 +38,7 @@ pub(super) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Warn)?;
     let arguments = arguments(command).map_err(|problem| Failure::Settings(crate::config::ConfigError(vec![problem])))?;
     let (api, _) = load::api(&config, Purpose::Calls).await?;
-    let Some(result) = api.call(&command.tool, Some(arguments), None).await else {
+    let Some(result) = api.call(&command.tool, Some(arguments), Caller::default()).await else {
         let hint = api.nearest(&command.tool).map_or_else(
             || "`openapi-mcp tools` lists them".to_owned(),
             |name| format!("did you mean `{name}`?"),

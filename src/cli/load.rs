@@ -35,7 +35,7 @@ pub(super) fn settings(
 }
 
 /// More findings than this are counted, not shown.
-const MOST_LINES: usize = 50;
+pub(super) const MOST_LINES: usize = 50;
 
 /// Whether the API is going to be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,9 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
         headers: config.headers.clone(),
         // A look calls nobody, and a mock lets everybody in.
         credentials: (purpose == Purpose::Calls && !config.mock).then(|| config.credentials.clone()),
+        forward: config.forward.clone(),
         call: config.call.clone(),
+        upstream: config.upstream.clone(),
     };
     let mut clients = Clients::from(client);
     if purpose == Purpose::Calls && !config.mock {
@@ -108,9 +110,6 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
     diagnostics.extend(unread);
     diagnostics.extend(api.document().remarks());
     report(api.document(), &diagnostics);
-    for warning in api.warnings().iter().take(MOST_LINES) {
-        tracing::warn!("{warning}");
-    }
     let loose = diagnostics.iter().filter(|diagnostic| diagnostic.severity > Severity::Note).count();
     if config.strict && purpose == Purpose::Calls && loose > 0 {
         return Err(Failure::Strict {

@@ -90,6 +90,10 @@ async fn load(config: &Config, server: &McpServer) -> Result<(), Failure> {
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .count();
     announce(&api, lost);
+    // Of a single call, the call itself says it.
+    for warning in api.warnings().iter().take(load::MOST_LINES) {
+        tracing::warn!("{warning}");
+    }
     server.ready(Arc::new(api));
     Ok(())
 }

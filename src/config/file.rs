@@ -192,6 +192,23 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_the_file_keep_their_value() {
+        let mut problems = Vec::new();
+        let (api, _) = parse(
+            "timeout: 0.1\nrate_limit: 2.5\nretries: 1\nbreaker_pause: 1e1\nmax_queue: 0",
+            &mut problems,
+        );
+        assert_eq!(problems, Vec::<String>::new());
+        let api = layer(&ApiSettings::default(), &api);
+        let upstream = api.upstream;
+        assert_eq!(
+            (api.timeout, upstream.rate_limit, upstream.breaker_pause),
+            (Some(0.1), Some(2.5), Some(10.0))
+        );
+        assert_eq!((upstream.retries, upstream.max_queue), (Some(1), Some(0)));
+    }
+
+    #[test]
     fn a_flag_is_stronger_than_the_file() {
         let mut problems = Vec::new();
         let (file, _) = parse("spec: a.yaml\ntimeout: 5\nmock: true", &mut problems);

@@ -4,6 +4,7 @@
 mod annotate;
 pub mod credentials;
 mod file;
+pub mod forward;
 pub mod settings;
 pub mod upstream;
 pub mod variables;
@@ -20,7 +21,7 @@ use crate::annotate::obey::Confirm;
 use crate::annotate::{AnnotateOptions, Profile};
 use crate::outbound::OutboundOptions;
 use crate::proxy::client::BYTES_PER_TOKEN;
-use crate::proxy::{CallOptions, Credentials};
+use crate::proxy::{CallOptions, Credentials, Forwarding, UpstreamOptions};
 use crate::server::http::Allowed;
 use crate::spec::{ExternalReferences, Source, parameter, server};
 use settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ServerSettings, TransportKind};
@@ -54,6 +55,8 @@ pub struct Config {
     pub headers: HeaderMap,
     /// Credentials for the document's security schemes.
     pub credentials: Credentials,
+    /// Headers of clients that go upstream.
+    pub forward: Forwarding,
     /// How tools look and which there are.
     pub annotate: AnnotateOptions,
     /// What the client makes of the tools.
@@ -62,6 +65,8 @@ pub struct Config {
     pub strict: bool,
     /// Limits of a call.
     pub call: CallOptions,
+    /// Limits of an upstream.
+    pub upstream: UpstreamOptions,
     /// Outgoing connections.
     pub outbound: OutboundOptions,
     /// How clients reach the server.
@@ -167,6 +172,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
         })
         .collect();
     let outbound = upstream::outbound(&api.upstream, &mut problems);
+    let limits = upstream::limits(&api.upstream, &mut problems);
     let mut credentials = credentials::resolve(&api.credentials, &mut problems);
     credentials.client_certificate = outbound.identity.is_some();
     let annotate = annotate::options(api, &mut problems);
@@ -175,6 +181,11 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
         problems.push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
     }
     let transport = transport(server_settings, &mut problems);
+    let forward = match transport {
+        // A file that serves HTTP otherwise may say it; over stdio there are no headers.
+        Transport::Stdio => Forwarding::default(),
+        Transport::Http { .. } => forward::resolve(&server_settings.forward, &mut problems),
+    };
     match source {
         Some(source) if problems.is_empty() => {
             // Only where every address is known beforehand can TLS be done without.
@@ -197,10 +208,12 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                 mock: api.mock.unwrap_or(false),
                 headers,
                 credentials,
+                forward,
                 annotate,
                 profile: annotate::client(api).profile(),
                 strict: api.strict.unwrap_or(false),
                 call,
+                upstream: limits,
                 outbound: OutboundOptions {
                     tls: needs_tls,
                     ..outbound
@@ -312,7 +325,8 @@ fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport
             ("--allow-host", !settings.allow_host.is_empty()),
             ("--allow-origin", !settings.allow_origin.is_empty()),
         ];
-        for (flag, _) in idle.iter().filter(|(_, given)| *given) {
+        let idle = idle.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag);
+        for flag in idle.chain(settings.forward.given()) {
             problems.push(format!("{flag} needs --transport http"));
         }
         return Transport::Stdio;

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use super::credentials::CredentialSettings;
+use super::forward::ForwardSettings;
 use super::upstream::UpstreamSettings;
 
 /// Settings of the API: what `serve`, `tools` and `call` share.
@@ -191,7 +192,7 @@ pub struct ApiSettings {
 /// Settings of `serve`: how clients reach us.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct ServerSettings {
     /// How clients reach the server [default: stdio]
     #[arg(long, env = "OPENAPI_MCP_TRANSPORT", value_name = "TRANSPORT", value_enum)]
@@ -222,6 +223,11 @@ pub struct ServerSettings {
     #[arg(long, env = "OPENAPI_MCP_CONFIRM", value_name = "WHICH", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<ConfirmName>,
+
+    /// What goes from a client's request to the API's.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub forward: ForwardSettings,
 }
 
 /// Which references into other files are followed.

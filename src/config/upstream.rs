@@ -1,7 +1,8 @@
-//! Settings of connections to the API: certificates and proxies.
+//! Settings of connections to the API: certificates, proxies and limits.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use rustls::pki_types::pem::{Error as PemError, PemObject as _};
@@ -11,6 +12,7 @@ use url::Url;
 
 use super::credentials::secret_variable;
 use crate::outbound::{Identity, OutboundOptions, Proxy};
+use crate::proxy::UpstreamOptions;
 
 /// Settings of connections to the API.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -38,7 +40,7 @@ pub struct UpstreamSettings {
     pub insecure_upstream: Option<bool>,
 
     /// An HTTP proxy for all outgoing connections; those of the environment do not count
-    #[arg(long, env = "OPENAPI_MCP_PROXY", value_name = "URL")]
+    #[arg(long, env = "OPENAPI_MCP_PROXY", value_name = "URL", hide_env_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
 
@@ -46,6 +48,36 @@ pub struct UpstreamSettings {
     #[arg(long, env = "OPENAPI_MCP_PROXY_AUTH_ENV", value_name = "VARIABLE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy_auth_env: Option<String>,
+
+    /// Calls in flight to one upstream at a time; more wait [default: 256]
+    #[arg(long, env = "OPENAPI_MCP_MAX_CONCURRENCY", value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_concurrency: Option<usize>,
+
+    /// Calls that wait for their turn; more are refused at once [default: 1024]
+    #[arg(long, env = "OPENAPI_MCP_MAX_QUEUE", value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_queue: Option<usize>,
+
+    /// Requests to one upstream in a second; more wait [default: no limit]
+    #[arg(long, env = "OPENAPI_MCP_RATE_LIMIT", value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<f64>,
+
+    /// How often a request of an idempotent tool is repeated when the API is busy or cannot be reached, 0 to 3 [default: 2]
+    #[arg(long, env = "OPENAPI_MCP_RETRIES", value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+
+    /// After so many failures in a row an upstream is left alone for a while; 0 is never [default: 20]
+    #[arg(long, env = "OPENAPI_MCP_BREAKER_FAILURES", value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breaker_failures: Option<u32>,
+
+    /// For how long, in seconds [default: 30]
+    #[arg(long, env = "OPENAPI_MCP_BREAKER_PAUSE", value_name = "SECONDS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breaker_pause: Option<f64>,
 }
 
 /// How connections are made; files are read here, and everything wrong with them is pushed to `problems`.
@@ -85,6 +117,37 @@ pub(super) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) 
         proxy,
         ..OutboundOptions::default()
     }
+}
+
+/// The limits of an upstream; what makes no sense is pushed to `problems`.
+pub(super) fn limits(settings: &UpstreamSettings, problems: &mut Vec<String>) -> UpstreamOptions {
+    const MOST_RETRIES: u32 = 3;
+    const LONGEST_PAUSE: f64 = 3600.0;
+    let mut options = UpstreamOptions {
+        queue: settings.max_queue.unwrap_or(UpstreamOptions::default().queue),
+        rate: settings.rate_limit,
+        breaker_failures: settings.breaker_failures.unwrap_or(UpstreamOptions::default().breaker_failures),
+        ..UpstreamOptions::default()
+    };
+    match settings.max_concurrency {
+        Some(0) => problems.push("--max-concurrency must be more than 0".into()),
+        Some(number) => options.concurrency = number,
+        None => {}
+    }
+    if settings.rate_limit.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
+        problems.push("--rate-limit must be more than 0 requests a second".into());
+    }
+    match settings.retries {
+        Some(number) if number > MOST_RETRIES => problems.push(format!("--retries must be at most {MOST_RETRIES}")),
+        Some(number) => options.retries = number,
+        None => {}
+    }
+    match settings.breaker_pause {
+        Some(seconds) if seconds > 0.0 && seconds <= LONGEST_PAUSE => options.breaker_pause = Duration::from_secs_f64(seconds),
+        Some(_) => problems.push(format!("--breaker-pause must be more than 0 and at most {LONGEST_PAUSE} seconds")),
+        None => {}
+    }
+    options
 }
 
 fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Vec<String>) -> Option<Proxy> {

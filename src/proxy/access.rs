@@ -4,21 +4,15 @@
 //! to be sent, or with the sentence that says what is missing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
-use secrecy::{ExposeSecret as _, SecretString};
-use url::Url;
+use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 
-use super::credential::{Credentials, Given, PREFIX, Part, user_and_password};
-use super::oauth::{Endpoint, Grant, TokenSource, is_safe};
+use super::proof::{Lack, Proof, Prover, Signer, sensitive};
 use super::request::Fixed;
-use super::style::{self, Keep};
-use crate::outbound::Clients;
 use crate::spec::text;
-use crate::spec::{Location, SecurityRequirement, SecurityScheme};
+use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
 
 /// What a call carries of the operator's, or why it cannot be made.
 #[derive(Debug, Clone)]
@@ -34,8 +28,12 @@ pub enum Access {
 pub struct Credential {
     /// Ready to be sent.
     pub fixed: Fixed,
-    /// Where its access token comes from.
-    pub token: Option<Arc<TokenSource>>,
+    /// What signs each request anew.
+    pub signer: Option<Signer>,
+    /// Headers that the client must send for it: the client's name of each, and the API's.
+    pub of_client: Vec<(HeaderName, HeaderName)>,
+    /// Whether headers of the client may go there.
+    pub forwards: bool,
     /// What to say of the credential where the API refuses it.
     pub advice: Option<Advice>,
 }
@@ -45,7 +43,7 @@ impl Credential {
     #[must_use]
     pub fn masked(&self) -> Fixed {
         let mut masked = self.fixed.masked();
-        if self.token.is_some() {
+        if self.signer.is_some() {
             masked.headers.insert(AUTHORIZATION, HeaderValue::from_static("***"));
         }
         masked
@@ -63,107 +61,93 @@ pub struct Advice {
     pub scopes: Vec<String>,
 }
 
-/// What one scheme adds to a call.
-#[derive(Debug, Clone)]
-enum Proof {
-    /// Something that is there anyway: a header of the operator's, a client certificate.
-    Elsewhere,
-    Header(HeaderName, HeaderValue),
-    Query(String, String),
-    Cookie(String),
-    Token(Arc<TokenSource>),
-}
+/// Why a call that needs a credential does not go to another server.
+const STRAY: &str = "it goes to another server than the rest of the API, and credentials are not sent there; whoever runs this server allows that with --credential-origin, or sends every call to one server with --base-url";
 
-/// Why a scheme adds nothing.
-#[derive(Debug, Clone)]
-struct Lack {
-    /// What is to be set; for everybody.
-    setting: String,
-    /// The cause, where it is not simply that nothing was set; for the operator alone.
-    cause: Option<String>,
-}
-
-/// Where the API is.
-#[derive(Debug, Clone)]
-pub struct Site {
-    /// Where calls go, where that is known for the API as a whole.
-    pub base: Option<Url>,
-    /// Where the document came from.
-    pub document: Option<Url>,
-    /// Ask for tokens.
-    pub clients: Clients,
+/// What was decided for one list of requirements.
+#[derive(Debug)]
+struct Known {
+    access: Access,
+    /// What is missing, for the operator.
+    lack: Option<String>,
+    operations: usize,
 }
 
 /// Decides what each operation carries.
 #[derive(Debug)]
 pub struct Resolver<'a> {
-    site: Site,
-    schemes: &'a BTreeMap<String, SecurityScheme>,
-    credentials: &'a Credentials,
-    headers: &'a HeaderMap,
+    given: Prover<'a>,
     proofs: HashMap<String, Result<Proof, Lack>>,
-    known: HashMap<Vec<SecurityRequirement>, Access>,
+    /// By the address of the requirements, which outlive this.
+    known: HashMap<*const SecurityRequirement, Known>,
     bare: Arc<Credential>,
-    /// Operations by what they lack.
-    lacking: BTreeMap<String, usize>,
+    /// Operations that need a credential and go elsewhere.
+    strays: usize,
 }
 
 impl<'a> Resolver<'a> {
-    /// `headers` are the operator's, which every call carries.
+    /// Nothing is decided yet.
     #[must_use]
-    pub fn new(schemes: &'a BTreeMap<String, SecurityScheme>, credentials: &'a Credentials, headers: &'a HeaderMap, site: Site) -> Self {
+    pub fn new(given: Prover<'a>) -> Self {
         let fixed = Fixed {
-            headers: headers.clone(),
+            headers: given.headers.clone(),
             ..Fixed::default()
         };
         Self {
-            site,
-            schemes,
-            credentials,
-            headers,
+            given,
             proofs: HashMap::new(),
             known: HashMap::new(),
             bare: Arc::new(Credential {
                 fixed,
+                forwards: true,
                 ..Credential::default()
             }),
-            lacking: BTreeMap::new(),
+            strays: 0,
         }
     }
 
-    /// The parameters that the schemes of `requirements` set: they are no arguments.
+    /// Whether the model is asked for a parameter: not for what the operator, a client or a scheme of `requirements` sets.
     #[must_use]
-    pub fn claimed(&self, requirements: &[SecurityRequirement]) -> Vec<(Location, &'a str)> {
-        let names = requirements.iter().flatten().map(|(name, _)| name);
-        let keys = names.filter_map(|name| match self.schemes.get(name)? {
-            SecurityScheme::ApiKey { location, name } => Some((*location, name.as_str())),
-            _ => None,
-        });
-        keys.collect()
+    pub fn offers(&self, parameter: &Parameter, requirements: &[SecurityRequirement]) -> bool {
+        let is_key = |name: &String| match self.given.schemes.get(name) {
+            Some(SecurityScheme::ApiKey { location, name }) => parameter.is(*location, name),
+            _ => false,
+        };
+        let set = self.given.headers.contains_key(&parameter.name) || self.given.forward.sets(&parameter.name);
+        let by_scheme = requirements.iter().flatten().any(|(name, _)| is_key(name));
+        !(by_scheme || set && parameter.location == Location::Header)
     }
 
     /// What an operation with these requirements carries: the first of them whose schemes all have values. An empty one
     /// makes the others optional, wherever it stands.
-    pub fn access(&mut self, requirements: &[SecurityRequirement]) -> Access {
-        let known = self.known.get(requirements).cloned();
-        let access = known.unwrap_or_else(|| {
+    pub fn access(&mut self, requirements: &Rc<[SecurityRequirement]>) -> Access {
+        // What many operations write alike is one list: it is decided once.
+        let key = requirements.as_ptr();
+        if !self.known.contains_key(&key) {
             let access = self.decide(requirements);
-            self.known.insert(requirements.to_vec(), access.clone());
-            access
-        });
-        if let Access::Missing(_) = access {
-            *self.lacking.entry(self.lack(requirements, true)).or_default() += 1;
+            let lack = matches!(access, Access::Missing(_)).then(|| self.lack(requirements, true));
+            self.known.insert(
+                key,
+                Known {
+                    access,
+                    lack,
+                    operations: 0,
+                },
+            );
         }
-        access
+        let Some(known) = self.known.get_mut(&key) else {
+            return Access::Granted(Arc::clone(&self.bare));
+        };
+        known.operations += 1;
+        known.access.clone()
     }
 
     /// What an operation carries whose server is another origin than the API's: nothing of the operator's.
     pub fn elsewhere(&mut self, requirements: &[SecurityRequirement]) -> Access {
         let demanded = !requirements.is_empty() && !requirements.iter().any(Vec::is_empty);
-        if demanded && !self.credentials.optional {
-            const WHY: &str = "it goes to another server than the rest of the API, and credentials are not sent there; whoever runs this server allows that with --credential-origin, or sends every call to one server with --base-url";
-            *self.lacking.entry(WHY.to_owned()).or_default() += 1;
-            return Access::Missing(format!("nothing was sent: {WHY}").into());
+        if demanded && !self.given.credentials.optional {
+            self.strays += 1;
+            return Access::Missing(format!("nothing was sent: {STRAY}").into());
         }
         Access::Granted(Arc::new(Credential::default()))
     }
@@ -178,18 +162,40 @@ impl<'a> Resolver<'a> {
                 format!("{count} operations")
             }
         };
-        let mut warnings: Vec<String> = self
-            .lacking
-            .iter()
-            .map(|(lack, count)| format!("{} cannot be called: {lack}", operations(*count)))
+        let mut lacking: BTreeMap<&str, usize> = BTreeMap::new();
+        for known in self.known.values() {
+            if let Some(lack) = &known.lack {
+                *lacking.entry(lack).or_default() += known.operations;
+            }
+        }
+        if self.strays > 0 {
+            lacking.insert(STRAY, self.strays);
+        }
+        let told = |(lack, count): (&str, usize)| format!("{} cannot be called: {lack}", operations(count));
+        let mut warnings: Vec<String> = lacking.into_iter().map(told).collect();
+        // What the operator sets is stronger than what a client sends; see `Api::call`.
+        let own = self.proofs.values().filter_map(|proof| match proof {
+            Ok(Proof::Header(name, _)) => Some(name),
+            Ok(Proof::Signer(_)) => Some(&AUTHORIZATION),
+            _ => None,
+        });
+        let own: BTreeSet<&str> = own.chain(self.given.headers.keys()).map(HeaderName::as_str).collect();
+        let twice = own.into_iter().filter(|name| self.given.forward.sets(name));
+        warnings.extend(twice.map(|name| {
+            format!("the header `{name}` is forwarded from clients, and set here as well; operations that get the one set here do not get the client's")
+        }));
+        let names: Vec<String> = self
+            .given
+            .schemes
+            .keys()
+            .map(|name| format!("`{}`", text::one_line(name)))
             .collect();
-        let names: Vec<String> = self.schemes.keys().map(|name| format!("`{}`", text::one_line(name))).collect();
         let known = if names.is_empty() {
             "it has none".to_owned()
         } else {
             format!("it has {}", names.join(", "))
         };
-        let strangers = self.credentials.strangers(self.schemes);
+        let strangers = self.given.credentials.strangers(self.given.schemes);
         warnings.extend(
             strangers
                 .iter()
@@ -208,7 +214,7 @@ impl<'a> Resolver<'a> {
         if requirements.is_empty() {
             return Access::Granted(Arc::clone(&self.bare));
         }
-        if self.credentials.optional || requirements.iter().any(Vec::is_empty) {
+        if self.given.credentials.optional || requirements.iter().any(Vec::is_empty) {
             let advice = Advice {
                 sent: false,
                 schemes: self.lack(requirements, false),
@@ -216,8 +222,9 @@ impl<'a> Resolver<'a> {
             };
             return Access::Granted(Arc::new(Credential {
                 fixed: self.bare.fixed.clone(),
-                token: None,
+                forwards: true,
                 advice: Some(advice),
+                ..Credential::default()
             }));
         }
         let lack = self.lack(requirements, false);
@@ -226,7 +233,8 @@ impl<'a> Resolver<'a> {
 
     fn credential(&self, requirement: &SecurityRequirement, proofs: Vec<Proof>) -> Credential {
         let mut fixed = self.bare.fixed.clone();
-        let mut token = None;
+        let mut signer = None;
+        let mut of_client = Vec::new();
         for proof in proofs {
             match proof {
                 Proof::Elsewhere => {}
@@ -235,11 +243,12 @@ impl<'a> Resolver<'a> {
                 }
                 Proof::Query(name, value) => fixed.query.push((name, value)),
                 Proof::Cookie(pair) => fixed.cookies.push(pair),
-                Proof::Token(source) => token = Some(source),
+                Proof::Signer(own) => signer = Some(own),
+                Proof::Client(ours, theirs) => of_client.push((ours, theirs)),
             }
         }
         // The operator's whole Cookie header and a scheme's cookie become one header.
-        if let Some(own) = self.headers.get(COOKIE).filter(|_| !fixed.cookies.is_empty()) {
+        if let Some(own) = self.given.headers.get(COOKIE).filter(|_| !fixed.cookies.is_empty()) {
             let joined = [own.as_bytes(), b"; ", std::mem::take(&mut fixed.cookies).join("; ").as_bytes()].concat();
             if let Ok(joined) = sensitive(&joined) {
                 fixed.headers.insert(COOKIE, joined);
@@ -248,10 +257,12 @@ impl<'a> Resolver<'a> {
         let scopes: BTreeSet<&String> = requirement.iter().flat_map(|(_, scopes)| scopes).collect();
         let schemes = requirement
             .iter()
-            .map(|(name, _)| format!("`{}` ({})", text::one_line(name), self.setting(name)));
+            .map(|(name, _)| format!("`{}` ({})", text::one_line(name), self.given.setting(name)));
         Credential {
             fixed,
-            token,
+            signer,
+            of_client,
+            forwards: true,
             advice: Some(Advice {
                 sent: true,
                 schemes: schemes.collect::<Vec<_>>().join(" and "),
@@ -275,7 +286,14 @@ impl<'a> Resolver<'a> {
             });
             lacks.collect::<Vec<_>>().join(" and ")
         };
-        let all: Vec<String> = requirements.iter().filter(|requirement| !requirement.is_empty()).map(one).collect();
+        let mut all: Vec<String> = Vec::new();
+        for requirement in requirements.iter().filter(|requirement| !requirement.is_empty()) {
+            let lacks = one(requirement);
+            // Alternatives may differ in nothing but their scopes.
+            if !all.contains(&lacks) {
+                all.push(lacks);
+            }
+        }
         let who = if for_operator { "set" } else { "whoever runs this server sets" };
         format!("{who} {}", all.join(", or "))
     }
@@ -284,171 +302,8 @@ impl<'a> Resolver<'a> {
         if let Some(known) = self.proofs.get(name) {
             return known.clone();
         }
-        let proof = self.prove(name);
+        let proof = self.given.prove(name);
         self.proofs.insert(name.to_owned(), proof.clone());
         proof
     }
-
-    fn prove(&self, name: &str) -> Result<Proof, Lack> {
-        let given = self.credentials.of(name);
-        let value = given.get(&Part::Value).map(SecretString::expose_secret);
-        let lack = |cause: Option<&str>| Lack {
-            setting: self.setting(name),
-            cause: cause.map(str::to_owned),
-        };
-        let Some(scheme) = self.schemes.get(name) else {
-            return Err(lack(Some("the document does not define it")));
-        };
-        let authorization = match scheme {
-            SecurityScheme::ApiKey { location, name } => {
-                if let Some(value) = value {
-                    return api_key(*location, name, value).ok_or_else(|| lack(Some("no header can hold its value")));
-                }
-                return if self.has_key(*location, name) {
-                    Ok(Proof::Elsewhere)
-                } else {
-                    Err(lack(None))
-                };
-            }
-            SecurityScheme::MutualTls if self.credentials.client_certificate => return Ok(Proof::Elsewhere),
-            SecurityScheme::MutualTls => return Err(lack(None)),
-            SecurityScheme::Http(kind) if kind.eq_ignore_ascii_case("basic") => {
-                user_and_password(&given).map(|pair| format!("Basic {}", STANDARD.encode(pair)))
-            }
-            SecurityScheme::Http(kind) if !kind.eq_ignore_ascii_case("bearer") => value.map(|value| format!("{kind} {value}")),
-            SecurityScheme::Http(_) => value.map(|value| format!("Bearer {}", bare_token(value))),
-            SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => {
-                if value.is_none() && (given.contains_key(&Part::ClientId) || given.contains_key(&Part::RefreshToken)) {
-                    return self.grant(name, scheme, &given).map(|grant| {
-                        let own = self
-                            .site
-                            .base
-                            .as_ref()
-                            .is_some_and(|base| base.origin() == grant.endpoint.url().origin());
-                        let client = if own { &self.site.clients.own } else { &self.site.clients.other };
-                        Proof::Token(Arc::new(TokenSource::new(grant, client.clone())))
-                    });
-                }
-                value.map(|value| format!("Bearer {}", bare_token(value)))
-            }
-        };
-        match authorization.map(|text| sensitive(text.as_bytes())) {
-            Some(Ok(value)) => Ok(Proof::Header(AUTHORIZATION, value)),
-            Some(Err(_)) => Err(lack(Some("no header can hold its value"))),
-            None if self.headers.contains_key(AUTHORIZATION) => Ok(Proof::Elsewhere),
-            None if value.is_some() => Err(lack(Some("its value has no colon"))),
-            None => Err(lack(None)),
-        }
-    }
-
-    /// Whether the operator's headers hold an API key already.
-    fn has_key(&self, location: Location, name: &str) -> bool {
-        let has_cookie = |header: &HeaderValue| {
-            let pairs = header.to_str().unwrap_or_default().split(';');
-            pairs.filter_map(|pair| pair.split_once('=')).any(|(key, _)| key.trim() == name)
-        };
-        match location {
-            Location::Header => self.headers.contains_key(name),
-            Location::Cookie => self.headers.get_all(COOKIE).iter().any(has_cookie),
-            _ => false,
-        }
-    }
-
-    /// How tokens of a scheme are asked for. The document's token URL counts only on the API's own origin: a document must
-    /// not be able to choose who gets the client's secret.
-    fn grant(&self, name: &str, scheme: &SecurityScheme, given: &Given) -> Result<Grant, Lack> {
-        let part = |part: Part| given.get(&part).cloned();
-        let missing = |what: Part, cause: &str| Lack {
-            setting: format!("{PREFIX}{}{}", Credentials::suffix(name), what.suffix()),
-            cause: Some(cause.to_owned()),
-        };
-        if !given.contains_key(&Part::RefreshToken) && !given.contains_key(&Part::ClientSecret) {
-            return Err(missing(Part::ClientSecret, "a client needs a secret to get tokens"));
-        }
-        let url = |part: Part| given.get(&part).and_then(|text| Url::parse(text.expose_secret()).ok());
-        let endpoint = match (url(Part::TokenUrl), url(Part::Issuer), scheme) {
-            (Some(url), ..) => Endpoint::Token(url),
-            (None, Some(url), _) => Endpoint::Issuer(url),
-            (None, None, SecurityScheme::OAuth2 { token_url: Some(text) }) => {
-                let base = self.site.document.as_ref().or(self.site.base.as_ref());
-                let declared = Url::options().base_url(base).parse(text).ok();
-                let own = self.site.base.as_ref().map(Url::origin);
-                match declared {
-                    Some(url) if Some(url.origin()) == own && is_safe(&url) => Endpoint::Token(url),
-                    _ => {
-                        let text = text::cut(&text::one_line(text), 200);
-                        let cause = format!(
-                            "the document's own, `{text}`, is not on the API's origin over https, and a document does not decide who gets a client's secret"
-                        );
-                        return Err(missing(Part::TokenUrl, &cause));
-                    }
-                }
-            }
-            (None, None, SecurityScheme::OpenIdConnect) => {
-                return Err(missing(Part::Issuer, "a document does not decide who gets a client's secret"));
-            }
-            _ => return Err(missing(Part::TokenUrl, "the document names no token endpoint")),
-        };
-        Ok(Grant {
-            scheme: name.to_owned(),
-            endpoint,
-            client_id: part(Part::ClientId),
-            client_secret: part(Part::ClientSecret),
-            refresh_token: part(Part::RefreshToken),
-            scopes: part(Part::Scopes),
-            audience: part(Part::Audience),
-        })
-    }
-
-    /// What the operator sets for a scheme.
-    fn setting(&self, name: &str) -> String {
-        let variable = format!("{PREFIX}{}", Credentials::suffix(name));
-        match self.schemes.get(name) {
-            Some(SecurityScheme::Http(kind)) if kind.eq_ignore_ascii_case("basic") => format!("{variable} (as `user:password`)"),
-            Some(SecurityScheme::OAuth2 { .. }) => {
-                format!("{variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token),")
-            }
-            Some(SecurityScheme::OpenIdConnect) => {
-                format!("{variable}_ISSUER, {variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token),")
-            }
-            Some(SecurityScheme::MutualTls) => "--client-cert and --client-key".into(),
-            Some(_) => variable,
-            None => "a header (--header-env)".into(),
-        }
-    }
-}
-
-/// People copy tokens with the word before them.
-fn bare_token(value: &str) -> &str {
-    match value.get(..7) {
-        Some(word) if word.eq_ignore_ascii_case("bearer ") => value.get(7..).unwrap_or_default().trim_start(),
-        _ => value,
-    }
-}
-
-fn api_key(location: Location, name: &str, value: &str) -> Option<Proof> {
-    Some(match location {
-        Location::Query | Location::QueryString => {
-            Proof::Query(style::encode(name, Keep::Unreserved), style::encode(value, Keep::Unreserved))
-        }
-        Location::Cookie => {
-            // RFC 6265 section 4.1.1; what else a key may hold is percent-encoded.
-            let octet = |byte: u8| matches!(byte, 0x21 | 0x23..=0x2b | 0x2d..=0x3a | 0x3c..=0x5b | 0x5d..=0x7e);
-            let plain = value.bytes().all(octet);
-            let value = if plain {
-                value.to_owned()
-            } else {
-                style::encode(value, Keep::Unreserved)
-            };
-            Proof::Cookie(format!("{name}={value}"))
-        }
-        _ => Proof::Header(HeaderName::from_bytes(name.as_bytes()).ok()?, sensitive(value.as_bytes()).ok()?),
-    })
-}
-
-/// A header value that is not shown.
-pub(super) fn sensitive(bytes: &[u8]) -> Result<HeaderValue, http::header::InvalidHeaderValue> {
-    let mut value = HeaderValue::from_bytes(bytes)?;
-    value.set_sensitive(true);
-    Ok(value)
 }

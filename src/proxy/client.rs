@@ -79,7 +79,8 @@ pub async fn send(
     progress: Option<Progress<'_>>,
 ) -> Result<Response, CallError> {
     // One deadline for everything: a read time-out alone would never stop a reply that comes drop by drop.
-    match tokio::time::timeout(options.timeout, exchange(client, request, options, progress)).await {
+    let deadline = Instant::now() + options.timeout;
+    match tokio::time::timeout_at(deadline, exchange(client, request, options, deadline, progress)).await {
         Ok(result) => result,
         Err(_) => Err(CallError::Timeout(options.timeout)),
     }
@@ -93,15 +94,16 @@ pub async fn exchange(
     client: &reqwest::Client,
     request: Request,
     options: &CallOptions,
+    deadline: Instant,
     progress: Option<Progress<'_>>,
 ) -> Result<Response, CallError> {
     // What came of a stream must be told before the whole call's time is over.
-    let enough = Instant::now() + options.timeout.mul_f64(0.9);
+    let enough = deadline - options.timeout.mul_f64(0.1);
     let limit = options.max_response_bytes;
     let mut outgoing = reqwest::Request::new(request.method, request.url);
     *outgoing.headers_mut() = request.headers;
     *outgoing.body_mut() = request.body.map(reqwest::Body::from);
-    let response = client.execute(outgoing).await.map_err(network)?;
+    let response = client.execute(outgoing).await.map_err(unanswered)?;
     let status = response.status();
     let headers = response.headers().clone();
     let total = response.content_length();
@@ -158,6 +160,28 @@ pub async fn exchange(
         body: if rest.is_empty() { first } else { rest.freeze() },
         stopped,
     })
+}
+
+/// No head of a reply came. What came and was no HTTP is another matter: there the API did act.
+fn unanswered(error: reqwest::Error) -> CallError {
+    let connected = !error.is_connect();
+    let mut cause = std::error::Error::source(&error);
+    let mut spoke = false;
+    while let Some(inner) = cause {
+        spoke |= inner.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse);
+        cause = inner.source();
+    }
+    match network(error) {
+        CallError::Network(_) if !connected => CallError::Unanswered {
+            sentence: "the API cannot be reached: the connection failed",
+            connected,
+        },
+        CallError::Network(_) if !spoke => CallError::Unanswered {
+            sentence: "the connection to the API broke before a reply began",
+            connected,
+        },
+        error => error,
+    }
 }
 
 /// A sentence for the model, without the URL and whatever else might name internal hosts; the log has the rest.

@@ -164,10 +164,23 @@ impl Credentials {
         pairs
     }
 
-    /// What there is for a scheme.
+    /// What there is for a scheme. `petKey` may be written `PET_KEY` and `PETKEY`; the former is stronger.
     #[must_use]
     pub fn of(&self, scheme: &str) -> Given {
-        self.of_variables(&Self::suffix(scheme), self.schemes.get(scheme).cloned().unwrap_or_default())
+        let file = self.schemes.get(scheme).cloned().unwrap_or_default();
+        let plain = self.of_variables(&Self::plain_suffix(scheme), file);
+        self.of_variables(&Self::suffix(scheme), plain)
+    }
+
+    fn plain_suffix(scheme: &str) -> String {
+        let plain = |character: char| {
+            if character.is_ascii_alphanumeric() {
+                character.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        };
+        scheme.chars().map(plain).collect()
     }
 
     fn of_variables(&self, suffix: &str, mut given: Given) -> Given {
@@ -182,7 +195,7 @@ impl Credentials {
     /// Settings that belong to no scheme of the document: most likely a name was misspelt.
     #[must_use]
     pub fn strangers(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
-        let names = schemes.keys().map(|name| Self::suffix(name));
+        let names = schemes.keys().flat_map(|name| [Self::suffix(name), Self::plain_suffix(name)]);
         let expected: BTreeSet<String> = names
             .flat_map(|name| Part::ALL.map(|part| format!("{name}{}", part.suffix())))
             .collect();

@@ -29,13 +29,51 @@ pub enum CallError {
     /// The whole call took too long.
     #[error("the API did not answer within {} s", .0.as_secs_f32())]
     Timeout(Duration),
-    /// No connection, or it broke.
+    /// No reply came: no connection was made, or it ended before the reply began.
+    #[error("{sentence}")]
+    Unanswered {
+        /// What happened.
+        sentence: &'static str,
+        /// Whether there was a connection.
+        connected: bool,
+    },
+    /// The reply broke off, or was none.
     #[error("{0}")]
     Network(String),
+    /// No place for one more call.
+    #[error("{0}; nothing was sent; try again in a moment, with fewer calls at a time")]
+    Busy(&'static str),
+    /// The next turn of this server's pace comes too late.
+    #[error("this server sends no more requests to the API for now; nothing was sent; try again in {} s", .0.as_secs().saturating_add(1))]
+    Paced(Duration),
+    /// The API failed too often.
+    #[error("the API failed {failures} times in a row and is left alone for now; nothing was sent; {}", again(.left))]
+    Broken {
+        /// How often.
+        failures: u32,
+        /// How long it is still left alone.
+        left: Duration,
+    },
     /// The reply was not read to its end.
     #[error("the reply is larger than {limit} bytes, which is this server's limit; ask for less, for instance by paging or filtering")]
     TooLarge {
         /// The limit.
         limit: usize,
     },
+}
+
+impl CallError {
+    /// Whether the caller alone can mend it; the operator need not hear of it.
+    #[must_use]
+    pub fn is_the_callers(&self) -> bool {
+        matches!(self, Self::Arguments(_) | Self::Target(_) | Self::Unsendable { .. })
+    }
+}
+
+fn again(left: &Duration) -> String {
+    if left.is_zero() {
+        "another call is trying it right now".into()
+    } else {
+        format!("it is tried again in {} s", left.as_secs().saturating_add(1))
+    }
 }

@@ -13,9 +13,9 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use url::{Host, Url, form_urlencoded};
 
-use super::access::sensitive;
 use super::client::{self, CallOptions, Response};
 use super::error::CallError;
+use super::proof::sensitive;
 use super::redact::Redactor;
 use super::request::Request;
 use super::style::{self, Keep};

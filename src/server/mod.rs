@@ -22,7 +22,7 @@ use serde_json::json;
 use tokio::sync::SetOnce;
 use tokio_util::task::TaskTracker;
 
-use crate::api::{Api, Confirm, Offered, must_confirm};
+use crate::api::{Api, Caller, Confirm, Offered, must_confirm};
 use crate::proxy::Progress;
 use crate::spec::text;
 use confirm::Confirmation;
@@ -239,10 +239,14 @@ impl ServerHandler for McpServer {
         }
         // While a person thinks, nothing is in flight that an end would have to wait for.
         let _in_flight = self.calls.token();
+        let caller = Caller {
+            progress,
+            headers: context.extensions.get::<::http::request::Parts>().map(|parts| &parts.headers),
+        };
         // rmcp does not end a cancelled handler by itself; dropping the call closes the request upstream.
         let result = tokio::select! {
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
-            result = async { Ok(self.api().await?.call(&request.name, request.arguments, progress).await) } => result?,
+            result = async { Ok(self.api().await?.call(&request.name, request.arguments, caller).await) } => result?,
         };
         let Some(mut result) = result else {
             let hint = self

@@ -75,6 +75,9 @@ pub fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>, Vec<Di
     (schemes, diagnostics)
 }
 
+/// More alternatives, or more schemes in one, have no meaning but to keep us busy.
+const MOST: usize = 32;
+
 /// What a `security` member asks for: one of these, each of them a set. An empty list asks for nothing, and an empty set
 /// makes the others optional. `None` where there is no such member.
 ///
@@ -89,7 +92,15 @@ fn requirements(node: Option<Node<'_>>) -> Option<Result<Vec<SecurityRequirement
         let object = item.object()?;
         Some(object.iter().map(|(name, scopes)| (name.to_owned(), scopes.strings())).collect())
     };
-    let read: Option<Vec<SecurityRequirement>> = items.iter().map(requirement).collect();
+    let read: Option<Vec<SecurityRequirement>> = items.iter().take(MOST + 1).map(requirement).collect();
+    if read
+        .as_ref()
+        .is_some_and(|read| read.len() > MOST || read.iter().any(|set| set.len() > MOST))
+    {
+        return Some(Err(format!(
+            "`security` has more than {MOST} alternatives, or one of more than {MOST} schemes"
+        )));
+    }
     Some(read.ok_or_else(|| "an entry of `security` is no object".into()))
 }
 
@@ -301,5 +312,8 @@ mod tests {
         assert!(names("[]").is_empty());
         assert_eq!(read("null"), None);
         assert!(read(r#"{"a":[]}"#).unwrap().is_err() && read(r#"["a"]"#).unwrap().is_err());
+        let many = |count: usize| format!("[{}]", vec![r#"{"a":[]}"#; count].join(","));
+        let read = |text: &str| requirements(Some(Node::new(text))).unwrap().is_ok();
+        assert!(read(&many(32)) && !read(&many(33)) && !read(&many(100_000)));
     }
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Received, Session, SpecFile, Upstream, command, reply, run, stderr, stdout};
+use crate::support::{HttpServer, Received, Session, SpecFile, Upstream, command, reply, run, stderr, stdout};
 
 /// A document with these schemes, and one operation, `call`, with that `security`.
-fn document(schemes: &Value, security: &Value) -> SpecFile {
+pub fn document(schemes: &Value, security: &Value) -> SpecFile {
     SpecFile::new(
         &json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "components": {"securitySchemes": schemes},
             "paths": {"/a": {"get": {"operationId": "call", "security": security}}}})
@@ -14,18 +14,18 @@ fn document(schemes: &Value, security: &Value) -> SpecFile {
 }
 
 /// A session with variables in its environment.
-fn session(args: &[&str], variables: &[(&str, &str)]) -> Session {
+pub fn session(args: &[&str], variables: &[(&str, &str)]) -> Session {
     let mut command = command(args);
     command.envs(variables.iter().copied());
     Session::start_with(command)
 }
 
-fn text(result: &Value) -> &str {
+pub fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_default()
 }
 
 /// Everything of a request that a credential could be in.
-fn carried(request: &Received) -> Vec<String> {
+pub fn carried(request: &Received) -> Vec<String> {
     let names = ["authorization", "cookie", "x-key"];
     let headers = names.iter().filter_map(|name| Some(format!("{name}: {}", request.header(name)?)));
     let query = request.line.split(' ').nth(1).and_then(|target| target.split_once('?'));
@@ -96,6 +96,28 @@ fn every_kind_of_scheme_is_sent_where_it_belongs() {
 }
 
 #[test]
+fn the_variable_of_a_scheme_is_its_name_in_capitals() {
+    for (scheme, variable) in [
+        ("petKey", "PET_KEY"),
+        ("petKey", "PETKEY"),
+        ("OAuth2", "OAUTH2"),
+        ("X-API-Key", "X_API_KEY"),
+        ("api_key", "API_KEY"),
+        ("a b.c", "A_B_C"),
+    ] {
+        let upstream = Upstream::echo();
+        let spec = document(
+            &json!({scheme: {"type": "apiKey", "in": "header", "name": "X-Key"}}),
+            &json!([{scheme: []}]),
+        );
+        let name = format!("OPENAPI_MCP_AUTH_{variable}");
+        let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+        session(&args, &[(&name, "k")]).call("call", &json!({}));
+        assert_eq!(carried(&upstream.take_one()), ["x-key: k"], "{scheme} {variable}");
+    }
+}
+
+#[test]
 fn security_is_an_or_of_ands_of_the_operation_over_the_document() {
     let upstream = Upstream::echo();
     let operation = |id: &str, security: Value| json!({"get": {"operationId": id, "security": security}});
@@ -147,18 +169,18 @@ fn what_is_missing_is_told_once_at_start() {
     let spec = SpecFile::new(
         &json!({"swagger": "2.0", "info": {"title": "T", "version": "1"}, "host": "127.0.0.1:1", "schemes": ["http"], "security": [{"petKey": []}],
             "securityDefinitions": {"petKey": {"type": "apiKey", "in": "query", "name": "key"}, "login": {"type": "basic"}},
-            "paths": {"/a": {"get": {"operationId": "a"}, "post": {"operationId": "b"}}, "/c": {"get": {"operationId": "c", "security": [{"login": []}]}}}})
+            "paths": {"/a": {"get": {"operationId": "a"}, "post": {"operationId": "b"}}, "/c": {"get": {"operationId": "c", "security": [{"login": ["x"]}, {"login": ["y"]}]}}}})
         .to_string(),
     );
-    let session = session(
+    let mut session = session(
         &["serve", "--spec", spec.path()],
-        &[("OPENAPI_MCP_AUTH_PETKEY", "s3cret"), ("OPENAPI_MCP_AUTH_LOGIN", "no-colon-here")],
+        &[("OPENAPI_MCP_AUTH_PETSKEY", "s3cret"), ("OPENAPI_MCP_AUTH_LOGIN", "no-colon-here")],
     );
-    let logs = session.logs();
+    let logs = session.end();
     for expected in [
         "2 operations cannot be called: set OPENAPI_MCP_AUTH_PET_KEY for the security scheme `petKey`\n",
         "1 operation cannot be called: set OPENAPI_MCP_AUTH_LOGIN (as `user:password`) for the security scheme `login`, because its value has no colon\n",
-        "OPENAPI_MCP_AUTH_PETKEY belongs to no security scheme of the document; it has `login`, `petKey`\n",
+        "OPENAPI_MCP_AUTH_PETSKEY belongs to no security scheme of the document; it has `login`, `petKey`\n",
     ] {
         assert_eq!(logs.matches(expected).count(), 1, "{expected}: {logs}");
     }
@@ -417,201 +439,177 @@ fn p41_a_credential_is_in_no_log_no_answer_no_list_and_no_process_list() {
         if let Ok(ps) = ps {
             clean("ps", &String::from_utf8_lossy(&ps.stdout));
         }
-        session.close_stdin();
-        session.wait();
-        clean("the log", &session.logs());
+        clean("the log", &session.end());
     }
     assert_eq!(upstream.received().len(), 15);
     let help = run(&["serve", "--help"]);
     clean("--help", &stdout(&help));
 }
 
-/// A token endpoint and an API in one: `/token` numbers its tokens, `/pets` takes only the newest, in `Authorization`.
-fn authority(life: &'static str) -> Upstream {
-    let issued = std::sync::atomic::AtomicUsize::new(0);
-    Upstream::start(Box::new(move |request| {
-        use std::sync::atomic::Ordering::SeqCst;
-        let json = |status, body: &str| reply(status, &["Content-Type: application/json"], body.as_bytes());
-        match request.line.split(' ').nth(1).unwrap_or_default() {
-            "/token" => {
-                let number = issued.fetch_add(1, SeqCst) + 1;
-                json(
-                    200,
-                    &format!("{{\"access_token\":\"token-number-{number}\",\"token_type\":\"bearer\"{life}}}"),
-                )
-            }
-            "/revoke" => {
-                issued.fetch_add(1, SeqCst);
-                json(200, "{}")
-            }
-            _ => {
-                let newest = format!("Bearer token-number-{}", issued.load(SeqCst));
-                let given = request.header("authorization").unwrap_or_default();
-                json(
-                    if given == newest { 200 } else { 401 },
-                    &json!({"given": given, "body": request.body.len()}).to_string(),
-                )
-            }
-        }
-    }))
-}
-
-fn oauth_document(token_url: &str) -> SpecFile {
-    let operation = |id: &str, security: Value| json!({"post": {"operationId": id, "security": security, "requestBody": {"content": {"application/json": {}}}}});
-    SpecFile::new(
-        &json!({"openapi": "3.0.3", "info": {"title": "T", "version": "1"},
-            "components": {"securitySchemes": {"pets": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": token_url, "scopes": {"read": "x"}}}}}},
-            "paths": {"/pets": operation("pets", json!([{"pets": ["read"]}])), "/revoke": operation("revoke", json!([]))}})
-        .to_string(),
-    )
-}
-
-const CLIENT: [(&str, &str); 2] = [
-    ("OPENAPI_MCP_AUTH_PETS_CLIENT_ID", "my client"),
-    ("OPENAPI_MCP_AUTH_PETS_CLIENT_SECRET", "client-s3cret"),
-];
-
-fn count(upstream: &Upstream, path: &str) -> usize {
-    upstream
-        .received()
-        .iter()
-        .filter(|request| request.line.split(' ').nth(1) == Some(path))
-        .count()
-}
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"call","arguments":{}}}"#;
 
 #[test]
-fn client_credentials_fetch_one_token_for_many_calls_and_a_new_one_after_a_401() {
-    let upstream = authority(",\"expires_in\":3600");
-    let spec = oauth_document("/token");
-    let mut variables = CLIENT.to_vec();
-    variables.push(("OPENAPI_MCP_AUTH_PETS_SCOPES", "read write"));
-    let mut session = session(
-        &["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--log-level", "trace"],
-        &variables,
-    );
-    assert_eq!(count(&upstream, "/token"), 0, "nothing is fetched before the first call");
-    let ids: Vec<u64> = (0..50)
-        .map(|_| session.post("tools/call", &json!({"name": "pets", "arguments": {"body": {}}})))
-        .collect();
-    for _ in ids {
-        let answer = session.receive();
-        assert_eq!(answer["result"]["isError"], false, "{answer}");
-        assert_eq!(answer["result"]["structuredContent"]["given"], "Bearer [redacted]", "{answer}");
-    }
-    let first = upstream.received().remove(0);
-    assert_eq!(first.line, "POST /token HTTP/1.1");
-    assert_eq!(first.header("authorization"), Some("Basic bXklMjBjbGllbnQ6Y2xpZW50LXMzY3JldA=="));
-    assert_eq!(first.body, b"grant_type=client_credentials&scope=read+write");
-    assert_eq!(
-        (count(&upstream, "/token"), count(&upstream, "/pets")),
-        (1, 50),
-        "one flight for all"
-    );
-
-    session.call("revoke", &json!({"body": {}}));
-    let result = session.call("pets", &json!({"body": {}}));
-    assert_eq!(result["isError"], false, "{result}");
-    assert_eq!(
-        (count(&upstream, "/token"), count(&upstream, "/pets")),
-        (2, 52),
-        "one retry with a fresh token"
-    );
-    session.close_stdin();
-    session.wait();
-    let logs = session.logs();
-    assert!(!logs.contains("s3cret") && !logs.contains("token-number"), "{logs}");
-}
-
-#[test]
-fn a_token_is_refreshed_before_it_expires_and_a_refusal_is_told_once() {
-    // A life of no time at all is over at once: every call needs a new one.
-    let upstream = authority(",\"expires_in\":\"0\"");
-    let spec = oauth_document("/token");
-    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
-    let mut short = session(&args, &CLIENT);
-    for expected in 1..4 {
-        assert_eq!(short.call("pets", &json!({"body": {}}))["isError"], false);
-        assert_eq!(count(&upstream, "/token"), expected);
-    }
-
-    let refusing = Upstream::start(Box::new(|request| {
-        let in_body = String::from_utf8_lossy(&request.body).contains("client_secret=client-s3cret");
-        match request.line.split(' ').nth(1) {
-            Some("/token") if in_body => reply(400, &[], b"{\"error\":\"invalid_scope\",\"error_description\":\"client-s3cret\"}"),
-            Some("/token") => reply(401, &[], b"{\"error\":\"invalid_client\"}"),
-            _ => reply(401, &[], b""),
-        }
+fn p31_a_client_sends_on_what_the_operator_lists_and_nothing_else() {
+    let upstream = Upstream::start(Box::new(|request| {
+        reply(
+            200,
+            &["Content-Type: application/json"],
+            serde_json::to_string(&request.headers).unwrap().as_bytes(),
+        )
     }));
-    let mut refused = session(&["serve", "--spec", spec.path(), "--base-url", &refusing.url], &CLIENT);
-    let result = refused.call("pets", &json!({"body": {}}));
-    assert_eq!(
-        text(&result),
-        "POST /pets failed: no access token could be had for the security scheme `pets`: the token endpoint answered 400 (invalid_scope)."
-    );
-    assert_eq!(count(&refusing, "/pets"), 0);
-}
-
-#[test]
-fn a_document_does_not_decide_who_gets_the_clients_secret() {
-    let (upstream, thief) = (authority(""), Upstream::echo());
-    let spec = oauth_document(&format!("{}/token", thief.url));
-    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
-    let mut refused = session(&args, &CLIENT);
-    let result = refused.call("pets", &json!({"body": {}}));
-    assert!(
-        text(&result).contains("OPENAPI_MCP_AUTH_PETS_TOKEN_URL") && !text(&result).contains(&thief.url),
-        "{result}"
-    );
-    assert!(
-        refused
-            .logs()
-            .contains("OPENAPI_MCP_AUTH_PETS_TOKEN_URL for the security scheme `pets`, because the document's own")
-    );
-
-    let mut variables = CLIENT.to_vec();
-    let token_url = format!("{}/token", upstream.url);
-    variables.push(("OPENAPI_MCP_AUTH_PETS_TOKEN_URL", &token_url));
-    assert_eq!(session(&args, &variables).call("pets", &json!({"body": {}}))["isError"], false);
-    variables.push(("OPENAPI_MCP_AUTH_PETS_ISSUER", "not a url"));
-    let output = command(&args).envs(variables).output().unwrap();
-    assert!(output.status.code() == Some(2) && stderr(&output).contains("OPENAPI_MCP_AUTH_PETS_ISSUER is no http(s) URL"));
-    assert!(thief.received().is_empty());
-}
-
-#[test]
-fn refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
-    let (address, known) = std::sync::mpsc::channel::<String>();
-    let known = std::sync::Mutex::new(known);
-    let own = std::sync::OnceLock::new();
-    let issuer = Upstream::start(Box::new(move |request| {
-        let own = own.get_or_init(|| known.lock().unwrap().recv().unwrap());
-        let body = match request.line.split(' ').nth(1) {
-            Some("/realm/.well-known/openid-configuration") => {
-                json!({"issuer": format!("{own}/realm"), "token_endpoint": format!("{own}/t")})
-            }
-            Some("/t") if request.body == b"grant_type=refresh_token&refresh_token=refresh-s3cret&client_id=app" => {
-                json!({"access_token": "fresh-access", "refresh_token": "rotated-s3cret"})
-            }
-            _ => return reply(404, &[], b""),
-        };
-        reply(200, &[], body.to_string().as_bytes())
-    }));
-    address.send(issuer.url.clone()).unwrap();
-    let upstream = Upstream::echo();
-    let scheme = json!({"type": "openIdConnect", "openIdConnectUrl": format!("{}/x", upstream.url)});
-    let spec = document(&json!({"id": scheme}), &json!([{"id": []}]));
-    let realm = format!("{}/realm/", issuer.url);
-    let mut variables = vec![
-        ("OPENAPI_MCP_AUTH_ID_CLIENT_ID", "app"),
-        ("OPENAPI_MCP_AUTH_ID_REFRESH_TOKEN", "refresh-s3cret"),
+    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "call", "parameters": [
+        {"name": "x-tenant", "in": "header", "required": true, "schema": {"type": "string"}}]}}}));
+    let base = ["--spec", spec.path(), "--base-url", &upstream.url, "--header", "X-Own: operator"];
+    let more = [
+        "--forward-header",
+        "X-Tenant",
+        "--forward-header",
+        "X-User=X-Remote-User",
+        "--forward-header",
+        "X-Own",
     ];
-    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
-    let refused = session(&args, &variables).call("call", &json!({}));
-    assert!(text(&refused).contains("OPENAPI_MCP_AUTH_ID_ISSUER"), "{refused}");
-    assert!(upstream.received().is_empty(), "the document's discovery URL is not fetched");
-    variables.push(("OPENAPI_MCP_AUTH_ID_ISSUER", &realm));
-    let mut session = session(&args, &variables);
-    assert_eq!(session.call("call", &json!({}))["isError"], false, "{}", session.logs());
-    assert_eq!(carried(&upstream.take_one()), ["authorization: Bearer fresh-access"]);
-    assert!(session.logs().contains("the refresh token of `id` was replaced") && !session.logs().contains("s3cret"));
+    let server = HttpServer::start(&[&base[..], &more].concat());
+    let sent = [
+        "MCP-Protocol-Version: 2025-11-25",
+        "X-Tenant: acme-tenant",
+        "X-User: ann",
+        "X-Own: client",
+        "Authorization: Bearer client-s3cret",
+        "Cookie: c=1",
+        "X-Other: no",
+    ];
+    let (line, answer) = server.post(&sent, CALL);
+    assert!(line.contains(" 200 ") && answer.contains("acme-tenant"), "{line} {answer}");
+    let received = upstream.take_one();
+    for (name, expected) in [
+        ("x-tenant", Some("acme-tenant")),
+        ("x-remote-user", Some("ann")),
+        ("x-user", None),
+        ("x-own", Some("operator")),
+        ("authorization", None),
+        ("cookie", None),
+        ("x-other", None),
+        ("mcp-protocol-version", None),
+    ] {
+        assert_eq!(received.header(name), expected, "{name}");
+    }
+    server.logged("the header `x-own` is forwarded from clients, and set here as well");
+
+    let server = HttpServer::start(
+        &[
+            &base[..],
+            &["--forward-header=X-Tenant", "--forward-authorization", "--log-level=trace"],
+        ]
+        .concat(),
+    );
+    let (_, answer) = server.post(&sent, CALL);
+    assert_eq!(upstream.take_one().header("authorization"), Some("Bearer client-s3cret"));
+    assert!(!answer.contains("client-s3cret") && answer.contains("[redacted]"), "{answer}");
+    assert!(!server.logs().contains("client-s3cret"), "{}", server.logs());
+}
+
+#[test]
+fn a_forwarded_credential_meets_a_scheme_and_its_absence_is_told() {
+    let upstream = Upstream::echo();
+    let spec = document(&json!({"token": {"type": "http", "scheme": "bearer"}}), &json!([{"token": []}]));
+    let args = ["--spec", spec.path(), "--base-url", &upstream.url, "--forward-authorization"];
+    let server = HttpServer::start(&args);
+    server.post(&["MCP-Protocol-Version: 2025-11-25", "Authorization: Bearer mine"], CALL);
+    assert_eq!(upstream.take_one().header("authorization"), Some("Bearer mine"));
+    let (_, answer) = server.post(&["MCP-Protocol-Version: 2025-11-25"], CALL);
+    assert!(
+        answer.contains("\"isError\":true") && answer.contains("`authorization` header"),
+        "{answer}"
+    );
+    assert!(upstream.received().is_empty());
+}
+
+#[test]
+fn headers_that_cannot_be_forwarded_are_refused_at_start() {
+    let spec = SpecFile::with_paths(&json!({"/a": {"get": {}}}));
+    let args = ["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:1"];
+    for name in [
+        "Host",
+        "Connection",
+        "X-A=Transfer-Encoding",
+        "Cookie",
+        "Content-Length",
+        "TE",
+        "Mcp-Session-Id",
+        "a b",
+        "Authorization",
+    ] {
+        let output = run(&[&args[..], &["--transport", "http", "--forward-header", name]].concat());
+        assert!(
+            output.status.code() == Some(2) && stderr(&output).contains("--forward-header"),
+            "{name}"
+        );
+    }
+    let output = run(&[&args[..], &["--forward-authorization"]].concat());
+    assert!(output.status.code() == Some(2) && stderr(&output).contains("--forward-authorization needs --transport http"));
+}
+
+#[test]
+fn p9_no_redirect_takes_a_credential_along_and_p15_no_cookie_replaces_one() {
+    let thief = Upstream::echo();
+    let location = format!("Location: {}/steal?", thief.url);
+    let upstream = Upstream::start(Box::new(move |request| {
+        let target = request.line.split(' ').nth(1).unwrap_or_default();
+        match target.strip_prefix("/to/").and_then(|rest| rest.split('?').next()?.parse().ok()) {
+            Some(status) => reply(status, &[&location, "Set-Cookie: sid=evil; Path=/"], b""),
+            None => reply(200, &["Content-Type: application/json", "Set-Cookie: sid=evil"], b"{}"),
+        }
+    }));
+    let schemes = json!({
+        "sid": {"type": "apiKey", "in": "cookie", "name": "sid"}, "key": {"type": "apiKey", "in": "query", "name": "key"},
+        "token": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "/to/307"}}}});
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T"}, "components": {"securitySchemes": schemes}, "security": [{"sid": [], "key": []}],
+            "paths": {"/to/{status}": {"get": {"operationId": "away"}}, "/a": {"get": {"operationId": "a"}}, "/b": {"get": {"operationId": "b", "security": [{"token": []}]}}}})
+        .to_string(),
+    );
+    let variables = [
+        ("OPENAPI_MCP_AUTH_SID", "own-cookie"),
+        ("OPENAPI_MCP_AUTH_KEY", "own-key"),
+        ("OPENAPI_MCP_AUTH_TOKEN_CLIENT_ID", "client"),
+        ("OPENAPI_MCP_AUTH_TOKEN_CLIENT_SECRET", "client-s3cret"),
+    ];
+    let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
+    for status in ["301", "302", "303", "307", "308"] {
+        assert_eq!(session.call("away", &json!({"status": status}))["isError"], true, "{status}");
+        assert_eq!(session.call("a", &json!({}))["isError"], false);
+    }
+    for request in upstream.take_all() {
+        assert_eq!(carried(&request), ["cookie: sid=own-cookie", "?key=own-key"]);
+    }
+    let refused = session.call("b", &json!({}));
+    assert!(text(&refused).contains("the token endpoint answered 307"), "{refused}");
+    assert!(thief.received().is_empty(), "{:?}", thief.received());
+}
+
+#[test]
+fn p42_neither_arguments_nor_replies_are_logged_and_forwarded_headers_stay_on_the_apis_origin() {
+    let upstream = Upstream::start(Box::new(|_| reply(200, &["Content-Type: text/plain"], b"what-the-api-said")));
+    let other = Upstream::echo();
+    let parameter = json!([{"name": "q", "in": "query", "schema": {"type": "string"}}]);
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T"}, "servers": [{"url": upstream.url}], "paths": {
+            "/a": {"get": {"operationId": "call", "parameters": parameter}},
+            "/b": {"get": {"operationId": "away", "servers": [{"url": other.url}]}}}})
+        .to_string(),
+    );
+    let server = HttpServer::start(&["--spec", spec.path(), "--forward-header", "X-User", "--log-level", "debug"]);
+    let call = |name: &str, arguments: &str| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}","arguments":{arguments}}}}}"#);
+        server.post(&["MCP-Protocol-Version: 2025-11-25", "X-User: ann-s3cret"], &body).1
+    };
+    assert!(call("call", r#"{"q":"what-the-model-asked"}"#).contains("what-the-api-said"));
+    assert!(call("call", r#"{"q":["what-the-model-asked"],"r":"what-the-model-asked"}"#).contains("isError\":true"));
+    call("away", "{}");
+    assert_eq!(upstream.take_one().header("x-user"), Some("ann-s3cret"));
+    assert_eq!(other.take_one().header("x-user"), None);
+    let logs = server.logged("tool=away");
+    for secret in ["what-the-api-said", "what-the-model-asked", "ann-s3cret"] {
+        assert!(!logs.contains(secret), "{secret}: {logs}");
+    }
 }

@@ -80,6 +80,7 @@ pub struct Session {
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
     logs: Arc<Mutex<String>>,
+    listener: Option<std::thread::JoinHandle<()>>,
     next: u64,
 }
 
@@ -118,7 +119,7 @@ impl Session {
         std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
         let logs = Arc::new(Mutex::new(String::new()));
         let (sink, stderr) = (Arc::clone(&logs), BufReader::new(child.stderr.take().expect("piped")));
-        std::thread::spawn(move || {
+        let listener = std::thread::spawn(move || {
             stderr
                 .lines()
                 .map_while(Result::ok)
@@ -129,6 +130,7 @@ impl Session {
             child,
             lines,
             logs,
+            listener: Some(listener),
             next: 0,
         };
         session.stdin.as_mut().expect("open").write_all(before.as_bytes()).expect("taken");
@@ -206,6 +208,31 @@ impl Session {
     pub fn logs(&self) -> String {
         self.logs.lock().unwrap().clone()
     }
+
+    /// Waits until the log says something, and gives it.
+    pub fn logged(&self, text: &str) -> String {
+        logged(&self.logs, text)
+    }
+
+    /// Ends the session as a client does, and gives the whole log.
+    pub fn end(&mut self) -> String {
+        self.close_stdin();
+        self.wait();
+        self.listener.take().map(std::thread::JoinHandle::join);
+        self.logs()
+    }
+}
+
+fn logged(logs: &Mutex<String>, text: &str) -> String {
+    let started = std::time::Instant::now();
+    loop {
+        let logs = logs.lock().unwrap().clone();
+        if logs.contains(text) {
+            return logs;
+        }
+        assert!(started.elapsed() < PATIENCE, "the log does not say `{text}`: {logs}");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
 }
 
 impl Drop for Session {
@@ -261,6 +288,11 @@ impl HttpServer {
 
     pub fn logs(&self) -> String {
         self.logs.lock().unwrap().clone()
+    }
+
+    /// Waits until the log says something, and gives it.
+    pub fn logged(&self, text: &str) -> String {
+        logged(&self.logs, text)
     }
 
     pub fn pid(&self) -> u32 {
@@ -357,9 +389,14 @@ impl Upstream {
         self.received.lock().unwrap().clone()
     }
 
+    /// All requests since the last time.
+    pub fn take_all(&self) -> Vec<Received> {
+        std::mem::take(&mut *self.received.lock().unwrap())
+    }
+
     /// The only request since the last time; fails where there is none or another one.
     pub fn take_one(&self) -> Received {
-        let mut all = std::mem::take(&mut *self.received.lock().unwrap());
+        let mut all = self.take_all();
         assert_eq!(all.len(), 1, "exactly one request was to come: {all:?}");
         all.remove(0)
     }

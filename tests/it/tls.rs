@@ -100,7 +100,7 @@ fn an_authority_of_ones_own_is_trusted_when_named_and_nothing_else_is() {
     let call = |more: &[&str]| {
         let mut session = Session::start(&[&["serve", "--spec", spec.path(), "--base-url", &url], more].concat());
         let result = session.call("a", &json!({}));
-        (result["structuredContent"]["known"].as_bool(), session.logs())
+        (result["structuredContent"]["known"].as_bool(), session.end())
     };
     assert_eq!(call(&["--ca-cert", &authority.file("ca.pem")]).0, Some(false));
     assert_eq!(call(&[]).0, None);

@@ -1,0 +1,76 @@
+//! Settings of what goes from a client's request to the API's.
+
+use clap::Args;
+use http::header::{AUTHORIZATION, HeaderName};
+use serde::{Deserialize, Serialize};
+
+use crate::proxy::Forwarding;
+use crate::spec::parameter;
+
+/// Settings of what goes from a client's request to the API's.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct ForwardSettings {
+    /// A header of the client's HTTP request that the API gets too, under this name or another one (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_FORWARD_HEADER", value_delimiter = ',', value_name = "NAME[=AS]")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forward_header: Vec<String>,
+
+    /// Let the API get the client's Authorization header
+    #[arg(long, env = "OPENAPI_MCP_FORWARD_AUTHORIZATION", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forward_authorization: Option<bool>,
+}
+
+impl ForwardSettings {
+    /// The flag of these settings that is given.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let authorization = (self.forward_authorization == Some(true)).then_some("--forward-authorization");
+        (!self.forward_header.is_empty()).then_some("--forward-header").or(authorization)
+    }
+}
+
+/// What goes upstream; everything wrong with it is pushed to `problems`.
+pub(super) fn resolve(settings: &ForwardSettings, problems: &mut Vec<String>) -> Forwarding {
+    let allowed = settings.forward_authorization == Some(true);
+    let mut headers: Vec<(HeaderName, HeaderName)> = Vec::new();
+    for text in &settings.forward_header {
+        let (ours, theirs) = text.split_once('=').unwrap_or((text, text));
+        let names = HeaderName::from_bytes(ours.trim().as_bytes())
+            .ok()
+            .zip(HeaderName::from_bytes(theirs.trim().as_bytes()).ok());
+        let Some((ours, theirs)) = names else {
+            problems.push(format!(
+                "--forward-header wants `Name` or `Name=As`; `{}` is neither",
+                text.escape_debug()
+            ));
+            continue;
+        };
+        if ours == AUTHORIZATION && !allowed {
+            problems.push("--forward-header: the client's Authorization goes upstream only with --forward-authorization".into());
+        } else if let Some(name) = [&ours, &theirs].into_iter().find(|name| stays(name)) {
+            problems.push(format!(
+                "--forward-header: `{name}` belongs to the connection, to the body or to MCP, and stays here"
+            ));
+        } else {
+            headers.push((ours, theirs));
+        }
+    }
+    if allowed && !headers.iter().any(|(ours, _)| ours == AUTHORIZATION) {
+        headers.push((AUTHORIZATION, AUTHORIZATION));
+    }
+    for (index, (_, theirs)) in headers.iter().enumerate() {
+        if headers.iter().take(index).any(|(_, other)| other == theirs) {
+            problems.push(format!("--forward-header: two headers would become `{theirs}`"));
+        }
+    }
+    Forwarding { headers }
+}
+
+/// Hop-by-hop and framing headers (RFC 9110 section 7.6.1), those of the body, cookies, and MCP's own.
+fn stays(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    let reserved = parameter::is_reserved_header(name) && !matches!(name, "authorization") && !name.starts_with("x-forwarded-");
+    reserved || name.starts_with("mcp-") || matches!(name, "content-encoding" | "accept-encoding" | "origin" | "range")
+}

@@ -1,0 +1,238 @@
+//! Credentials that are not the same for every request: access tokens and answers to digest challenges.
+
+use serde_json::{Value, json};
+
+use crate::credentials::{carried, document, session, text};
+use crate::support::{SpecFile, Upstream, command, reply, stderr};
+
+/// A token endpoint and an API in one: `/token` numbers its tokens, `/pets` takes only the newest, in `Authorization`.
+fn authority(life: &'static str) -> Upstream {
+    let issued = std::sync::atomic::AtomicUsize::new(0);
+    Upstream::start(Box::new(move |request| {
+        use std::sync::atomic::Ordering::SeqCst;
+        let json = |status, body: &str| reply(status, &["Content-Type: application/json"], body.as_bytes());
+        match request.line.split(' ').nth(1).unwrap_or_default() {
+            "/token" => {
+                let number = issued.fetch_add(1, SeqCst) + 1;
+                json(
+                    200,
+                    &format!("{{\"access_token\":\"token-number-{number}\",\"token_type\":\"bearer\"{life}}}"),
+                )
+            }
+            "/revoke" => {
+                issued.fetch_add(1, SeqCst);
+                json(200, "{}")
+            }
+            _ => {
+                let newest = format!("Bearer token-number-{}", issued.load(SeqCst));
+                let given = request.header("authorization").unwrap_or_default();
+                json(
+                    if given == newest { 200 } else { 401 },
+                    &json!({"given": given, "body": request.body.len()}).to_string(),
+                )
+            }
+        }
+    }))
+}
+
+fn oauth_document(token_url: &str) -> SpecFile {
+    let operation = |id: &str, security: Value| json!({"post": {"operationId": id, "security": security, "requestBody": {"content": {"application/json": {}}}}});
+    SpecFile::new(
+        &json!({"openapi": "3.0.3", "info": {"title": "T", "version": "1"},
+            "components": {"securitySchemes": {"pets": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": token_url, "scopes": {"read": "x"}}}}}},
+            "paths": {"/pets": operation("pets", json!([{"pets": ["read"]}])), "/revoke": operation("revoke", json!([]))}})
+        .to_string(),
+    )
+}
+
+const CLIENT: [(&str, &str); 2] = [
+    ("OPENAPI_MCP_AUTH_PETS_CLIENT_ID", "my client"),
+    ("OPENAPI_MCP_AUTH_PETS_CLIENT_SECRET", "client-s3cret"),
+];
+
+fn count(upstream: &Upstream, path: &str) -> usize {
+    upstream
+        .received()
+        .iter()
+        .filter(|request| request.line.split(' ').nth(1) == Some(path))
+        .count()
+}
+
+#[test]
+fn client_credentials_fetch_one_token_for_many_calls_and_a_new_one_after_a_401() {
+    let upstream = authority(",\"expires_in\":3600");
+    let spec = oauth_document("/token");
+    let mut variables = CLIENT.to_vec();
+    variables.push(("OPENAPI_MCP_AUTH_PETS_SCOPES", "read write"));
+    let mut session = session(
+        &["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--log-level", "trace"],
+        &variables,
+    );
+    assert_eq!(count(&upstream, "/token"), 0, "nothing is fetched before the first call");
+    let ids: Vec<u64> = (0..50)
+        .map(|_| session.post("tools/call", &json!({"name": "pets", "arguments": {"body": {}}})))
+        .collect();
+    for _ in ids {
+        let answer = session.receive();
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        assert_eq!(answer["result"]["structuredContent"]["given"], "Bearer [redacted]", "{answer}");
+    }
+    let first = upstream.received().remove(0);
+    assert_eq!(first.line, "POST /token HTTP/1.1");
+    assert_eq!(first.header("authorization"), Some("Basic bXklMjBjbGllbnQ6Y2xpZW50LXMzY3JldA=="));
+    assert_eq!(first.body, b"grant_type=client_credentials&scope=read+write");
+    assert_eq!(
+        (count(&upstream, "/token"), count(&upstream, "/pets")),
+        (1, 50),
+        "one flight for all"
+    );
+
+    session.call("revoke", &json!({"body": {}}));
+    let result = session.call("pets", &json!({"body": {}}));
+    assert_eq!(result["isError"], false, "{result}");
+    assert_eq!(
+        (count(&upstream, "/token"), count(&upstream, "/pets")),
+        (2, 52),
+        "one retry with a fresh token"
+    );
+    let logs = session.end();
+    assert!(!logs.contains("s3cret") && !logs.contains("token-number"), "{logs}");
+}
+
+#[test]
+fn a_token_is_refreshed_before_it_expires_and_a_refusal_is_told_once() {
+    // A life of no time at all is over at once: every call needs a new one.
+    let upstream = authority(",\"expires_in\":\"0\"");
+    let spec = oauth_document("/token");
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let mut short = session(&args, &CLIENT);
+    for expected in 1..4 {
+        assert_eq!(short.call("pets", &json!({"body": {}}))["isError"], false);
+        assert_eq!(count(&upstream, "/token"), expected);
+    }
+
+    let refusing = Upstream::start(Box::new(|request| {
+        let in_body = String::from_utf8_lossy(&request.body).contains("client_secret=client-s3cret");
+        match request.line.split(' ').nth(1) {
+            Some("/token") if in_body => reply(400, &[], b"{\"error\":\"invalid_scope\",\"error_description\":\"client-s3cret\"}"),
+            Some("/token") => reply(401, &[], b"{\"error\":\"invalid_client\"}"),
+            _ => reply(401, &[], b""),
+        }
+    }));
+    let mut refused = session(&["serve", "--spec", spec.path(), "--base-url", &refusing.url], &CLIENT);
+    let result = refused.call("pets", &json!({"body": {}}));
+    assert_eq!(
+        text(&result),
+        "POST /pets failed: no access token could be had for the security scheme `pets`: the token endpoint answered 400 (invalid_scope)."
+    );
+    assert_eq!(count(&refusing, "/pets"), 0);
+}
+
+#[test]
+fn a_document_does_not_decide_who_gets_the_clients_secret() {
+    let (upstream, thief) = (authority(""), Upstream::echo());
+    let spec = oauth_document(&format!("{}/token", thief.url));
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let mut refused = session(&args, &CLIENT);
+    let result = refused.call("pets", &json!({"body": {}}));
+    assert!(
+        text(&result).contains("OPENAPI_MCP_AUTH_PETS_TOKEN_URL") && !text(&result).contains(&thief.url),
+        "{result}"
+    );
+    refused.logged("OPENAPI_MCP_AUTH_PETS_TOKEN_URL for the security scheme `pets`, because the document's own");
+
+    let mut variables = CLIENT.to_vec();
+    let token_url = format!("{}/token", upstream.url);
+    variables.push(("OPENAPI_MCP_AUTH_PETS_TOKEN_URL", &token_url));
+    assert_eq!(session(&args, &variables).call("pets", &json!({"body": {}}))["isError"], false);
+    variables.push(("OPENAPI_MCP_AUTH_PETS_ISSUER", "not a url"));
+    let output = command(&args).envs(variables).output().unwrap();
+    assert!(output.status.code() == Some(2) && stderr(&output).contains("OPENAPI_MCP_AUTH_PETS_ISSUER is no http(s) URL"));
+    assert!(thief.received().is_empty());
+}
+
+#[test]
+fn refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
+    let (address, known) = std::sync::mpsc::channel::<String>();
+    let known = std::sync::Mutex::new(known);
+    let own = std::sync::OnceLock::new();
+    let issuer = Upstream::start(Box::new(move |request| {
+        let own = own.get_or_init(|| known.lock().unwrap().recv().unwrap());
+        let body = match request.line.split(' ').nth(1) {
+            Some("/realm/.well-known/openid-configuration") => {
+                json!({"issuer": format!("{own}/realm"), "token_endpoint": format!("{own}/t")})
+            }
+            Some("/t") if request.body == b"grant_type=refresh_token&refresh_token=refresh-s3cret&client_id=app" => {
+                json!({"access_token": "fresh-access", "refresh_token": "rotated-s3cret"})
+            }
+            _ => return reply(404, &[], b""),
+        };
+        reply(200, &[], body.to_string().as_bytes())
+    }));
+    address.send(issuer.url.clone()).unwrap();
+    let upstream = Upstream::echo();
+    let scheme = json!({"type": "openIdConnect", "openIdConnectUrl": format!("{}/x", upstream.url)});
+    let spec = document(&json!({"id": scheme}), &json!([{"id": []}]));
+    let realm = format!("{}/realm/", issuer.url);
+    let mut variables = vec![
+        ("OPENAPI_MCP_AUTH_ID_CLIENT_ID", "app"),
+        ("OPENAPI_MCP_AUTH_ID_REFRESH_TOKEN", "refresh-s3cret"),
+    ];
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let refused = session(&args, &variables).call("call", &json!({}));
+    assert!(text(&refused).contains("OPENAPI_MCP_AUTH_ID_ISSUER"), "{refused}");
+    assert!(upstream.received().is_empty(), "the document's discovery URL is not fetched");
+    variables.push(("OPENAPI_MCP_AUTH_ID_ISSUER", &realm));
+    let mut session = session(&args, &variables);
+    assert_eq!(session.call("call", &json!({}))["isError"], false, "{}", session.logs());
+    assert_eq!(carried(&upstream.take_one()), ["authorization: Bearer fresh-access"]);
+    let logs = session.end();
+    assert!(
+        logs.contains("the refresh token of `id` was replaced") && !logs.contains("s3cret"),
+        "{logs}"
+    );
+}
+
+/// Whether `Authorization: Digest` answers the challenge of the test's API (RFC 7616 section 3.4.1).
+fn answers(authorization: &str, method: &str) -> bool {
+    use sha2::Digest as _;
+    let hash = |text: String| {
+        let digest = sha2::Sha256::digest(text);
+        digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+    };
+    let field = |name: &str| {
+        let rest = authorization.split(&format!("{name}=")).nth(1).unwrap_or_default();
+        rest.trim_start_matches('"').split(['"', ',']).next().unwrap_or_default().to_owned()
+    };
+    let who = hash("ann:pets:pass:w0rd".to_owned());
+    let what = hash(format!("{method}:{}", field("uri")));
+    let expected = hash(format!("{who}:{}:{}:{}:auth:{what}", field("nonce"), field("nc"), field("cnonce")));
+    authorization.starts_with("Digest ") && field("response") == expected
+}
+
+#[test]
+fn a_digest_challenge_is_answered_and_remembered() {
+    let upstream = Upstream::start(Box::new(|request| {
+        let given = request.header("authorization").unwrap_or_default();
+        if answers(given, "GET") {
+            reply(200, &["Content-Type: application/json"], b"{\"ok\":true}")
+        } else {
+            let challenge = "WWW-Authenticate: Digest realm=\"pets\", qop=\"auth\", algorithm=SHA-256, nonce=\"n0nce\", opaque=\"o\"";
+            reply(401, &["WWW-Authenticate: Negotiate", challenge], b"")
+        }
+    }));
+    let spec = document(&json!({"login": {"type": "http", "scheme": "digest"}}), &json!([{"login": []}]));
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let mut right = session(&args, &[("OPENAPI_MCP_AUTH_LOGIN", "ann:pass:w0rd")]);
+    for sent in [2, 1, 1] {
+        assert_eq!(right.call("call", &json!({}))["isError"], false);
+        assert_eq!(upstream.take_all().len(), sent, "only the first call needs the challenge");
+    }
+    let mut wrong = session(&args, &[("OPENAPI_MCP_AUTH_LOGIN", "ann:wrong")]);
+    let refused = wrong.call("call", &json!({}));
+    assert!(
+        text(&refused).contains("set for `login` (OPENAPI_MCP_AUTH_LOGIN (as `user:password`))"),
+        "{refused}"
+    );
+    assert_eq!(upstream.take_all().len(), 2);
+}
