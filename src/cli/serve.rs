@@ -42,13 +42,11 @@ pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     let transport = async {
         match &config.transport {
             Transport::Stdio => stdio::serve(server.clone(), stop.clone()).await.map_err(failed),
-            Transport::Http { bind, allowed } => {
+            Transport::Http { bind, options } => {
                 let listener = http::bind(*bind).await.map_err(|error| Failure::Bind(bind.to_string(), error))?;
                 let address = listener.local_addr().map_err(failed)?;
                 tracing::info!("listening on http://{address}/mcp");
-                http::serve(listener, server.clone(), allowed.clone(), stop.clone())
-                    .await
-                    .map_err(failed)
+                http::serve(listener, server.clone(), options, stop.clone()).await.map_err(failed)
             }
         }
     };

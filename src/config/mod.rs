@@ -1,6 +1,7 @@
 //! Settings become what each floor needs: flag over variable over file over default, all problems told at once. The one
 //! place that reads the environment.
 
+mod access;
 mod annotate;
 mod file;
 pub mod settings;
@@ -17,7 +18,7 @@ use crate::annotate::obey::Confirm;
 use crate::annotate::{AnnotateOptions, Profile};
 use crate::outbound::OutboundOptions;
 use crate::proxy::CallOptions;
-use crate::server::http::Allowed;
+use crate::server::http::{Allowed, HttpOptions};
 use crate::spec::{ExternalReferences, Source, parameter, server};
 use settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ServerSettings, TransportKind};
 
@@ -71,8 +72,8 @@ pub enum Transport {
     Http {
         /// The address to listen on.
         bind: SocketAddr,
-        /// Who may ask besides loopback.
-        allowed: Allowed,
+        /// Who may ask, and how much.
+        options: Box<HttpOptions>,
     },
 }
 
@@ -277,7 +278,8 @@ fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport
             ("--allow-host", !settings.allow_host.is_empty()),
             ("--allow-origin", !settings.allow_origin.is_empty()),
         ];
-        for (flag, _) in idle.iter().filter(|(_, given)| *given) {
+        let idle = idle.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag);
+        for flag in idle.chain(settings.access.given()) {
             problems.push(format!("{flag} needs --transport http"));
         }
         return Transport::Stdio;
@@ -299,6 +301,8 @@ fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport
             "--allow-origin: `{origin}` is no origin; write scheme and name, as in https://app.example"
         ));
     }
+    let access = access::access(&settings.access, problems);
+    let limits = access::limits(&settings.access, problems);
     let text = settings.bind.as_deref().unwrap_or("127.0.0.1:8080");
     let address = text.replace("localhost:", "127.0.0.1:").parse::<SocketAddr>();
     let Ok(bind) = address else {
@@ -311,11 +315,12 @@ fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport
                 "--bind {bind} can be reached by others; name the hosts that clients ask for with --allow-host NAME"
             ));
         }
-        if settings.allow_unauthenticated != Some(true) {
-            problems.push(format!("--bind {bind} can be reached by others, and this version does not ask clients who they are; put an authenticating proxy before it and add --allow-unauthenticated, or bind to 127.0.0.1"));
+        if settings.access.is_open() && settings.allow_unauthenticated != Some(true) {
+            problems.push(format!("--bind {bind} can be reached by others, and nobody has to prove who they are; give clients a token with --auth-token-env VARIABLE, or, behind a proxy that asks them, add --allow-unauthenticated, or bind to 127.0.0.1"));
         }
     }
-    Transport::Http { bind, allowed }
+    let options = Box::new(HttpOptions { allowed, access, limits });
+    Transport::Http { bind, options }
 }
 
 #[cfg(test)]

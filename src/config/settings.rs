@@ -3,6 +3,8 @@
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+pub use super::access::AccessSettings;
+
 /// Settings of the API: what `serve`, `tools` and `call` share.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -170,9 +172,10 @@ pub struct ApiSettings {
 }
 
 /// Settings of `serve`: how clients reach us.
+// No `deny_unknown_fields`: serde cannot have it beside `flatten`, and the file's reader knows all keys.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct ServerSettings {
     /// How clients reach the server [default: stdio]
     #[arg(long, env = "OPENAPI_MCP_TRANSPORT", value_name = "TRANSPORT", value_enum)]
@@ -203,6 +206,11 @@ pub struct ServerSettings {
     #[arg(long, env = "OPENAPI_MCP_CONFIRM", value_name = "WHICH", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<ConfirmName>,
+
+    /// Who may call over HTTP, and how much
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub access: AccessSettings,
 }
 
 /// Which references into other files are followed.

@@ -18,6 +18,8 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::TryStreamExt;
+use hyper::body::Incoming;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -30,7 +32,12 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use super::auth::Access;
+use super::auth::{self, Gate};
 pub use super::guard::Allowed;
+pub use super::limits::Limits;
+use super::limits::Peer;
+pub use super::token::Token;
 use super::{McpServer, splice};
 use crate::api::Confirm;
 
@@ -40,8 +47,6 @@ const HEADER_PATIENCE: Duration = Duration::from_secs(30);
 const BODY_PATIENCE: Duration = Duration::from_secs(15);
 /// The largest request: 4 MiB.
 const LARGEST_REQUEST: usize = 4 << 20;
-/// Connections at the same time; more wait to be accepted.
-const MOST_CONNECTIONS: usize = 1024;
 /// Sessions at the same time, where there are any.
 const MOST_SESSIONS: usize = 1000;
 /// How long calls in flight are waited for at the end.
@@ -50,14 +55,26 @@ const DRAIN_PATIENCE: Duration = Duration::from_secs(35);
 /// How long the last answers may take to be written.
 const LAST_WRITE_PATIENCE: Duration = Duration::from_millis(500);
 
+/// What an operator sets about clients.
+#[derive(Debug, Clone, Default)]
+pub struct HttpOptions {
+    /// Who may ask besides loopback.
+    pub allowed: Allowed,
+    /// How they prove who they are.
+    pub access: Access,
+    /// How much they may ask for.
+    pub limits: Limits,
+}
+
 /// Serves on a listener until `stop` is cancelled; then takes no new request and answers those in flight.
 ///
 /// # Errors
 /// Where the listener breaks.
-pub async fn serve(listener: TcpListener, server: McpServer, allowed: Allowed, stop: CancellationToken) -> io::Result<()> {
+pub async fn serve(listener: TcpListener, server: McpServer, options: &HttpOptions, stop: CancellationToken) -> io::Result<()> {
     let streams = CancellationToken::new();
     let calls: TaskTracker = server.calls().clone();
-    let app = TowerToHyperService::new(router(server, allowed, streams.clone()));
+    let gate = Gate::new(&options.access, options.limits.rate, &stop);
+    let app = TowerToHyperService::new(router(server, options.allowed.clone(), gate, streams.clone()));
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
     builder
@@ -68,16 +85,16 @@ pub async fn serve(listener: TcpListener, server: McpServer, allowed: Allowed, s
         .keep_alive_interval(Some(Duration::from_secs(30)));
     let builder = Arc::new(builder);
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let places = Arc::new(Semaphore::new(options.limits.connections));
     loop {
         let place = tokio::select! {
             () = stop.cancelled() => break,
             place = Arc::clone(&places).acquire_owned() => place.map_err(io::Error::other)?,
         };
-        let stream = tokio::select! {
+        let (stream, peer) = tokio::select! {
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok((stream, peer)) => (stream, Peer(peer.ip())),
                 Err(error) if is_passing(&error) => continue,
                 Err(error) => return Err(error),
             },
@@ -85,6 +102,10 @@ pub async fn serve(listener: TcpListener, server: McpServer, allowed: Allowed, s
         // Without it every answer that takes two writes waits for the client's delayed acknowledgement.
         let _ = stream.set_nodelay(true);
         let (builder, app, watcher) = (Arc::clone(&builder), app.clone(), graceful.watcher());
+        let app = service_fn(move |mut request: hyper::Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            app.call(request)
+        });
         tokio::spawn(async move {
             let connection = builder.serve_connection(TokioIo::<TcpStream>::new(stream), app).into_owned();
             if let Err(error) = watcher.watch(connection).await {
@@ -134,7 +155,7 @@ fn is_passing(error: &io::Error) -> bool {
     ) || matches!(error.raw_os_error(), Some(23 | 24))
 }
 
-fn router(server: McpServer, allowed: Allowed, streams: CancellationToken) -> Router {
+fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Gate>>, streams: CancellationToken) -> Router {
     let with_sessions = server.confirm != Confirm::None;
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(with_sessions)
@@ -159,9 +180,13 @@ fn router(server: McpServer, allowed: Allowed, streams: CancellationToken) -> Ro
             StreamableHttpService::new(serve, Arc::new(NeverSessionManager::default()), config),
         )
     };
-    router
+    let mut router = router
         .layer(middleware::from_fn_with_state(list, splice_list))
-        .layer(middleware::from_fn(read_body))
+        .layer(middleware::from_fn(read_body));
+    if let Some(gate) = gate {
+        router = router.layer(middleware::from_fn_with_state(gate, auth::admit));
+    }
+    router
         .layer(middleware::from_fn_with_state(Arc::new(allowed), guard))
         // Outside of the guard: a probe asks by address, and learns nothing but that we are alive.
         .route(
@@ -212,7 +237,11 @@ async fn guard(State(allowed): State<Arc<Allowed>>, request: Request, next: Next
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("origin"));
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, GET, DELETE"));
+    headers.insert(
+        header::ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static("www-authenticate, mcp-session-id, retry-after"),
+    );
     headers.insert(
         header::ACCESS_CONTROL_ALLOW_HEADERS,
         HeaderValue::from_static("content-type, accept, authorization, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id"),

@@ -11,6 +11,7 @@
 
 mod support;
 
+mod access;
 mod annotations;
 mod bad_input;
 mod call_cases;
