@@ -284,7 +284,7 @@ fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport
         }
         return Transport::Stdio;
     }
-    let allowed = Allowed {
+    let mut allowed = Allowed {
         hosts: settings.allow_host.clone(),
         origins: settings.allow_origin.clone(),
     };
@@ -301,22 +301,28 @@ fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport
             "--allow-origin: `{origin}` is no origin; write scheme and name, as in https://app.example"
         ));
     }
-    let access = access::access(&settings.access, problems);
     let limits = access::limits(&settings.access, problems);
     let text = settings.bind.as_deref().unwrap_or("127.0.0.1:8080");
     let address = text.replace("localhost:", "127.0.0.1:").parse::<SocketAddr>();
     let Ok(bind) = address else {
         problems.push(format!("--bind: `{text}` is no address with a port, as in 127.0.0.1:8080"));
+        access::access(&settings.access, true, problems);
         return Transport::Stdio;
     };
+    let access = access::access(&settings.access, bind.ip().is_loopback(), problems);
+    // The name that clients use is one they may ask for.
+    let public = access.public_url.as_ref().and_then(|url| Some((url.host_str()?, url.port())));
+    allowed
+        .hosts
+        .extend(public.map(|(name, port)| port.map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"))));
     if !bind.ip().is_loopback() {
         if allowed.hosts.is_empty() {
             problems.push(format!(
-                "--bind {bind} can be reached by others; name the hosts that clients ask for with --allow-host NAME"
+                "--bind {bind} can be reached by others; name the hosts that clients ask for with --allow-host NAME, or --public-url URL"
             ));
         }
         if settings.access.is_open() && settings.allow_unauthenticated != Some(true) {
-            problems.push(format!("--bind {bind} can be reached by others, and nobody has to prove who they are; give clients a token with --auth-token-env VARIABLE, or, behind a proxy that asks them, add --allow-unauthenticated, or bind to 127.0.0.1"));
+            problems.push(format!("--bind {bind} can be reached by others, and nobody has to prove who they are; give clients a token with --auth-token-env VARIABLE or --oauth-issuer URL, or, behind a proxy that asks them, add --allow-unauthenticated, or bind to 127.0.0.1"));
         }
     }
     let options = Box::new(HttpOptions { allowed, access, limits });

@@ -31,12 +31,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use url::Url;
 
 pub use super::auth::Access;
 use super::auth::{self, Gate};
 pub use super::guard::Allowed;
 pub use super::limits::Limits;
 use super::limits::Peer;
+use super::oauth;
+pub use super::oauth::OauthOptions;
 pub use super::token::Token;
 use super::{McpServer, splice};
 use crate::api::Confirm;
@@ -66,14 +69,23 @@ pub struct HttpOptions {
     pub limits: Limits,
 }
 
-/// Serves on a listener until `stop` is cancelled; then takes no new request and answers those in flight.
+/// Serves on a listener until `stop` is cancelled; then takes no new request and answers those in flight. `client` asks an
+/// OAuth issuer for its keys.
 ///
 /// # Errors
 /// Where the listener breaks.
-pub async fn serve(listener: TcpListener, server: McpServer, options: &HttpOptions, stop: CancellationToken) -> io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    server: McpServer,
+    options: &HttpOptions,
+    client: Option<reqwest::Client>,
+    stop: CancellationToken,
+) -> io::Result<()> {
     let streams = CancellationToken::new();
     let calls: TaskTracker = server.calls().clone();
-    let gate = Gate::new(&options.access, options.limits.rate, &stop);
+    let own = Url::parse(&format!("http://{}/mcp", listener.local_addr()?)).ok();
+    let resource = options.access.public_url.clone().or(own);
+    let gate = Gate::new(&options.access, options.limits.rate, resource, client, &stop);
     let app = TowerToHyperService::new(router(server, options.allowed.clone(), gate, streams.clone()));
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
@@ -165,7 +177,7 @@ fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Gate>>, streams:
         // `guard` has judged Host and Origin already, and more strictly.
         .disable_allowed_hosts()
         .disable_allowed_origins();
-    let ready = server.clone();
+    let (ready, known) = (server.clone(), server.clone());
     let list = server.list.clone();
     let serve = move || Ok(server.clone());
     let router = if with_sessions {
@@ -180,11 +192,17 @@ fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Gate>>, streams:
             StreamableHttpService::new(serve, Arc::new(NeverSessionManager::default()), config),
         )
     };
-    let mut router = router
-        .layer(middleware::from_fn_with_state(list, splice_list))
-        .layer(middleware::from_fn(read_body));
+    let mut router = router.layer(middleware::from_fn_with_state(list, splice_list));
+    if let Some(gate) = gate.as_ref().filter(|gate| gate.depends_on_tool()) {
+        router = router.layer(middleware::from_fn_with_state((Arc::clone(gate), known), auth::demand_scope));
+    }
+    router = router.layer(middleware::from_fn(read_body));
     if let Some(gate) = gate {
-        router = router.layer(middleware::from_fn_with_state(gate, auth::admit));
+        let metadata = get(auth::metadata).with_state(Arc::clone(&gate));
+        router = router
+            .layer(middleware::from_fn_with_state(gate, auth::admit))
+            .route(oauth::WELL_KNOWN, metadata.clone())
+            .route(&format!("{}/{{*path}}", oauth::WELL_KNOWN), metadata);
     }
     router
         .layer(middleware::from_fn_with_state(Arc::new(allowed), guard))

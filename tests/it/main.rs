@@ -25,6 +25,7 @@ mod http_door;
 mod life_cycle;
 mod mocked;
 mod mutated;
+mod oauth;
 mod protocol;
 mod readme;
 mod safety;
