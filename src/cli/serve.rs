@@ -46,7 +46,7 @@ pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
             Transport::Http { bind, options } => {
                 let listener = http::bind(*bind).await.map_err(|error| Failure::Bind(bind.to_string(), error))?;
                 let address = listener.local_addr().map_err(failed)?;
-                tracing::info!("listening on http://{address}/mcp");
+                tracing::info!("listening on {}://{address}/mcp", options.scheme());
                 // The issuer's keys may be behind TLS even where the API is not.
                 let outbound = OutboundOptions {
                     tls: true,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use url::Url;
 
-use crate::server::http::{Access, Limits, OauthOptions, Token};
+use crate::server::http::{Access, Limits, OauthOptions, Tls, Token};
 
 /// Settings of who may call over HTTP, and how much.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -59,6 +59,16 @@ pub struct AccessSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth_write_scope: Option<String>,
 
+    /// A PEM file with the certificate to serve HTTPS with; it is read again when it changes
+    #[arg(long, env = "OPENAPI_MCP_TLS_CERT", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_cert: Option<String>,
+
+    /// A PEM file with its private key
+    #[arg(long, env = "OPENAPI_MCP_TLS_KEY", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<String>,
+
     /// The most connections at the same time; more wait to be accepted [default: 1024]
     #[arg(long, env = "OPENAPI_MCP_MAX_CONNECTIONS", value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +93,8 @@ impl AccessSettings {
             ("--auth-token-file", !self.auth_token_file.is_empty()),
             ("--public-url", self.public_url.is_some()),
             ("--oauth-issuer", self.oauth_issuer.is_some()),
+            ("--tls-cert", self.tls_cert.is_some()),
+            ("--tls-key", self.tls_key.is_some()),
             ("--max-connections", self.max_connections.is_some()),
             ("--client-rate-limit", self.client_rate_limit.is_some()),
         ];
@@ -199,6 +211,24 @@ fn is_loopback(url: &Url) -> bool {
         Some(url::Host::Ipv6(address)) => address.is_loopback(),
         Some(url::Host::Domain(name)) => name == "localhost",
         None => false,
+    }
+}
+
+/// The certificate and its key.
+pub(super) fn tls(settings: &AccessSettings, problems: &mut Vec<String>) -> Option<Tls> {
+    match (&settings.tls_cert, &settings.tls_key) {
+        (None, None) => None,
+        (Some(certificate), Some(key)) => Tls::load(Path::new(certificate), Path::new(key))
+            .map_err(|problem| problems.push(format!("--tls-cert: {problem}")))
+            .ok(),
+        (Some(_), None) => {
+            problems.push("--tls-cert needs --tls-key FILE, the certificate's private key".into());
+            None
+        }
+        (None, Some(_)) => {
+            problems.push("--tls-key needs --tls-cert FILE, its certificate".into());
+            None
+        }
     }
 }
 

@@ -302,6 +302,7 @@ fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport
         ));
     }
     let limits = access::limits(&settings.access, problems);
+    let tls = access::tls(&settings.access, problems);
     let text = settings.bind.as_deref().unwrap_or("127.0.0.1:8080");
     let address = text.replace("localhost:", "127.0.0.1:").parse::<SocketAddr>();
     let Ok(bind) = address else {
@@ -325,7 +326,12 @@ fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport
             problems.push(format!("--bind {bind} can be reached by others, and nobody has to prove who they are; give clients a token with --auth-token-env VARIABLE or --oauth-issuer URL, or, behind a proxy that asks them, add --allow-unauthenticated, or bind to 127.0.0.1"));
         }
     }
-    let options = Box::new(HttpOptions { allowed, access, limits });
+    let options = Box::new(HttpOptions {
+        allowed,
+        access,
+        limits,
+        tls,
+    });
     Transport::Http { bind, options }
 }
 

@@ -22,13 +22,15 @@ use hyper::body::Incoming;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use url::Url;
@@ -40,12 +42,16 @@ pub use super::limits::Limits;
 use super::limits::Peer;
 use super::oauth;
 pub use super::oauth::OauthOptions;
+use super::patient::Patient;
+pub use super::tls::Tls;
 pub use super::token::Token;
 use super::{McpServer, splice};
 use crate::api::Confirm;
 
 /// How long a client may take to send the headers of a request, idle time on a kept connection included.
 const HEADER_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a TLS handshake may take.
+const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a client may take to send a body.
 const BODY_PATIENCE: Duration = Duration::from_secs(15);
 /// The largest request: 4 MiB.
@@ -67,6 +73,16 @@ pub struct HttpOptions {
     pub access: Access,
     /// How much they may ask for.
     pub limits: Limits,
+    /// TLS, unless something before us does it.
+    pub tls: Option<Tls>,
+}
+
+impl HttpOptions {
+    /// `https` where there is TLS.
+    #[must_use]
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
 }
 
 /// Serves on a listener until `stop` is cancelled; then takes no new request and answers those in flight. `client` asks an
@@ -83,19 +99,15 @@ pub async fn serve(
 ) -> io::Result<()> {
     let streams = CancellationToken::new();
     let calls: TaskTracker = server.calls().clone();
-    let own = Url::parse(&format!("http://{}/mcp", listener.local_addr()?)).ok();
+    let scheme = options.scheme();
+    let own = Url::parse(&format!("{scheme}://{}/mcp", listener.local_addr()?)).ok();
     let resource = options.access.public_url.clone().or(own);
     let gate = Gate::new(&options.access, options.limits.rate, resource, client, &stop);
-    let app = TowerToHyperService::new(router(server, options.allowed.clone(), gate, streams.clone()));
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(100)
-        .max_header_list_size(64 << 10)
-        .keep_alive_interval(Some(Duration::from_secs(30)));
-    let builder = Arc::new(builder);
+    let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
+    let connections = Connections {
+        app: TowerToHyperService::new(router(server, options.allowed.clone(), gate, streams.clone())),
+        builder: Arc::new(builder()),
+    };
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(options.limits.connections));
     loop {
@@ -113,15 +125,17 @@ pub async fn serve(
         };
         // Without it every answer that takes two writes waits for the client's delayed acknowledgement.
         let _ = stream.set_nodelay(true);
-        let (builder, app, watcher) = (Arc::clone(&builder), app.clone(), graceful.watcher());
-        let app = service_fn(move |mut request: hyper::Request<Incoming>| {
-            request.extensions_mut().insert(peer);
-            app.call(request)
-        });
+        let connections = connections.clone();
+        let acceptor = tls.as_ref().map(|tls| TlsAcceptor::from(Arc::clone(&tls.borrow())));
+        let watcher = graceful.watcher();
         tokio::spawn(async move {
-            let connection = builder.serve_connection(TokioIo::<TcpStream>::new(stream), app).into_owned();
-            if let Err(error) = watcher.watch(connection).await {
-                tracing::debug!("a connection ended early: {error}");
+            match acceptor {
+                None => connections.serve(stream, peer, watcher).await,
+                Some(acceptor) => match tokio::time::timeout(HANDSHAKE_PATIENCE, acceptor.accept(stream)).await {
+                    Ok(Ok(stream)) => connections.serve(stream, peer, watcher).await,
+                    Ok(Err(error)) => tracing::debug!("a TLS handshake failed: {error}"),
+                    Err(_) => tracing::debug!("a TLS handshake took too long"),
+                },
             }
             drop(place);
         });
@@ -129,6 +143,39 @@ pub async fn serve(
     drop(listener);
     drain(graceful, &calls, &streams).await;
     Ok(())
+}
+
+/// What every connection is served with.
+#[derive(Clone)]
+struct Connections {
+    app: TowerToHyperService<Router>,
+    builder: Arc<Builder<TokioExecutor>>,
+}
+
+impl Connections {
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: Peer, watcher: Watcher) {
+        let Self { app, builder } = self;
+        let app = service_fn(move |mut request: hyper::Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            app.call(request)
+        });
+        let connection = builder.serve_connection(TokioIo::new(Patient::new(stream)), app).into_owned();
+        if let Err(error) = watcher.watch(connection).await {
+            tracing::debug!("a connection ended early: {error}");
+        }
+    }
+}
+
+fn builder() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(100)
+        .max_header_list_size(64 << 10)
+        .keep_alive_interval(Some(Duration::from_secs(30)));
+    builder
 }
 
 /// Lets every connection finish its answer. Streams that only wait for changes would never end by themselves: once no call

@@ -7,8 +7,10 @@ pub mod http;
 mod keys;
 mod limits;
 mod oauth;
+mod patient;
 mod splice;
 pub mod stdio;
+mod tls;
 mod token;
 
 use std::sync::Arc;

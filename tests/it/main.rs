@@ -19,6 +19,7 @@ mod checked;
 mod command_line;
 mod confirmed;
 mod corpus;
+mod encrypted;
 mod floors;
 mod golden;
 mod http_door;
