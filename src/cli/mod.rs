@@ -35,7 +35,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve the tools over stdio or streamable HTTP
-    Serve(ServeCommand),
+    Serve(Box<ServeCommand>),
     /// Show the tools that would be served
     Tools(tools::ToolsCommand),
     /// Report what a document lacks, loses and costs as tools

@@ -12,6 +12,7 @@ use crate::api::Api;
 use crate::config::settings::LogLevel;
 use crate::config::{Config, ConfigError, Transport};
 use crate::error::Failure;
+use crate::outbound::{self, OutboundOptions};
 use crate::server::{McpServer, http, stdio};
 use crate::spec::{Severity, Source};
 
@@ -46,11 +47,18 @@ pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     let transport = async {
         match &config.transport {
             Transport::Stdio => stdio::serve(server.clone(), stop.clone()).await.map_err(failed),
-            Transport::Http { bind, allowed } => {
+            Transport::Http { bind, options } => {
                 let listener = http::bind(*bind).await.map_err(|error| Failure::Bind(bind.to_string(), error))?;
                 let address = listener.local_addr().map_err(failed)?;
-                tracing::info!("listening on http://{address}/mcp");
-                http::serve(listener, server.clone(), allowed.clone(), stop.clone())
+                tracing::info!("listening on {}://{address}/mcp", options.scheme());
+                // The issuer's keys may be behind TLS even where the API is not.
+                let outbound = OutboundOptions {
+                    tls: true,
+                    ..config.outbound.clone()
+                };
+                let oauth = options.access.oauth.as_ref();
+                let keys = oauth.map(|_| outbound::client(&outbound)).transpose().map_err(Failure::Outbound)?;
+                http::serve(listener, server.clone(), options, keys, stop.clone())
                     .await
                     .map_err(failed)
             }

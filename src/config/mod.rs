@@ -1,6 +1,7 @@
 //! Settings become what each floor needs: flag over variable over file over default, all problems told at once. The one
 //! place that reads the environment.
 
+mod access;
 mod annotate;
 pub mod credentials;
 mod file;
@@ -22,7 +23,7 @@ use crate::annotate::{AnnotateOptions, Profile};
 use crate::outbound::OutboundOptions;
 use crate::proxy::client::BYTES_PER_TOKEN;
 use crate::proxy::{CallOptions, Credentials, Forwarding, UpstreamOptions};
-use crate::server::http::Allowed;
+use crate::server::http::{Allowed, HttpOptions};
 use crate::spec::{ExternalReferences, Source, parameter, server};
 use settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ServerSettings, TransportKind};
 
@@ -84,8 +85,8 @@ pub enum Transport {
     Http {
         /// The address to listen on.
         bind: SocketAddr,
-        /// Who may ask besides loopback.
-        allowed: Allowed,
+        /// Who may ask, and how much.
+        options: Box<HttpOptions>,
     },
 }
 
@@ -326,12 +327,12 @@ fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport
             ("--allow-origin", !settings.allow_origin.is_empty()),
         ];
         let idle = idle.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag);
-        for flag in idle.chain(settings.forward.given()) {
+        for flag in idle.chain(settings.forward.given()).chain(settings.access.given()) {
             problems.push(format!("{flag} needs --transport http"));
         }
         return Transport::Stdio;
     }
-    let allowed = Allowed {
+    let mut allowed = Allowed {
         hosts: settings.allow_host.clone(),
         origins: settings.allow_origin.clone(),
     };
@@ -348,23 +349,38 @@ fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport
             "--allow-origin: `{origin}` is no origin; write scheme and name, as in https://app.example"
         ));
     }
+    let limits = access::limits(&settings.access, problems);
+    let tls = access::tls(&settings.access, problems);
     let text = settings.bind.as_deref().unwrap_or("127.0.0.1:8080");
     let address = text.replace("localhost:", "127.0.0.1:").parse::<SocketAddr>();
     let Ok(bind) = address else {
         problems.push(format!("--bind: `{text}` is no address with a port, as in 127.0.0.1:8080"));
+        access::access(&settings.access, true, problems);
         return Transport::Stdio;
     };
+    let access = access::access(&settings.access, bind.ip().is_loopback(), problems);
+    // The name that clients use is one they may ask for.
+    let public = access.public_url.as_ref().and_then(|url| Some((url.host_str()?, url.port())));
+    allowed
+        .hosts
+        .extend(public.map(|(name, port)| port.map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"))));
     if !bind.ip().is_loopback() {
         if allowed.hosts.is_empty() {
             problems.push(format!(
-                "--bind {bind} can be reached by others; name the hosts that clients ask for with --allow-host NAME"
+                "--bind {bind} can be reached by others; name the hosts that clients ask for with --allow-host NAME, or --public-url URL"
             ));
         }
-        if settings.allow_unauthenticated != Some(true) {
-            problems.push(format!("--bind {bind} can be reached by others, and this version does not ask clients who they are; put an authenticating proxy before it and add --allow-unauthenticated, or bind to 127.0.0.1"));
+        if settings.access.is_open() && settings.allow_unauthenticated != Some(true) {
+            problems.push(format!("--bind {bind} can be reached by others, and nobody has to prove who they are; give clients a token with --auth-token-env VARIABLE or --oauth-issuer URL, or, behind a proxy that asks them, add --allow-unauthenticated, or bind to 127.0.0.1"));
         }
     }
-    Transport::Http { bind, allowed }
+    let options = Box::new(HttpOptions {
+        allowed,
+        access,
+        limits,
+        tls,
+    });
+    Transport::Http { bind, options }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+pub use super::access::AccessSettings;
 use super::credentials::CredentialSettings;
 use super::forward::ForwardSettings;
 use super::upstream::UpstreamSettings;
@@ -190,6 +191,7 @@ pub struct ApiSettings {
 }
 
 /// Settings of `serve`: how clients reach us.
+// No `deny_unknown_fields`: serde cannot have it beside `flatten`, and the file's reader knows all keys.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -228,6 +230,11 @@ pub struct ServerSettings {
     #[command(flatten)]
     #[serde(flatten)]
     pub forward: ForwardSettings,
+
+    /// Who may call over HTTP, and how much
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub access: AccessSettings,
 }
 
 /// Which references into other files are followed.

@@ -18,30 +18,44 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::TryStreamExt;
+use hyper::body::Incoming;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use url::Url;
 
+pub use super::auth::Access;
+use super::auth::{self, Gate};
 pub use super::guard::Allowed;
+pub use super::limits::Limits;
+use super::limits::Peer;
+use super::oauth;
+pub use super::oauth::OauthOptions;
+use super::patient::Patient;
+pub use super::tls::Tls;
+pub use super::token::Token;
 use super::{McpServer, splice};
 
 /// How long a client may take to send the headers of a request, idle time on a kept connection included.
 const HEADER_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a TLS handshake may take.
+const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a client may take to send a body.
 const BODY_PATIENCE: Duration = Duration::from_secs(15);
 /// The largest request: 4 MiB.
 const LARGEST_REQUEST: usize = 4 << 20;
-/// Connections at the same time; more wait to be accepted.
-const MOST_CONNECTIONS: usize = 1024;
 /// Sessions at the same time, where there are any.
 const MOST_SESSIONS: usize = 1000;
 /// How long calls in flight are waited for at the end.
@@ -50,14 +64,109 @@ const DRAIN_PATIENCE: Duration = Duration::from_secs(35);
 /// How long the last answers may take to be written.
 const LAST_WRITE_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Serves on a listener until `stop` is cancelled; then takes no new request and answers those in flight.
+/// What an operator sets about clients.
+#[derive(Debug, Clone, Default)]
+pub struct HttpOptions {
+    /// Who may ask besides loopback.
+    pub allowed: Allowed,
+    /// How they prove who they are.
+    pub access: Access,
+    /// How much they may ask for.
+    pub limits: Limits,
+    /// TLS, unless something before us does it.
+    pub tls: Option<Tls>,
+}
+
+impl HttpOptions {
+    /// `https` where there is TLS.
+    #[must_use]
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+}
+
+/// Serves on a listener until `stop` is cancelled; then takes no new request and answers those in flight. `client` asks an
+/// OAuth issuer for its keys.
 ///
 /// # Errors
 /// Where the listener breaks.
-pub async fn serve(listener: TcpListener, server: McpServer, allowed: Allowed, stop: CancellationToken) -> io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    server: McpServer,
+    options: &HttpOptions,
+    client: Option<reqwest::Client>,
+    stop: CancellationToken,
+) -> io::Result<()> {
     let streams = CancellationToken::new();
     let calls: TaskTracker = server.calls().clone();
-    let app = TowerToHyperService::new(router(server, allowed, streams.clone()));
+    let scheme = options.scheme();
+    let own = Url::parse(&format!("{scheme}://{}/mcp", listener.local_addr()?)).ok();
+    let resource = options.access.public_url.clone().or(own);
+    let gate = Gate::new(&options.access, options.limits.rate, resource, client, &stop);
+    let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
+    let connections = Connections {
+        app: TowerToHyperService::new(router(server, options.allowed.clone(), gate, streams.clone())),
+        builder: Arc::new(builder()),
+    };
+    let graceful = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(options.limits.connections));
+    loop {
+        let place = tokio::select! {
+            () = stop.cancelled() => break,
+            place = Arc::clone(&places).acquire_owned() => place.map_err(io::Error::other)?,
+        };
+        let (stream, peer) = tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => (stream, Peer(peer.ip())),
+                Err(error) if is_passing(&error) => continue,
+                Err(error) => return Err(error),
+            },
+        };
+        // Without it every answer that takes two writes waits for the client's delayed acknowledgement.
+        let _ = stream.set_nodelay(true);
+        let connections = connections.clone();
+        let acceptor = tls.as_ref().map(|tls| TlsAcceptor::from(Arc::clone(&tls.borrow())));
+        let watcher = graceful.watcher();
+        tokio::spawn(async move {
+            match acceptor {
+                None => connections.serve(stream, peer, watcher).await,
+                Some(acceptor) => match tokio::time::timeout(HANDSHAKE_PATIENCE, acceptor.accept(stream)).await {
+                    Ok(Ok(stream)) => connections.serve(stream, peer, watcher).await,
+                    Ok(Err(error)) => tracing::debug!("a TLS handshake failed: {error}"),
+                    Err(_) => tracing::debug!("a TLS handshake took too long"),
+                },
+            }
+            drop(place);
+        });
+    }
+    drop(listener);
+    drain(graceful, &calls, &streams).await;
+    Ok(())
+}
+
+/// What every connection is served with.
+#[derive(Clone)]
+struct Connections {
+    app: TowerToHyperService<Router>,
+    builder: Arc<Builder<TokioExecutor>>,
+}
+
+impl Connections {
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: Peer, watcher: Watcher) {
+        let Self { app, builder } = self;
+        let app = service_fn(move |mut request: hyper::Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            app.call(request)
+        });
+        let connection = builder.serve_connection(TokioIo::new(Patient::new(stream)), app).into_owned();
+        if let Err(error) = watcher.watch(connection).await {
+            tracing::debug!("a connection ended early: {error}");
+        }
+    }
+}
+
+fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
     builder
@@ -66,36 +175,7 @@ pub async fn serve(listener: TcpListener, server: McpServer, allowed: Allowed, s
         .max_concurrent_streams(100)
         .max_header_list_size(64 << 10)
         .keep_alive_interval(Some(Duration::from_secs(30)));
-    let builder = Arc::new(builder);
-    let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    loop {
-        let place = tokio::select! {
-            () = stop.cancelled() => break,
-            place = Arc::clone(&places).acquire_owned() => place.map_err(io::Error::other)?,
-        };
-        let stream = tokio::select! {
-            () = stop.cancelled() => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
-                Err(error) if is_passing(&error) => continue,
-                Err(error) => return Err(error),
-            },
-        };
-        // Without it every answer that takes two writes waits for the client's delayed acknowledgement.
-        let _ = stream.set_nodelay(true);
-        let (builder, app, watcher) = (Arc::clone(&builder), app.clone(), graceful.watcher());
-        tokio::spawn(async move {
-            let connection = builder.serve_connection(TokioIo::<TcpStream>::new(stream), app).into_owned();
-            if let Err(error) = watcher.watch(connection).await {
-                tracing::debug!("a connection ended early: {error}");
-            }
-            drop(place);
-        });
-    }
-    drop(listener);
-    drain(graceful, &calls, &streams).await;
-    Ok(())
+    builder
 }
 
 /// Lets every connection finish its answer. Streams that only wait for changes would never end by themselves: once no call
@@ -134,7 +214,7 @@ fn is_passing(error: &io::Error) -> bool {
     ) || matches!(error.raw_os_error(), Some(23 | 24))
 }
 
-fn router(server: McpServer, allowed: Allowed, streams: CancellationToken) -> Router {
+fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Gate>>, streams: CancellationToken) -> Router {
     let with_sessions = server.confirmation.is_some();
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(with_sessions)
@@ -144,7 +224,7 @@ fn router(server: McpServer, allowed: Allowed, streams: CancellationToken) -> Ro
         // `guard` has judged Host and Origin already, and more strictly.
         .disable_allowed_hosts()
         .disable_allowed_origins();
-    let ready = server.clone();
+    let (ready, known) = (server.clone(), server.clone());
     let list = server.list.clone();
     let serve = move || Ok(server.clone());
     let router = if with_sessions {
@@ -159,9 +239,19 @@ fn router(server: McpServer, allowed: Allowed, streams: CancellationToken) -> Ro
             StreamableHttpService::new(serve, Arc::new(NeverSessionManager::default()), config),
         )
     };
+    let mut router = router.layer(middleware::from_fn_with_state(list, splice_list));
+    if let Some(gate) = gate.as_ref().filter(|gate| gate.depends_on_tool()) {
+        router = router.layer(middleware::from_fn_with_state((Arc::clone(gate), known), auth::demand_scope));
+    }
+    router = router.layer(middleware::from_fn(read_body));
+    if let Some(gate) = gate {
+        let metadata = get(auth::metadata).with_state(Arc::clone(&gate));
+        router = router
+            .layer(middleware::from_fn_with_state(gate, auth::admit))
+            .route(oauth::WELL_KNOWN, metadata.clone())
+            .route(&format!("{}/{{*path}}", oauth::WELL_KNOWN), metadata);
+    }
     router
-        .layer(middleware::from_fn_with_state(list, splice_list))
-        .layer(middleware::from_fn(read_body))
         .layer(middleware::from_fn_with_state(Arc::new(allowed), guard))
         // Outside of the guard: a probe asks by address, and learns nothing but that we are alive.
         .route(
@@ -218,7 +308,11 @@ async fn guard(State(allowed): State<Arc<Allowed>>, request: Request, next: Next
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("origin"));
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, GET, DELETE"));
+    headers.insert(
+        header::ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static("www-authenticate, mcp-session-id, retry-after"),
+    );
     headers.insert(
         header::ACCESS_CONTROL_ALLOW_HEADERS,
         HeaderValue::from_static("content-type, accept, authorization, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id"),

@@ -1,10 +1,17 @@
 //! The MCP side: tools listed and called over stdio and streamable HTTP, in both protocol eras. Knows only the API.
 
+mod auth;
 mod confirm;
 mod guard;
 pub mod http;
+mod keys;
+mod limits;
+mod oauth;
+mod patient;
 mod splice;
 pub mod stdio;
+mod tls;
+mod token;
 
 use std::sync::Arc;
 use std::time::Duration;

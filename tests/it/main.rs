@@ -11,6 +11,7 @@
 
 mod support;
 
+mod access;
 mod annotations;
 mod bad_input;
 mod call_cases;
@@ -19,6 +20,7 @@ mod command_line;
 mod confirmed;
 mod corpus;
 mod credentials;
+mod encrypted;
 mod floors;
 mod golden;
 mod http_door;
@@ -26,6 +28,7 @@ mod life_cycle;
 mod limits;
 mod mocked;
 mod mutated;
+mod oauth;
 mod protocol;
 mod readme;
 mod safety;

@@ -262,15 +262,22 @@ pub struct HttpServer {
 
 impl HttpServer {
     pub fn start(args: &[&str]) -> Self {
+        Self::start_with(args, &[])
+    }
+
+    /// The same with environment variables.
+    pub fn start_with(args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut all = vec!["serve", "--transport", "http", "--bind", "127.0.0.1:0"];
         all.extend(args);
-        let mut child = command(&all).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("started");
+        let mut command = command(&all);
+        command.envs(variables.iter().copied()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("started");
         let (sender, first) = channel();
         let logs = Arc::new(Mutex::new(String::new()));
         let (sink, stderr) = (Arc::clone(&logs), BufReader::new(child.stderr.take().expect("piped")));
         std::thread::spawn(move || {
             stderr.lines().map_while(Result::ok).for_each(|line| {
-                if let Some((_, address)) = line.split_once("listening on http://") {
+                if let Some((_, address)) = line.split_once("listening on ").and_then(|(_, url)| url.split_once("://")) {
                     let _ = sender.send(address.trim_end_matches("/mcp").to_owned());
                 }
                 *sink.lock().unwrap() += &(line + "\n");

@@ -1,0 +1,250 @@
+//! Settings of who may call over HTTP, and how much.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use url::Url;
+
+use crate::server::http::{Access, Limits, OauthOptions, Tls, Token};
+
+/// Settings of who may call over HTTP, and how much.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct AccessSettings {
+    /// A bearer token that HTTP clients must send is in this environment variable (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_AUTH_TOKEN_ENV", value_delimiter = ',', value_name = "VARIABLE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub auth_token_env: Vec<String>,
+
+    /// A file of such tokens, one a line; it is read again when it changes (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_AUTH_TOKEN_FILE", value_delimiter = ',', value_name = "FILE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub auth_token_file: Vec<String>,
+
+    /// The URL that clients use for /mcp, where it is another than that of --bind
+    #[arg(long, env = "OPENAPI_MCP_PUBLIC_URL", value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub public_url: Option<String>,
+
+    /// Let in HTTP clients with access tokens (JWT) of this OAuth 2.1 issuer
+    #[arg(long, env = "OPENAPI_MCP_OAUTH_ISSUER", value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oauth_issuer: Option<String>,
+
+    /// What tokens must name as their audience (repeatable: any of them) [default: the public URL]
+    #[arg(long, env = "OPENAPI_MCP_OAUTH_AUDIENCE", value_delimiter = ',', value_name = "URI")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub oauth_audience: Vec<String>,
+
+    /// Where the issuer's keys are [default: where its metadata says]
+    #[arg(long, env = "OPENAPI_MCP_OAUTH_JWKS_URL", value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oauth_jwks_url: Option<String>,
+
+    /// A scope that every request needs (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_OAUTH_SCOPE", value_delimiter = ',', value_name = "SCOPE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub oauth_scope: Vec<String>,
+
+    /// A scope that calls of read-only tools need
+    #[arg(long, env = "OPENAPI_MCP_OAUTH_READ_SCOPE", value_name = "SCOPE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oauth_read_scope: Option<String>,
+
+    /// A scope that calls of all other tools need
+    #[arg(long, env = "OPENAPI_MCP_OAUTH_WRITE_SCOPE", value_name = "SCOPE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oauth_write_scope: Option<String>,
+
+    /// A PEM file with the certificate to serve HTTPS with; it is read again when it changes
+    #[arg(long, env = "OPENAPI_MCP_TLS_CERT", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_cert: Option<String>,
+
+    /// A PEM file with its private key
+    #[arg(long, env = "OPENAPI_MCP_TLS_KEY", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<String>,
+
+    /// The most connections at the same time; more wait to be accepted [default: 1024]
+    #[arg(long, env = "OPENAPI_MCP_MAX_CONNECTIONS", value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<usize>,
+
+    /// The most requests of one client in a second, by its token, else by its address [default: no limit]
+    #[arg(long, env = "OPENAPI_MCP_CLIENT_RATE_LIMIT", value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_rate_limit: Option<f64>,
+}
+
+impl AccessSettings {
+    /// Whether nobody is asked who they are.
+    pub(super) fn is_open(&self) -> bool {
+        self.auth_token_env.is_empty() && self.auth_token_file.is_empty() && self.oauth_issuer.is_none()
+    }
+
+    /// The flags that are given, all of which need HTTP.
+    pub(super) fn given(&self) -> impl Iterator<Item = &'static str> {
+        let flags = [
+            ("--auth-token-env", !self.auth_token_env.is_empty()),
+            ("--auth-token-file", !self.auth_token_file.is_empty()),
+            ("--public-url", self.public_url.is_some()),
+            ("--oauth-issuer", self.oauth_issuer.is_some()),
+            ("--tls-cert", self.tls_cert.is_some()),
+            ("--tls-key", self.tls_key.is_some()),
+            ("--max-connections", self.max_connections.is_some()),
+            ("--client-rate-limit", self.client_rate_limit.is_some()),
+        ];
+        flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag)
+    }
+}
+
+/// How clients prove who they are; `is_local` where only this machine can reach us.
+pub(super) fn access(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) -> Access {
+    let mut access = Access {
+        public_url: settings.public_url.as_deref().and_then(|text| public_url(text, problems)),
+        oauth: oauth(settings, is_local, problems),
+        ..Access::default()
+    };
+    for variable in &settings.auth_token_env {
+        match std::env::var(variable) {
+            Ok(value) => match Token::in_text(&value) {
+                Ok(tokens) => access.tokens.extend(tokens),
+                Err(wrong) => problems.extend(
+                    wrong
+                        .iter()
+                        .map(|problem| format!("--auth-token-env: the variable `{variable}`: {problem}")),
+                ),
+            },
+            Err(_) => problems.push(format!("--auth-token-env: the variable `{variable}` is not set, or is no text")),
+        }
+    }
+    for path in &settings.auth_token_file {
+        match Token::in_file(Path::new(path)) {
+            Ok(tokens) => access.token_files.push((PathBuf::from(path), tokens)),
+            Err(wrong) => problems.extend(wrong.iter().map(|problem| format!("--auth-token-file: {problem}"))),
+        }
+    }
+    access
+}
+
+fn public_url(text: &str, problems: &mut Vec<String>) -> Option<Url> {
+    let url = Url::parse(text).ok().filter(|url| {
+        let plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty() && url.password().is_none();
+        plain && url.has_host() && matches!(url.scheme(), "http" | "https")
+    });
+    let Some(mut url) = url else {
+        problems.push("--public-url is no plain URL; write it as clients use it, as in https://mcp.example/mcp".into());
+        return None;
+    };
+    // There is nothing for clients but /mcp.
+    if url.path() == "/" {
+        url.set_path("/mcp");
+    }
+    Some(url)
+}
+
+fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) -> Option<OauthOptions> {
+    let Some(issuer) = &settings.oauth_issuer else {
+        let alone = [
+            ("--oauth-audience", !settings.oauth_audience.is_empty()),
+            ("--oauth-jwks-url", settings.oauth_jwks_url.is_some()),
+            ("--oauth-scope", !settings.oauth_scope.is_empty()),
+            ("--oauth-read-scope", settings.oauth_read_scope.is_some()),
+            ("--oauth-write-scope", settings.oauth_write_scope.is_some()),
+        ];
+        for (flag, _) in alone.iter().filter(|(_, given)| *given) {
+            problems.push(format!("{flag} needs --oauth-issuer"));
+        }
+        return None;
+    };
+    let before = problems.len();
+    let jwks_url = settings.oauth_jwks_url.as_ref().and_then(|text| {
+        let url = Url::parse(text)
+            .ok()
+            .filter(|url| url.has_host() && matches!(url.scheme(), "http" | "https"));
+        if url.is_none() {
+            problems.push(format!("--oauth-jwks-url: `{text}` is no http(s) URL"));
+        }
+        url
+    });
+    // Whoever can change the keys on their way can make tokens up. Where their place is given, the issuer is only a name.
+    match Url::parse(issuer) {
+        Ok(url) if url.query().is_some() || url.fragment().is_some() || !url.has_host() => {
+            problems.push(format!(
+                "--oauth-issuer: `{issuer}` is no issuer: it has no host, or has a query or a fragment"
+            ));
+        }
+        Ok(url) if url.scheme() == "https" || jwks_url.is_some() || is_loopback(&url) => {}
+        _ => problems.push(format!(
+            "--oauth-issuer: `{issuer}` must be an https URL, as in https://login.example/tenant"
+        )),
+    }
+    if !is_local && settings.public_url.is_none() {
+        problems.push("--oauth-issuer needs --public-url URL, so that clients and tokens can name this server".into());
+    }
+    // RFC 6749 section 3.3: what else would break the challenge that names them.
+    let legal = |scope: &str| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
+    let hinted = settings.oauth_read_scope.iter().chain(&settings.oauth_write_scope);
+    for scope in settings.oauth_scope.iter().chain(hinted).filter(|scope| !legal(scope)) {
+        problems.push(format!("`{}` is no OAuth scope", scope.escape_debug()));
+    }
+    for audience in settings.oauth_audience.iter().filter(|audience| audience.trim().is_empty()) {
+        problems.push(format!("--oauth-audience: `{audience}` is empty"));
+    }
+    (problems.len() == before).then(|| OauthOptions {
+        issuer: issuer.clone(),
+        audiences: settings.oauth_audience.clone(),
+        jwks_url,
+        scopes: settings.oauth_scope.clone(),
+        read_scope: settings.oauth_read_scope.clone(),
+        write_scope: settings.oauth_write_scope.clone(),
+    })
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        Some(url::Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
+/// The certificate and its key.
+pub(super) fn tls(settings: &AccessSettings, problems: &mut Vec<String>) -> Option<Tls> {
+    match (&settings.tls_cert, &settings.tls_key) {
+        (None, None) => None,
+        (Some(certificate), Some(key)) => Tls::load(Path::new(certificate), Path::new(key))
+            .map_err(|problem| problems.push(format!("--tls-cert: {problem}")))
+            .ok(),
+        (Some(_), None) => {
+            problems.push("--tls-cert needs --tls-key FILE, the certificate's private key".into());
+            None
+        }
+        (None, Some(_)) => {
+            problems.push("--tls-key needs --tls-cert FILE, its certificate".into());
+            None
+        }
+    }
+}
+
+/// How much clients may ask for.
+pub(super) fn limits(settings: &AccessSettings, problems: &mut Vec<String>) -> Limits {
+    let mut limits = Limits::default();
+    match settings.max_connections {
+        Some(0) => problems.push("--max-connections must be more than 0".into()),
+        Some(connections) => limits.connections = connections.min(tokio::sync::Semaphore::MAX_PERMITS),
+        None => {}
+    }
+    match settings.client_rate_limit {
+        Some(rate) if !(0.001..=1e6).contains(&rate) => {
+            problems.push("--client-rate-limit must be between 0.001 and 1000000 requests a second".into());
+        }
+        rate => limits.rate = rate,
+    }
+    limits
+}

@@ -1,0 +1,141 @@
+//! How much clients may ask for: connections, and requests of each client in a second.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher as _;
+use std::net::IpAddr;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Limits that an operator may change.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Connections at the same time; more wait to be accepted.
+    pub connections: usize,
+    /// Requests of one client in a second, or as many as it likes.
+    pub rate: Option<f64>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 1024,
+            rate: None,
+        }
+    }
+}
+
+/// The address at the other end of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer(pub(super) IpAddr);
+
+/// Who a request counts for: a hash, so that neither tokens nor subjects are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Client(u64);
+
+impl Client {
+    /// Somebody who has proved a name.
+    pub(super) fn named(kind: &str, name: &[u8]) -> Self {
+        Self(seeds().hash_one((kind, name)))
+    }
+
+    /// Somebody at an address; an IPv6 network of one household counts as one (RFC 6177).
+    pub(super) fn at(Peer(address): Peer) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self::named("v4", &address.octets()),
+            IpAddr::V6(address) => Self::named("v6", address.octets().get(..8).unwrap_or_default()),
+        }
+    }
+}
+
+fn seeds() -> &'static foldhash::quality::RandomState {
+    static SEEDS: std::sync::LazyLock<foldhash::quality::RandomState> = std::sync::LazyLock::new(Default::default);
+    &SEEDS
+}
+
+/// Clients that are counted one by one; beyond, all others count as one.
+const MOST_CLIENTS: usize = 10_000;
+
+/// Counts requests by the generic cell rate algorithm (ITU-T I.371): a client that was silent may send a second's worth
+/// at once, and after that one each time a place becomes free. A crate for it (governor) would bring 22 more.
+pub(super) struct RateLimit {
+    interval: Duration,
+    burst: Duration,
+    /// When the requests that each client has sent so far would have been sent at the even rate.
+    due: Mutex<HashMap<Client, Instant>>,
+}
+
+impl RateLimit {
+    /// `rate` requests a second.
+    pub(super) fn new(rate: f64) -> Self {
+        let interval = Duration::from_secs_f64(1.0 / rate);
+        Self {
+            interval,
+            burst: interval.max(Duration::from_secs(1)).saturating_sub(interval),
+            due: Mutex::default(),
+        }
+    }
+
+    /// Counts a request, or says how long the client has to wait.
+    pub(super) fn take(&self, client: Client, now: Instant) -> Result<(), Duration> {
+        let mut due = self.due.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if due.len() >= MOST_CLIENTS && !due.contains_key(&client) {
+            due.retain(|_, at| *at > now);
+        }
+        let client = if due.len() >= MOST_CLIENTS && !due.contains_key(&client) {
+            Client::named("others", &[])
+        } else {
+            client
+        };
+        let at = due.entry(client).or_insert(now);
+        let earliest = (*at).max(now);
+        let wait = earliest.saturating_duration_since(now).saturating_sub(self.burst);
+        if wait > Duration::ZERO {
+            return Err(wait);
+        }
+        *at = earliest + self.interval;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_gets_a_seconds_worth_at_once_and_then_one_at_a_time() {
+        let limit = RateLimit::new(4.0);
+        let (one, other) = (Client::named("t", b"1"), Client::named("t", b"2"));
+        let mut now = Instant::now();
+        for _ in 0..4 {
+            assert_eq!(limit.take(one, now), Ok(()));
+        }
+        assert_eq!(limit.take(one, now), Err(Duration::from_millis(250)));
+        assert_eq!(limit.take(other, now), Ok(()), "others are not concerned");
+        now += Duration::from_millis(250);
+        assert_eq!(limit.take(one, now), Ok(()));
+        assert!(limit.take(one, now).is_err());
+        now += Duration::from_hours(1);
+        for _ in 0..4 {
+            assert_eq!(limit.take(one, now), Ok(()));
+        }
+        assert!(limit.take(one, now).is_err(), "an hour of silence is no credit for an hour");
+    }
+
+    #[test]
+    fn less_than_one_a_second_is_possible() {
+        let (limit, now) = (RateLimit::new(0.5), Instant::now());
+        let client = Client::named("t", b"1");
+        assert_eq!(limit.take(client, now), Ok(()));
+        assert_eq!(limit.take(client, now), Err(Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn a_crowd_of_addresses_takes_bounded_memory() {
+        let (limit, now) = (RateLimit::new(1.0), Instant::now());
+        for number in 0..50_000_u32 {
+            let _ = limit.take(Client::at(Peer(IpAddr::V4(number.into()))), now);
+        }
+        assert!(limit.due.lock().unwrap().len() <= MOST_CLIENTS + 1);
+        assert_eq!(limit.take(Client::named("t", b"new"), now + Duration::from_secs(2)), Ok(()));
+    }
+}

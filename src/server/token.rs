@@ -1,0 +1,121 @@
+//! Bearer tokens that an operator hands to clients. Only their digests are kept: what is not there cannot leak.
+
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+/// The fewest characters of a token; less can be guessed.
+const SHORTEST: usize = 16;
+
+/// The SHA-256 digest of a token.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Token([u8; 32]);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("[token]")
+    }
+}
+
+impl Token {
+    /// A token as it stands in a variable or a line of a file.
+    ///
+    /// # Errors
+    /// What is wrong with it, without repeating it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("is empty".into());
+        }
+        // What RFC 6750 section 2.1 allows is less; what a header cannot carry as one word is what matters.
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err("holds spaces or characters beyond ASCII, which no client can send".into());
+        }
+        if text.len() < SHORTEST {
+            return Err(format!(
+                "is shorter than {SHORTEST} characters and can be guessed; `openssl rand -hex 32` makes a good one"
+            ));
+        }
+        Ok(Self::of(text.as_bytes()))
+    }
+
+    /// The tokens of a text, one a line; empty lines and those that begin with `#` say nothing.
+    ///
+    /// # Errors
+    /// All that is wrong, each with its line.
+    pub fn in_text(text: &str) -> Result<Vec<Self>, Vec<String>> {
+        let lines = text.lines().map(str::trim).enumerate();
+        let (mut tokens, mut problems) = (Vec::new(), Vec::new());
+        for (index, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
+            match Self::parse(line) {
+                Ok(token) => tokens.push(token),
+                Err(problem) => problems.push(format!("the token in line {} {problem}", index + 1)),
+            }
+        }
+        if tokens.is_empty() && problems.is_empty() {
+            problems.push("there is no token".into());
+        }
+        if problems.is_empty() { Ok(tokens) } else { Err(problems) }
+    }
+
+    /// The tokens of a file.
+    ///
+    /// # Errors
+    /// All that is wrong, the file named in each.
+    pub fn in_file(path: &Path) -> Result<Vec<Self>, Vec<String>> {
+        let text = std::fs::read_to_string(path).map_err(|error| vec![format!("`{}` cannot be read: {error}", path.display())])?;
+        Self::in_text(&text).map_err(|problems| problems.iter().map(|problem| format!("`{}`: {problem}", path.display())).collect())
+    }
+
+    /// Whether `presented` is one of `tokens`. It takes as long for a wrong one as for a right one.
+    #[must_use]
+    pub fn is_among(presented: &[u8], tokens: &[Self]) -> bool {
+        let presented = Self::of(presented);
+        let found = tokens
+            .iter()
+            .fold(subtle::Choice::from(0), |found, token| found | token.0.ct_eq(&presented.0));
+        found.into()
+    }
+
+    fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_guessed_or_not_sent_is_no_token() {
+        for wrong in [
+            "",
+            "brief",
+            "fifteen-letters",
+            "with a space in the middle",
+            "ümlaut-ümlaut-ümlaut",
+            "line\nbreak-and-more-of-it",
+        ] {
+            let problem = Token::parse(wrong).unwrap_err();
+            assert!(wrong.is_empty() || !problem.contains(wrong), "{problem}");
+        }
+        assert!(Token::parse("sixteen-letters!").is_ok());
+    }
+
+    #[test]
+    fn a_text_holds_one_token_a_line() {
+        let tokens = Token::in_text("# old\nfirst-token-of-mine\n\n  second-token-of-mine \r\n").unwrap();
+        assert_eq!(tokens.len(), 2);
+        for (presented, expected) in [
+            ("first-token-of-mine", true),
+            ("second-token-of-mine", true),
+            ("third-token-of-mine!", false),
+            ("first-token-of-min", false),
+            ("", false),
+        ] {
+            assert_eq!(Token::is_among(presented.as_bytes(), &tokens), expected, "{presented}");
+        }
+        assert_eq!(Token::in_text("x\ny").unwrap_err().len(), 2);
+        assert_eq!(Token::in_text("\n# only this\n").unwrap_err(), ["there is no token"]);
+    }
+}

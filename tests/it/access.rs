@@ -1,0 +1,308 @@
+//! Who may call over HTTP: bearer tokens, rate limits, and what is open nevertheless.
+
+use std::time::{Duration, Instant};
+
+use crate::support::{HttpServer, Upstream, command, petstore, run, stderr};
+
+const TOKEN: &str = "a-token-of-one-client-4711";
+const OTHER: &str = "another-token-of-a-client";
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_pets","arguments":{}}}"#;
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+
+fn authorization(token: &str) -> String {
+    format!("Authorization: Bearer {token}")
+}
+
+/// The status of a list that is asked for with these headers, and the whole answer.
+fn ask(server: &HttpServer, headers: &[&str]) -> (u16, String) {
+    let host = format!("Host: {}", server.address);
+    let mut lines = vec![
+        "POST /mcp HTTP/1.1",
+        &host,
+        "Accept: application/json, text/event-stream",
+        "Content-Type: application/json",
+        "Connection: close",
+    ];
+    lines.extend(headers);
+    let answer = server.raw(&format!("{}\r\nContent-Length: {}\r\n\r\n{HELLO}", lines.join("\r\n"), HELLO.len()));
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+    (status.unwrap_or_else(|| panic!("{answer}")), answer)
+}
+
+#[test]
+fn without_the_right_token_nobody_is_let_in() {
+    let upstream = Upstream::echo();
+    let args = [
+        "--spec",
+        &petstore(),
+        "--base-url",
+        &upstream.url,
+        "--auth-token-env",
+        "ONE,TWO",
+        "--log-level",
+        "trace",
+    ];
+    let server = HttpServer::start_with(&args, &[("ONE", TOKEN), ("TWO", OTHER)]);
+    for good in [
+        authorization(TOKEN),
+        authorization(OTHER),
+        format!("authorization: bearer {TOKEN}"),
+        format!("AUTHORIZATION: BEARER  {TOKEN} "),
+    ] {
+        assert_eq!(ask(&server, &[&good]).0, 200, "{good}");
+    }
+    let upper = authorization(&TOKEN.to_uppercase());
+    let longer = authorization(&format!("{TOKEN}x"));
+    let shorter = authorization(TOKEN.strip_suffix('1').unwrap());
+    for (lines, status, told) in [
+        (&[][..], 401, ""),
+        (&["Authorization: Basic dXNlcjpwYXNz"], 401, ""),
+        (&["Authorization:"], 401, ""),
+        (&["X-Api-Key: a-token-of-one-client-4711"], 401, ""),
+        (&["Cookie: token=a-token-of-one-client-4711"], 401, ""),
+        (&["Authorization: a-token-of-one-client-4711"], 401, ""),
+        (&["Authorization: Bearer"], 401, ""),
+        (&["Authorization: Bearer "], 401, ""),
+        (&["Authorization: Bearer wrong"], 401, "invalid_token"),
+        (&[upper.as_str()], 401, "invalid_token"),
+        (&[longer.as_str()], 401, "invalid_token"),
+        (&[shorter.as_str()], 401, "invalid_token"),
+        (&[&authorization(TOKEN), &authorization(TOKEN)], 400, "invalid_request"),
+    ] {
+        let (got, answer) = ask(&server, lines);
+        assert_eq!(got, status, "{lines:?}: {answer}");
+        let challenge = answer
+            .lines()
+            .find(|line| line.to_ascii_lowercase().starts_with("www-authenticate: bearer "));
+        let challenge = challenge.unwrap_or_else(|| panic!("{lines:?}: {answer}"));
+        assert_eq!(challenge.contains("error="), !told.is_empty(), "{lines:?}: {challenge}");
+        assert!(challenge.contains(told), "{lines:?}: {challenge}");
+    }
+    // Nor is a body read before the token is seen.
+    let answer = server.raw(&format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: 200000000\r\n\r\n{{",
+        server.address
+    ));
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+    assert!(upstream.received().is_empty());
+    let (status, _) = server.post(&[&authorization(TOKEN), "Cookie: a=b", "X-Api-Key: k"], CALL);
+    assert!(status.contains(" 200 "), "{status}");
+    let received = format!("{:?}", upstream.take_one());
+    for private in [TOKEN, "a=b", "x-api-key", "authorization", "cookie"] {
+        assert!(!received.contains(private), "{private} went upstream: {received}");
+    }
+    let logs = server.logs();
+    assert!(!logs.contains(TOKEN) && !logs.contains(OTHER), "{logs}");
+}
+
+#[test]
+fn a_health_check_and_a_preflight_need_no_token() {
+    let args = [
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--auth-token-env",
+        "ONE",
+        "--allow-origin",
+        "https://app.example",
+    ];
+    let server = HttpServer::start_with(&args, &[("ONE", TOKEN)]);
+    let address = &server.address;
+    let get = server.raw(&format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"));
+    assert!(get.starts_with("HTTP/1.1 200 "), "{get}");
+    let preflight = server.raw(&format!(
+        "OPTIONS /mcp HTTP/1.1\r\nHost: {address}\r\nOrigin: https://app.example\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization\r\nConnection: close\r\n\r\n"
+    ));
+    let lower = preflight.to_ascii_lowercase();
+    assert!(lower.starts_with("http/1.1 204 "), "{preflight}");
+    assert!(
+        lower.contains("access-control-allow-headers: content-type, accept, authorization"),
+        "{preflight}"
+    );
+    // The page may read why it was refused.
+    let (status, refused) = ask(&server, &["Origin: https://app.example"]);
+    let lower = refused.to_ascii_lowercase();
+    assert_eq!(status, 401);
+    assert!(lower.contains("access-control-expose-headers: www-authenticate"), "{refused}");
+    // A foreign page learns nothing of tokens.
+    assert_eq!(ask(&server, &["Origin: https://evil.example", &authorization(TOKEN)]).0, 403);
+}
+
+#[test]
+fn tokens_of_a_file_are_rotated_without_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tokens");
+    std::fs::write(&path, format!("# the first\n{TOKEN}\n")).unwrap();
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--auth-token-file", path.to_str().unwrap()]);
+    let status = |token: &str| ask(&server, &[&authorization(token)]).0;
+    assert_eq!((status(TOKEN), status(OTHER)), (200, 401));
+    let until = |logs: &str| {
+        let started = Instant::now();
+        while !server.logs().contains(logs) {
+            assert!(started.elapsed() < Duration::from_secs(30), "{}", server.logs());
+            std::thread::park_timeout(Duration::from_millis(50));
+        }
+    };
+    std::fs::write(&path, format!("{OTHER}\n")).unwrap();
+    until("there are 1");
+    assert_eq!((status(TOKEN), status(OTHER)), (401, 200));
+    // What is of no use changes nothing.
+    std::fs::write(&path, "short").unwrap();
+    until("keeps its last state");
+    assert_eq!(status(OTHER), 200);
+    assert!(!server.logs().contains(OTHER) && !server.logs().contains(TOKEN));
+}
+
+#[test]
+fn tokens_that_are_of_no_use_are_all_told_at_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tokens");
+    std::fs::write(&path, "long-enough-for-a-token\nhunter2\n").unwrap();
+    let file = path.to_str().unwrap();
+    let spec = petstore();
+    let args = [
+        "serve",
+        "--spec",
+        &spec,
+        "--mock",
+        "--transport",
+        "http",
+        "--bind",
+        "127.0.0.1:0",
+        "--auth-token-env",
+        "EMPTY,SHORT,UNSET",
+        "--auth-token-file",
+        file,
+        "--auth-token-file",
+        "/nowhere/tokens",
+        "--client-rate-limit",
+        "0",
+        "--max-connections",
+        "0",
+    ];
+    let output = command(&args).env("EMPTY", "").env("SHORT", "s3cret").output().unwrap();
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    for expected in [
+        "`EMPTY`: there is no token",
+        "`SHORT`",
+        "`UNSET` is not set",
+        "line 2",
+        "/nowhere/tokens",
+        "--client-rate-limit",
+        "--max-connections",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(!text.contains("s3cret") && !text.contains("hunter2"), "{text}");
+    // Over stdio nobody could send one.
+    let output = command(&[
+        "serve",
+        "--spec",
+        &spec,
+        "--mock",
+        "--auth-token-env",
+        "SHORT",
+        "--client-rate-limit",
+        "1",
+    ])
+    .output()
+    .unwrap();
+    let text = stderr(&output);
+    assert!(
+        text.contains("--auth-token-env needs --transport http") && text.contains("--client-rate-limit needs"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_address_that_others_can_reach_needs_a_token_or_a_word() {
+    let spec = petstore();
+    let args = [
+        "serve",
+        "--spec",
+        &spec,
+        "--mock",
+        "--transport",
+        "http",
+        "--bind",
+        "0.0.0.0:0",
+        "--allow-host",
+        "mcp.example",
+    ];
+    let output = run(&args);
+    assert!(
+        output.status.code() == Some(2) && stderr(&output).contains("--auth-token-env"),
+        "{}",
+        stderr(&output)
+    );
+    let args = [
+        "--spec",
+        &spec,
+        "--mock",
+        "--bind",
+        "0.0.0.0:0",
+        "--allow-host",
+        "mcp.example",
+        "--auth-token-env",
+        "ONE",
+    ];
+    // The last --bind would be one too many for clap, so the variable says it.
+    let args: Vec<&str> = args.iter().copied().filter(|arg| !["--bind", "0.0.0.0:0"].contains(arg)).collect();
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("config.yaml");
+    std::fs::write(
+        &config,
+        "bind: 0.0.0.0:0\ntransport: http\nclient_rate_limit: 0.5\nmax_connections: 8\n",
+    )
+    .unwrap();
+    let mut command = command(&["serve", "--config", config.to_str().unwrap()]);
+    let mut child = command
+        .args(args)
+        .env("ONE", TOKEN)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    let listening = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("listening on http://0.0.0.0:")));
+    let _ = child.kill();
+    let _ = child.wait();
+    assert!(listening.is_some());
+}
+
+#[test]
+fn each_client_has_its_own_rate_and_is_told_when_to_come_back() {
+    let args = [
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--auth-token-env",
+        "ONE,TWO",
+        "--client-rate-limit",
+        "3",
+    ];
+    let server = HttpServer::start_with(&args, &[("ONE", TOKEN), ("TWO", OTHER)]);
+    let started = Instant::now();
+    let answers: Vec<(u16, String)> = (0..20).map(|_| ask(&server, &[&authorization(TOKEN)])).collect();
+    let served = answers.iter().filter(|(status, _)| *status == 200).count();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few")]
+    let most = 3 + (started.elapsed().as_secs_f64() * 3.0).ceil() as usize;
+    assert!((3..=most).contains(&served), "{served} of 20");
+    for (status, answer) in &answers {
+        assert!([200, 429].contains(status), "{answer}");
+        if *status == 429 {
+            assert!(answer.to_ascii_lowercase().contains("\r\nretry-after: 1\r\n"), "{answer}");
+        }
+    }
+    assert_eq!(ask(&server, &[&authorization(OTHER)]).0, 200);
+    // Somebody who guesses is counted by the address.
+    let guesses: Vec<u16> = (0..20).map(|_| ask(&server, &["Authorization: Bearer guess"]).0).collect();
+    assert!(guesses.contains(&401) && guesses.contains(&429), "{guesses:?}");
+}
+
+#[test]
+fn without_tokens_the_rate_is_that_of_an_address() {
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--client-rate-limit", "2"]);
+    let statuses: Vec<u16> = (0..10).map(|_| ask(&server, &[]).0).collect();
+    assert!(statuses[..2] == [200, 200] && statuses.contains(&429), "{statuses:?}");
+}

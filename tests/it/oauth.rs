@@ -1,0 +1,454 @@
+//! HTTP clients with access tokens of an OAuth issuer, which is made here: which tokens are good, and what the others are told.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::KeySize;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+
+use crate::support::{HttpServer, Upstream, command, petstore, reply, stderr};
+
+enum Signer {
+    Rsa(RsaKeyPair),
+    Ec(EcdsaKeyPair),
+    Ed(Ed25519KeyPair),
+}
+
+impl Signer {
+    fn rsa() -> Self {
+        Self::Rsa(RsaKeyPair::generate(KeySize::Rsa2048).unwrap())
+    }
+
+    fn ec() -> Self {
+        Self::Ec(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap())
+    }
+
+    fn jwk(&self, id: &str) -> Value {
+        match self {
+            Self::Rsa(pair) => {
+                let key = pair.public_key();
+                let (n, e) = (key.modulus(), key.exponent());
+                json!({"kty": "RSA", "use": "sig", "kid": id, "n": encode(n.big_endian_without_leading_zero()), "e": encode(e.big_endian_without_leading_zero())})
+            }
+            Self::Ec(pair) => {
+                let point = pair.public_key().as_ref();
+                json!({"kty": "EC", "crv": "P-256", "alg": "ES256", "kid": id, "x": encode(&point[1..33]), "y": encode(&point[33..])})
+            }
+            Self::Ed(pair) => json!({"kty": "OKP", "crv": "Ed25519", "kid": id, "x": encode(pair.public_key().as_ref())}),
+        }
+    }
+
+    fn token(&self, header: &Value, claims: &Value) -> String {
+        let message = format!(
+            "{}.{}",
+            encode(header.to_string().as_bytes()),
+            encode(claims.to_string().as_bytes())
+        );
+        let random = SystemRandom::new();
+        let signature = match self {
+            Self::Rsa(pair) => {
+                let mut signature = vec![0; pair.public_modulus_len()];
+                pair.sign(&RSA_PKCS1_SHA256, &random, message.as_bytes(), &mut signature).unwrap();
+                signature
+            }
+            Self::Ec(pair) => pair.sign(&random, message.as_bytes()).unwrap().as_ref().to_vec(),
+            Self::Ed(pair) => pair.sign(message.as_bytes()).as_ref().to_vec(),
+        };
+        format!("{message}.{}", encode(&signature))
+    }
+}
+
+fn encode(bytes: &[u8]) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// An issuer at `/tenant` of a port of its own.
+struct Issuer {
+    server: Upstream,
+    keys: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Issuer {
+    fn start(keys: Vec<Value>) -> Self {
+        let keys = Arc::new(Mutex::new(keys));
+        let served = Arc::clone(&keys);
+        let server = Upstream::start(Box::new(move |request| {
+            let host = request.header("host").unwrap();
+            let body = match request.line.split(' ').nth(1).unwrap() {
+                "/tenant/.well-known/openid-configuration" => {
+                    json!({"issuer": format!("http://{host}/tenant"), "jwks_uri": format!("http://{host}/keys")})
+                }
+                "/keys" => json!({"keys": *served.lock().unwrap()}),
+                _ => return reply(404, &["Content-Type: text/html"], b"<h1>no</h1>"),
+            };
+            reply(200, &["Content-Type: application/json"], body.to_string().as_bytes())
+        }));
+        Self { server, keys }
+    }
+
+    fn name(&self) -> String {
+        format!("{}/tenant", self.server.url)
+    }
+
+    fn asked_for_keys(&self) -> usize {
+        let received = self.server.received();
+        received.iter().filter(|request| request.line.starts_with("GET /keys ")).count()
+    }
+
+    fn claims(&self, server: &HttpServer) -> Value {
+        json!({"iss": self.name(), "aud": server.url(), "exp": now() + 300, "nbf": now() - 10, "sub": "alice", "scope": "mcp read write"})
+    }
+}
+
+/// The status of a message with this token, and the whole answer.
+fn post(server: &HttpServer, token: &str, body: &str) -> (u16, String) {
+    let answer = server.raw(&format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nConnection: close\r\n{}Content-Length: {}\r\n\r\n{body}",
+        server.address,
+        if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") },
+        body.len()
+    ));
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+    (status.unwrap_or_else(|| panic!("{answer}")), answer)
+}
+
+const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+
+fn call(tool: &str, arguments: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#)
+}
+
+fn challenge(answer: &str) -> &str {
+    let line = answer
+        .lines()
+        .find(|line| line.to_ascii_lowercase().starts_with("www-authenticate: "));
+    line.unwrap_or_else(|| panic!("{answer}")).split_once(": ").unwrap().1
+}
+
+/// The first request waits for the keys, which are asked for at start.
+fn wait_for_keys(issuer: &Issuer) {
+    let started = Instant::now();
+    while issuer.asked_for_keys() == 0 {
+        assert!(started.elapsed() < Duration::from_secs(20));
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "two tables: good tokens and bad ones")]
+fn only_a_token_of_the_issuer_for_this_server_that_is_valid_now_is_good() {
+    let (rsa, ec, stranger) = (Signer::rsa(), Signer::ec(), Signer::rsa());
+    let ed = Signer::Ed(Ed25519KeyPair::generate().unwrap());
+    let odd = json!({"kty": "XYZ", "kid": "odd"});
+    let symmetric = json!({"kty": "oct", "kid": "secret", "k": encode(b"a symmetric key that is not ours to use")});
+    let issuer = Issuer::start(vec![odd, rsa.jwk("r"), symmetric, ec.jwk("e"), ed.jwk("d")]);
+    let upstream = Upstream::echo();
+    let args = [
+        "--spec",
+        &petstore(),
+        "--base-url",
+        &upstream.url,
+        "--oauth-issuer",
+        &issuer.name(),
+        "--oauth-scope",
+        "mcp",
+        "--log-level",
+        "trace",
+    ];
+    let server = HttpServer::start(&args);
+    wait_for_keys(&issuer);
+    let claims = issuer.claims(&server);
+    let with = |changes: Value| {
+        let mut claims = claims.clone();
+        for (name, value) in changes.as_object().unwrap() {
+            claims[name] = value.clone();
+        }
+        claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        claims
+    };
+    let rs = |claims: &Value| rsa.token(&json!({"alg": "RS256", "typ": "at+jwt", "kid": "r"}), claims);
+    for (what, token) in [
+        ("RS256", rs(&claims)),
+        ("ES256", ec.token(&json!({"alg": "ES256", "typ": "JWT", "kid": "e"}), &claims)),
+        ("EdDSA", ed.token(&json!({"alg": "EdDSA", "kid": "d"}), &claims)),
+        ("no kid", rsa.token(&json!({"alg": "RS256"}), &claims)),
+        (
+            "several audiences",
+            rs(&with(json!({"aud": ["https://other.example", server.url()]}))),
+        ),
+        ("a slash more", rs(&with(json!({"aud": format!("{}/", server.url())})))),
+        ("scp", rs(&with(json!({"scope": null, "scp": ["mcp"]})))),
+        ("no nbf", rs(&with(json!({"nbf": null})))),
+        ("clocks that differ", rs(&with(json!({"nbf": now() + 5, "exp": now() - 5})))),
+    ] {
+        let (status, answer) = post(&server, &token, LIST);
+        assert_eq!(status, 200, "{what}: {answer}");
+    }
+    let good = rs(&claims);
+    let [head, body, signature] = good.split('.').collect::<Vec<_>>().try_into().unwrap();
+    let none = encode(json!({"alg": "none"}).to_string().as_bytes());
+    // The classic: the public key as the secret of an HMAC.
+    let public = rsa.jwk("r")["n"].as_str().unwrap().to_owned();
+    let hs = format!("{}.{body}", encode(json!({"alg": "HS256", "kid": "r"}).to_string().as_bytes()));
+    let mac = aws_lc_rs::hmac::sign(
+        &aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, public.as_bytes()),
+        hs.as_bytes(),
+    );
+    let altered = encode(with(json!({"sub": "root"})).to_string().as_bytes());
+    for (what, token) in [
+        ("no JWT", "abc".to_owned()),
+        ("two parts", format!("{head}.{body}")),
+        ("four parts", format!("{good}.x")),
+        ("no signature", format!("{head}.{body}.")),
+        ("alg none", format!("{none}.{body}.")),
+        ("alg none with a signature", format!("{none}.{body}.{signature}")),
+        ("HS256 with the public key", format!("{hs}.{}", encode(mac.as_ref()))),
+        ("HS256 with a symmetric key of the set", {
+            let header = json!({"alg": "HS256", "kid": "secret"});
+            let message = format!("{}.{body}", encode(header.to_string().as_bytes()));
+            let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, b"a symmetric key that is not ours to use");
+            format!("{message}.{}", encode(aws_lc_rs::hmac::sign(&key, message.as_bytes()).as_ref()))
+        }),
+        ("altered claims", format!("{head}.{altered}.{signature}")),
+        (
+            "another key under the same name",
+            stranger.token(&json!({"alg": "RS256", "kid": "r"}), &claims),
+        ),
+        ("another key, unnamed", stranger.token(&json!({"alg": "RS256"}), &claims)),
+        (
+            "the algorithm of another key",
+            rsa.token(&json!({"alg": "ES256", "kid": "e"}), &claims),
+        ),
+        ("its own key", {
+            let header = json!({"alg": "RS256", "jwk": stranger.jwk("x"), "jku": format!("{}/keys", upstream.url), "x5u": upstream.url});
+            stranger.token(&header, &claims)
+        }),
+        (
+            "what must be understood",
+            rsa.token(&json!({"alg": "RS256", "kid": "r", "crit": ["exp"]}), &claims),
+        ),
+        (
+            "another kind of token",
+            rsa.token(&json!({"alg": "RS256", "kid": "r", "typ": "logout+jwt"}), &claims),
+        ),
+        ("expired", rs(&with(json!({"exp": now() - 60})))),
+        ("never expires", rs(&with(json!({"exp": null})))),
+        ("expiry as a text", rs(&with(json!({"exp": "2999-01-01"})))),
+        ("not yet", rs(&with(json!({"nbf": now() + 120})))),
+        ("another issuer", rs(&with(json!({"iss": format!("{}/", issuer.name())})))),
+        ("no issuer", rs(&with(json!({"iss": null})))),
+        ("another audience", rs(&with(json!({"aud": "https://other.example/mcp"})))),
+        ("no audience", rs(&with(json!({"aud": null})))),
+        (
+            "the audience of a prefix",
+            rs(&with(json!({"aud": server.url().strip_suffix("/mcp").unwrap()}))),
+        ),
+        ("endless", format!("{head}.{}.{signature}", "A".repeat(20_000))),
+    ] {
+        let (status, answer) = post(&server, &token, LIST);
+        assert_eq!(status, 401, "{what}: {answer}");
+        assert!(challenge(&answer).contains(r#"error="invalid_token""#), "{what}: {answer}");
+    }
+    assert!(upstream.received().is_empty(), "a key is fetched from nowhere but the issuer");
+    let (status, _) = post(&server, &good, &call("list_pets", "{}"));
+    assert_eq!(status, 200);
+    assert!(upstream.take_one().header("authorization").is_none());
+    let logs = server.logs();
+    assert!(!logs.contains(signature) && !logs.contains(body), "a token is in the log");
+}
+
+#[test]
+fn clients_are_told_where_to_get_a_token_and_which_scopes() {
+    let rsa = Signer::rsa();
+    let issuer = Issuer::start(vec![rsa.jwk("r")]);
+    let args = [
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--oauth-issuer",
+        &issuer.name(),
+        "--public-url",
+        "https://mcp.example/pets/mcp",
+        "--oauth-scope",
+        "mcp",
+        "--oauth-read-scope",
+        "pets:read",
+        "--oauth-write-scope",
+        "pets:write",
+    ];
+    let server = HttpServer::start(&args);
+    wait_for_keys(&issuer);
+    let metadata = r#"resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/pets/mcp""#;
+    let (status, answer) = post(&server, "", LIST);
+    assert_eq!(status, 401);
+    assert!(
+        challenge(&answer).contains(metadata) && challenge(&answer).contains(r#"scope="mcp pets:read""#),
+        "{answer}"
+    );
+    assert!(!challenge(&answer).contains("error="), "{answer}");
+    for (path, found) in [
+        ("/.well-known/oauth-protected-resource", true),
+        ("/.well-known/oauth-protected-resource/mcp", true),
+        ("/.well-known/oauth-protected-resource/pets/mcp", true),
+        ("/.well-known/oauth-protected-resource/other", false),
+        ("/.well-known/openid-configuration", false),
+    ] {
+        // Under the public name, which needs no --allow-host, and without a token.
+        let answer = server.raw(&format!("GET {path} HTTP/1.1\r\nHost: mcp.example\r\nConnection: close\r\n\r\n"));
+        assert_eq!(answer.starts_with("HTTP/1.1 200 "), found, "{path}: {answer}");
+        if found {
+            let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+            let expected = json!({"resource": "https://mcp.example/pets/mcp", "authorization_servers": [issuer.name()],
+                "bearer_methods_supported": ["header"], "scopes_supported": ["mcp", "pets:read", "pets:write"]});
+            assert_eq!(body, expected);
+        }
+    }
+    let token = |scope: &str| {
+        let claims = json!({"iss": issuer.name(), "aud": "https://mcp.example/pets/mcp", "exp": now() + 300, "sub": "bob", "scope": scope});
+        rsa.token(&json!({"alg": "RS256", "kid": "r"}), &claims)
+    };
+    let read = call("list_pets", "{}");
+    let write = call("delete_pet", r#"{"petId":7}"#);
+    let twice =
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_pets","name":"delete_pet","arguments":{"petId":7}}}"#;
+    let escaped = r#"{"jsonrpc":"2.0","id":1,"method":"tools\u002fcall","params":{"n\u0061me":"delete\u005fpet","arguments":{"petId":7}}}"#;
+    for (scope, body, expected, needed) in [
+        ("other", LIST, 403, "mcp"),
+        ("", LIST, 403, "mcp"),
+        ("mcp", LIST, 200, ""),
+        ("mcp", &read, 403, "mcp pets:read"),
+        ("mcp pets:read", &read, 200, ""),
+        ("mcp pets:write", &read, 403, "mcp pets:read pets:write"),
+        ("mcp pets:read", &write, 403, "mcp pets:read pets:write"),
+        ("mcp pets:read", escaped, 403, "mcp pets:read pets:write"),
+        ("mcp pets:read", twice, 400, ""),
+        ("mcp pets:write", &write, 200, ""),
+        ("mcp", &call("no_such_tool", "{}"), 200, ""),
+    ] {
+        let (status, answer) = post(&server, &token(scope), body);
+        assert_eq!(status, expected, "{scope}: {body}: {answer}");
+        if expected == 403 {
+            let told = challenge(&answer);
+            assert!(told.contains(r#"error="insufficient_scope""#) && told.contains(metadata), "{told}");
+            assert!(told.contains(&format!(r#"scope="{needed}""#)), "{scope}: {told}");
+        }
+    }
+}
+
+#[test]
+fn keys_are_kept_and_asked_for_again_when_a_token_names_a_new_one() {
+    let (old, new) = (Signer::rsa(), Signer::ec());
+    let issuer = Issuer::start(vec![old.jwk("old")]);
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--oauth-issuer", &issuer.name()]);
+    wait_for_keys(&issuer);
+    let claims = issuer.claims(&server);
+    let by_old = old.token(&json!({"alg": "RS256", "kid": "old"}), &claims);
+    let by_new = new.token(&json!({"alg": "ES256", "kid": "new"}), &claims);
+    for _ in 0..20 {
+        assert_eq!(post(&server, &by_old, LIST).0, 200);
+    }
+    assert_eq!(issuer.asked_for_keys(), 1);
+    *issuer.keys.lock().unwrap() = vec![new.jwk("new")];
+    // Many at once: one asks, and all get the answer.
+    std::thread::scope(|scope| {
+        let tasks: Vec<_> = (0..16).map(|_| scope.spawn(|| post(&server, &by_new, LIST).0)).collect();
+        assert!(tasks.into_iter().all(|task| task.join().unwrap() == 200));
+    });
+    assert_eq!(issuer.asked_for_keys(), 2);
+    assert_eq!(post(&server, &by_old, LIST).0, 401, "the key was withdrawn");
+    for number in 0..50 {
+        let made_up = old.token(&json!({"alg": "RS256", "kid": format!("made up {number}")}), &claims);
+        assert_eq!(post(&server, &made_up, LIST).0, 401);
+    }
+    assert_eq!(
+        issuer.asked_for_keys(),
+        2,
+        "made-up names make nobody ask more often than every 30 s"
+    );
+}
+
+#[test]
+fn an_issuer_that_is_not_there_yet_is_waited_for_and_what_is_wrong_is_said() {
+    let rsa = Signer::rsa();
+    // It answers with the name of another one.
+    let wrong = Upstream::start(Box::new(|_| {
+        let body = br#"{"issuer":"https://other.example","jwks_uri":"https://other.example/keys"}"#;
+        reply(200, &["Content-Type: application/json"], body)
+    }));
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--oauth-issuer", &wrong.url]);
+    let token = rsa.token(&json!({"alg": "RS256", "kid": "r"}), &json!({"exp": now() + 60}));
+    let (status, answer) = post(&server, &token, LIST);
+    assert!(status == 503 && answer.to_ascii_lowercase().contains("retry-after: 5"), "{answer}");
+    assert!(server.logs().contains("must be the same to the letter"), "{}", server.logs());
+    assert_eq!(post(&server, "", LIST).0, 401, "who has no token is told so all the same");
+    // One that stutters at start.
+    let jwk = json!({"keys": [rsa.jwk("r")]}).to_string();
+    let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let late = Upstream::start(Box::new(move |_| {
+        if count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0 {
+            return reply(500, &[], b"");
+        }
+        reply(200, &["Content-Type: application/json"], jwk.as_bytes())
+    }));
+    let keys = format!("{}/keys", late.url);
+    let args = [
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--oauth-issuer",
+        "https://login.example/t",
+        "--oauth-jwks-url",
+        &keys,
+        "--oauth-audience",
+        "api://pets,other",
+    ];
+    let server = HttpServer::start(&args);
+    let claims = json!({"iss": "https://login.example/t", "aud": "api://pets", "exp": now() + 300});
+    let token = rsa.token(&json!({"alg": "RS256", "kid": "r"}), &claims);
+    let started = Instant::now();
+    while post(&server, &token, LIST).0 != 200 {
+        assert!(started.elapsed() < Duration::from_secs(30), "{}", server.logs());
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn settings_of_an_issuer_that_cannot_be_safe_are_all_told_at_start() {
+    let spec = petstore();
+    let told = |more: &[&str]| {
+        let mut args = vec!["serve", "--spec", &spec, "--mock", "--transport", "http"];
+        args.extend(more);
+        let output = command(&args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let text = told(&[
+        "--oauth-issuer",
+        "http://login.example",
+        "--oauth-scope",
+        "a b,\"",
+        "--bind",
+        "0.0.0.0:0",
+        "--oauth-jwks-url",
+        "ftp://x",
+    ]);
+    for expected in ["must be an https URL", "`a b`", "--public-url", "--oauth-jwks-url", "--allow-host"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let text = told(&["--oauth-scope", "a", "--oauth-audience", "b", "--public-url", "mcp.example"]);
+    for expected in [
+        "--oauth-scope needs --oauth-issuer",
+        "--oauth-audience needs",
+        "--public-url is no plain URL",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
