@@ -1,7 +1,8 @@
 //! How fast the real binary is, as ratios: the start to a bare parse of the same file, a call to the same request made
 //! directly. Ratios mean something on any machine; the absolute figures only on the one they were taken on.
 //!
-//! `cargo bench --bench speed`. The document is GitHub's, found through `OPENAPI_MCP_CORPUS`; without it the petstore.
+//! `cargo bench --bench speed`. The document is GitHub's, and for a start on YAML `openai/openapi.yaml`, found through
+//! `OPENAPI_MCP_CORPUS`; without it the petstore.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench that cannot go on should stop")]
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
@@ -25,7 +26,12 @@ fn main() {
         && verb == "parse"
     {
         // The floor of a start, in a process of its own so that its memory can be read.
-        let value: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        let bytes = std::fs::read(file).unwrap();
+        let value: serde_json::Value = if is_json(Path::new(file)) {
+            serde_json::from_slice(&bytes).unwrap()
+        } else {
+            serde_yaml::from_slice(&bytes).unwrap()
+        };
         println!("{}", value.as_object().map_or(0, serde_json::Map::len));
         let _ = std::io::stdin().read(&mut [0]);
         return;
@@ -37,14 +43,26 @@ fn main() {
         std::fs::metadata(&spec).unwrap().len()
     );
     start(&spec);
+    if let Some(yaml) = corpus("openai/openapi.yaml") {
+        println!("\nand of {} ({} bytes):", yaml.display(), std::fs::metadata(&yaml).unwrap().len());
+        start(&yaml);
+    }
     let upstream = upstream();
     println!();
     calls(&spec, &upstream, tool, arguments);
 }
 
+fn corpus(path: &str) -> Option<PathBuf> {
+    let corpus = PathBuf::from(std::env::var_os("OPENAPI_MCP_CORPUS")?);
+    Some(corpus.join(path)).filter(|path| path.exists())
+}
+
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
+}
+
 fn document() -> (PathBuf, &'static str, &'static str) {
-    let corpus = std::env::var_os("OPENAPI_MCP_CORPUS").map(|corpus| PathBuf::from(corpus).join("github/api.github.com.json"));
-    if let Some(path) = corpus.filter(|path| path.exists()) {
+    if let Some(path) = corpus("github/api.github.com.json") {
         return (
             path,
             "repos_get-all-topics",
@@ -61,7 +79,6 @@ fn document() -> (PathBuf, &'static str, &'static str) {
 
 /// CPU and peak memory from the start to the complete answer of `tools/list`.
 fn start(spec: &Path) {
-    let json = spec.extension().is_some_and(|extension| extension == "json");
     let mut ours: Vec<Usage> = Vec::new();
     let mut bare: Vec<Usage> = Vec::new();
     let mut bytes = 0;
@@ -78,37 +95,33 @@ fn start(spec: &Path) {
         ]);
         bytes = session.request("tools/list", "{}").len();
         ours.push(Usage::of(&session.child, begin.elapsed()));
-        if json {
-            let begin = Instant::now();
-            let mut child = Command::new(std::env::current_exe().unwrap())
-                .args(["parse", spec.to_str().unwrap()])
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()
-                .unwrap();
-            BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
-            bare.push(Usage::of(&child, begin.elapsed()));
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
+        let begin = Instant::now();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["parse", spec.to_str().unwrap()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+        bare.push(Usage::of(&child, begin.elapsed()));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
     let ours = Usage::median(&ours);
     println!(
         "start to tools/list ({bytes} bytes): wall {:.1} ms, CPU {:.1} ms, peak {:.1} MiB",
         ours.wall, ours.cpu, ours.peak
     );
-    if json {
-        let bare = Usage::median(&bare);
-        println!(
-            "bare parse into a tree:             wall {:.1} ms, CPU {:.1} ms, peak {:.1} MiB",
-            bare.wall, bare.cpu, bare.peak
-        );
-        println!(
-            "ratio:                              CPU {:.2}, peak memory {:.2}",
-            ours.cpu / bare.cpu,
-            ours.peak / bare.peak
-        );
-    }
+    let bare = Usage::median(&bare);
+    println!(
+        "bare parse into a tree:             wall {:.1} ms, CPU {:.1} ms, peak {:.1} MiB",
+        bare.wall, bare.cpu, bare.peak
+    );
+    println!(
+        "ratio:                              CPU {:.2}, peak memory {:.2}",
+        ours.cpu / bare.cpu,
+        ours.peak / bare.peak
+    );
 }
 
 /// Calls one after the other on both transports, and many at once over HTTP, beside the request made directly.
