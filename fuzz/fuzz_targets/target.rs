@@ -7,13 +7,14 @@ use openapi_mcp::proxy::target::{Base, PathValue};
 use openapi_mcp::spec::PathTemplate;
 use url::Url;
 
-fuzz_target!(|input: (String, String, String)| {
-    let (path, value, query) = input;
+fuzz_target!(|input: (String, String, String, bool)| {
+    let (path, value, query, reserved) = input;
+    let keep = if reserved { Keep::Segment } else { Keep::Unreserved };
     let Ok(template) = PathTemplate::parse(&path) else { return };
     let base = Base::new(Url::parse("https://host.example:8443/base/v1").expect("a URL"));
     let values: Vec<PathValue> = template
         .variables()
-        .map(|name| PathValue { name: name.to_owned(), encoded: encode(&value, Keep::Unreserved), plain: vec![value.clone()] })
+        .map(|name| PathValue { name: name.to_owned(), encoded: encode(&value, keep), plain: vec![value.clone()] })
         .collect();
     let pairs = [(encode(&query, Keep::Unreserved), encode(&value, Keep::Reserved))];
     let Ok(url) = base.target(&template, &values, &pairs) else { return };
