@@ -13,16 +13,19 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use serde_json::Value;
 
 use crate::annotate::obey;
-use crate::annotate::{AnnotateOptions, Annotated, annotate};
+pub use crate::annotate::obey::{Confirm, must_confirm};
+use crate::annotate::{AnnotateOptions, Annotated, Hints, OutputSchemas, annotate};
 use crate::outbound::Clients;
 use crate::proxy::access::Resolver;
 use crate::proxy::destination::Bases;
 pub use crate::proxy::destination::Destination;
 use crate::proxy::proof::Prover;
 use crate::proxy::redact::Redactor;
+use crate::proxy::render::{Promise, Rendering};
 use crate::proxy::upstream::{Outgoing, Upstreams};
 use crate::proxy::{
-    self, Access, Base, CallError, CallOptions, Credential, Credentials, Forwarding, Progress, Upstream, UpstreamOptions, Validator, render,
+    self, Access, Base, CallError, CallOptions, Credential, Credentials, Forwarding, Progress, Request, Upstream, UpstreamOptions,
+    Validator, render,
 };
 use crate::spec::body::essence;
 use crate::spec::response;
@@ -72,11 +75,28 @@ pub struct Api {
     call: CallOptions,
 }
 
+/// A tool as it is offered.
+#[derive(Clone, Copy)]
+pub struct Offered<'a> {
+    /// The tool without what is long: name, title and annotations.
+    pub tool: &'a Tool,
+    /// The operation that a call makes.
+    pub operation: &'a Operation,
+    /// Its hints, each with where it came from.
+    pub hints: &'a Hints,
+    /// What it belongs to.
+    pub category: Option<&'a str>,
+    /// The whole tool as clients get it, as JSON.
+    pub text: &'a str,
+}
+
 /// A tool's other half.
 struct Entry {
     // Boxed: it is large, and moves from list to list.
     operation: Box<Operation>,
     base: Option<Arc<Base>>,
+    hints: Hints,
+    category: Option<Box<str>>,
     access: Access,
     upstream: Option<Arc<Upstream>>,
     /// Whether its hints allow to send a request again.
@@ -85,7 +105,8 @@ struct Entry {
     wire: Option<Arc<JsonObject>>,
     /// The tool as clients get it.
     json: Box<str>,
-    has_output: bool,
+    /// What is promised of a reply.
+    promise: render::Promise,
     /// Compiled on first use: most tools of a large API are never called.
     checks: OnceLock<Option<Checks>>,
     accept: OnceLock<HeaderValue>,
@@ -125,6 +146,7 @@ impl Api {
             let needs = requirements.of(operation, &schemes, &mut diagnostics);
             operation.parameters.retain(|parameter| resolver.offers(parameter, &needs));
         }
+        let is_strict = options.annotate.output == OutputSchemas::Strict;
         let (annotated, remarks) = annotate(&document, operations, &options.annotate);
         diagnostics.extend(remarks);
         let mut api = Self {
@@ -147,6 +169,8 @@ impl Api {
                 operation,
                 output,
                 wire,
+                hints,
+                category,
                 ..
             } = annotated;
             // It stands in the text now, and is most of what a tool without schemas takes.
@@ -154,42 +178,42 @@ impl Api {
             let base = match bases.of(&operation) {
                 Ok(base) => base,
                 Err(error) => {
-                    diagnostics.push(Diagnostic::error(
-                        operation.pointer.clone(),
-                        format!("{} is left out: {error}", operation.label()),
-                    ));
+                    let text = format!("{} is left out: {error}", operation.label());
+                    diagnostics.push(Diagnostic::error(operation.pointer.clone(), text));
                     first_error.get_or_insert(error);
                     continue;
                 }
             };
             let needs = requirements.of(&operation, &schemes, &mut diagnostics);
-            let needs = if options.credentials.is_some() {
-                needs
-            } else {
-                Rc::clone(&nothing)
-            };
+            let needs = options.credentials.as_ref().map_or(&nothing, |_| &needs);
             let elsewhere = bases.leads_elsewhere(base.as_deref());
             let access = if elsewhere {
                 if !options.headers.is_empty() || !needs.is_empty() {
                     diagnostics.push(stray(&operation));
                 }
-                resolver.elsewhere(&needs)
+                resolver.elsewhere(needs)
             } else {
-                resolver.access(&needs)
+                resolver.access(needs)
             };
             let upstream = base.as_deref().map(|base| upstreams.of(base, elsewhere));
-            let repeats = obey::may_retry(tool.annotations.as_ref());
+            let repeats = obey::may_repeat(&hints);
             api.by_name.insert(tool.name.to_string(), api.tools.len());
             api.tools.push(tool);
             api.entries.push(Entry {
                 operation,
                 base,
+                hints,
+                category: category.map(String::into_boxed_str),
                 access,
                 upstream,
                 repeats,
                 wire,
                 json: json.into_boxed_str(),
-                has_output: output.is_some(),
+                promise: match output {
+                    None => Promise::None,
+                    Some(_) if is_strict => Promise::AsDeclared,
+                    Some(_) => Promise::AnyObject,
+                },
                 checks: OnceLock::new(),
                 accept: OnceLock::new(),
             });
@@ -226,9 +250,16 @@ impl Api {
         self.entries.iter().map(|entry| entry.json.as_ref())
     }
 
-    /// Each tool, without what is long, with its operation.
-    pub fn iter(&self) -> impl Iterator<Item = (&Tool, &Operation)> {
-        self.tools.iter().zip(self.entries.iter().map(|entry| entry.operation.as_ref()))
+    /// Each tool with everything that is known of it, in the order of the document.
+    pub fn iter(&self) -> impl Iterator<Item = Offered<'_>> {
+        self.tools.iter().zip(&self.entries).map(|(tool, entry)| entry.offered(tool))
+    }
+
+    /// The tool of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Offered<'_>> {
+        let index = *self.by_name.get(name)?;
+        Some(self.entries.get(index)?.offered(self.tools.get(index)?))
     }
 
     /// The tool names nearest to one that does not exist.
@@ -248,6 +279,25 @@ impl Api {
             tracing::error!(tool = name, "a call ended in a panic; please report this");
             CallToolResult::error(vec![ContentBlock::text("The call failed because of an error inside this server.")])
         }))
+    }
+
+    /// The request that a call would make, with `***` for the operator's credentials; or the result with `isError` that it
+    /// would end in before anything is sent. `None` means that there is no such tool.
+    #[must_use]
+    pub fn prepare(&self, name: &str, arguments: Option<JsonObject>) -> Option<Result<Request, Box<CallToolResult>>> {
+        let index = *self.by_name.get(name)?;
+        let (tool, entry) = (self.tools.get(index)?, self.entries.get(index)?);
+        let operation = &entry.operation;
+        let make = || {
+            let credential = match &entry.access {
+                Access::Granted(credential) => credential,
+                Access::Missing(why) => return Err(CallError::Credential(Arc::clone(why))),
+            };
+            let (base, _, arguments) = entry.ready(tool, arguments.unwrap_or_default())?;
+            let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
+            proxy::request::build(operation, base, &arguments, accept, &credential.masked())
+        };
+        Some(make().map_err(|error| Box::new(render::failed(operation, &error))))
     }
 
     async fn run(&self, tool: &Tool, entry: &Entry, arguments: Option<JsonObject>, caller: Caller<'_>) -> CallToolResult {
@@ -289,7 +339,12 @@ impl Api {
                     redactor.redact(&mut response);
                 }
                 tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
-                render::render(operation, &response, entry.has_output, credential.advice.as_ref())
+                let rendering = Rendering {
+                    promise: entry.promise,
+                    most_bytes: self.call.max_result_bytes,
+                    advice: credential.advice.as_ref(),
+                };
+                render::render(operation, &response, rendering)
             }
             Err(error) if error.is_the_callers() => render::failed(operation, &error),
             Err(error) => {
@@ -318,6 +373,16 @@ impl Api {
 }
 
 impl Entry {
+    fn offered<'a>(&'a self, tool: &'a Tool) -> Offered<'a> {
+        Offered {
+            tool,
+            operation: &self.operation,
+            hints: &self.hints,
+            category: self.category.as_deref(),
+            text: &self.json,
+        }
+    }
+
     /// Where the call goes, and its arguments as they are sent.
     fn ready(&self, tool: &Tool, arguments: JsonObject) -> Result<(&Base, &Upstream, JsonObject), CallError> {
         let Value::Object(arguments) = self.checked(tool, Value::Object(arguments))? else {

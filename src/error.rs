@@ -72,6 +72,21 @@ impl Failure {
         }
     }
 
+    /// The failure for clients of a server that has answered their handshake already: nothing of where and how it runs.
+    #[must_use]
+    pub fn for_clients(&self) -> &'static str {
+        match self {
+            Self::Read(_) => "there are no tools: the API's document could not be fetched; the server's log says why",
+            Self::Document { .. } => "there are no tools: the API's document could not be read; the server's log says why",
+            Self::Overlay { .. } => "there are no tools: an overlay of the API's document is of no use; the server's log says why",
+            Self::Strict { .. } => "there are no tools: the API's document has flaws and --strict refuses it; the server's log names them",
+            Self::Server(_) => "there are no tools: the API's document does not say where the API is; the server's log says what to do",
+            Self::Settings(_) | Self::Bind(..) | Self::Outbound(_) | Self::Io(..) => {
+                "there are no tools: the server could not start; its log says why"
+            }
+        }
+    }
+
     /// Writes the failure and its causes to standard error, and gives the exit code.
     #[must_use]
     pub fn report(&self) -> ExitCode {

@@ -9,14 +9,17 @@ use openapi_mcp::spec::{Document, Operation, operations};
 
 static OPERATION: OnceLock<Operation> = OnceLock::new();
 
-fuzz_target!(|input: (u16, String, Vec<u8>)| {
-    let (status, content_type, body) = input;
+fuzz_target!(|input: (u16, String, Vec<u8>, u8)| {
+    let (status, content_type, body, promise) = input;
     let operation = OPERATION.get_or_init(|| {
         let document = Document::parse(br#"{"openapi":"3.1.0","paths":{"/a":{"get":{}}}}"#.to_vec(), None).expect("a document");
         operations(&document).0.remove(0)
     });
     let (Ok(status), Ok(content_type)) = (http::StatusCode::from_u16(status), content_type.parse()) else { return };
-    let response = Response { status, headers: [("content-type".parse().expect("a name"), content_type)].into_iter().collect(), body: body.into() };
-    let result = render::render(operation, &response, true, None);
+    let response = Response { status, headers: [("content-type".parse().expect("a name"), content_type)].into_iter().collect(), body: body.into(), stopped: None };
+    let promise = [render::Promise::None, render::Promise::AnyObject, render::Promise::AsDeclared][usize::from(promise) % 3];
+    let result = render::render(operation, &response, render::Rendering { promise, most_bytes: 500, advice: None });
+    let checked = promise != render::Promise::None && result.is_error != Some(true);
+    assert!(!checked || result.structured_content.as_ref().is_some_and(serde_json::Value::is_object));
     serde_json::to_string(&result).expect("a result is JSON");
 });

@@ -1,10 +1,25 @@
 //! The verb table: what an HTTP method says about a tool. The whole mapping lives here and knows nothing of tools.
 
 use http::Method;
-use rmcp::model::ToolAnnotations;
 
-/// The hints for a method, all four written out, or `None` for a method that says nothing (TRACE and any unknown one):
-/// then MCP's defaults apply, which are the careful ones.
+/// A row of the verb table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "MCP has four hints")]
+pub struct Row {
+    /// `readOnlyHint`.
+    pub read_only: bool,
+    /// `destructiveHint`.
+    pub destructive: bool,
+    /// `idempotentHint`.
+    pub idempotent: bool,
+    /// `openWorldHint`.
+    pub open_world: bool,
+    /// Why the row is as it is, in words for people.
+    pub because: &'static str,
+}
+
+/// The hints for a method, or `None` for a method that says nothing (TRACE and any unknown one): then MCP's defaults apply,
+/// which are the careful ones.
 ///
 /// | method | readOnly | destructive | idempotent | openWorld |
 /// |---|---|---|---|---|
@@ -14,54 +29,45 @@ use rmcp::model::ToolAnnotations;
 /// | PATCH | false | true | false | true |
 /// | DELETE | false | true | true | true |
 ///
-/// The method compares without case. The annotations' own `title` stays empty: the title is the tool's.
+/// The method compares without case.
 #[must_use]
-pub fn for_method(method: &Method) -> Option<ToolAnnotations> {
-    let (read_only, destructive, idempotent) = match method.as_str().to_ascii_uppercase().as_str() {
+pub fn for_method(method: &Method) -> Option<Row> {
+    let (read_only, destructive, idempotent, because) = match method.as_str().to_ascii_uppercase().as_str() {
         // RFC 9110 section 9.2.1 calls these safe, 9.2.2 makes every safe method idempotent. QUERY is both by its draft.
-        "GET" | "HEAD" | "OPTIONS" | "QUERY" => (true, false, true),
+        "GET" | "QUERY" => (true, false, true, "a safe, idempotent read"),
+        "HEAD" => (true, false, true, "a read without a body"),
+        "OPTIONS" => (true, false, true, "asks what is possible"),
         // Creates: a repeat creates again, and what exists stays as it is.
-        "POST" => (false, false, false),
+        "POST" => (false, false, false, "creates; what exists stays as it is, a repeat creates again"),
         // Replaces what was there; the same request leaves the same state (RFC 9110 section 9.3.4).
-        "PUT" => (false, true, true),
+        "PUT" => (false, true, true, "replaces what was there; a repeat leaves the same state"),
         // Changes what was there; RFC 5789 section 2 does not promise that a repeat changes nothing more.
-        "PATCH" => (false, true, false),
+        "PATCH" => (false, true, false, "changes what was there; a repeat may change it again"),
         // Removes; that a second answer says 404 does not change the state again (RFC 9110 section 9.3.5).
-        "DELETE" => (false, true, true),
+        "DELETE" => (false, true, true, "removes; a repeat removes nothing more"),
         _ => return None,
     };
-    // An API is an external system to this server, even where its data is internal.
-    Some(ToolAnnotations::from_raw(
-        None,
-        Some(read_only),
-        Some(destructive),
-        Some(idempotent),
-        Some(true),
-    ))
-}
-
-/// Whether the hints say that a tool only reads; a tool without hints does not.
-#[must_use]
-pub fn is_read_only(hints: Option<&ToolAnnotations>) -> bool {
-    hints.and_then(|hints| hints.read_only_hint) == Some(true)
+    Some(Row {
+        read_only,
+        destructive,
+        idempotent,
+        // An API is an external system to this server, even where its data is internal.
+        open_world: true,
+        because,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row(method: &str) -> Option<[Option<bool>; 4]> {
-        let hints = for_method(&Method::from_bytes(method.as_bytes()).unwrap())?;
-        assert_eq!(hints.title, None, "the title is the tool's");
-        Some([
-            hints.read_only_hint,
-            hints.destructive_hint,
-            hints.idempotent_hint,
-            hints.open_world_hint,
-        ])
+    fn row(method: &str) -> Option<[bool; 4]> {
+        let row = for_method(&Method::from_bytes(method.as_bytes()).unwrap())?;
+        assert!(!row.because.is_empty());
+        Some([row.read_only, row.destructive, row.idempotent, row.open_world])
     }
 
-    const READ: Option<[Option<bool>; 4]> = Some([Some(true), Some(false), Some(true), Some(true)]);
+    const READ: Option<[bool; 4]> = Some([true, false, true, true]);
 
     #[test]
     fn a1_get_reads() {
@@ -69,19 +75,19 @@ mod tests {
     }
     #[test]
     fn a2_post_adds() {
-        assert_eq!(row("POST"), Some([Some(false), Some(false), Some(false), Some(true)]));
+        assert_eq!(row("POST"), Some([false, false, false, true]));
     }
     #[test]
     fn a3_put_replaces() {
-        assert_eq!(row("PUT"), Some([Some(false), Some(true), Some(true), Some(true)]));
+        assert_eq!(row("PUT"), Some([false, true, true, true]));
     }
     #[test]
     fn a4_patch_changes() {
-        assert_eq!(row("PATCH"), Some([Some(false), Some(true), Some(false), Some(true)]));
+        assert_eq!(row("PATCH"), Some([false, true, false, true]));
     }
     #[test]
     fn a5_delete_removes() {
-        assert_eq!(row("DELETE"), Some([Some(false), Some(true), Some(true), Some(true)]));
+        assert_eq!(row("DELETE"), Some([false, true, true, true]));
     }
     #[test]
     fn a6_head_options_and_query_read() {

@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use super::words;
 use crate::spec::body::{BodySchema, Field};
 use crate::spec::operation::BODY;
-use crate::spec::schema::{Completed, SchemaOptions, Schemas, reference};
+use crate::spec::schema::{Completed, SchemaOptions, Schemas, reference, wire_names};
 use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut};
-use crate::spec::{MediaKind, Operation, Parameter, RequestBody};
+use crate::spec::{MediaKind, Operation, Parameter, RequestBody, Span};
 
 /// The input schema of an operation: a self-contained 2020-12 object schema, closed at the root, without combinators
 /// there, since several clients refuse those. Remarks on what had to be read loosely go to `warnings`.
@@ -35,7 +35,7 @@ pub fn input_schema(operation: &Operation, schemas: &mut Schemas<'_>, options: &
     root.insert("additionalProperties".into(), Value::Bool(false));
     let mut completed = schemas.complete(root, options, warnings);
     if let Some(body) = &operation.body {
-        describe_files(&mut completed.schema, body);
+        describe_files(&mut completed.schema, completed.wire.as_ref(), body);
     }
     completed
 }
@@ -58,7 +58,35 @@ fn parameter_schema(parameter: &Parameter, schemas: &mut Schemas<'_>, warnings: 
     if parameter.deprecated {
         schema.insert("deprecated".into(), Value::Bool(true));
     }
+    if parameter.allow_empty {
+        accept_empty(&mut schema);
+    }
     schema
+}
+
+/// OAS `allowEmptyValue`: the empty text as well, whatever the value is otherwise.
+fn accept_empty(schema: &mut Map<String, Value>) {
+    let anything = ["type", "enum", "const", "$ref", "allOf", "anyOf", "not"]
+        .iter()
+        .all(|key| !schema.contains_key(*key));
+    let any_text = schema.get("type").and_then(Value::as_str) == Some("string")
+        && ["enum", "const", "pattern", "minLength", "format", "$ref", "allOf", "anyOf", "not"]
+            .iter()
+            .all(|key| !schema.contains_key(*key));
+    if anything || any_text {
+        return;
+    }
+    let mut outer = Map::new();
+    for annotation in ["description", "deprecated"] {
+        if let Some(said) = schema.remove(annotation) {
+            outer.insert(annotation.into(), said);
+        }
+    }
+    outer.insert(
+        "anyOf".into(),
+        json!([std::mem::take(schema), { "type": "string", "maxLength": 0 }]),
+    );
+    *schema = outer;
 }
 
 fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
@@ -66,6 +94,7 @@ fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec
     let translated = match &media_type.schema {
         BodySchema::Absent => None,
         BodySchema::At(span) => Some(schemas.translate(*span, warnings)),
+        BodySchema::Items(item, whole) => Some(list_schema(*item, *whole, schemas, warnings)),
         BodySchema::Fields(fields) => Some(form_schema(fields, schemas, warnings)),
     };
     let mut schema = match (media_type.kind, translated) {
@@ -78,6 +107,9 @@ fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec
             }
         }
         (_, Some(Value::Object(schema))) => schema,
+        (MediaKind::Lines | MediaKind::Sequence, _) => {
+            Map::from_iter([("type".to_owned(), "array".into()), ("items".to_owned(), json!({}))])
+        }
         _ => Map::new(),
     };
     if media_type.name.contains("merge-patch") {
@@ -91,6 +123,24 @@ fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec
     }
     schema.insert("description".into(), Value::String(cut(&text, LONGEST_DESCRIPTION)));
     schema
+}
+
+/// A list of which each item is described (3.2 `itemSchema`), and perhaps the whole as well.
+fn list_schema(item: Span, whole: Option<Span>, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Value {
+    let item = schemas.translate(item, warnings);
+    let mut schema = match whole.map(|whole| schemas.translate(whole, warnings)) {
+        Some(Value::Object(schema)) => schema,
+        _ => Map::new(),
+    };
+    let described = schema
+        .get("items")
+        .and_then(Value::as_object)
+        .is_some_and(|items| !items.is_empty());
+    if !described && !schema.contains_key("$ref") {
+        schema.insert("type".into(), "array".into());
+        schema.insert("items".into(), item);
+    }
+    Value::Object(schema)
 }
 
 /// RFC 7396: null for a member of a merge patch removes it, whatever the member is otherwise.
@@ -112,7 +162,13 @@ fn accept_nulls(schema: &mut Map<String, Value>) {
 fn form_schema(fields: &[Field], schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Value {
     let fields = fields
         .iter()
-        .map(|field| (field.name.clone(), field.required, schemas.translate(field.schema, warnings)))
+        .map(|field| {
+            let mut schema = schemas.translate(field.schema, warnings);
+            if let (true, Value::Object(schema)) = (field.allow_empty, &mut schema) {
+                accept_empty(schema);
+            }
+            (field.name.clone(), field.required, schema)
+        })
         .collect();
     schemas.form(fields)
 }
@@ -136,7 +192,7 @@ fn file_schema() -> Map<String, Value> {
 }
 
 /// Tells the model how to give the files of a form: a document only says that they are binary.
-fn describe_files(root: &mut Map<String, Value>, body: &RequestBody) {
+fn describe_files(root: &mut Map<String, Value>, wire: Option<&Map<String, Value>>, body: &RequestBody) {
     if body.media_type.kind != MediaKind::Multipart {
         return;
     }
@@ -146,6 +202,14 @@ fn describe_files(root: &mut Map<String, Value>, body: &RequestBody) {
         .and_then(Value::as_object)
         .and_then(reference)
         .map(str::to_owned);
+    let noted = wire.and_then(|wire| match &definition {
+        Some(name) => wire.get("$defs")?.get(name),
+        None => wire.get("properties")?.get(BODY),
+    });
+    let names = noted
+        .and_then(Value::as_object)
+        .zip(wire)
+        .and_then(|(noted, wire)| wire_names(noted, wire));
     let schema = match definition {
         Some(name) => root.get_mut("$defs").and_then(|defs| defs.get_mut(&name)),
         None => root.get_mut("properties").and_then(|properties| properties.get_mut(BODY)),
@@ -154,7 +218,9 @@ fn describe_files(root: &mut Map<String, Value>, body: &RequestBody) {
         return;
     };
     for (name, encoding) in &body.media_type.encoding {
-        let Some(Value::Object(property)) = properties.get_mut(name).filter(|_| encoding.binary) else {
+        let renamed = names.into_iter().flatten().find(|(_, wire)| *wire == name);
+        let key = renamed.map_or(name, |(key, _)| key);
+        let Some(Value::Object(property)) = properties.get_mut(key).filter(|_| encoding.binary) else {
             continue;
         };
         let said = property.get("description").and_then(Value::as_str).map(str::to_owned);
@@ -218,7 +284,7 @@ mod tests {
     fn files_of_a_form_say_how_they_are_given() {
         let schema = schema(
             r#"{"requestBody":{"content":{"multipart/form-data":{"schema":{"type":"object","properties":{
-                "photo":{"type":"string","format":"binary","description":"A picture."},"more":{"type":"array","items":{"type":"string","format":"binary"}}}}}}}}"#,
+                "photo":{"type":"string","format":"binary","description":"A picture."},"more[]":{"type":"array","items":{"type":"string","format":"binary"}}}}}}}}"#,
         );
         let body = &schema["properties"]["body"]["properties"];
         assert!(

@@ -1,12 +1,19 @@
 //! What a tool looks like: name, title, description, input schema and hints. Knows the document, and nothing of calls.
 
+pub mod advice;
+pub mod annotations;
 pub mod client;
+mod evidence;
+mod extension;
 pub mod hints;
-pub mod infer;
+mod infer;
 pub mod input;
+pub mod layers;
 pub mod names;
 pub mod obey;
 pub mod output;
+pub mod overrides;
+pub mod search;
 pub mod selection;
 pub mod words;
 
@@ -18,10 +25,15 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::spec::schema::{SchemaOptions, Schemas};
-use crate::spec::{Diagnostic, Document, Operation};
+use crate::spec::{Diagnostic, Document, Operation, text};
+use layers::Decision;
+
+pub use annotations::{Hint, Hints, Reason};
 pub use client::{Client, Profile};
+pub use layers::{Layers, Policy, Rule, Trust};
 pub use names::NameOptions;
 pub use output::OutputSchemas;
+pub use overrides::Override;
 pub use selection::{Pattern, PatternError, Selection};
 
 /// What an operator sets about the look of tools.
@@ -31,6 +43,8 @@ pub struct AnnotateOptions {
     pub names: NameOptions,
     /// Which operations become tools.
     pub selection: Selection,
+    /// Who has a say in hints and words.
+    pub layers: Layers,
     /// How input schemas are made self-contained, and how much each may take.
     pub schemas: SchemaOptions,
     /// How many bytes the whole list should take at the most.
@@ -46,6 +60,7 @@ impl Default for AnnotateOptions {
         Self {
             names: NameOptions::default(),
             selection: Selection::default(),
+            layers: Layers::default(),
             schemas: SchemaOptions {
                 budget: 64 << 10,
                 inline_all: false,
@@ -65,6 +80,10 @@ pub struct Annotated {
     pub tool: Tool,
     /// The operation that a call makes.
     pub operation: Box<Operation>,
+    /// Its hints, each with where it came from.
+    pub hints: Hints,
+    /// What the tool belongs to: the operation's first tag, unless a person said otherwise.
+    pub category: Option<String>,
     /// The input schema.
     pub input: Box<RawValue>,
     /// The output schema, where one is offered.
@@ -87,6 +106,23 @@ struct Listed<'t> {
     output_schema: Option<&'t RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     annotations: Option<&'t ToolAnnotations>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Meta<'t>>,
+}
+
+/// What of a tool has no place in MCP's own words, under a key of ours.
+#[derive(Serialize)]
+struct Meta<'t> {
+    #[serde(rename = "openapi-mcp")]
+    own: Grouping<'t>,
+}
+
+#[derive(Serialize)]
+struct Grouping<'t> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    category: Option<&'t str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    tags: &'t [String],
 }
 
 /// One tool per operation that is selected, each with the operation it stands for, and remarks on schemas that had to be
@@ -94,28 +130,44 @@ struct Listed<'t> {
 #[must_use]
 pub fn annotate(document: &Document, operations: Vec<Operation>, options: &AnnotateOptions) -> (Vec<Annotated>, Vec<Diagnostic>) {
     // Names come from all operations, so that a selection never changes the name of a tool.
-    let names = names::names(&operations, &options.names);
-    let mut diagnostics: Vec<Diagnostic> = options
-        .selection
-        .idle(&names, &operations)
-        .into_iter()
-        .map(|pattern| Diagnostic::warning("#/paths", format!("the pattern `{pattern}` matches no operation")))
-        .collect();
+    let mut names = names::names(&operations, &options.names);
+    let mut diagnostics = Vec::new();
+    let decisions = options.layers.decide(document, &names, &operations, &mut diagnostics);
+    if decisions.iter().any(|decision| decision.said.name.is_some()) {
+        let wished = |index: usize| decisions.get(index).and_then(|decision| decision.said.name.as_deref());
+        names = names::named(&operations, wished, &options.names);
+    }
+    let idle = options.selection.idle(&names, &operations).into_iter();
+    diagnostics.extend(idle.map(|pattern| Diagnostic::warning("#/paths", format!("the pattern `{pattern}` matches no operation"))));
     let mut schemas = Schemas::new(document);
     let mut tools = Vec::with_capacity(operations.len());
-    for (name, operation) in names.into_iter().zip(operations) {
-        let hints = hints::for_method(&operation.method);
-        if !options.selection.admits(&name, &operation) || (options.selection.read_only && !hints::is_read_only(hints.as_ref())) {
+    for ((name, operation), Decision { hints, said }) in names.into_iter().zip(operations).zip(decisions) {
+        if said.enabled == Some(false) || !options.selection.admits(&name, &operation, &hints) {
             continue;
         }
-        let mut tool = Tool::new(name, words::description(&operation), Map::new()).with_title(words::title(&operation));
-        tool.annotations = hints;
+        let description = said.description.map_or_else(
+            || words::description(&operation),
+            |said| text::cut(&said, text::LONGEST_DESCRIPTION),
+        );
+        let title = said.title.map_or_else(
+            || words::title(&operation),
+            |said| text::cut(&text::one_line(&said), words::LONGEST_TITLE),
+        );
+        let mut tool = Tool::new(name, description, Map::new()).with_title(title);
+        tool.annotations = hints.to_annotations(said.annotations_title);
         let mut operation = operation;
         // Said in the tool now; a call needs neither.
         (operation.summary, operation.description) = (None, None);
+        shown(&mut operation.tags);
         let mut annotated = Annotated {
             tool,
+            category: said
+                .category
+                .or_else(|| operation.tags.first().cloned())
+                .map(|category| text::cut(&text::one_line(&category), words::LONGEST_TITLE))
+                .filter(|category| !category.is_empty()),
             operation: Box::new(operation),
+            hints,
             input: RawValue::NULL.to_owned(),
             output: None,
             wire: None,
@@ -133,6 +185,12 @@ impl Annotated {
     /// The tool as it stands in `tools/list`.
     #[must_use]
     pub fn json(&self) -> String {
+        let category = self.category.as_deref();
+        // Most operations have one tag, which is their category: it is not said twice.
+        let tags = match self.operation.tags.as_slice() {
+            [only] if Some(only.as_str()) == category => &[],
+            tags => tags,
+        };
         let listed = Listed {
             name: &self.tool.name,
             title: self.tool.title.as_deref(),
@@ -140,6 +198,9 @@ impl Annotated {
             input_schema: &self.input,
             output_schema: self.output.as_deref(),
             annotations: self.tool.annotations.as_ref(),
+            meta: (category.is_some() || !tags.is_empty()).then_some(Meta {
+                own: Grouping { category, tags },
+            }),
         };
         serde_json::to_string(&listed).unwrap_or_default()
     }
@@ -148,7 +209,7 @@ impl Annotated {
     #[must_use]
     pub fn bytes(&self) -> usize {
         /// The hints and the keys around the members.
-        const FRAME: usize = 180;
+        const FRAME: usize = 220;
         let words = self.tool.name.len()
             + self.tool.description.as_ref().map_or(0, |text| text.len())
             + self.tool.title.as_ref().map_or(0, String::len);
@@ -166,6 +227,16 @@ impl Annotated {
         self.input = raw(&completed.schema);
         self.wire = completed.wire.map(Arc::new);
     }
+}
+
+/// Tags as clients may see them: cleaned, and no more than a reader takes in.
+fn shown(tags: &mut Vec<String>) {
+    const MOST: usize = 20;
+    tags.truncate(MOST);
+    for tag in tags.iter_mut() {
+        *tag = text::cut(&text::one_line(tag), words::LONGEST_TITLE);
+    }
+    tags.retain(|tag| !tag.is_empty());
 }
 
 fn raw(schema: &Map<String, Value>) -> Box<RawValue> {

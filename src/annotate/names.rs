@@ -25,14 +25,22 @@ impl Default for NameOptions {
     }
 }
 
-/// One name per operation, in their order. A name is the operationId with illegal characters replaced, else method and
-/// path; where two operations would share one (whatever the case of its letters), each gets a hash of its method and path.
+/// One name per operation, in their order. A name is what a person wished for, else the operationId, with illegal characters
+/// replaced, else method and path; where two operations would share one (whatever the case of its letters), each gets a hash of its method and path.
 #[must_use]
 pub fn names(operations: &[Operation], options: &NameOptions) -> Vec<String> {
-    let wanted: Vec<String> = operations
-        .iter()
-        .map(|operation| fit(&options.prefix, &wish(operation), &operation.label(), options.longest))
-        .collect();
+    named(operations, |_| None, options)
+}
+
+/// [`names`], with the wishes of people for the operation of that index.
+#[must_use]
+pub fn named<'w>(operations: &[Operation], wished: impl Fn(usize) -> Option<&'w str>, options: &NameOptions) -> Vec<String> {
+    let wish = |(index, operation)| {
+        let wished = wished(index).map(legal).filter(|name| !name.is_empty());
+        let wish = wished.unwrap_or_else(|| wish(operation));
+        fit(&options.prefix, &wish, &Operation::label(operation), options.longest)
+    };
+    let wanted: Vec<String> = operations.iter().enumerate().map(wish).collect();
     let mut count: HashMap<String, usize> = HashMap::new();
     for name in &wanted {
         *count.entry(name.to_ascii_lowercase()).or_default() += 1;
@@ -95,7 +103,7 @@ mod tests {
     use crate::spec::{Document, operations};
     use proptest::prelude::*;
 
-    fn named(ids: &[(&str, &str)]) -> Vec<String> {
+    fn names_of(ids: &[(&str, &str)]) -> Vec<String> {
         named_with(ids, &NameOptions::default())
     }
 
@@ -128,14 +136,14 @@ mod tests {
             ("/", "", "get"),
             ("/a", "日本", "get_a"),
         ] {
-            assert_eq!(named(&[(path, id)]), [expected]);
+            assert_eq!(names_of(&[(path, id)]), [expected]);
         }
     }
 
     #[test]
     fn equal_names_are_told_apart_by_method_and_path_in_any_order() {
-        let forward = named(&[("/a", "x.y"), ("/b", "x/y"), ("/c", "other")]);
-        let backward = named(&[("/c", "other"), ("/b", "x/y"), ("/a", "x.y")]);
+        let forward = names_of(&[("/a", "x.y"), ("/b", "x/y"), ("/c", "other")]);
+        let backward = names_of(&[("/c", "other"), ("/b", "x/y"), ("/a", "x.y")]);
         assert_eq!(forward, backward.iter().rev().cloned().collect::<Vec<_>>());
         assert_ne!(forward[0], forward[1]);
         assert!(forward[0].starts_with("x_y_"), "{forward:?}");
@@ -143,15 +151,15 @@ mod tests {
 
     #[test]
     fn a_name_with_a_hash_may_be_taken_too() {
-        let first = named(&[("/a", "x"), ("/b", "x")])[0].clone();
-        let names = named(&[("/a", "x"), ("/b", "x"), ("/c", &first)]);
+        let first = names_of(&[("/a", "x"), ("/b", "x")])[0].clone();
+        let names = names_of(&[("/a", "x"), ("/b", "x"), ("/c", &first)]);
         assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), 3, "{names:?}");
     }
 
     #[test]
     fn long_names_are_cut_with_a_stable_hash() {
         let long = "a".repeat(90);
-        let names = named(&[("/a", &long), ("/b", &long)]);
+        let names = names_of(&[("/a", &long), ("/b", &long)]);
         assert!(names.iter().all(|name| name.len() <= 64), "{names:?}");
         assert_ne!(names[0], names[1]);
         let options = NameOptions {
@@ -167,7 +175,7 @@ mod tests {
         fn every_name_is_legal_and_unique(ids in proptest::collection::vec(".{0,100}", 1..20)) {
             let paths: Vec<String> = (0..ids.len()).map(|index| format!("/p{index}")).collect();
             let pairs: Vec<(&str, &str)> = paths.iter().map(String::as_str).zip(ids.iter().map(String::as_str)).collect();
-            let names = named(&pairs);
+            let names = names_of(&pairs);
             let unique: std::collections::HashSet<_> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
             prop_assert_eq!(unique.len(), ids.len());
             for name in names {

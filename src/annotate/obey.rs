@@ -1,40 +1,67 @@
-//! Hints that are kept, not only told: what this server itself does only because a tool's hints allow it.
+//! What the hints of a tool allow: rules that are kept, not only told. Whoever repeats, keeps, hides or confirms a call
+//! asks here.
 
-use rmcp::model::ToolAnnotations;
+use super::annotations::{Hint, Hints};
 
-/// Whether a request may be sent again where the first one failed: only what is idempotent, or only reads.
-#[must_use]
-pub fn may_retry(hints: Option<&ToolAnnotations>) -> bool {
-    hints.is_some_and(|hints| hints.idempotent_hint == Some(true) || hints.read_only_hint == Some(true))
+/// Which calls a person is asked about before they are made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Confirm {
+    /// None.
+    #[default]
+    None,
+    /// Those that may change or remove what exists.
+    Destructive,
+    /// All that are not read-only.
+    Write,
 }
 
-/// Whether a reply may be kept for the next call: only of what only reads.
+/// Whether a call may be made again where its first try failed: a repeat must change nothing more.
 #[must_use]
-pub fn may_cache(hints: Option<&ToolAnnotations>) -> bool {
-    hints.is_some_and(|hints| hints.read_only_hint == Some(true))
+pub fn may_repeat(hints: &Hints) -> bool {
+    hints.is_read_only() || hints.effective(Hint::Idempotent)
+}
+
+/// Whether a reply may be kept and given again: the call must change nothing.
+#[must_use]
+pub fn may_keep(hints: &Hints) -> bool {
+    hints.is_read_only()
+}
+
+/// Whether a person has to agree first.
+#[must_use]
+pub fn must_confirm(hints: &Hints, confirm: Confirm) -> bool {
+    match confirm {
+        Confirm::None => false,
+        Confirm::Destructive => hints.is_destructive(),
+        Confirm::Write => !hints.is_read_only(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::annotate::hints::for_method;
     use http::Method;
 
     #[test]
-    fn only_what_is_idempotent_is_repeated_and_only_reads_are_kept() {
-        for (method, retry, cache) in [
-            ("GET", true, true),
-            ("HEAD", true, true),
-            ("OPTIONS", true, true),
-            ("QUERY", true, true),
-            ("PUT", true, false),
-            ("DELETE", true, false),
-            ("POST", false, false),
-            ("PATCH", false, false),
-            ("TRACE", false, false),
+    fn the_rules_follow_the_hints() {
+        for (method, repeat, keep, destructive, write) in [
+            ("GET", true, true, false, false),
+            ("QUERY", true, true, false, false),
+            ("POST", false, false, false, true),
+            ("PUT", true, false, true, true),
+            ("PATCH", false, false, true, true),
+            ("DELETE", true, false, true, true),
+            ("TRACE", false, false, true, true),
         ] {
-            let hints = for_method(&Method::from_bytes(method.as_bytes()).unwrap());
-            assert_eq!((may_retry(hints.as_ref()), may_cache(hints.as_ref())), (retry, cache), "{method}");
+            let hints = Hints::of_method(&Method::from_bytes(method.as_bytes()).unwrap());
+            let told = (
+                may_repeat(&hints),
+                may_keep(&hints),
+                must_confirm(&hints, Confirm::Destructive),
+                must_confirm(&hints, Confirm::Write),
+            );
+            assert_eq!(told, (repeat, keep, destructive, write), "{method}");
+            assert!(!must_confirm(&hints, Confirm::None));
         }
     }
 }

@@ -1,18 +1,23 @@
-//! Which operations are offered: `--tool-include`, `--tool-exclude` and `--read-only`.
+//! Which operations are offered: `--tool-include`, `--tool-exclude`, `--read-only` and `--no-destructive`.
 
 use std::fmt;
 
 use globset::{GlobBuilder, GlobMatcher};
 use thiserror::Error;
 
+use super::annotations::Hints;
 use crate::spec::Operation;
 
 /// What a pattern looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Field {
+pub enum Field {
+    /// Its tool name and its operationId.
     Operation,
+    /// Its tags.
     Tag,
+    /// Its HTTP method, in any case.
     Method,
+    /// Its path template.
     Path,
 }
 
@@ -42,6 +47,8 @@ pub struct Selection {
     pub exclude: Vec<Pattern>,
     /// Only tools that are marked as read-only.
     pub read_only: bool,
+    /// No tool that may change or remove what exists.
+    pub no_destructive: bool,
 }
 
 impl Pattern {
@@ -61,6 +68,14 @@ impl Pattern {
             }
             _ => (Field::Operation, text),
         };
+        Self::of(field, glob, text)
+    }
+
+    /// A pattern on that field; `text` is how people know it.
+    ///
+    /// # Errors
+    /// An empty or broken glob.
+    pub fn of(field: Field, glob: &str, text: &str) -> Result<Self, PatternError> {
         if glob.is_empty() {
             return Err(PatternError {
                 text: text.into(),
@@ -90,7 +105,7 @@ impl Pattern {
         }
     }
 
-    fn matches(&self, name: &str, operation: &Operation) -> bool {
+    pub(super) fn matches(&self, name: &str, operation: &Operation) -> bool {
         match self.field {
             Field::Operation => self.glob.is_match(name) || operation.id.as_deref().is_some_and(|id| self.glob.is_match(id)),
             Field::Tag => operation.tags.iter().any(|tag| self.glob.is_match(tag)),
@@ -107,9 +122,12 @@ impl fmt::Display for Pattern {
 }
 
 impl Selection {
-    /// Whether the operation, under its tool name, is offered.
+    /// Whether the operation, under its tool name and with its hints, is offered.
     #[must_use]
-    pub fn admits(&self, name: &str, operation: &Operation) -> bool {
+    pub fn admits(&self, name: &str, operation: &Operation, hints: &Hints) -> bool {
+        if (self.read_only && !hints.is_read_only()) || (self.no_destructive && hints.is_destructive()) {
+            return false;
+        }
         let included = self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(name, operation));
         included && !self.exclude.iter().any(|pattern| pattern.matches(name, operation))
     }
@@ -142,11 +160,11 @@ mod tests {
         let selection = Selection {
             include: parse(include),
             exclude: parse(exclude),
-            read_only: false,
+            ..Selection::default()
         };
         operations
             .iter()
-            .filter(|operation| selection.admits("tool_name", operation))
+            .filter(|operation| selection.admits("tool_name", operation, &Hints::of_method(&operation.method)))
             .map(Operation::label)
             .collect()
     }

@@ -6,7 +6,7 @@ use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut, one_line, spelled};
 use crate::spec::{Operation, Parameter};
 
 /// Longer summaries are sentences, not titles.
-const LONGEST_TITLE: usize = 100;
+pub(super) const LONGEST_TITLE: usize = 100;
 
 /// A human title: the summary, else the operationId or the path spelled as words ("List Pets").
 #[must_use]

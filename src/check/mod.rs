@@ -2,19 +2,18 @@
 
 pub mod format;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use crate::annotate::{Profile, hints, infer};
-use crate::api::Api;
+use crate::annotate::Profile;
+use crate::annotate::advice::{self, Weight};
+use crate::api::{Api, Offered};
 use crate::spec::node::Node;
-use crate::spec::{Diagnostic, Document, Severity, pointer};
+use crate::spec::{Diagnostic, Document, Severity, Span, pointer};
 
 /// How many of the dearest tools are named.
 const DEAREST: usize = 10;
-/// Positions in YAML cost a walk through the text each; beyond this many findings only the pointer is told.
-const MOST_POSITIONS: usize = 200;
 /// About how many bytes of JSON make a token.
 const BYTES_PER_TOKEN: usize = 4;
 
@@ -90,20 +89,29 @@ impl Report {
     }
 }
 
-/// Looks at an API and at what was found while it was built, with the eyes of a client.
+/// Looks at an API and at what was found while it was built, with the eyes of a client. `local` is the operator's word that
+/// the API deals with nothing outside.
 #[must_use]
-pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Profile) -> Report {
+pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Profile, local: bool) -> Report {
     let document = api.document();
-    let mut findings: Vec<Finding> = diagnostics
+    let at: HashMap<&str, Span> = api
         .iter()
-        .enumerate()
-        .map(|(index, diagnostic)| finding(document, diagnostic, index < MOST_POSITIONS))
+        .filter_map(|offered| Some((offered.operation.pointer.as_str(), offered.operation.span?)))
         .collect();
-    for pointer in twice(document) {
-        let diagnostic = Diagnostic::warning(pointer, "this key is written twice; the last one counts");
-        findings.push(self::finding(document, &diagnostic, findings.len() < MOST_POSITIONS));
-    }
-    for ((tool, operation), text) in api.iter().zip(api.texts()) {
+    let mut found: Vec<(&'static str, Diagnostic)> = diagnostics
+        .iter()
+        .cloned()
+        .chain(twice(document))
+        .map(|diagnostic| ("document", diagnostic))
+        .collect();
+    for Offered {
+        tool,
+        operation,
+        hints,
+        text,
+        ..
+    } in api.iter()
+    {
         if tool.name.len() > profile.longest_name {
             let message = format!(
                 "the tool name `{}` has {} characters, of which {} may have to cut some; --max-tool-name-length {} shortens it",
@@ -112,17 +120,24 @@ pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Pr
                 profile.name,
                 profile.longest_name
             );
-            findings.push(note(Level::Warning, "client", message, &operation.pointer));
+            found.push(("client", Diagnostic::warning(operation.pointer.clone(), message)));
         }
         if !profile.knows_references && text.contains("\"$defs\":") {
             let message = format!(
                 "the input schema of `{}` refers to `$defs`, which {} does not understand",
                 tool.name, profile.name
             );
-            findings.push(note(Level::Warning, "client", message, &operation.pointer));
+            found.push(("client", Diagnostic::warning(operation.pointer.clone(), message)));
         }
-        if let Some(advice) = infer::advice(operation) {
-            findings.push(note(Level::Note, "annotation", advice, &operation.pointer));
+        for (weight, message) in advice::advice(operation, hints, local) {
+            let place = operation.pointer.clone();
+            found.push((
+                "annotation",
+                match weight {
+                    Weight::Thought => Diagnostic::note(place, message),
+                    Weight::Doubt => Diagnostic::warning(place, message),
+                },
+            ));
         }
     }
     if let Some(most) = profile.most_tools.filter(|most| api.tools().len() > *most) {
@@ -131,8 +146,17 @@ pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Pr
             profile.name,
             api.tools().len()
         );
-        findings.push(note(Level::Warning, "client", message, "#"));
+        found.push(("client", Diagnostic::warning("#", message)));
     }
+    for (_, diagnostic) in &mut found {
+        diagnostic.span = diagnostic.span.or_else(|| at.get(diagnostic.pointer.as_str()).copied());
+    }
+    let places = document.places_of(&found.iter().map(|(_, diagnostic)| diagnostic).collect::<Vec<_>>());
+    let mut findings: Vec<Finding> = found
+        .iter()
+        .zip(places)
+        .map(|((rule, diagnostic), place)| finding(rule, diagnostic, place))
+        .collect();
     findings.sort_by_key(|finding| finding.level);
     let bytes = api.texts().map(|text| text.len() + 1).sum::<usize>() + 1;
     let mut dearest: Vec<Cost> = api
@@ -150,11 +174,7 @@ pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Pr
         source,
         title: crate::spec::text::one_line(document.title()),
         tools: api.tools().len(),
-        read_only: api
-            .tools()
-            .iter()
-            .filter(|tool| hints::is_read_only(tool.annotations.as_ref()))
-            .count(),
+        read_only: api.iter().filter(|offered| offered.hints.is_read_only()).count(),
         bytes,
         tokens: bytes / BYTES_PER_TOKEN,
         dearest,
@@ -162,43 +182,28 @@ pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Pr
     }
 }
 
-fn finding(document: &Document, diagnostic: &Diagnostic, with_position: bool) -> Finding {
-    let position = Some(()).filter(|()| with_position).and_then(|()| document.locate(diagnostic));
+fn finding(rule: &'static str, diagnostic: &Diagnostic, place: Option<(&str, usize, usize)>) -> Finding {
     let level = match diagnostic.severity {
         Severity::Error => Level::Error,
         Severity::Warning => Level::Warning,
         Severity::Note => Level::Note,
     };
     Finding {
-        file: position.map(|(file, ..)| file.to_owned()).filter(|file| !file.is_empty()),
-        line: position.map(|(_, line, _)| line),
-        column: position.map(|(.., column)| column),
-        ..note(level, "document", diagnostic.message.clone(), &diagnostic.pointer)
-    }
-}
-
-fn note(level: Level, rule: &'static str, message: String, pointer: &str) -> Finding {
-    Finding {
         level,
         rule,
-        message,
-        pointer: pointer.to_owned(),
-        file: None,
-        line: None,
-        column: None,
+        message: diagnostic.message.clone(),
+        pointer: diagnostic.pointer.clone(),
+        file: place.map(|(file, ..)| file.to_owned()).filter(|file| !file.is_empty()),
+        line: place.map(|(_, line, _)| line),
+        column: place.map(|(.., column)| column),
     }
 }
 
-/// Pointers to the keys that an object of the document itself has twice.
-fn twice(document: &Document) -> Vec<String> {
+/// The keys that an object has twice, in any of the document's files, at their second use.
+fn twice(document: &Document) -> Vec<Diagnostic> {
     const MOST: usize = 100;
     let mut found = Vec::new();
-    let mut open: Vec<(String, Node<'_>)> = document
-        .files()
-        .first()
-        .map(|file| ("#".to_owned(), file.root()))
-        .into_iter()
-        .collect();
+    let mut open: Vec<(String, Node<'_>)> = document.files().iter().rev().map(|file| ("#".to_owned(), file.root())).collect();
     while let Some((place, node)) = open.pop() {
         if found.len() >= MOST {
             break;
@@ -206,12 +211,19 @@ fn twice(document: &Document) -> Vec<String> {
         if let Some(object) = node.object() {
             let mut keys = HashSet::new();
             for (key, inner) in object.iter() {
+                let is_second = !keys.insert(key);
+                let is_large = inner.text().starts_with(['{', '[']);
+                if !is_second && !is_large {
+                    continue;
+                }
                 let mut place = place.clone();
                 pointer::push(&mut place, key);
-                if !keys.insert(key.to_owned()) {
-                    found.push(place.clone());
+                if is_second {
+                    let mut diagnostic = Diagnostic::warning(place.clone(), "this key is written twice; the last one counts");
+                    diagnostic.span = Some(document.span(inner));
+                    found.push(diagnostic);
                 }
-                if inner.text().starts_with(['{', '[']) {
+                if is_large {
                     open.push((place, inner));
                 }
             }

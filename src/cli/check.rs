@@ -46,7 +46,7 @@ pub(super) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
         Source::Url(url) => crate::spec::source::redacted(url),
         Source::Stdin => "stdin".into(),
     };
-    let report = check::check(source, &api, &diagnostics, &config.profile);
+    let report = check::check(source, &api, &diagnostics, &config.profile, config.annotate.layers.local);
     let text = match command.format {
         Format::Text => format::text(&report),
         Format::Json => format::json(&report),

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use clap::CommandFactory;
 use http::HeaderMap;
 
-use super::log;
+use super::{Cli, log};
 use crate::api::{Api, ApiOptions, Destination};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
 use crate::config::{self, Config};
@@ -27,6 +28,9 @@ pub(super) fn settings(
     let (api, layered) = config::layered(api, server.unwrap_or(&ServerSettings::default()), file, &mut problems);
     let server = if server.is_some() { layered } else { ServerSettings::default() };
     log::start(config::log_options(&api), level);
+    for warning in config::variables::unknown(&Cli::command()) {
+        tracing::warn!("{warning}");
+    }
     config::resolve(&api, &server, problems).map_err(Failure::Settings)
 }
 
@@ -104,6 +108,7 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
     }
     let (api, mut diagnostics) = Api::build(document, options, clients).map_err(Failure::Server)?;
     diagnostics.extend(unread);
+    diagnostics.extend(api.document().remarks());
     report(api.document(), &diagnostics);
     let loose = diagnostics.iter().filter(|diagnostic| diagnostic.severity > Severity::Note).count();
     if config.strict && purpose == Purpose::Calls && loose > 0 {
@@ -130,29 +135,33 @@ async fn overlaid(config: &Config, bytes: Vec<u8>, client: &reqwest::Client) -> 
 
 /// Says what was left out: each lost operation, and how many remarks there are besides.
 fn report(document: &Document, diagnostics: &[Diagnostic]) {
-    let shown = |diagnostic: &Diagnostic| match document.locate(diagnostic) {
-        Some(("", line, column)) => format!("{} (line {line}, column {column}): {}", diagnostic.pointer, diagnostic.message),
-        Some((file, line, column)) => format!(
-            "{} ({file}, line {line}, column {column}): {}",
-            diagnostic.pointer, diagnostic.message
-        ),
-        None => diagnostic.to_string(),
+    let shown = |diagnostics: &[&Diagnostic]| -> Vec<String> {
+        let places = document.places_of(diagnostics).into_iter();
+        let line = |(diagnostic, place): (&&Diagnostic, _)| match place {
+            Some(("", line, column)) => format!("{} (line {line}, column {column}): {}", diagnostic.pointer, diagnostic.message),
+            Some((file, line, column)) => format!(
+                "{} ({file}, line {line}, column {column}): {}",
+                diagnostic.pointer, diagnostic.message
+            ),
+            None => diagnostic.to_string(),
+        };
+        diagnostics.iter().zip(places).map(line).collect()
     };
+    let first = |diagnostics: &[&Diagnostic]| shown(diagnostics.get(..MOST_LINES).unwrap_or(diagnostics));
     for note in diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Note) {
         tracing::info!("{}", note.message);
     }
     let (errors, remarks): (Vec<_>, Vec<_>) = diagnostics.iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
-    for diagnostic in errors.iter().take(MOST_LINES) {
-        tracing::warn!("{}", shown(diagnostic));
+    for line in first(&errors) {
+        tracing::warn!("{line}");
     }
     if errors.len() > MOST_LINES {
         tracing::warn!("and {} more operations are left out", errors.len() - MOST_LINES);
     }
     if tracing::enabled!(tracing::Level::DEBUG) {
-        remarks
-            .iter()
-            .take(MOST_LINES)
-            .for_each(|diagnostic| tracing::debug!("{}", shown(diagnostic)));
+        for line in first(&remarks) {
+            tracing::debug!("{line}");
+        }
     } else if !remarks.is_empty() {
         tracing::info!("{} remarks on the document; --log-level debug shows them", remarks.len());
     }

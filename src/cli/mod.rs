@@ -3,6 +3,7 @@
 mod call;
 mod check;
 mod health;
+mod listing;
 mod load;
 mod log;
 mod serve;
@@ -11,9 +12,10 @@ mod tools;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::settings::{ApiSettings, ServerSettings};
+use crate::config::variables;
 use crate::error::Failure;
 
 /// Turns an OpenAPI document into an MCP server: one annotated tool per operation, forwarded to the real API.
@@ -65,7 +67,11 @@ struct ConfigFile {
 /// Runs the command line and gives the exit code; what went wrong stands on standard error by then.
 #[must_use]
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = variables::without_empty(Cli::command()).get_matches();
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::Io("the runtime cannot be started".into(), error).report(),

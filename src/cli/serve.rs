@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::ServeCommand;
 use super::load::{self, Purpose};
-use crate::annotate::hints;
 use crate::api::Api;
 use crate::config::settings::LogLevel;
 use crate::config::{Config, ConfigError, Transport};
@@ -17,6 +17,9 @@ use crate::spec::{Severity, Source};
 
 /// Exit code of a process that a second signal ended: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
+
+/// How long a server without a document goes on to answer, so that what is on its way gets the reason and no closed door.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     let config = load::settings(
@@ -31,7 +34,7 @@ pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     }
     let stop = CancellationToken::new();
     watch_signals(stop.clone()).map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
-    let server = McpServer::pending();
+    let server = McpServer::pending().with_confirm(config.confirm);
     // A file is read before anything is answered, so that a bad one is told at once. A URL may be slow, and clients give up
     // on a handshake that is.
     if config.source.url().is_none() {
@@ -61,7 +64,14 @@ pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     tokio::select! {
         served = &mut transport => served?,
         loaded = load(&config, &server) => {
-            loaded?;
+            if let Err(failure) = loaded {
+                // Clients wait for an answer already.
+                server.fail(failure.for_clients());
+                tokio::time::sleep(LAST_WORDS).await;
+                stop.cancel();
+                let _ = transport.await;
+                return Err(failure);
+            }
             transport.await?;
         }
     }
@@ -90,11 +100,7 @@ async fn load(config: &Config, server: &McpServer) -> Result<(), Failure> {
 
 fn announce(api: &Api, lost: usize) {
     let tools = api.tools().len();
-    let read_only = api
-        .tools()
-        .iter()
-        .filter(|tool| hints::is_read_only(tool.annotations.as_ref()))
-        .count();
+    let read_only = api.iter().filter(|offered| offered.hints.is_read_only()).count();
     let left_out = if lost == 0 {
         String::new()
     } else {

@@ -4,15 +4,14 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use comfy_table::{ContentArrangement, Table};
-use rmcp::model::{Tool, ToolAnnotations};
-use serde_json::{Value, json};
 
-use super::ConfigFile;
+use super::listing::{self, Shown};
 use super::load::{self, Purpose};
+use super::{ConfigFile, Failure};
+use crate::annotate::Hint;
+use crate::annotate::search::{self, Fields};
+use crate::api::{Api, Offered};
 use crate::config::settings::{ApiSettings, LogLevel};
-use crate::error::Failure;
-use crate::spec::Operation;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ToolsCommand {
@@ -20,74 +19,149 @@ pub(super) struct ToolsCommand {
     api: ApiSettings,
     #[command(flatten)]
     config: ConfigFile,
+    #[command(flatten)]
+    filter: Filter,
+    /// Say of each hint where it comes from
+    #[arg(long)]
+    explain: bool,
     /// How the tools are shown
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+}
+
+/// Which of the tools are shown, by the hints that count: those written out, else MCP's defaults.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Filters")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+struct Filter {
+    /// Show only tools that are not marked as read-only
+    #[arg(long, conflicts_with = "read_only")]
+    no_read_only: bool,
+    /// Show only tools that may change or remove what exists
+    #[arg(long, conflicts_with = "no_destructive")]
+    destructive: bool,
+    /// Show only tools whose repetition changes nothing more
+    #[arg(long)]
+    idempotent: bool,
+    /// Show only those whose repetition may
+    #[arg(long, conflicts_with = "idempotent")]
+    no_idempotent: bool,
+    /// Show only tools that deal with things outside
+    #[arg(long)]
+    open_world: bool,
+    /// Show only those that do not
+    #[arg(long, conflicts_with = "open_world")]
+    no_open_world: bool,
+    /// Show only tools with this tag (repeatable: any of them)
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+    /// Show only tools of this category (repeatable: any of them)
+    #[arg(long, value_name = "CATEGORY")]
+    category: Vec<String>,
+    /// Show only tools with all these words in name, title, tags, path or description, best match first
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// Show at most this many
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<usize>,
+    /// Pass over this many first
+    #[arg(long, value_name = "NUMBER", default_value = "0")]
+    offset: usize,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Format {
     /// For people
     Table,
-    /// An array of the tools as clients get them, each with its method and path
+    /// An array of the tools as clients get them, each with its method, path and hints
     Json,
+    /// A page for people, with a reason for each hint: fit for a directory of servers
+    Markdown,
+    /// For spreadsheets
+    Csv,
 }
 
 pub(super) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Warn)?;
     let (api, _) = load::api(&config, Purpose::Looks).await?;
+    let all = command.filter.apply(&api);
+    let total = all.len();
+    let page: Vec<Offered<'_>> = all
+        .into_iter()
+        .skip(command.filter.offset)
+        .take(command.filter.limit.unwrap_or(usize::MAX))
+        .collect();
+    let shown = Shown {
+        title: crate::spec::text::one_line(api.document().title()),
+        tools: &page,
+        offset: command.filter.offset,
+        total,
+    };
     let text = match command.format {
-        Format::Table => table(api.iter()),
-        Format::Json => {
-            let whole = api.iter().zip(api.texts()).map(|((_, operation), text)| {
-                let tool: Value = serde_json::from_str(text).unwrap_or_default();
-                json!({ "method": operation.method.as_str(), "path": operation.path, "tool": tool })
-            });
-            let tools: Vec<Value> = whole.collect();
-            serde_json::to_string_pretty(&tools).map_err(|error| Failure::Io("the tools cannot be written".into(), error.into()))? + "\n"
-        }
+        Format::Table if command.explain => listing::explained(&shown),
+        Format::Table => listing::table(&shown),
+        Format::Json => listing::json(&shown).map_err(|error| Failure::Io("the tools cannot be written".into(), error.into()))?,
+        Format::Markdown => listing::markdown(&shown),
+        Format::Csv => listing::csv(&shown).map_err(|error| Failure::Io("the tools cannot be written".into(), error))?,
     };
     // A closed pipe (`| head`) is no failure.
     let _ = std::io::stdout().write_all(text.as_bytes());
+    if page.len() < total && matches!(command.format, Format::Json | Format::Csv) {
+        // These formats have no room for it.
+        let _ = writeln!(std::io::stderr(), "{}", shown.counted());
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-fn table<'t>(tools: impl Iterator<Item = (&'t Tool, &'t Operation)>) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(comfy_table::presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header([
-        "NAME",
-        "METHOD",
-        "PATH",
-        "READ-ONLY",
-        "DESTRUCTIVE",
-        "IDEMPOTENT",
-        "OPEN-WORLD",
-        "TITLE",
-    ]);
-    let (mut count, mut read_only) = (0_usize, 0_usize);
-    for (tool, operation) in tools {
-        count += 1;
-        let hints = tool.annotations.clone().unwrap_or_else(ToolAnnotations::new);
-        read_only += usize::from(hints.read_only_hint == Some(true));
-        let mark = |hint: Option<bool>| match hint {
-            Some(true) => "yes",
-            Some(false) => "no",
-            None => "-",
-        };
-        table.add_row([
-            tool.name.as_ref(),
-            operation.method.as_str(),
-            &crate::spec::text::one_line(&operation.path),
-            mark(hints.read_only_hint),
-            mark(hints.destructive_hint),
-            mark(hints.idempotent_hint),
-            mark(hints.open_world_hint),
-            tool.title.as_deref().unwrap_or_default(),
-        ]);
+impl Filter {
+    fn apply<'a>(&self, api: &'a Api) -> Vec<Offered<'a>> {
+        let mut found: Vec<(u32, Offered<'a>)> = api
+            .iter()
+            .filter(|offered| self.admits(offered))
+            .filter_map(|offered| match &self.search {
+                None => Some((0, offered)),
+                Some(query) => Some((score(query, &offered)?, offered)),
+            })
+            .collect();
+        // Stable: equals stay in the order of the document.
+        found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+        found.into_iter().map(|(_, offered)| offered).collect()
     }
-    let rows: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    format!("{}\n\n{count} tools, {read_only} of them read-only\n", rows.join("\n"))
+
+    fn admits(&self, offered: &Offered<'_>) -> bool {
+        let hints = offered.hints;
+        let wanted = [
+            (self.no_read_only, !hints.is_read_only()),
+            (self.destructive, hints.is_destructive()),
+            (self.idempotent, hints.effective(Hint::Idempotent)),
+            (self.no_idempotent, !hints.effective(Hint::Idempotent)),
+            (self.open_world, hints.effective(Hint::OpenWorld)),
+            (self.no_open_world, !hints.effective(Hint::OpenWorld)),
+        ];
+        let any = |wanted: &[String], has: &[&str]| {
+            let is_wanted = |has: &&str| wanted.iter().any(|wanted| wanted.to_lowercase() == has.to_lowercase());
+            wanted.is_empty() || has.iter().any(is_wanted)
+        };
+        let tags: Vec<&str> = offered.operation.tags.iter().map(String::as_str).collect();
+        wanted.into_iter().all(|(asked, is)| !asked || is) && any(&self.tag, &tags) && any(&self.category, offered.category.as_slice())
+    }
+}
+
+fn score(query: &str, offered: &Offered<'_>) -> Option<u32> {
+    let whole: serde_json::Value = serde_json::from_str(offered.text).unwrap_or_default();
+    let tags: Vec<&str> = offered
+        .category
+        .into_iter()
+        .chain(offered.operation.tags.iter().map(String::as_str))
+        .collect();
+    search::score(
+        query,
+        &Fields {
+            name: &offered.tool.name,
+            title: offered.tool.title.as_deref().unwrap_or_default(),
+            tags: &tags,
+            label: &offered.operation.label(),
+            description: whole.get("description").and_then(serde_json::Value::as_str).unwrap_or_default(),
+        },
+    )
 }

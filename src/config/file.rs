@@ -25,7 +25,8 @@ pub(super) fn parse(text: &str, problems: &mut Vec<String>) -> (ApiSettings, Ser
             return Default::default();
         }
     };
-    let (api_keys, server_keys) = (keys::<ApiSettings>(), keys::<ServerSettings>());
+    let (mut api_keys, server_keys) = (keys::<ApiSettings>(), keys::<ServerSettings>());
+    api_keys.extend(FILE_ONLY.map(str::to_owned));
     let (mut api, mut server) = (Map::new(), Map::new());
     for (key, value) in map {
         if value.is_null() {
@@ -53,8 +54,8 @@ pub(super) fn layer<T: Serialize + DeserializeOwned + Default>(over: &T, under: 
     from_map(merged)
 }
 
-/// Settings of the API that no flag can hold.
-const FILE_ONLY: [&str; 1] = ["auth"];
+/// Keys of [`ApiSettings`] that are no flags, because no line could hold their values.
+const FILE_ONLY: [&str; 2] = ["auth", "overrides"];
 
 /// The names of all settings of `T`, which are those of its flags.
 pub(super) fn keys<T: Args>() -> Vec<String> {
@@ -149,8 +150,8 @@ mod tests {
         let mut problems = Vec::new();
         parse(text, &mut problems);
         assert_eq!(problems, Vec::<String>::new());
-        let mut keys: Vec<String> = keys::<ApiSettings>().into_iter().chain(keys::<ServerSettings>()).collect();
-        keys.extend(FILE_ONLY.map(str::to_owned));
+        let flags = keys::<ApiSettings>().into_iter().chain(keys::<ServerSettings>());
+        let keys: Vec<String> = flags.chain(FILE_ONLY.map(str::to_owned)).collect();
         // The same file with every key switched on must be read as well.
         let is_key = |line: &&str| {
             keys.iter().any(|key| {

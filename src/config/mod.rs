@@ -1,11 +1,13 @@
 //! Settings become what each floor needs: flag over variable over file over default, all problems told at once. The one
 //! place that reads the environment.
 
+mod annotate;
 pub mod credentials;
 mod file;
 pub mod forward;
 pub mod settings;
 pub mod upstream;
+pub mod variables;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,19 +17,19 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use thiserror::Error;
 use url::Url;
 
-use crate::annotate::{AnnotateOptions, Client, NameOptions, OutputSchemas, Pattern, Profile, Selection};
+use crate::annotate::obey::Confirm;
+use crate::annotate::{AnnotateOptions, Profile};
 use crate::outbound::OutboundOptions;
+use crate::proxy::client::BYTES_PER_TOKEN;
 use crate::proxy::{CallOptions, Credentials, Forwarding, UpstreamOptions};
 use crate::server::http::Allowed;
 use crate::spec::{ExternalReferences, Source, parameter, server};
-use settings::{ApiSettings, ClientName, ExternalRefs, LogFormat, LogLevel, OutputSchemasName, ServerSettings, TransportKind};
+use settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ServerSettings, TransportKind};
 
 /// Clients give a call up after a minute; ours must have answered by then.
 const LONGEST_TIMEOUT: f64 = 3600.0;
-const SHORTEST_NAME: usize = 16;
-const LONGEST_NAME: usize = 128;
-/// Less than this no schema fits into.
-const SMALLEST_BUDGET: usize = 512;
+/// Less than this no reply can be cut to, in tokens.
+const SMALLEST_RESULT: usize = 100;
 
 /// Everything that is wrong with the settings.
 #[derive(Debug, Error)]
@@ -69,6 +71,8 @@ pub struct Config {
     pub outbound: OutboundOptions,
     /// How clients reach the server.
     pub transport: Transport,
+    /// Which calls a person is asked about first.
+    pub confirm: Confirm,
 }
 
 /// How clients reach the server.
@@ -104,7 +108,16 @@ pub fn layered(
     let Some(path) = path else { return (api.clone(), server.clone()) };
     match std::fs::read_to_string(path) {
         Ok(text) => {
-            let (file_api, file_server) = file::parse(&text, problems);
+            let (mut file_api, file_server) = file::parse(&text, problems);
+            // What a file names lies where the file does, from wherever the program is started.
+            for text in file_api.spec.iter_mut().chain(&mut file_api.overlay) {
+                *text = beside(path, text);
+            }
+            let folder = path.parent().unwrap_or(Path::new(""));
+            for named in file_api.upstream.files().chain(file_api.credentials.files()) {
+                // An absolute path stays what it is.
+                *named = folder.join(&named);
+            }
             (file::layer(api, &file_api), file::layer(server, &file_server))
         }
         Err(error) => {
@@ -112,6 +125,16 @@ pub fn layered(
             (api.clone(), server.clone())
         }
     }
+}
+
+/// A relative path as one from the folder of `file`; a URL, `-` and an absolute path as they are.
+fn beside(file: &Path, text: &str) -> String {
+    let path = match Source::parse(text) {
+        Ok(Source::Path(path)) if path.is_relative() => file.parent().map(|folder| folder.join(path)),
+        _ => None,
+    };
+    path.and_then(|path| path.into_os_string().into_string().ok())
+        .unwrap_or_else(|| text.to_owned())
 }
 
 /// How logs are to be written, as far as the settings can be understood.
@@ -157,7 +180,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
     let limits = upstream::limits(&api.upstream, &mut problems);
     let mut credentials = credentials::resolve(&api.credentials, &mut problems);
     credentials.client_certificate = outbound.identity.is_some();
-    let annotate = annotate_options(api, &mut problems);
+    let annotate = annotate::options(api, &mut problems);
     let call = call_options(api, &mut problems);
     if api.mock == Some(true) && api.base_url.is_some() {
         problems.push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
@@ -192,7 +215,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                 credentials,
                 forward,
                 annotate,
-                profile: client(api).profile(),
+                profile: annotate::client(api).profile(),
                 strict: api.strict.unwrap_or(false),
                 call,
                 upstream: limits,
@@ -201,6 +224,11 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                     ..outbound
                 },
                 transport,
+                confirm: match server_settings.confirm {
+                    None | Some(ConfirmName::None) => Confirm::None,
+                    Some(ConfirmName::Destructive) => Confirm::Destructive,
+                    Some(ConfirmName::Write) => Confirm::Write,
+                },
             })
         }
         _ => Err(ConfigError(problems)),
@@ -265,92 +293,6 @@ fn add_header(headers: &mut HeaderMap, flag: &str, name: &str, value: &str, prob
     }
 }
 
-/// The parts of a list in one text: split at commas, but not at those of a glob's braces.
-fn outside_braces(text: &str) -> Vec<&str> {
-    let mut depth = 0_usize;
-    text.split(|character| {
-        match character {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        character == ',' && depth == 0
-    })
-    .map(str::trim)
-    .filter(|part| !part.is_empty())
-    .collect()
-}
-
-fn annotate_options(api: &ApiSettings, problems: &mut Vec<String>) -> AnnotateOptions {
-    let mut patterns = |flag: &str, texts: &[String]| -> Vec<Pattern> {
-        texts
-            .iter()
-            .flat_map(|text| outside_braces(text))
-            .filter_map(|text| Pattern::parse(text).map_err(|error| problems.push(format!("{flag}: {error}"))).ok())
-            .collect()
-    };
-    let selection = Selection {
-        include: patterns("--tool-include", &api.tool_include),
-        exclude: patterns("--tool-exclude", &api.tool_exclude),
-        read_only: api.read_only.unwrap_or(false),
-    };
-    let profile = client(api).profile();
-    let mut names = NameOptions {
-        longest: profile.longest_name,
-        ..NameOptions::default()
-    };
-    if let Some(longest) = api.max_tool_name_length {
-        if (SHORTEST_NAME..=LONGEST_NAME).contains(&longest) {
-            names.longest = longest;
-        } else {
-            problems.push(format!("--max-tool-name-length must be between {SHORTEST_NAME} and {LONGEST_NAME}"));
-        }
-    }
-    if let Some(prefix) = &api.tool_prefix {
-        let legal = prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-        if legal && prefix.len() + SHORTEST_NAME / 2 <= names.longest {
-            names.prefix.clone_from(prefix);
-        } else {
-            problems.push("--tool-prefix must be short and hold only letters, digits, `_` and `-`".into());
-        }
-    }
-    let mut options = AnnotateOptions {
-        names,
-        selection,
-        ..AnnotateOptions::default()
-    };
-    options.schemas.inline_all = !profile.knows_references;
-    options.output = match api.output_schemas {
-        None | Some(OutputSchemasName::Auto) => OutputSchemas::Auto,
-        Some(OutputSchemasName::Lenient) => OutputSchemas::Lenient,
-        Some(OutputSchemasName::Strict) => OutputSchemas::Strict,
-        Some(OutputSchemasName::Off) => OutputSchemas::Off,
-    };
-    for (flag, given, budget) in [
-        ("--max-schema-bytes", api.max_schema_bytes, &mut options.schemas.budget),
-        ("--max-list-bytes", api.max_list_bytes, &mut options.list_budget),
-    ] {
-        match given {
-            Some(bytes) if bytes < SMALLEST_BUDGET => problems.push(format!("{flag} must be at least {SMALLEST_BUDGET}")),
-            Some(bytes) => *budget = bytes,
-            None => {}
-        }
-    }
-    options
-}
-
-fn client(api: &ApiSettings) -> Client {
-    match api.client {
-        None | Some(ClientName::Generic) => Client::Generic,
-        Some(ClientName::Claude) => Client::Claude,
-        Some(ClientName::Openai) => Client::OpenAi,
-        Some(ClientName::Vscode) => Client::VsCode,
-        Some(ClientName::Cursor) => Client::Cursor,
-        Some(ClientName::Gemini) => Client::Gemini,
-        Some(ClientName::Codex) => Client::Codex,
-    }
-}
-
 fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
     let mut call = CallOptions::default();
     if let Some(seconds) = api.timeout {
@@ -358,6 +300,13 @@ fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
             call.timeout = Duration::from_secs_f64(seconds);
         } else {
             problems.push(format!("--timeout must be more than 0 and at most {LONGEST_TIMEOUT} seconds"));
+        }
+    }
+    if let Some(tokens) = api.max_result_tokens {
+        if tokens == 0 || tokens >= SMALLEST_RESULT {
+            call.max_result_bytes = tokens.saturating_mul(BYTES_PER_TOKEN);
+        } else {
+            problems.push(format!("--max-result-tokens must be 0 (no limit) or at least {SMALLEST_RESULT}"));
         }
     }
     if let Some(bytes) = api.max_response_bytes {

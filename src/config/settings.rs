@@ -84,6 +84,39 @@ pub struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
 
+    /// Offer no tool that may change or remove what exists
+    #[arg(long, env = "OPENAPI_MCP_NO_DESTRUCTIVE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_destructive: Option<bool>,
+
+    /// How tools get their hints before anybody has said anything [default: method]
+    #[arg(long, env = "OPENAPI_MCP_ANNOTATION_POLICY", value_name = "POLICY", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotation_policy: Option<AnnotationPolicy>,
+
+    /// The API deals with nothing outside: --annotation-policy infer may mark tools of memory, session, config or local
+    /// things as closed-world
+    #[arg(long, env = "OPENAPI_MCP_LOCAL_API", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_api: Option<bool>,
+
+    /// How far what the document says of its tools (x-mcp and the like) is trusted [default: tighten]
+    #[arg(long, env = "OPENAPI_MCP_DOCUMENT_HINTS", value_name = "TRUST", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub document_hints: Option<DocumentHints>,
+
+    /// Set hints of the tools that match, over everything else: `PATTERN HINT=BOOL ...`, as in "searchPets readOnly=true"
+    /// (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_HINT", value_delimiter = '\n', value_name = "PATTERN HINT=BOOL")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hint: Vec<String>,
+
+    /// What is said of the tools that match, in order: rules with `match` and what they say. Only in the configuration file.
+    #[arg(skip)]
+    #[cfg_attr(test, schemars(with = "Vec<super::annotate::OverrideSchema>"))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<serde_json::Value>,
+
     /// Offer only operations that match: [operation:|tag:|method:|path:]GLOB (repeatable)
     #[arg(long, env = "OPENAPI_MCP_TOOL_INCLUDE", value_name = "PATTERN")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -139,6 +172,12 @@ pub struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_response_bytes: Option<usize>,
 
+    /// About how many tokens a result may take; what is longer is cut, stays valid JSON and says what is missing; 0 is no
+    /// limit [default: 20000]
+    #[arg(long, env = "OPENAPI_MCP_MAX_RESULT_TOKENS", value_name = "TOKENS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_result_tokens: Option<usize>,
+
     /// How much is logged to standard error [default: info for serve, else warn]
     #[arg(long, env = "OPENAPI_MCP_LOG_LEVEL", value_name = "LEVEL", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,6 +219,11 @@ pub struct ServerSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_unauthenticated: Option<bool>,
 
+    /// Ask the user, through the client, before calls are made [default: none]
+    #[arg(long, env = "OPENAPI_MCP_CONFIRM", value_name = "WHICH", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirm: Option<ConfirmName>,
+
     /// What goes from a client's request to the API's.
     #[command(flatten)]
     #[serde(flatten)]
@@ -197,6 +241,45 @@ pub enum ExternalRefs {
     Local,
     /// Any file and any URL: only for a document whose author you trust
     Any,
+}
+
+/// How tools get their hints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum AnnotationPolicy {
+    /// By the HTTP method
+    Method,
+    /// By the method, and by what is written in the operation: required preconditions and idempotency keys
+    Spec,
+    /// As spec, and by the words of the operation's name: a guess
+    Infer,
+}
+
+/// How far the document's own hints are trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum DocumentHints {
+    /// They can only make a tool look more careful
+    Tighten,
+    /// They are taken at their word: for an API of one's own
+    Trust,
+    /// They say nothing
+    Ignore,
+}
+
+/// Which calls a person is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ConfirmName {
+    /// None
+    None,
+    /// Those of tools that may change or remove what exists
+    Destructive,
+    /// Those of all tools that are not read-only
+    Write,
 }
 
 /// A client to shape the tools for.

@@ -121,10 +121,12 @@ fn without_example(document: &Document, media_type: &str, media: &Media<'_>) -> 
         MediaKind::Json => generated().to_string().into_bytes(),
         MediaKind::Binary if media_type.starts_with("image/") => STANDARD.decode(PIXEL).unwrap_or_default(),
         MediaKind::Binary => b"bytes".to_vec(),
-        MediaKind::Text | MediaKind::Xml | MediaKind::Form | MediaKind::Multipart => match generated() {
-            Value::String(text) => text.into_bytes(),
-            Value::Null => b"text".to_vec(),
-            other => other.to_string().into_bytes(),
-        },
+        MediaKind::Text | MediaKind::Xml | MediaKind::Form | MediaKind::Multipart | MediaKind::Lines | MediaKind::Sequence => {
+            match generated() {
+                Value::String(text) => text.into_bytes(),
+                Value::Null => b"text".to_vec(),
+                other => other.to_string().into_bytes(),
+            }
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use http::header::{AUTHORIZATION, COOKIE, HeaderName};
+use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 
 use super::proof::{Lack, Proof, Prover, Signer, sensitive};
 use super::request::Fixed;
@@ -36,6 +36,18 @@ pub struct Credential {
     pub forwards: bool,
     /// What to say of the credential where the API refuses it.
     pub advice: Option<Advice>,
+}
+
+impl Credential {
+    /// What it adds to a call, with `***` for each value, to be shown.
+    #[must_use]
+    pub fn masked(&self) -> Fixed {
+        let mut masked = self.fixed.masked();
+        if self.signer.is_some() {
+            masked.headers.insert(AUTHORIZATION, HeaderValue::from_static("***"));
+        }
+        masked
+    }
 }
 
 /// What the model, and through it the operator, is told where the API refuses a call.

@@ -29,6 +29,12 @@ pub fn write(media_type: &MediaType, value: &Value) -> Result<Body, CallError> {
     let mut content_type = media_type.name.clone();
     let bytes = match media_type.kind {
         MediaKind::Json => Bytes::from(value.to_string()),
+        // A value that is no list is a sequence of one.
+        MediaKind::Lines | MediaKind::Sequence => {
+            let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            let before = if media_type.kind == MediaKind::Sequence { "\u{1e}" } else { "" };
+            Bytes::from(items.iter().map(|item| format!("{before}{item}\n")).collect::<String>())
+        }
         MediaKind::Form => Bytes::from(form(object(value, "a form")?, &media_type.encoding)),
         MediaKind::Multipart => {
             let boundary = boundary(value);
@@ -74,7 +80,8 @@ fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> 
             pairs.push((style::encode(name, Keep::Unreserved), style::encode(&value.to_string(), keep)));
         } else {
             let (style, explode) = form_style(encoding);
-            pairs.extend(style::query(name, value, style, explode, keep));
+            let value = style::joined(value, encoding.map_or(&[], |encoding| &encoding.inner_separators));
+            pairs.extend(style::query(name, &value, style, explode, keep));
         }
     }
     pairs
@@ -85,12 +92,7 @@ fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> 
 }
 
 fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
-    let style = match encoding.and_then(|encoding| encoding.style.as_deref()) {
-        Some("spaceDelimited") => Style::SpaceDelimited,
-        Some("pipeDelimited") => Style::PipeDelimited,
-        Some("deepObject") => Style::DeepObject,
-        _ => Style::Form,
-    };
+    let style = encoding.and_then(|encoding| encoding.style).unwrap_or(Style::Form);
     let explode = encoding.and_then(|encoding| encoding.explode).unwrap_or(style == Style::Form);
     (style, explode)
 }
@@ -100,6 +102,7 @@ fn multipart(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>
     let mut out = Vec::new();
     for (name, value) in object {
         let encoding = encodings.get(name).cloned().unwrap_or_default();
+        let value = &*style::joined(value, &encoding.inner_separators);
         let joined;
         let items: Vec<&Value> = match value {
             Value::Null => Vec::new(),
@@ -242,7 +245,7 @@ mod tests {
     #[test]
     fn forms_follow_their_encoding() {
         let deep = Encoding {
-            style: Some("deepObject".into()),
+            style: Some(Style::DeepObject),
             explode: Some(true),
             ..Encoding::default()
         };

@@ -5,10 +5,18 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
+use tokio::time::Instant;
 
 use super::error::CallError;
+use super::events::{Counter, Framing};
 use super::request::Request;
+
+/// About how many bytes of a result make a token: few, so that what fits by this count fits.
+pub const BYTES_PER_TOKEN: usize = 3;
+/// More records of a stream than this are not waited for.
+const MOST_RECORDS: usize = 1000;
 
 /// What an operator sets about calls.
 #[derive(Debug, Clone)]
@@ -17,6 +25,8 @@ pub struct CallOptions {
     pub timeout: Duration,
     /// The largest reply, in bytes, counted after decompression.
     pub max_response_bytes: usize,
+    /// How many bytes of JSON or text a result may hold; what is longer is cut. 0 is no limit.
+    pub max_result_bytes: usize,
 }
 
 impl Default for CallOptions {
@@ -24,12 +34,14 @@ impl Default for CallOptions {
         Self {
             timeout: Duration::from_secs(30),
             max_response_bytes: 10 << 20,
+            // Claude Code refuses results of more than 25,000 tokens; a token of JSON is three bytes or more.
+            max_result_bytes: 20_000 * BYTES_PER_TOKEN,
         }
     }
 }
 
-/// A reply that was read to its end.
-#[derive(Debug)]
+/// A reply that was read to its end, or, of a stream of records, as far as the limits let.
+#[derive(Debug, Default)]
 pub struct Response {
     /// The status.
     pub status: StatusCode,
@@ -37,6 +49,19 @@ pub struct Response {
     pub headers: HeaderMap,
     /// The body, decompressed.
     pub body: Bytes,
+    /// Why a stream of records was not read to its end.
+    pub stopped: Option<Stopped>,
+}
+
+/// A limit that ended a stream of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// The call's time.
+    Time,
+    /// The number of records.
+    Records,
+    /// The bytes of a reply.
+    Bytes,
 }
 
 /// Is told how many bytes of how many have arrived.
@@ -54,7 +79,8 @@ pub async fn send(
     progress: Option<Progress<'_>>,
 ) -> Result<Response, CallError> {
     // One deadline for everything: a read time-out alone would never stop a reply that comes drop by drop.
-    match tokio::time::timeout(options.timeout, exchange(client, request, options.max_response_bytes, progress)).await {
+    let deadline = Instant::now() + options.timeout;
+    match tokio::time::timeout_at(deadline, exchange(client, request, options, deadline, progress)).await {
         Ok(result) => result,
         Err(_) => Err(CallError::Timeout(options.timeout)),
     }
@@ -67,9 +93,14 @@ pub async fn send(
 pub async fn exchange(
     client: &reqwest::Client,
     request: Request,
-    limit: usize,
+    options: &CallOptions,
+    deadline: Instant,
     progress: Option<Progress<'_>>,
 ) -> Result<Response, CallError> {
+    // What came of a stream must be told before the whole call's time is over.
+    let now = Instant::now();
+    let enough = now + deadline.saturating_duration_since(now).mul_f64(0.9);
+    let limit = options.max_response_bytes;
     let mut outgoing = reqwest::Request::new(request.method, request.url);
     *outgoing.headers_mut() = request.headers;
     *outgoing.body_mut() = request.body.map(reqwest::Body::from);
@@ -77,7 +108,9 @@ pub async fn exchange(
     let status = response.status();
     let headers = response.headers().clone();
     let total = response.content_length();
-    if total.is_some_and(|total| usize::try_from(total).is_ok_and(|total| total > limit)) {
+    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let mut records = content_type.filter(|_| status.is_success()).and_then(Framing::of).map(Counter::new);
+    if records.is_none() && total.is_some_and(|total| usize::try_from(total).is_ok_and(|total| total > limit)) {
         return Err(CallError::TooLarge { limit });
     }
     let mut stream = response.bytes_stream();
@@ -85,11 +118,29 @@ pub async fn exchange(
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     let mut received = 0_usize;
-    while let Some(chunk) = stream.next().await {
+    let mut stopped = None;
+    while stopped.is_none() {
+        let next = if records.is_some() {
+            let Ok(next) = tokio::time::timeout_at(enough, stream.next()).await else {
+                stopped = Some(Stopped::Time);
+                break;
+            };
+            next
+        } else {
+            stream.next().await
+        };
+        let Some(chunk) = next else { break };
         let chunk = chunk.map_err(network)?;
         received = received.saturating_add(chunk.len());
         if received > limit {
-            return Err(CallError::TooLarge { limit });
+            if records.is_none() {
+                return Err(CallError::TooLarge { limit });
+            }
+            stopped = Some(Stopped::Bytes);
+            break;
+        }
+        if records.as_mut().is_some_and(|records| records.feed(&chunk) >= MOST_RECORDS) {
+            stopped = Some(Stopped::Records);
         }
         if let Some(progress) = progress.filter(|_| status.is_success()) {
             progress(u64::try_from(received).unwrap_or(u64::MAX), total).await;
@@ -108,6 +159,7 @@ pub async fn exchange(
         status,
         headers,
         body: if rest.is_empty() { first } else { rest.freeze() },
+        stopped,
     })
 }
 

@@ -9,9 +9,11 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
 use super::access::Advice;
-use super::client::Response;
-use super::multipart;
+use super::client::{Response, Stopped};
+use super::cut::{self, Loss};
+use super::events::{self, Framing};
 use super::style::{self, Keep};
+use super::{failure, multipart, paging};
 use crate::spec::Operation;
 use crate::spec::body::essence;
 use crate::spec::text;
@@ -20,11 +22,9 @@ use crate::spec::text;
 const LARGEST_BLOB: usize = 4 << 20;
 /// Larger JSON is not structured, only given as text.
 const LARGEST_TREE: usize = 2 << 20;
-/// How much of an error's body the model sees.
-const LONGEST_ERROR: usize = 16 << 10;
 
 /// What a media type's bytes are to a model.
-enum Kind {
+pub(super) enum Kind {
     Json,
     Text,
     Image,
@@ -33,22 +33,60 @@ enum Kind {
     Blob,
 }
 
-/// The result of a call that was answered, whatever the answer was. `structured` says that the tool has an output schema:
-/// then clients refuse a success without structured content, and one that is no JSON gets its text as `result`.
+/// What a tool promised of the structured content of its successes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Promise {
+    /// Nothing: it has no output schema.
+    #[default]
+    None,
+    /// That there is some: its output schema accepts any object.
+    AnyObject,
+    /// That it is what the document declares.
+    AsDeclared,
+}
+
+/// How a reply is given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rendering<'a> {
+    /// What the tool promised.
+    pub promise: Promise,
+    /// How many bytes of JSON or text a result may hold; 0 is no limit.
+    pub most_bytes: usize,
+    /// What to say where the API refuses the call.
+    pub advice: Option<&'a Advice>,
+}
+
+/// The result of a call that was answered, whatever the answer was. Where there is an output schema, clients refuse a success
+/// without structured content. One that is no JSON, or too large to be taken apart, gets its text as `result`; where that would
+/// break the promise it is no success, because an error's content is not checked, and reaches the model.
 #[must_use]
-pub fn render(operation: &Operation, response: &Response, structured: bool, advice: Option<&Advice>) -> CallToolResult {
+pub fn render(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
     let status = response.status;
-    if status.is_success() {
-        let mut result = success(operation, response);
-        if structured && result.structured_content.is_none() && result.is_error != Some(true) {
+    if !status.is_success() {
+        let text = failure::told(operation, response, rendering.advice);
+        return CallToolResult::error(vec![ContentBlock::text(text)]);
+    }
+    let mut result = success(operation, response, rendering);
+    if result.structured_content.is_some() || result.is_error == Some(true) {
+        return result;
+    }
+    match rendering.promise {
+        Promise::None => {}
+        Promise::AnyObject => {
             let small = !response.body.is_empty() && response.body.len() <= LARGEST_TREE;
             let text = result.content.first().and_then(ContentBlock::as_text).filter(|_| small);
             result.structured_content = Some(json!({ "result": text.map(|text| text.text.clone()) }));
         }
-        result
-    } else {
-        CallToolResult::error(vec![ContentBlock::text(failure(operation, response, advice))])
+        Promise::AsDeclared => {
+            let sentence = format!(
+                "{} answered {status}, but not with JSON that can be given as its output schema promises:",
+                shown(operation)
+            );
+            result.content.insert(0, ContentBlock::text(sentence));
+            result.is_error = Some(true);
+        }
     }
+    result
 }
 
 /// The result of a call that failed on this side, or got no answer.
@@ -61,24 +99,60 @@ pub fn failed(operation: &Operation, error: &super::CallError) -> CallToolResult
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 
-fn success(operation: &Operation, response: &Response) -> CallToolResult {
+fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
     if operation.method == Method::HEAD || response.body.is_empty() {
         return CallToolResult::success(vec![ContentBlock::text(headline(response.status, &response.headers))]);
     }
     let content_type = content_type(&response.headers);
-    match kind(&content_type, &response.body) {
-        Kind::Json => json_result(operation, response),
-        Kind::Multipart => CallToolResult::success(match multipart::parts(&content_type, &response.body) {
+    if let Some(framing) = Framing::of(&content_type) {
+        return stream_result(operation, response, framing, rendering);
+    }
+    let blocks = match kind(&content_type, &response.body) {
+        Kind::Json => return json_result(operation, response, rendering),
+        Kind::Multipart => match multipart::parts(&content_type, &response.body) {
             Some(parts) => parts.iter().map(|part| block(operation, &part.content_type, &part.body)).collect(),
             None => vec![ContentBlock::text(text::clean(&decode(&content_type, &response.body)))],
-        }),
-        _ => CallToolResult::success(vec![block(operation, &content_type, &response.body)]),
+        },
+        _ => vec![block(operation, &content_type, &response.body)],
+    };
+    CallToolResult::success(blocks.into_iter().flat_map(|block| shortened(block, rendering)).collect())
+}
+
+/// A text that is longer than a result may be, cut and told.
+fn shortened(block: ContentBlock, rendering: Rendering<'_>) -> Vec<ContentBlock> {
+    let Some(whole) = block.as_text().filter(|_| rendering.most_bytes > 0) else {
+        return vec![block];
+    };
+    let (kept, loss) = cut::text(&whole.text, rendering.most_bytes);
+    match loss {
+        None => vec![block],
+        Some(loss) => {
+            let remark = format!("The reply was cut, because it is longer than a result may be: {loss} are shown.");
+            vec![ContentBlock::text(kept.to_owned()), ContentBlock::text(remark)]
+        }
     }
+}
+
+/// The records of a stream as a list, and why it ends where it does.
+fn stream_result(operation: &Operation, response: &Response, framing: Framing, rendering: Rendering<'_>) -> CallToolResult {
+    let text = decode(&content_type(&response.headers), &response.body);
+    let records = events::records(framing, &text, response.stopped.is_none());
+    let remark = response.stopped.map(|stopped| {
+        let why = match stopped {
+            Stopped::Time => "the time for a call was over",
+            Stopped::Records => "there were as many records as one call collects",
+            Stopped::Bytes => "the reply was as large as one may be",
+        };
+        format!("The stream goes on: {} records were collected until {why}.", records.len())
+    });
+    let mut result = structured(operation, response, &Value::Array(records).to_string(), rendering);
+    result.content.extend(remark.map(ContentBlock::text));
+    result
 }
 
 /// JSON as `structuredContent`, an object as it is and anything else under `result`, because clients up to 2025-11-25
 /// accept only objects there; and the same as compact text.
-fn json_result(operation: &Operation, response: &Response) -> CallToolResult {
+fn json_result(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
     let body = strip_bom(&response.body);
     let parsed: Result<Value, _> = if body.len() > LARGEST_TREE {
         Err(None)
@@ -86,18 +160,10 @@ fn json_result(operation: &Operation, response: &Response) -> CallToolResult {
         serde_json::from_slice(body).map_err(Some)
     };
     match parsed {
-        Ok(value) => {
-            let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
-            result.structured_content = Some(if value.is_object() { value } else { json!({ "result": value }) });
-            result
-        }
+        Ok(value) => structured(operation, response, &value.to_string(), rendering),
         // Valid, but too large or too deep to be taken apart: a tree takes many times the memory of its text.
         Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
-            let remark = format!(
-                "The reply is given as text only, because it has {} bytes or nests too deeply to be structured.",
-                body.len()
-            );
-            CallToolResult::success(vec![ContentBlock::text(decode("", body)), ContentBlock::text(remark)])
+            structured(operation, response, &decode("", body), rendering)
         }
         Err(error) => {
             let reason = error.map_or_else(String::new, |error| format!(" ({error})"));
@@ -106,14 +172,60 @@ fn json_result(operation: &Operation, response: &Response) -> CallToolResult {
                 shown(operation),
                 response.status
             );
-            let body = text::cut(&decode("", body), LONGEST_ERROR);
+            let body = text::cut(&decode("", body), failure::LONGEST);
             CallToolResult::error(vec![ContentBlock::text(sentence), ContentBlock::text(body)])
         }
     }
 }
 
+/// JSON text as a result: cut where it is too long, and with the arguments of the next page where it names one.
+fn structured(operation: &Operation, response: &Response, json: &str, rendering: Rendering<'_>) -> CallToolResult {
+    let (text, losses) = if rendering.most_bytes > 0 && json.len() > rendering.most_bytes {
+        cut::json(json, rendering.most_bytes)
+    } else {
+        (json.to_owned(), Vec::new())
+    };
+    let value = Some(&text).filter(|text| text.len() <= LARGEST_TREE);
+    let value = value.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    if let Some(value) = value {
+        result.structured_content = Some(if value.is_object() { value } else { json!({ "result": value }) });
+    } else {
+        let remark = format!(
+            "The reply is given as text only, because it has {} bytes or nests too deeply to be structured.",
+            json.len()
+        );
+        result.content.push(ContentBlock::text(remark));
+    }
+    if !losses.is_empty() {
+        result.content.push(ContentBlock::text(lost(operation, &losses)));
+        if rendering.promise == Promise::AsDeclared {
+            // A client that checks would throw all of it away: an error is not checked.
+            (result.is_error, result.structured_content) = (Some(true), None);
+        }
+    } else if let Some(next) = paging::next(operation, &response.headers, json) {
+        let next = Value::Object(next);
+        result.content.push(ContentBlock::text(format!(
+            "There is more: call again with the same arguments and {next} for the next page."
+        )));
+    }
+    result
+}
+
+/// What was cut, and how to get the rest.
+fn lost(operation: &Operation, losses: &[Loss]) -> String {
+    let how = match paging::size(operation) {
+        Some(size) => format!("; `{size}` asks for fewer at a time"),
+        None => String::new(),
+    };
+    format!(
+        "The reply was cut, because it is longer than a result may be: {} are shown{how}.",
+        cut::told(losses)
+    )
+}
+
 /// `GET /pets` in words that hide nothing.
-fn shown(operation: &Operation) -> String {
+pub(super) fn shown(operation: &Operation) -> String {
     text::one_line(&operation.label())
 }
 
@@ -145,139 +257,6 @@ fn encoded_path(path: &str) -> String {
     segments.join("/")
 }
 
-/// What the model reads about a status that is no success.
-fn failure(operation: &Operation, response: &Response, advice: Option<&Advice>) -> String {
-    let status = response.status;
-    let mut message = format!("{} from {}", status_line(status), shown(operation));
-    let header = |name| {
-        response
-            .headers
-            .get(name)
-            .and_then(|value: &http::HeaderValue| value.to_str().ok())
-            .map(text::one_line)
-    };
-    if status.is_redirection() {
-        if let Some(location) = header(LOCATION) {
-            message.push_str(&format!("\nThe API points to {location}; redirects are not followed."));
-        }
-        return message;
-    }
-    match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            message.push('\n');
-            message.push_str(&refused(status, advice));
-        }
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-            if let Some(after) = header(RETRY_AFTER) {
-                let unit = if after.bytes().all(|byte| byte.is_ascii_digit()) {
-                    " seconds"
-                } else {
-                    ""
-                };
-                message.push_str(&format!("\nRetry after {after}{unit}."));
-            }
-        }
-        _ => {}
-    }
-    let body = error_body(&content_type(&response.headers), &response.body);
-    if !body.is_empty() {
-        message.push('\n');
-        message.push_str(&text::cut(&body, LONGEST_ERROR));
-    }
-    message
-}
-
-/// What to do about a 401 or a 403.
-fn refused(status: StatusCode, advice: Option<&Advice>) -> String {
-    match (status, advice) {
-        (StatusCode::UNAUTHORIZED, None) => "The API wants credentials that were not sent or not accepted; whoever runs this server sets them with --header-env or --header.".into(),
-        (StatusCode::UNAUTHORIZED, Some(Advice { sent: false, schemes, .. })) => {
-            format!("The API wants a credential, and this server has none for this call; {schemes}.")
-        }
-        (StatusCode::UNAUTHORIZED, Some(Advice { schemes, .. })) => {
-            format!("The API did not accept the credential that whoever runs this server has set for {schemes}.")
-        }
-        (_, Some(Advice { sent: true, schemes, scopes })) => {
-            let scopes = if scopes.is_empty() {
-                String::new()
-            } else {
-                format!(" It asks for the scopes {}.", scopes.join(", "))
-            };
-            format!("The credential of this server for {schemes} does not allow this call.{scopes}")
-        }
-        _ => "The credentials of this server do not allow this call.".into(),
-    }
-}
-
-fn error_body(content_type: &str, body: &Bytes) -> String {
-    match kind(content_type, body) {
-        Kind::Json => match serde_json::from_slice::<Value>(strip_bom(body)) {
-            Ok(value) if essence(content_type) == "application/problem+json" => problem(&value),
-            Ok(value) => value.to_string(),
-            Err(_) => decode("", body),
-        },
-        Kind::Text if essence(content_type) == "text/html" => without_tags(&decode(content_type, body)),
-        Kind::Text => decode(content_type, body),
-        _ if body.is_empty() => String::new(),
-        _ => format!("({} bytes of {})", body.len(), named(content_type)),
-    }
-}
-
-/// RFC 9457: title and detail first, then whatever else the problem carries.
-fn problem(value: &Value) -> String {
-    let field = |name: &str| value.get(name).and_then(Value::as_str);
-    let lead: Vec<&str> = [field("title"), field("detail")].into_iter().flatten().collect();
-    let rest = value.as_object().map(|object| {
-        let rest = object
-            .iter()
-            .filter(|(key, _)| !matches!(key.as_str(), "title" | "detail" | "status"));
-        rest.map(|(key, value)| (key.clone(), value.clone()))
-            .collect::<serde_json::Map<_, _>>()
-    });
-    let mut text = lead.join(": ");
-    if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
-        text.push('\n');
-        text.push_str(&Value::Object(rest).to_string());
-    }
-    text.trim().to_owned()
-}
-
-/// The words of an HTML error page: what stands between tags, without scripts and styles. One pass, over as much as could
-/// ever be shown.
-fn without_tags(html: &str) -> String {
-    const MOST: usize = 256 << 10;
-    let html = html.get(..html.floor_char_boundary(MOST)).unwrap_or_default();
-    let mut text = String::new();
-    let mut skipping: Option<&str> = None;
-    for (index, piece) in html.split('<').enumerate() {
-        let starts = |name: &str| piece.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-        if skipping.is_some_and(|name| !starts(name)) {
-            continue;
-        }
-        skipping = [("script", "/script"), ("style", "/style")]
-            .into_iter()
-            .find(|(open, _)| starts(open))
-            .map(|(_, close)| close);
-        if skipping.is_none() {
-            let words = if index == 0 {
-                piece
-            } else {
-                piece.split_once('>').map_or("", |(_, after)| after)
-            };
-            text.push_str(words);
-            text.push(' ');
-        }
-    }
-    let text = text
-        .replace("&lt;", "<")
-        .replace("&gt;", ">")
-        .replace("&quot;", "\"")
-        .replace("&#39;", "'")
-        .replace("&nbsp;", " ")
-        .replace("&amp;", "&");
-    text::one_line(&text)
-}
-
 /// `204 No Content`, and the headers that matter where there is no body.
 fn headline(status: StatusCode, headers: &HeaderMap) -> String {
     let mut text = status_line(status);
@@ -293,14 +272,14 @@ fn headline(status: StatusCode, headers: &HeaderMap) -> String {
     text
 }
 
-fn status_line(status: StatusCode) -> String {
+pub(super) fn status_line(status: StatusCode) -> String {
     match status.canonical_reason() {
         Some(reason) => format!("{} {reason}", status.as_u16()),
         None => status.as_u16().to_string(),
     }
 }
 
-fn content_type(headers: &HeaderMap) -> String {
+pub(super) fn content_type(headers: &HeaderMap) -> String {
     headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
@@ -309,7 +288,7 @@ fn content_type(headers: &HeaderMap) -> String {
 }
 
 /// What bytes are called: of no type they are just bytes (RFC 9110 section 8.3).
-fn named(content_type: &str) -> String {
+pub(super) fn named(content_type: &str) -> String {
     let essence = essence(content_type);
     if essence.is_empty() {
         "application/octet-stream".into()
@@ -318,7 +297,7 @@ fn named(content_type: &str) -> String {
     }
 }
 
-fn kind(content_type: &str, body: &[u8]) -> Kind {
+pub(super) fn kind(content_type: &str, body: &[u8]) -> Kind {
     match essence(content_type).as_str() {
         "" => match std::str::from_utf8(body) {
             Ok(text) if text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
@@ -337,7 +316,6 @@ fn kind(content_type: &str, body: &[u8]) -> Kind {
         | "application/yaml"
         | "application/x-yaml"
         | "application/javascript"
-        | "application/x-ndjson"
         | "application/x-www-form-urlencoded"
         | "application/graphql"
         | "application/toml"
@@ -346,12 +324,12 @@ fn kind(content_type: &str, body: &[u8]) -> Kind {
     }
 }
 
-fn strip_bom(body: &[u8]) -> &[u8] {
+pub(super) fn strip_bom(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }
 
 /// Text by the charset it names, else UTF-8; bytes that do not fit become replacement characters, never an error.
-fn decode(content_type: &str, body: &[u8]) -> String {
+pub(super) fn decode(content_type: &str, body: &[u8]) -> String {
     let charset = content_type
         .split(';')
         .skip(1)
@@ -379,8 +357,9 @@ mod tests {
             status: StatusCode::from_u16(status).unwrap(),
             headers,
             body: Bytes::copy_from_slice(body),
+            stopped: None,
         };
-        serde_json::to_value(render(&operations[0], &response, false, None)).unwrap()
+        serde_json::to_value(render(&operations[0], &response, Rendering::default())).unwrap()
     }
 
     fn ok(content_type: &str, body: &[u8]) -> Value {

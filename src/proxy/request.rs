@@ -38,6 +38,18 @@ pub struct Fixed {
 }
 
 impl Fixed {
+    /// The same with `***` for each value, to be shown.
+    #[must_use]
+    pub fn masked(&self) -> Self {
+        const MASK: HeaderValue = HeaderValue::from_static("***");
+        let masked = |pair: &String| format!("{}=***", pair.split('=').next().unwrap_or_default());
+        Self {
+            headers: self.headers.keys().map(|name| (name.clone(), MASK)).collect(),
+            query: self.query.iter().map(|(name, _)| (name.clone(), "***".to_owned())).collect(),
+            cookies: self.cookies.iter().map(masked).collect(),
+        }
+    }
+
     /// Whether it sets the query key or the cookie of that name.
     fn claims(&self, location: Location, name: &str) -> bool {
         match location {
@@ -75,6 +87,7 @@ pub fn build(
     for parameter in &operation.parameters {
         let Some(value) = arguments.get(&parameter.key) else { continue };
         spread_names(operation, parameter, value, fixed)?;
+        let value = &*style::joined(value, &parameter.inner_separators);
         match parameter.location {
             Location::Path => path.push(path_value(parameter, value)),
             Location::Query => query.extend(query_pairs(parameter, value)),
@@ -146,7 +159,14 @@ fn content_text(media_type: &str, value: &Value) -> String {
 fn path_value(parameter: &Parameter, value: &Value) -> PathValue {
     let encoded = match &parameter.serialization {
         Serialization::Content { media_type } => style::encode(&content_text(media_type, value), Keep::Unreserved),
-        Serialization::Style { style, explode, .. } => style::path(&parameter.name, value, *style, *explode, Keep::Unreserved),
+        Serialization::Style {
+            style,
+            explode,
+            allow_reserved,
+        } => {
+            let keep = if *allow_reserved { Keep::Segment } else { Keep::Unreserved };
+            style::path(&parameter.name, value, *style, *explode, keep)
+        }
     };
     let plain = match value {
         Value::Array(items) => items.iter().filter_map(style::scalar).map(Into::into).collect(),

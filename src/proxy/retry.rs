@@ -119,7 +119,7 @@ mod tests {
         Response {
             status: StatusCode::from_u16(status).unwrap(),
             headers,
-            body: bytes::Bytes::new(),
+            ..Response::default()
         }
     }
 

@@ -16,6 +16,9 @@ pub enum Keep {
     /// Reserved ones too, as `allowReserved` asks for, but never what would change the structure of a query:
     /// `#`, `&`, `=`, `+` and `?` are encoded, `'` because URL parsers encode it in a query, `[` and `]` too because RFC 3986 does not allow them in a query.
     Reserved,
+    /// In a path, as `allowReserved` of 3.2 asks for: what RFC 3986 section 3.3 lets a segment hold, but `;` and `=`, which
+    /// would start a parameter of the segment.
+    Segment,
     /// Everything: header values are not percent-encoded.
     All,
 }
@@ -49,13 +52,34 @@ pub fn push_encoded(out: &mut String, text: &str, keep: Keep) {
         return;
     }
     for byte in text.bytes() {
-        let stays = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || (keep == Keep::Reserved && b":/@!$()*,;".contains(&byte));
+        let reserved: &[u8] = match keep {
+            Keep::Reserved => b":/@!$()*,;",
+            Keep::Segment => b":@!$&'()*+,",
+            Keep::Unreserved | Keep::All => b"",
+        };
+        let stays = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || reserved.contains(&byte);
         if stays {
             out.push(char::from(byte));
         } else {
             out.push_str(percent_encoding::percent_encode_byte(byte));
         }
     }
+}
+
+/// The lists within a list as text, joined by `separators` from the outside in (2.0 `items.collectionFormat`).
+#[must_use]
+pub fn joined<'v>(value: &'v Value, separators: &[char]) -> Cow<'v, Value> {
+    let (Value::Array(items), Some((separator, rest))) = (value, separators.split_first()) else {
+        return Cow::Borrowed(value);
+    };
+    let join = |item: &Value| match joined(item, rest).as_ref() {
+        Value::Array(inner) => {
+            let texts: Vec<_> = inner.iter().filter_map(scalar).collect();
+            Value::String(texts.join(separator.encode_utf8(&mut [0; 4])))
+        }
+        other => other.clone(),
+    };
+    Cow::Owned(Value::Array(items.iter().map(join).collect()))
 }
 
 /// A path value (`simple`, `label`, `matrix`), or a header value when `keep` is [`Keep::All`].

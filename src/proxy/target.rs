@@ -152,11 +152,15 @@ mod tests {
     use proptest::prelude::*;
 
     fn target(base: &str, path: &str, value: &str, query: &[(&str, &str)]) -> Result<String, TargetError> {
+        kept(base, path, value, query, Keep::Unreserved)
+    }
+
+    fn kept(base: &str, path: &str, value: &str, query: &[(&str, &str)], keep: Keep) -> Result<String, TargetError> {
         let base = Base::new(Url::parse(base).unwrap());
         let template = PathTemplate::parse(path).unwrap();
         let values = [PathValue {
             name: "x".into(),
-            encoded: encode(value, Keep::Unreserved),
+            encoded: encode(value, keep),
             plain: vec![value.into()],
         }];
         let query: Vec<_> = query.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -184,9 +188,11 @@ mod tests {
     #[test]
     fn odd_but_legal_values_arrive() {
         for value in ["100%", "...", "a..b", "ü 日本", "a=b&c", "~", "%41", "a;b", "@", "x\ty", "%2f"] {
-            let url = target("https://h.example/v1", "/a/{x}/b", value, &[]).unwrap();
-            let segment = url.strip_prefix("https://h.example/v1/a/").unwrap().strip_suffix("/b").unwrap();
-            assert_eq!(percent_encoding::percent_decode_str(segment).decode_utf8().unwrap(), value);
+            for keep in [Keep::Unreserved, Keep::Segment] {
+                let url = kept("https://h.example/v1", "/a/{x}/b", value, &[], keep).unwrap();
+                let segment = url.strip_prefix("https://h.example/v1/a/").unwrap().strip_suffix("/b").unwrap();
+                assert_eq!(percent_encoding::percent_decode_str(segment).decode_utf8().unwrap(), value);
+            }
         }
     }
 
@@ -206,11 +212,13 @@ mod tests {
             "a/./b",
             "%2e%2e%2fadmin",
         ] {
-            assert_eq!(
-                target("https://h.example/v1", "/a/{x}", value, &[]),
-                Err(TargetError::DotSegment("x".into())),
-                "{value}"
-            );
+            for keep in [Keep::Unreserved, Keep::Segment] {
+                assert_eq!(
+                    kept("https://h.example/v1", "/a/{x}", value, &[], keep),
+                    Err(TargetError::DotSegment("x".into())),
+                    "{value}"
+                );
+            }
         }
         assert_eq!(target("https://h.example", "/a/{x}", "", &[]), Err(TargetError::Empty("x".into())));
         assert_eq!(
@@ -225,9 +233,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_value_changes_where_a_request_goes(value in ".*", literal in "[a-z]{0,3}") {
+        fn no_value_changes_where_a_request_goes(value in ".*", literal in "[a-z]{0,3}", reserved: bool) {
             let path = format!("/items/{literal}{{x}}/edit");
-            if let Ok(url) = target("https://h.example:8443/base/v1", &path, &value, &[]) {
+            let keep = if reserved { Keep::Segment } else { Keep::Unreserved };
+            if let Ok(url) = kept("https://h.example:8443/base/v1", &path, &value, &[], keep) {
                 let url = Url::parse(&url).unwrap();
                 prop_assert_eq!((url.scheme(), url.host_str(), url.port()), ("https", Some("h.example"), Some(8443)));
                 let segments: Vec<_> = url.path_segments().unwrap().collect();

@@ -164,7 +164,7 @@ impl Upstream {
             if let Some(authorization) = authorization {
                 request.headers.insert(AUTHORIZATION, authorization);
             }
-            let exchange = client::exchange(&self.client, request, outgoing.options.max_response_bytes, outgoing.progress);
+            let exchange = client::exchange(&self.client, request, outgoing.options, deadline, outgoing.progress);
             // One deadline for everything: a read time-out alone would never stop a reply that comes drop by drop.
             let mut outcome = timeout_at(deadline, exchange)
                 .await

@@ -1,7 +1,8 @@
 //! MCP over streamable HTTP at `/mcp`, with `/healthz` beside it.
 //!
 //! Without sessions and with JSON answers: any replica can answer any request, nothing is kept between two of them, and
-//! an answer is one write. hyper is driven here rather than by `axum::serve`, which sets no timer, so that its time limit
+//! an answer is one write. Only where a person is asked before calls do older clients get a session, because the question
+//! has to find its way back to them. hyper is driven here rather than by `axum::serve`, which sets no timer, so that its time limit
 //! on headers would never strike.
 
 use std::io;
@@ -16,10 +17,12 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use futures_util::TryStreamExt;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
@@ -29,6 +32,7 @@ use tokio_util::task::TaskTracker;
 
 pub use super::guard::Allowed;
 use super::{McpServer, splice};
+use crate::api::Confirm;
 
 /// How long a client may take to send the headers of a request, idle time on a kept connection included.
 const HEADER_PATIENCE: Duration = Duration::from_secs(30);
@@ -38,6 +42,8 @@ const BODY_PATIENCE: Duration = Duration::from_secs(15);
 const LARGEST_REQUEST: usize = 4 << 20;
 /// Connections at the same time; more wait to be accepted.
 const MOST_CONNECTIONS: usize = 1024;
+/// Sessions at the same time, where there are any.
+const MOST_SESSIONS: usize = 1000;
 /// How long calls in flight are waited for at the end.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(35);
 
@@ -129,8 +135,9 @@ fn is_passing(error: &io::Error) -> bool {
 }
 
 fn router(server: McpServer, allowed: Allowed, streams: CancellationToken) -> Router {
+    let with_sessions = server.confirm != Confirm::None;
     let config = StreamableHttpServerConfig::default()
-        .with_legacy_session_mode(false)
+        .with_legacy_session_mode(with_sessions)
         .with_json_response(true)
         .with_cancellation_token(streams)
         .with_max_request_body_bytes(LARGEST_REQUEST)
@@ -139,9 +146,20 @@ fn router(server: McpServer, allowed: Allowed, streams: CancellationToken) -> Ro
         .disable_allowed_origins();
     let ready = server.clone();
     let list = server.list.clone();
-    let mcp = StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config);
-    Router::new()
-        .route_service("/mcp", mcp)
+    let serve = move || Ok(server.clone());
+    let router = if with_sessions {
+        let sessions = Arc::new(LocalSessionManager::default());
+        let mcp = StreamableHttpService::new(serve, Arc::clone(&sessions), config);
+        Router::new()
+            .route_service("/mcp", mcp)
+            .layer(middleware::from_fn_with_state(sessions, limit_sessions))
+    } else {
+        Router::new().route_service(
+            "/mcp",
+            StreamableHttpService::new(serve, Arc::new(NeverSessionManager::default()), config),
+        )
+    };
+    router
         .layer(middleware::from_fn_with_state(list, splice_list))
         .layer(middleware::from_fn(read_body))
         .layer(middleware::from_fn_with_state(Arc::new(allowed), guard))
@@ -156,6 +174,22 @@ fn router(server: McpServer, allowed: Allowed, streams: CancellationToken) -> Ro
                 }
             }),
         )
+}
+
+/// Sessions cost memory for as long as they are not closed: beyond a number, new ones have to wait.
+async fn limit_sessions(State(sessions): State<Arc<LocalSessionManager>>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    // Requests of 2026-07-28 name their method in a header, and stand alone.
+    let is_new = request.method() == Method::POST && !headers.contains_key("mcp-session-id") && !headers.contains_key("mcp-method");
+    if is_new && sessions.sessions.read().await.len() >= MOST_SESSIONS {
+        return (
+            StatusCode::SERVICE_UNAVAILABLE,
+            [(header::RETRY_AFTER, "30")],
+            "too many sessions; end one, or try again later\n",
+        )
+            .into_response();
+    }
+    next.run(request).await
 }
 
 async fn guard(State(allowed): State<Arc<Allowed>>, request: Request, next: Next) -> Response {
@@ -231,15 +265,19 @@ async fn read_body(request: Request, next: Next) -> Response {
     next.run(Request::from_parts(parts, Body::from(bytes))).await
 }
 
-/// Puts the list of tools into an answer that has room for it. An answer is one JSON body of a known length; a stream of
-/// events is none that lists tools.
+/// Puts the list of tools into an answer that has room for it: one JSON body of a known length, or, in a session, an event
+/// of a stream, which is one piece of its body.
 async fn splice_list(State(list): State<splice::List>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
-    let is_json = response
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
-    if !is_json {
+    let content_type = response.headers().get(header::CONTENT_TYPE).cloned();
+    let is = |wanted: &[u8]| content_type.as_ref().is_some_and(|value| value.as_bytes().starts_with(wanted));
+    if is(b"text/event-stream") {
+        return response.map(|body| {
+            let spliced = move |bytes: Bytes| splice::splice(&bytes, &list).map_or(bytes, Bytes::from);
+            Body::from_stream(body.into_data_stream().map_ok(spliced))
+        });
+    }
+    if !is(b"application/json") {
         return response;
     }
     let (mut parts, body) = response.into_parts();

@@ -1,5 +1,6 @@
 //! The MCP side: tools listed and called over stdio and streamable HTTP, in both protocol eras. Knows only the API.
 
+mod confirm;
 mod guard;
 pub mod http;
 mod splice;
@@ -21,7 +22,7 @@ use serde_json::json;
 use tokio::sync::SetOnce;
 use tokio_util::task::TaskTracker;
 
-use crate::api::{Api, Caller};
+use crate::api::{Api, Caller, Confirm, Offered, must_confirm};
 use crate::proxy::Progress;
 use crate::spec::text;
 
@@ -37,10 +38,12 @@ const NOTIFY_PATIENCE: Duration = Duration::from_millis(100);
 /// tools waits for them.
 #[derive(Clone)]
 pub struct McpServer {
-    served: Arc<SetOnce<Served>>,
+    served: Arc<SetOnce<Result<Served, String>>>,
     /// What `tools/list` answers; see [`splice`].
     list: splice::List,
     calls: TaskTracker,
+    /// Which calls a person is asked about first.
+    confirm: Confirm,
 }
 
 /// What is served, once it is there.
@@ -57,7 +60,15 @@ impl McpServer {
             served: Arc::new(SetOnce::new()),
             list: splice::List::default(),
             calls: TaskTracker::new(),
+            confirm: Confirm::None,
         }
+    }
+
+    /// The same, but it asks a person before calls are made.
+    #[must_use]
+    pub fn with_confirm(mut self, confirm: Confirm) -> Self {
+        self.confirm = confirm;
+        self
     }
 
     /// A server for the tools of `api`.
@@ -72,13 +83,19 @@ impl McpServer {
     pub fn ready(&self, api: Arc<Api>) {
         let config = config(Some(&api));
         let _ = self.list.set(Arc::clone(&api));
-        let _ = self.served.set(Served { api, config });
+        let _ = self.served.set(Ok(Served { api, config }));
+    }
+
+    /// Tells a pending server that its API will never come: what waits for it, and what comes yet, is answered with `why`,
+    /// a sentence for a model.
+    pub fn fail(&self, why: &str) {
+        let _ = self.served.set(Err(why.to_owned()));
     }
 
     /// Whether the API is there.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.served.initialized()
+        matches!(self.served.get(), Some(Ok(_)))
     }
 
     /// The calls in flight; waiting for it to empty is a clean end.
@@ -87,8 +104,36 @@ impl McpServer {
         &self.calls
     }
 
-    async fn api(&self) -> &Arc<Api> {
-        &self.served.wait().await.api
+    async fn api(&self) -> Result<&Arc<Api>, ErrorData> {
+        match self.served.wait().await {
+            Ok(served) => Ok(&served.api),
+            Err(why) => Err(ErrorData::internal_error(why.clone(), None)),
+        }
+    }
+
+    /// Asks the person behind the client about a call; `None` is a yes, and anything else the answer to the call.
+    async fn confirmed(
+        &self,
+        offered: Offered<'_>,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<CallToolResponse>, ErrorData> {
+        // Nobody is asked about a call that could not be made.
+        if let Some(Err(wrong)) = self.api().await?.prepare(&request.name, request.arguments.clone()) {
+            return Ok(Some((*wrong).into()));
+        }
+        let verdict = tokio::select! {
+            () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
+            verdict = confirm::ask(offered, request, context) => verdict,
+        };
+        Ok(match verdict {
+            confirm::Verdict::Yes => None,
+            confirm::Verdict::Ask(question) => Some((*question).into()),
+            confirm::Verdict::No(mut refusal) => {
+                refusal.meta = meta(context);
+                Some((*refusal).into())
+            }
+        })
     }
 }
 
@@ -134,7 +179,10 @@ fn meta(context: &RequestContext<RoleServer>) -> Option<MetaObject> {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        self.served.get().map_or_else(|| config(None), |served| served.config.clone())
+        match self.served.get() {
+            Some(Ok(served)) => served.config.clone(),
+            _ => config(None),
+        }
     }
 
     async fn list_tools(
@@ -146,7 +194,8 @@ impl ServerHandler for McpServer {
         if request.and_then(|request| request.cursor).is_some() {
             return Err(ErrorData::invalid_params("unknown cursor: the list has one page", None));
         }
-        let tools = if self.api().await.tools().is_empty() {
+        let _in_flight = self.calls.token();
+        let tools = if self.api().await?.tools().is_empty() {
             Vec::new()
         } else {
             vec![splice::stand_in()]
@@ -179,6 +228,13 @@ impl ServerHandler for McpServer {
             .as_ref()
             .map(|reporter| move |done, total| reporter.report(done, total).boxed());
         let progress: Option<Progress<'_>> = report.as_ref().map(|report| report as _);
+        if self.confirm != Confirm::None
+            && let Some(offered) = self.api().await?.get(&request.name)
+            && must_confirm(offered.hints, self.confirm)
+            && let Some(answer) = self.confirmed(offered, &request, &context).await?
+        {
+            return Ok(answer);
+        }
         let caller = Caller {
             progress,
             headers: context.extensions.get::<::http::request::Parts>().map(|parts| &parts.headers),
@@ -186,12 +242,12 @@ impl ServerHandler for McpServer {
         // rmcp does not end a cancelled handler by itself; dropping the call closes the request upstream.
         let result = tokio::select! {
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
-            result = async { self.api().await.call(&request.name, request.arguments, caller).await } => result,
+            result = async { Ok(self.api().await?.call(&request.name, request.arguments, caller).await) } => result?,
         };
         let Some(mut result) = result else {
             let hint = self
                 .api()
-                .await
+                .await?
                 .nearest(&request.name)
                 .map(|name| format!("; did you mean {name}?"))
                 .unwrap_or_default();

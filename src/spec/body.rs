@@ -4,14 +4,19 @@ use std::collections::BTreeMap;
 
 use foldhash::HashSet;
 
-use super::document::{Document, Span};
-use super::node::{Node, Object};
+use super::document::{Document, Span, Version};
+use super::node::Node;
+use super::parameter::{self, Location, Style};
 
 /// What kind of bytes a media type asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MediaKind {
     /// `application/json`, `*+json`, and `*/*`.
     Json,
+    /// `application/jsonl`, `application/x-ndjson`: one JSON text a line. Only of request bodies.
+    Lines,
+    /// `application/json-seq`, `*+json-seq`: RFC 7464. Only of request bodies.
+    Sequence,
     /// `application/x-www-form-urlencoded`.
     Form,
     /// `multipart/form-data` and other `multipart/*`.
@@ -29,14 +34,16 @@ pub enum MediaKind {
 pub struct Encoding {
     /// `contentType`, the first where several are listed.
     pub content_type: Option<String>,
-    /// `style`, as declared: `form`, `spaceDelimited`, `pipeDelimited` or `deepObject`.
-    pub style: Option<String>,
+    /// `style`, one of those for queries.
+    pub style: Option<Style>,
     /// `explode`.
     pub explode: Option<bool>,
     /// `allowReserved`.
     pub allow_reserved: bool,
     /// Whether the schema says that the property holds bytes (`format: binary`, `contentEncoding`, `contentMediaType`).
     pub binary: bool,
+    /// What joins lists within the list, from the outside in (2.0 `items.collectionFormat`).
+    pub inner_separators: Vec<char>,
 }
 
 /// Where the schema of a body is written.
@@ -46,6 +53,8 @@ pub enum BodySchema {
     Absent,
     /// In the document.
     At(Span),
+    /// Of each item in the document (3.2 `itemSchema`), and of the whole where that has one too.
+    Items(Span, Option<Span>),
     /// In the `formData` parameters of 2.0, one property each.
     Fields(Vec<Field>),
 }
@@ -59,6 +68,8 @@ pub struct Field {
     pub required: bool,
     /// The parameter, which is its own schema.
     pub schema: Span,
+    /// Whether an empty value is allowed whatever the schema says.
+    pub allow_empty: bool,
 }
 
 /// One media type of a request body.
@@ -110,25 +121,43 @@ impl MediaKind {
     }
 }
 
-/// Reads a Request Body Object, already resolved.
+/// The kind of a sequential media type (OAS 3.2 "Sequential Media Types") that is made of JSON texts.
+fn sequential(media_type: &str) -> Option<MediaKind> {
+    match essence(media_type).as_str() {
+        "application/jsonl"
+        | "application/x-jsonl"
+        | "application/jsonlines"
+        | "application/x-jsonlines"
+        | "application/x-ndjson"
+        | "application/ndjson" => Some(MediaKind::Lines),
+        other if other == "application/json-seq" || other.ends_with("+json-seq") => Some(MediaKind::Sequence),
+        _ => None,
+    }
+}
+
+/// Reads a Request Body Object, or a reference to one; `None` where it declares no media type.
 ///
 /// # Errors
-/// A sentence where it declares no media type.
-pub(super) fn read(document: &Document, object: &Object<'_>) -> Result<RequestBody, String> {
+/// A sentence where it cannot be read.
+pub(super) fn read(document: &Document, declared: Node<'_>) -> Result<Option<RequestBody>, String> {
+    let resolved = document
+        .resolve(declared)
+        .map_err(|why| format!("its request body cannot be read: {why}"))?;
+    let object = resolved.object().ok_or("its request body is no object")?;
     let content = object.get("content").and_then(Node::object).unwrap_or_default();
     let mut media_types: Vec<MediaType> = content.iter().map(|(name, node)| media_type(document, name, node)).collect();
     if media_types.is_empty() {
-        return Err("the request body declares no media type".into());
+        return Ok(None);
     }
     // Stable: of equals the first declared stays first.
     media_types.sort_by_key(|media_type| media_type.kind);
     let chosen = media_types.remove(0);
-    Ok(RequestBody {
+    Ok(Some(RequestBody {
         required: object.boolean("required").unwrap_or(false),
-        description: object.text("description"),
+        description: document.said_beside(declared).or_else(|| object.text("description")),
         media_type: chosen,
         alternatives: media_types.into_iter().map(|media_type| media_type.name).collect(),
-    })
+    }))
 }
 
 /// The body of a 2.0 operation, from its parameters `in: body` and `in: formData`.
@@ -167,19 +196,15 @@ pub(super) fn read_swagger(document: &Document, parameters: &[Node<'_>], consume
         if encoding.contains_key(&name) {
             continue;
         }
-        let (style, explode) = match object.text("collectionFormat").as_deref() {
-            Some("multi") => (Some("form"), true),
-            Some("ssv") => (Some("spaceDelimited"), false),
-            Some("pipes") => (Some("pipeDelimited"), false),
-            _ => (Some("form"), false),
-        };
+        let (style, explode) = parameter::collection(object.text("collectionFormat").as_deref(), Location::Query);
         let binary = object.text("type").as_deref() == Some("file");
         encoding.insert(
             name.clone(),
             Encoding {
-                style: style.map(str::to_owned),
+                style: Some(style),
                 explode: Some(explode),
                 binary,
+                inner_separators: parameter::inner_separators(&object),
                 ..Encoding::default()
             },
         );
@@ -187,6 +212,7 @@ pub(super) fn read_swagger(document: &Document, parameters: &[Node<'_>], consume
             name,
             required: object.boolean("required").unwrap_or(false),
             schema: document.span(*node),
+            allow_empty: object.boolean("allowEmptyValue") == Some(true),
         });
     }
     if fields.is_empty() {
@@ -218,8 +244,15 @@ pub(super) fn read_swagger(document: &Document, parameters: &[Node<'_>], consume
 
 fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
     let object = document.resolve(node).unwrap_or(node).object().unwrap_or_default();
-    let kind = MediaKind::of(name);
     let schema = object.get("schema");
+    let item = object.get("itemSchema").filter(|_| document.version() >= Version::V3_2);
+    let is_text = || schema.is_some_and(|schema| is_text(document, schema));
+    let kind = match sequential(name) {
+        // What the document says is a text is written by the caller as a whole.
+        Some(_) if item.is_none() && is_text() => MediaKind::Text,
+        Some(kind) => kind,
+        None => MediaKind::of(name),
+    };
     let mut encoding = BTreeMap::new();
     if matches!(kind, MediaKind::Form | MediaKind::Multipart) {
         for (property, declared) in object.get("encoding").and_then(Node::object).unwrap_or_default().iter() {
@@ -240,9 +273,19 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
     MediaType {
         name: name.to_owned(),
         kind,
-        schema: schema.map_or(BodySchema::Absent, |node| BodySchema::At(document.span(node))),
+        schema: match (item, schema.map(|node| document.span(node))) {
+            (Some(item), whole) if matches!(kind, MediaKind::Json | MediaKind::Lines | MediaKind::Sequence) => {
+                BodySchema::Items(document.span(item), whole)
+            }
+            (_, whole) => whole.map_or(BodySchema::Absent, BodySchema::At),
+        },
         encoding,
     }
+}
+
+fn is_text(document: &Document, schema: Node<'_>) -> bool {
+    let schema = document.resolve(schema).ok().and_then(Node::object);
+    schema.is_some_and(|schema| schema.text("type").as_deref() == Some("string"))
 }
 
 fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
@@ -252,10 +295,12 @@ fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
         .and_then(|types| types.split(',').next().map(|first| first.trim().to_owned()));
     Encoding {
         content_type: content_type.filter(|content_type| !content_type.contains('*')),
-        style: object.text("style"),
+        style: object
+            .text("style")
+            .map(|style| Style::parse(&style, Location::Query).unwrap_or(Style::Form)),
         explode: object.boolean("explode"),
         allow_reserved: object.boolean("allowReserved").unwrap_or(false),
-        binary: false,
+        ..Encoding::default()
     }
 }
 

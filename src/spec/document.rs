@@ -1,13 +1,14 @@
 //! A whole OpenAPI document: its JSON text, which version it speaks, and where its reusable parts lie.
 
 use foldhash::HashMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use thiserror::Error;
 use url::Url;
 
 use super::diagnostic::Diagnostic;
 use super::file::File;
+use super::named::Named;
 use super::node::{self, Node, Object};
 use super::pointer;
 use super::reference::walk;
@@ -52,8 +53,15 @@ pub enum LoadError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Span {
     pub(super) file: u32,
-    start: u32,
+    pub(super) start: u32,
     end: u32,
+}
+
+impl Span {
+    /// Whether the other one lies in this one, or is it.
+    pub(super) fn holds(self, other: Self) -> bool {
+        self.file == other.file && self.start <= other.start && other.end <= self.end
+    }
 }
 
 /// An OpenAPI document: one file, and those that it refers to.
@@ -70,6 +78,8 @@ pub struct Document {
     pub(super) index: Index,
     /// Large objects that references lead through, opened.
     pub(super) opened: Mutex<HashMap<Span, HashMap<String, Span>>>,
+    /// Looked for when a reference first needs it.
+    named: OnceLock<Named>,
 }
 
 /// What the root object says, and where its parts lie.
@@ -150,6 +160,7 @@ impl Document {
             url,
             index,
             opened: Mutex::default(),
+            named: OnceLock::new(),
         };
         document.place_files();
         Ok(document)
@@ -160,6 +171,11 @@ impl Document {
         self.files.extend(files);
         self.links = links;
         self.place_files();
+        self.named = OnceLock::new();
+    }
+
+    pub(super) fn named(&self) -> &Named {
+        self.named.get_or_init(|| Named::of(self))
     }
 
     fn place_files(&mut self) {
@@ -175,6 +191,20 @@ impl Document {
     #[must_use]
     pub fn files(&self) -> &[File] {
         &self.files
+    }
+
+    /// What was read differently from how it is written in any of the files, before anything was made of it.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<Diagnostic> {
+        let of_file = |file: &File| -> Vec<Diagnostic> {
+            let placed = file.remarks.iter().cloned().map(|mut remark| {
+                let tokens = remark.pointer.strip_prefix('#').and_then(pointer::tokens);
+                remark.span = tokens.and_then(|tokens| walk(file.root(), &tokens)).map(|node| self.span(node));
+                remark
+            });
+            placed.collect()
+        };
+        self.files.iter().flat_map(of_file).collect()
     }
 
     /// The OpenAPI version.
@@ -246,19 +276,37 @@ impl Document {
     /// File name (empty for the document itself), line and column of what a diagnostic points to.
     #[must_use]
     pub fn locate(&self, diagnostic: &Diagnostic) -> Option<(&str, usize, usize)> {
-        let tokens = pointer::tokens(diagnostic.pointer.strip_prefix('#')?)?;
-        let span = diagnostic
-            .span
-            .or_else(|| Some(self.span(walk(self.files.first()?.root(), &tokens)?)))?;
-        let file = self.files.get(span.file as usize)?;
-        // The pointer is the document's; in another file the value has another one.
-        let tokens = if span.file == 0 {
-            tokens
-        } else {
-            file.path_to(span.start as usize)
+        self.places_of(&[diagnostic]).pop().flatten()
+    }
+
+    /// As [`Document::locate`], of many at the price of about one.
+    #[must_use]
+    pub fn places_of(&self, diagnostics: &[&Diagnostic]) -> Vec<Option<(&str, usize, usize)>> {
+        let span = |diagnostic: &Diagnostic| {
+            diagnostic.span.or_else(|| {
+                let tokens = pointer::tokens(diagnostic.pointer.strip_prefix('#')?)?;
+                Some(self.span(self.walk(self.files.first()?.root(), &tokens)?))
+            })
         };
-        let (line, column) = file.position(span.start as usize, &tokens)?;
-        Some((file.name.as_str(), line, column))
+        let spans: Vec<Option<Span>> = diagnostics.iter().map(|diagnostic| span(diagnostic)).collect();
+        let mut found = vec![None; spans.len()];
+        for (number, file) in self.files.iter().enumerate() {
+            let here = |span: &Option<Span>| span.filter(|span| span.file as usize == number).map(|span| span.start as usize);
+            let (indexes, offsets): (Vec<usize>, Vec<usize>) = spans
+                .iter()
+                .enumerate()
+                .filter_map(|(index, span)| Some((index, here(span)?)))
+                .unzip();
+            if offsets.is_empty() {
+                continue;
+            }
+            for (index, position) in indexes.into_iter().zip(file.positions(&offsets)) {
+                if let Some(place) = found.get_mut(index) {
+                    *place = position.map(|(line, column)| (file.name.as_str(), line, column));
+                }
+            }
+        }
+        found
     }
 }
 

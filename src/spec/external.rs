@@ -105,7 +105,7 @@ pub async fn complete(
     let mut queue = VecDeque::from([(0_u32, origin, first)]);
     while let Some((file, place, references)) = queue.pop_front() {
         for uri in references {
-            if links.contains_key(&(file, uri.clone())) {
+            if links.contains_key(&(file, uri.clone())) || (file == 0 && document.has_id(&uri)) {
                 continue;
             }
             let known = loader.files.len();

@@ -1,8 +1,13 @@
 //! One file of a document: its text as JSON, and where a value stands in what its author wrote.
 
+use super::diagnostic::Diagnostic;
 use super::document::{LoadError, place};
+use super::marks::{Wanted, marks};
 use super::node::Node;
 use super::yaml;
+
+/// Places are read one by one no more often than this.
+const MOST_READINGS: usize = 20;
 
 /// A file, read.
 #[derive(Debug)]
@@ -12,6 +17,8 @@ pub struct File {
     text: String,
     /// What was written, where that was YAML: line and column are counted in it.
     yaml: Option<String>,
+    /// What was read differently from how it is written, with pointers into this file.
+    pub(super) remarks: Vec<Diagnostic>,
 }
 
 impl File {
@@ -26,13 +33,14 @@ impl File {
             text.drain(..'\u{feff}'.len_utf8());
         }
         let name = name.to_owned();
-        let from_yaml = |yaml: String, json: String| {
-            let accepted = accept(&json)?;
+        let from_yaml = |converted: yaml::Converted| {
+            let accepted = accept(&converted.json)?;
             Ok((
                 Self {
                     name: name.clone(),
-                    text: json,
-                    yaml: Some(yaml),
+                    text: converted.json,
+                    yaml: Some(converted.yaml),
+                    remarks: converted.remarks,
                 },
                 accepted,
             ))
@@ -41,17 +49,22 @@ impl File {
             None => Err(LoadError::Empty),
             // JSON goes past the YAML parser: that one refuses legal escapes of surrogate pairs, and is slower.
             Some(b'{' | b'[') => match accept(&text) {
-                Ok(accepted) => Ok((Self { name, text, yaml: None }, accepted)),
-                Err(LoadError::NotJson(error)) => match yaml::to_json(&text) {
-                    Ok(json) => from_yaml(text, json),
+                Ok(accepted) => {
+                    let file = Self {
+                        name,
+                        text,
+                        yaml: None,
+                        remarks: Vec::new(),
+                    };
+                    Ok((file, accepted))
+                }
+                Err(LoadError::NotJson(error)) => match yaml::read(text) {
+                    Ok(converted) => from_yaml(converted),
                     Err(_) => Err(LoadError::NotJson(error)),
                 },
                 Err(error) => Err(error),
             },
-            Some(_) => {
-                let json = yaml::to_json(&text).map_err(LoadError::NotYaml)?;
-                from_yaml(text, json)
-            }
+            Some(_) => from_yaml(yaml::read(text).map_err(LoadError::NotYaml)?),
         }
     }
 
@@ -67,47 +80,70 @@ impl File {
         Node::new(&self.text)
     }
 
-    /// Line and column, both from 1, of the value at the byte offset; of YAML, of the value at the pointer.
-    #[must_use]
-    pub fn position(&self, offset: usize, tokens: &[String]) -> Option<(usize, usize)> {
-        if let Some(yaml) = &self.yaml {
-            return yaml::locate(yaml, tokens);
+    /// Line and column, both from 1, of the values at byte offsets of the text, in their order. What the author of a YAML text
+    /// wrote elsewhere, behind an alias, stands where that does.
+    pub(super) fn positions(&self, offsets: &[usize]) -> Vec<Option<(usize, usize)>> {
+        let mut places: Vec<(usize, usize)> = offsets.iter().enumerate().map(|(number, offset)| (*offset, number)).collect();
+        places.sort_unstable();
+        let Some(yaml) = &self.yaml else { return self.lines(&places) };
+        let wanted = Wanted::at(&self.text, self.root(), &places);
+        let (found, is_whole) = marks(yaml, &wanted, offsets.len());
+        let mut found: Vec<_> = found.into_iter().map(|mark| mark.map(|mark| (mark.line, mark.column))).collect();
+        if !is_whole {
+            // The parser of documents tells a place at the price of reading all that is before it.
+            for (position, offset) in found.iter_mut().zip(offsets).take(MOST_READINGS) {
+                *position = yaml::locate(yaml, &path_to(&self.text, *offset)).or(*position);
+            }
         }
-        let before = self.text.get(..offset)?;
-        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |tail| tail.chars().count()) + 1;
-        Some((line, column))
+        found
     }
 
-    /// The tokens that lead to the value at an offset of the text.
-    pub(super) fn path_to(&self, offset: usize) -> Vec<String> {
-        let mut tokens = Vec::new();
-        let mut node = self.root();
-        loop {
-            let holds = |inner: &Node<'_>| {
-                let (start, end) = place(self.text(), *inner);
-                (start..end).contains(&offset)
-            };
-            let next = match node.object() {
-                Some(object) => object
-                    .iter()
-                    .find(|(_, inner)| holds(inner))
-                    .map(|(key, inner)| (key.to_owned(), inner)),
-                None => node
-                    .array()
-                    .unwrap_or_default()
-                    .into_iter()
-                    .enumerate()
-                    .find(|(_, inner)| holds(inner))
-                    .map(|(index, inner)| (index.to_string(), inner)),
-            };
-            match next {
-                Some((token, inner)) if place(self.text(), node).0 < offset => {
-                    tokens.push(token);
-                    node = inner;
-                }
-                _ => return tokens,
+    /// Of JSON, in one pass.
+    fn lines(&self, places: &[(usize, usize)]) -> Vec<Option<(usize, usize)>> {
+        let mut found = vec![None; places.len()];
+        let (mut line, mut start, mut read) = (1, 0, 0);
+        for (offset, number) in places {
+            let Some(text) = self.text.get(read..*offset) else { continue };
+            line += text.bytes().filter(|byte| *byte == b'\n').count();
+            start = text.rfind('\n').map_or(start, |end| read + end + 1);
+            read = *offset;
+            let column = self.text.get(start..*offset).map_or(0, |text| text.chars().count()) + 1;
+            if let Some(position) = found.get_mut(*number) {
+                *position = Some((line, column));
             }
+        }
+        found
+    }
+}
+
+/// The tokens that lead to the value at an offset of a JSON text.
+pub(super) fn path_to(text: &str, offset: usize) -> Vec<String> {
+    let mut tokens = Vec::new();
+    let mut node = Node::new(text);
+    loop {
+        let holds = |inner: &Node<'_>| {
+            let (start, end) = place(text, *inner);
+            (start..end).contains(&offset)
+        };
+        let next = match node.object() {
+            Some(object) => object
+                .iter()
+                .find(|(_, inner)| holds(inner))
+                .map(|(key, inner)| (key.to_owned(), inner)),
+            None => node
+                .array()
+                .unwrap_or_default()
+                .into_iter()
+                .enumerate()
+                .find(|(_, inner)| holds(inner))
+                .map(|(index, inner)| (index.to_string(), inner)),
+        };
+        match next {
+            Some((token, inner)) if place(text, node).0 < offset => {
+                tokens.push(token);
+                node = inner;
+            }
+            _ => return tokens,
         }
     }
 }

@@ -7,6 +7,8 @@ pub mod document;
 pub mod external;
 pub mod file;
 pub mod keys;
+mod marks;
+mod named;
 pub mod node;
 pub mod operation;
 pub mod overlay;

@@ -54,8 +54,20 @@ pub struct Operation {
     pub responses: Option<Span>,
     /// What 2.0 says the operation `produces`; empty in later versions.
     pub produces: Vec<String>,
+    /// Extensions that speak of tools: the path item's, then the operation's own.
+    pub extensions: Vec<(Box<str>, Span)>,
     /// Where the operation stands in the document.
     pub pointer: String,
+    /// Where its text stands, which may be in another file.
+    pub span: Option<Span>,
+}
+
+/// Whether an extension of that name speaks of tools, so that it is kept.
+#[must_use]
+pub fn is_tool_extension(name: &str) -> bool {
+    name.strip_prefix("x-mcp")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        || name == "x-speakeasy-mcp"
 }
 
 impl Operation {
@@ -95,6 +107,9 @@ struct Reader<'a> {
     diagnostics: Vec<Diagnostic>,
 }
 
+/// What a reference leads to, and the description beside it.
+type Referred<'a> = (Node<'a>, Option<String>);
+
 /// What a path item shares among its operations.
 struct Shared<'p, 'a> {
     path: &'p str,
@@ -102,6 +117,7 @@ struct Shared<'p, 'a> {
     description: Option<String>,
     parameters: Vec<Node<'a>>,
     servers: Vec<Server>,
+    extensions: Vec<(Box<str>, Span)>,
 }
 
 impl<'a> Reader<'a> {
@@ -157,6 +173,7 @@ impl<'a> Reader<'a> {
                 .flat_map(|object| object.get("parameters").and_then(Node::array).unwrap_or_default())
                 .collect(),
             servers: server::servers(first("servers")),
+            extensions: both.iter().rev().flat_map(|object| self.extensions(object)).collect(),
         };
         // Those of a reference's target were not opened with the paths.
         let referred = if beside.is_some() { Some(&item) } else { None };
@@ -186,6 +203,7 @@ impl<'a> Reader<'a> {
         match self.read(shared, method, object, &mut warnings) {
             Ok(mut operation) => {
                 operation.pointer = pointer();
+                operation.span = self.span(node);
                 // As in every JSON parser, of two with one key the last one counts.
                 if !self.seen.insert((operation.method.clone(), operation.path.clone())) {
                     self.operations
@@ -205,8 +223,13 @@ impl<'a> Reader<'a> {
     }
 
     fn at(&self, mut diagnostic: Diagnostic, node: Node<'_>) -> Diagnostic {
-        diagnostic.span = Some(node).filter(|node| node.text() != "null").map(|node| self.document.span(node));
+        diagnostic.span = self.span(node);
         diagnostic
+    }
+
+    /// Nothing of an operation without members, whose place is not told.
+    fn span(&self, node: Node<'_>) -> Option<Span> {
+        Some(node).filter(|node| node.text() != "null").map(|node| self.document.span(node))
     }
 
     fn read(
@@ -230,7 +253,8 @@ impl<'a> Reader<'a> {
         let (own, shared_parameters) = (self.resolved(&own, warnings), self.resolved(&shared.parameters, warnings));
         let mut body = None;
         let mut produces = Vec::new();
-        if self.document.version() == Version::V2_0 {
+        let swagger = self.document.version() == Version::V2_0;
+        if swagger {
             let types = |key: &str| {
                 object
                     .get(key)
@@ -239,17 +263,12 @@ impl<'a> Reader<'a> {
                     .unwrap_or_default()
             };
             produces = types("produces");
-            let all: Vec<Node<'a>> = own.iter().chain(&shared_parameters).copied().collect();
+            let all: Vec<Node<'a>> = own.iter().chain(&shared_parameters).map(|found| found.0).collect();
             body = body::read_swagger(self.document, &all, &types("consumes"));
         } else if let Some(declared) = object.get("requestBody") {
-            let declared = self
-                .document
-                .resolve(declared)
-                .map_err(|why| format!("its request body cannot be read: {why}"))?;
-            let declared = declared.object().ok_or("its request body is no object")?;
-            match body::read(self.document, &declared) {
-                Ok(read) => body = Some(read),
-                Err(why) => warnings.push(format!("{why}; it is served without a body")),
+            body = body::read(self.document, declared)?;
+            if body.is_none() {
+                warnings.push("the request body declares no media type; it is served without a body".into());
             }
         }
         let parameters = self.parameters(&shared_parameters, &own, &template, body.is_some(), warnings);
@@ -264,15 +283,32 @@ impl<'a> Reader<'a> {
             deprecated: object.boolean("deprecated").unwrap_or(false),
             parameters,
             body,
-            servers: match server::servers(object.get("servers")) {
-                own if !own.is_empty() => own,
-                _ => shared.servers.clone(),
+            servers: match object.get("schemes") {
+                Some(schemes) if swagger => server::of_schemes(self.document, schemes),
+                _ => match server::servers(object.get("servers")) {
+                    own if !own.is_empty() => own,
+                    _ => shared.servers.clone(),
+                },
             },
             security: object.get("security").map(|node| self.document.span(node)),
             responses: object.get("responses").map(|node| self.document.span(node)),
             produces,
+            extensions: shared.extensions.iter().cloned().chain(self.extensions(&object)).collect(),
             pointer: String::new(),
+            span: None,
         })
+    }
+
+    /// The extensions of an object that speak of tools, the most specific one last.
+    fn extensions(&self, object: &Object<'a>) -> Vec<(Box<str>, Span)> {
+        let mut found: Vec<(Box<str>, Span)> = object
+            .iter()
+            .filter(|(key, _)| key.starts_with("x-") && is_tool_extension(key))
+            .map(|(key, node)| (key.into(), self.document.span(node)))
+            .collect();
+        // `x-mcp` is the one that says most, whatever the order of keys.
+        found.sort_by_key(|(key, _)| key.as_ref() == "x-mcp");
+        found
     }
 
     /// Reads a parameter; one that many operations share is read once.
@@ -289,12 +325,13 @@ impl<'a> Reader<'a> {
         Ok(read)
     }
 
-    /// The parameters, references followed; one that leads nowhere is left out with a warning.
-    fn resolved(&self, parameters: &[Node<'a>], warnings: &mut Vec<String>) -> Vec<Node<'a>> {
+    /// The parameters, references followed, each with what is said of it beside the reference; one that leads nowhere is
+    /// left out with a warning.
+    fn resolved(&self, parameters: &[Node<'a>], warnings: &mut Vec<String>) -> Vec<Referred<'a>> {
         let mut found = Vec::with_capacity(parameters.len());
         for node in parameters {
             match self.document.resolve(*node) {
-                Ok(node) => found.push(node),
+                Ok(target) => found.push((target, self.document.said_beside(*node))),
                 Err(why) => warnings.push(format!("{why}; the tool is served without that parameter")),
             }
         }
@@ -304,15 +341,15 @@ impl<'a> Reader<'a> {
     /// The parameters of path item and operation; the operation's replaces the path item's of the same name and location.
     fn parameters(
         &self,
-        shared: &[Node<'a>],
-        own: &[Node<'a>],
+        shared: &[Referred<'a>],
+        own: &[Referred<'a>],
         template: &PathTemplate,
         has_body: bool,
         warnings: &mut Vec<String>,
     ) -> Vec<Parameter> {
         let mut parameters: Vec<Parameter> = Vec::with_capacity(shared.len() + own.len());
         let swagger = self.document.version() == Version::V2_0;
-        for node in shared.iter().chain(own) {
+        for (node, said) in shared.iter().chain(own) {
             let place = || node.object().and_then(|object| object.text("in"));
             if swagger && place().is_some_and(|place| place == "body" || place == "formData") {
                 continue;
@@ -320,7 +357,10 @@ impl<'a> Reader<'a> {
             let read = self.parameter(*node, warnings);
             match read {
                 Ok(parameter) if parameter.location == Location::Header && parameter::is_reserved_header(&parameter.name) => {}
-                Ok(parameter) => {
+                Ok(mut parameter) => {
+                    if said.is_some() {
+                        parameter.description.clone_from(said);
+                    }
                     let twin = parameters.iter_mut().find(|other| other.is(parameter.location, &parameter.name));
                     match twin {
                         Some(twin) => *twin = parameter,
@@ -366,6 +406,7 @@ fn undeclared(variable: &str) -> Parameter {
         name: variable.to_owned(),
         location: Location::Path,
         required: true,
+        precondition: false,
         description: None,
         deprecated: false,
         serialization: Serialization::Style {
@@ -374,6 +415,8 @@ fn undeclared(variable: &str) -> Parameter {
             allow_reserved: false,
         },
         schema: None,
+        allow_empty: false,
+        inner_separators: Vec::new(),
     }
 }
 
@@ -435,6 +478,22 @@ mod tests {
                 vec![("id", Some("shared")), ("limit", None)]
             ]
         );
+    }
+
+    #[test]
+    fn what_is_said_beside_a_reference_counts_more() {
+        let paths = r##"{"/a":{"put":{"parameters":[{"$ref":"#/components/parameters/P","description":"beside"}],
+            "requestBody":{"$ref":"#/components/requestBodies/B","description":"beside"}}}}"##;
+        for (version, expected) in [("3.0.3", "own"), ("3.1.0", "beside"), ("3.2.0", "beside")] {
+            let text = format!(
+                r#"{{"openapi":"{version}","paths":{paths},"components":{{"parameters":{{"P":{{"name":"p","in":"query","description":"own"}}}},
+                    "requestBodies":{{"B":{{"description":"own","content":{{"application/json":{{}}}}}}}}}}}}"#
+            );
+            let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
+            let operation = &operations[0];
+            assert_eq!(operation.parameters[0].description.as_deref(), Some(expected), "{version}");
+            assert_eq!(operation.body.as_ref().unwrap().description.as_deref(), Some(expected), "{version}");
+        }
     }
 
     #[test]

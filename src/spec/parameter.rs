@@ -2,7 +2,7 @@
 
 use super::document::{Document, Span, Version};
 use super::keys;
-use super::node::Node;
+use super::node::{Node, Object};
 
 /// Where a parameter goes (OAS `in`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,6 +63,7 @@ pub enum Serialization {
 
 /// A parameter of an operation.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "the document says each of them on its own")]
 pub struct Parameter {
     /// The name under which the model gives the value: a legal property key, unique among the operation's arguments.
     pub key: String,
@@ -72,6 +73,8 @@ pub struct Parameter {
     pub location: Location,
     /// Whether a call must give it; always true for path parameters.
     pub required: bool,
+    /// Whether the call fails once what it speaks of has changed: `x-mcp-precondition`, for what HTTP has no header.
+    pub precondition: bool,
     /// The document's description.
     pub description: Option<String>,
     /// Whether the document advises against it.
@@ -80,6 +83,10 @@ pub struct Parameter {
     pub serialization: Serialization,
     /// The schema of the value.
     pub schema: Option<Span>,
+    /// Whether an empty value is allowed whatever the schema says (OAS `allowEmptyValue`, in queries only).
+    pub allow_empty: bool,
+    /// What joins lists within the list, from the outside in (2.0 `items.collectionFormat`); empty in later versions.
+    pub inner_separators: Vec<char>,
 }
 
 impl Parameter {
@@ -130,7 +137,7 @@ impl Location {
 
 impl Style {
     /// The style of that name where it is defined for `location` (OAS "Style Values").
-    fn parse(text: &str, location: Location) -> Option<Self> {
+    pub(super) fn parse(text: &str, location: Location) -> Option<Self> {
         Some(match (text, location) {
             ("matrix", Location::Path) => Self::Matrix,
             ("label", Location::Path) => Self::Label,
@@ -154,6 +161,23 @@ pub(super) fn collection(format: Option<&str>, location: Location) -> (Style, bo
         Some("multi") => (location.default_style(), true),
         _ => (location.default_style(), false),
     }
+}
+
+/// What joins lists within lists (2.0 Items Object): one character for each `items` that is a list itself.
+pub(super) fn inner_separators(list: &Object<'_>) -> Vec<char> {
+    const DEEPEST: usize = 16;
+    let mut separators = Vec::new();
+    let mut items = list.get("items").and_then(Node::object);
+    while let Some(inner) = items.filter(|inner| separators.len() < DEEPEST && inner.text("type").as_deref() == Some("array")) {
+        separators.push(match inner.text("collectionFormat").as_deref() {
+            Some("ssv") => ' ',
+            Some("tsv") => '\t',
+            Some("pipes") => '|',
+            _ => ',',
+        });
+        items = inner.get("items").and_then(Node::object);
+    }
+    separators
 }
 
 /// Headers that OpenAPI says to ignore as parameters (Accept, Content-Type, Authorization), and those that frame or
@@ -194,15 +218,19 @@ pub(super) fn read(document: &Document, node: Node<'_>, warnings: &mut Vec<Strin
         .ok_or("a parameter has no `name`")?;
     let place = object.text("in").ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
     let location = Location::parse(&place).ok_or_else(|| format!("the parameter `{name}` has the unknown location `{place}`"))?;
+    let allow_empty = location == Location::Query && object.boolean("allowEmptyValue") == Some(true);
     if document.version() == Version::V2_0 {
         let (style, explode) = collection(object.text("collectionFormat").as_deref(), location);
         return Ok(Parameter {
             key: keys::sanitize(&name),
             required: location == Location::Path || object.boolean("required").unwrap_or(false),
+            precondition: object.boolean("x-mcp-precondition").unwrap_or(false),
             // The schema of 2.0 is the parameter itself, description and all.
             description: None,
             deprecated: false,
             schema: Some(document.span(node)),
+            allow_empty,
+            inner_separators: inner_separators(object),
             name,
             location,
             serialization: Serialization::Style {
@@ -238,7 +266,9 @@ pub(super) fn read(document: &Document, node: Node<'_>, warnings: &mut Vec<Strin
             Style::Form | Style::Cookie => object.boolean("explode").unwrap_or(true),
             _ => object.boolean("explode").unwrap_or(false),
         };
-        let allow_reserved = object.boolean("allowReserved").unwrap_or(false);
+        // Before 3.2 the word is defined for queries only.
+        let allow_reserved = object.boolean("allowReserved") == Some(true)
+            && (location == Location::Query || (location == Location::Path && document.version() >= Version::V3_2));
         (
             Serialization::Style {
                 style,
@@ -251,9 +281,12 @@ pub(super) fn read(document: &Document, node: Node<'_>, warnings: &mut Vec<Strin
     Ok(Parameter {
         key: keys::sanitize(&name),
         required: location == Location::Path || object.boolean("required").unwrap_or(false),
+        precondition: object.boolean("x-mcp-precondition").unwrap_or(false),
         description: object.text("description"),
         deprecated: object.boolean("deprecated").unwrap_or(false),
         schema: schema.map(|node| document.span(node)),
+        allow_empty,
+        inner_separators: Vec::new(),
         name,
         location,
         serialization,

@@ -26,23 +26,29 @@ impl Document {
         } else {
             match self.links.get(&(from.file, uri.to_owned())) {
                 Some(Ok(file)) => *file,
-                Some(Err(why)) => return Err(why.clone()),
-                None => {
-                    return self
-                        .by_id(uri, fragment)
-                        .ok_or_else(|| format!("`{reference}` lies outside this document, and is not read"));
+                link => {
+                    let outside = || format!("`{reference}` lies outside this document, and is not read");
+                    let why = || link.and_then(|link| link.as_ref().err().cloned()).unwrap_or_else(outside);
+                    return self.by_id(uri, fragment, from).ok_or_else(why);
                 }
             }
         };
         let dangling = || format!("`{reference}` points to nothing");
+        // Of another file, what is around the reference says nothing.
+        let place = if file == from.file {
+            Some(from)
+        } else {
+            self.files.get(file as usize).map(|file| self.span(file.root()))
+        };
+        let otherwise = || place.and_then(|place| self.by_fragment(fragment, place)).ok_or_else(dangling);
         let Some(tokens) = pointer::tokens(fragment) else {
-            return self.by_anchor(fragment).ok_or_else(dangling);
+            return otherwise();
         };
         if file == 0
             && let Some((kind, name)) = self.component_tokens(&tokens)
         {
-            let entries = self.index.components.get(kind).ok_or_else(dangling)?;
-            return entries.get(name).map(|place| self.at(*place)).ok_or_else(dangling);
+            let found = self.index.components.get(kind).and_then(|entries| entries.get(name));
+            return found.map_or_else(otherwise, |place| Ok(self.at(*place)));
         }
         let root = self.files.get(file as usize).ok_or_else(dangling)?.root();
         // A pointer into a component starts there, and not at the whole text.
@@ -55,11 +61,11 @@ impl Document {
             Some(place) => self.walk(self.at(*place), tokens.get(3..).unwrap_or_default()),
             None => self.walk(root, &tokens),
         };
-        found.ok_or_else(dangling)
+        found.map_or_else(otherwise, Ok)
     }
 
     /// As [`walk`]; what is large is opened once and remembered, so that many references into it cost little.
-    fn walk<'a>(&'a self, mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
+    pub(super) fn walk<'a>(&'a self, mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
         const LARGE: usize = 16 << 10;
         for (index, token) in tokens.iter().enumerate() {
             if node.text().len() < LARGE || !node.text().starts_with('{') {
@@ -87,26 +93,6 @@ impl Document {
         }
     }
 
-    /// A component schema with that `$anchor` or `$dynamicAnchor` (JSON Schema 2020-12 core section 8.2.2).
-    fn by_anchor(&self, anchor: &str) -> Option<Node<'_>> {
-        self.components("schemas").map(|(_, node)| node).find(|node| {
-            node.text().contains("nchor\"")
-                && node.object().is_some_and(|object| {
-                    ["$anchor", "$dynamicAnchor"]
-                        .iter()
-                        .any(|key| object.text(key).as_deref() == Some(anchor))
-                })
-        })
-    }
-
-    /// A component schema with that `$id`, or what the fragment names inside of it.
-    fn by_id(&self, uri: &str, fragment: &str) -> Option<Node<'_>> {
-        let schema = self.components("schemas").map(|(_, node)| node).find(|node| {
-            node.text().contains("\"$id\"") && node.object().is_some_and(|object| object.text("$id").as_deref() == Some(uri))
-        })?;
-        walk(schema, &pointer::tokens(fragment)?)
-    }
-
     /// Follows `$ref`s until there is none (path items, parameters, bodies, responses, headers, examples; schemas are
     /// resolved where they are translated, because they may recurse).
     ///
@@ -125,6 +111,16 @@ impl Document {
             }
         }
         Err("a chain of references that never ends".into())
+    }
+
+    /// The `description` beside a `$ref`, which overrides the referenced one (OAS 3.1 and later, "Reference Object").
+    pub(super) fn said_beside(&self, node: Node<'_>) -> Option<String> {
+        if self.index.version < Version::V3_1 || !node.text().contains("\"$ref\"") {
+            return None;
+        }
+        let object = node.object()?;
+        object.get("$ref")?;
+        object.text("description")
     }
 }
 

@@ -102,27 +102,58 @@ pub fn declared(document: &Document) -> Vec<Server> {
     if document.version() != Version::V2_0 {
         return servers(document.member("servers"));
     }
+    vec![swagger(
+        document,
+        &document.member("schemes").map(Node::strings).unwrap_or_default(),
+    )]
+}
+
+/// The server of an operation of 2.0 that names its own `schemes`; none where that is the document's.
+pub(super) fn of_schemes(document: &Document, schemes: Node<'_>) -> Vec<Server> {
+    let own = swagger(document, &schemes.strings());
+    let common = declared(document);
+    if common.iter().any(|server| server.url == own.url) {
+        Vec::new()
+    } else {
+        vec![own]
+    }
+}
+
+/// The one server of a 2.0 document under the first usable of `schemes`.
+fn swagger(document: &Document, schemes: &[String]) -> Server {
     let text = |name: &str| document.member(name).and_then(Node::string).map(std::borrow::Cow::into_owned);
-    let schemes = document.member("schemes").map(Node::strings).unwrap_or_default();
-    let path = text("basePath").unwrap_or_default();
-    let url = match text("host").filter(|host| !host.is_empty()) {
-        Some(host) => {
-            let own = document
-                .url
-                .as_ref()
-                .map(|url| url.scheme().to_owned())
-                .filter(|scheme| schemes.is_empty() || schemes.contains(scheme));
-            let scheme = ["https", "http"]
-                .into_iter()
-                .find(|known| schemes.iter().any(|scheme| scheme == known))
-                .map(str::to_owned);
-            format!("{}://{host}{path}", own.or(scheme).unwrap_or_else(|| "https".into()))
-        }
-        // Where the document came from is the host then.
-        None if path.is_empty() => "/".into(),
-        None => path,
+    // Both are read as what people mean by them: 2.0 wants the host without a scheme, and the path with a slash.
+    let mut path = text("basePath").unwrap_or_default().trim().to_owned();
+    if !path.is_empty() && !path.starts_with('/') {
+        path.insert(0, '/');
+    }
+    let host = text("host").unwrap_or_default();
+    let (written, host) = match host.trim().split_once("://") {
+        Some((scheme, host)) => (Some(scheme.to_ascii_lowercase()), host),
+        None => (None, host.trim().trim_start_matches('/')),
     };
-    vec![Server { url, ..Server::default() }]
+    let host = host.trim_end_matches('/');
+    let url = if host.is_empty() {
+        // Where the document came from is the host then.
+        if path.is_empty() { "/".into() } else { path }
+    } else {
+        let own = document
+            .url
+            .as_ref()
+            .map(|url| url.scheme().to_owned())
+            .filter(|scheme| schemes.is_empty() || schemes.contains(scheme));
+        let scheme = ["https", "http"]
+            .into_iter()
+            .find(|known| schemes.iter().any(|scheme| scheme == known))
+            .map(str::to_owned);
+        let scheme = if schemes.is_empty() {
+            written.or(own)
+        } else {
+            own.or(scheme).or(written)
+        };
+        format!("{}://{host}{path}", scheme.unwrap_or_else(|| "https".into()))
+    };
+    Server { url, ..Server::default() }
 }
 
 /// A base URL must be absolute http(s), name a host, and carry neither user, query nor fragment.
@@ -229,6 +260,28 @@ mod tests {
             ),
         ] {
             assert_eq!(read(servers, document).as_deref(), Ok(expected), "{servers}");
+        }
+    }
+
+    #[test]
+    fn the_server_of_2_0_is_what_its_author_meant() {
+        for (members, expected) in [
+            (r#""host":"h.example","basePath":"v1""#, "https://h.example/v1"),
+            (r#""host":"http://h.example/","basePath":"/v1""#, "http://h.example/v1"),
+            (r#""host":"http://h.example","schemes":["https","http"]"#, "https://h.example/"),
+            (r#""host":"h.example/api","schemes":["http"]"#, "http://h.example/api"),
+            (r#""basePath":"v2""#, "https://doc.example/v2"),
+        ] {
+            let text = format!(r#"{{"swagger":"2.0",{members},"paths":{{"/a":{{"get":{{"schemes":["http"]}},"put":{{}}}}}}}}"#);
+            let own = Url::parse("https://doc.example/x/swagger.json").unwrap();
+            let document = Document::parse(text.into_bytes(), Some(own.clone()).filter(|_| !members.contains("host"))).unwrap();
+            let url = base_url(&declared(&document), document.url.as_ref()).unwrap();
+            assert_eq!(url.as_str(), expected, "{members}");
+            let (operations, _) = crate::spec::operations(&document);
+            let of = |at: usize| operations[at].servers.first().map(|server| server.url.clone());
+            assert!(of(1).is_none(), "{members}");
+            let differs = members.contains("host") && !url.as_str().starts_with("http:");
+            assert_eq!(of(0).is_some_and(|url| url.starts_with("http://")), differs, "{members}");
         }
     }
 

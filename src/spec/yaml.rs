@@ -1,8 +1,8 @@
 //! YAML → JSON text, in one pass over the parser's events and without a tree between.
 //!
 //! The parser is the maintained continuation of `serde_yaml`; what it leaves to the reader is decided here: merge keys
-//! (`<<`) are applied, tags are ignored, integers of any size keep their digits, keys are strings as they are written
-//! (`200:` is `"200"`), non-finite numbers become strings because JSON has none, and aliases may not blow the text up.
+//! (`<<`) are applied, tags are ignored, numbers of any size keep their digits, keys are strings as they are written
+//! (`200:` is `"200"`), infinity and NaN become strings because JSON has none, and aliases may not blow the text up.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,18 +10,100 @@ use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, Error as _, IgnoredAny, MapAccess, SeqAccess, VariantAccess, Visitor};
 
+use super::diagnostic::Diagnostic;
+use super::file::path_to;
+use super::marks::{Wanted, marks, without_complex_keys};
 use super::node::Node;
+use super::pointer;
 
 /// A document may grow this many times when its aliases are written out, or to `SMALLEST_LIMIT`, whichever is more.
 const GROWTH_LIMIT: usize = 64;
 /// 64 MiB.
 const SMALLEST_LIMIT: usize = 64 << 20;
 
-/// The document as JSON text.
+/// A YAML text as JSON.
+#[derive(Debug)]
+pub(super) struct Converted {
+    pub(super) json: String,
+    /// The YAML text that was read, with blanks in place of what JSON cannot hold.
+    pub(super) yaml: String,
+    /// What was read differently from how it is written.
+    pub(super) remarks: Vec<Diagnostic>,
+}
+
+/// Reads a YAML text.
 ///
 /// # Errors
 /// What the YAML parser found, with line and column in its words; or aliases that expand beyond all measure.
-pub(super) fn to_json(yaml: &str) -> Result<String, serde_yaml::Error> {
+pub(super) fn read(yaml: String) -> Result<Converted, serde_yaml::Error> {
+    let error = match convert(&yaml) {
+        Ok(json) => return Ok(exact(json, yaml)),
+        Err(error) => error,
+    };
+    let Some((blanked, places)) = without_complex_keys(&yaml).filter(|_| is_of_key(&error)) else {
+        return Err(error);
+    };
+    let mut converted = exact(convert(&blanked).map_err(|_| error)?, blanked);
+    for (line, column) in places {
+        let text = format!("the member at line {line}, column {column} has a key that is no text, and is left out");
+        converted.remarks.push(Diagnostic::warning("#", text));
+    }
+    Ok(converted)
+}
+
+/// Whether a text is a number that no float can hold: `1e400`.
+fn is_beyond_floats(text: &str) -> bool {
+    let numeric = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
+    let may_be = text.ends_with(|end: char| end.is_ascii_digit()) && text.len() > 4 && text.bytes().all(numeric);
+    may_be && text.parse::<f64>().is_ok_and(f64::is_infinite)
+}
+
+/// A mapping or a list as a key (YAML 1.2.2 section 8.2.2).
+fn is_of_key(error: &serde_yaml::Error) -> bool {
+    let text = error.to_string();
+    text.contains("invalid type: sequence, expected a string") || text.contains("invalid type: map, expected a string")
+}
+
+/// A scalar that is not what its standard tag says (YAML 1.2.2 section 10.3): `!!bool 'yes'`.
+fn is_of_tag(error: &impl fmt::Display) -> bool {
+    error.to_string().contains("invalid value: string")
+}
+
+/// Puts in the text of the scalars that are written otherwise than they were read.
+fn exact(json: Json, yaml: String) -> Converted {
+    let Json { mut text, odd, .. } = json;
+    let mut remarks = Vec::new();
+    if !odd.is_empty() {
+        let places: Vec<(usize, usize)> = odd.iter().enumerate().map(|(number, odd)| (odd.start, number)).collect();
+        let wanted = Wanted::at(&text, Node::new(&text), &places);
+        let (marks, _) = marks(&yaml, &wanted, odd.len());
+        let written: Vec<_> = odd
+            .iter()
+            .zip(marks)
+            .map(|(odd, mark)| {
+                let is_plain = mark.as_ref().is_some_and(|mark| mark.is_plain);
+                let scalar = mark.and_then(|mark| mark.scalar);
+                if odd.is_number {
+                    // A hexadecimal number, say, is none in JSON.
+                    let number = scalar.filter(|_| is_plain).map(|scalar| scalar.trim_start_matches('+').to_owned());
+                    return number.filter(|number| serde_json::from_str::<serde_json::Number>(number).is_ok());
+                }
+                let pointer = pointer::fragment(path_to(&text, odd.start).iter().map(String::as_str));
+                let what = "this value is not what its tag says, and is read as text";
+                remarks.push(Diagnostic::warning(pointer, what));
+                serde_json::to_string(&scalar.unwrap_or_default()).ok()
+            })
+            .collect();
+        for (odd, written) in odd.iter().zip(written).rev() {
+            if let Some(written) = written {
+                text.replace_range(odd.start..odd.end, &written);
+            }
+        }
+    }
+    Converted { json: text, yaml, remarks }
+}
+
+fn convert(yaml: &str) -> Result<Json, serde_yaml::Error> {
     if nests_deeply(yaml) {
         return Err(serde_yaml::Error::custom("brackets nest deeper than 1000 levels"));
     }
@@ -32,9 +114,10 @@ pub(super) fn to_json(yaml: &str) -> Result<String, serde_yaml::Error> {
     let mut json = Json {
         text: String::with_capacity(yaml.len()),
         limit,
+        odd: Vec::new(),
     };
     Write(&mut json).deserialize(serde_yaml::Deserializer::from_str(yaml))?;
-    Ok(json.text)
+    Ok(json)
 }
 
 /// Whether more than 1000 brackets are opened before one is closed: the scanner takes time with the square of that.
@@ -53,12 +136,43 @@ fn nests_deeply(yaml: &str) -> bool {
 struct Json {
     text: String,
     limit: usize,
+    /// Scalars whose own text is needed, in the order of the text.
+    odd: Vec<Odd>,
+}
+
+/// Where a scalar stands in the JSON text that is written otherwise than it was read.
+struct Odd {
+    start: usize,
+    end: usize,
+    /// A number that lost digits; else something that is not what its tag says.
+    is_number: bool,
 }
 
 impl Json {
     fn string<E: de::Error>(&mut self, string: &str) -> Result<(), E> {
         let quoted = serde_json::to_string(string).map_err(E::custom)?;
         self.raw(&quoted)
+    }
+
+    /// Something that stands for a scalar until its own text is known.
+    fn odd<E: de::Error>(&mut self, text: &str, is_number: bool) -> Result<(), E> {
+        let start = self.text.len();
+        self.raw(text)?;
+        self.odd.push(Odd {
+            start,
+            end: self.text.len(),
+            is_number,
+        });
+        Ok(())
+    }
+
+    /// Whether there was a value: one of which nothing was written, because it was refused for its tag, was. The parser is
+    /// beyond it then.
+    fn forgive<E: de::Error>(&mut self, result: Result<bool, E>, start: usize) -> Result<bool, E> {
+        match result {
+            Err(error) if self.text.len() == start && is_of_tag(&error) => self.odd("null", false).map(|()| true),
+            result => result,
+        }
     }
 
     fn raw<E: de::Error>(&mut self, text: &str) -> Result<(), E> {
@@ -112,12 +226,25 @@ impl<'de> Visitor<'de> for Write<'_> {
         self.0.raw(&value.to_string())
     }
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<(), E> {
+        /// A number of no more digits is what it was written as.
+        const SURE_DIGITS: usize = 15;
         match serde_json::Number::from_f64(value) {
-            Some(number) => self.0.raw(&number.to_string()),
+            Some(number) => {
+                let text = number.to_string();
+                if text.bytes().filter(u8::is_ascii_digit).count() <= SURE_DIGITS {
+                    self.0.raw(&text)
+                } else {
+                    self.0.odd(&text, true)
+                }
+            }
             None => self.0.string(&value.to_string()),
         }
     }
     fn visit_str<E: de::Error>(self, value: &str) -> Result<(), E> {
+        // Numbers beyond all floats come as text, and so does what is written in quotes.
+        if is_beyond_floats(value) {
+            return self.0.odd(&format!("\"{value}\""), true);
+        }
         self.0.string(value)
     }
 
@@ -129,7 +256,9 @@ impl<'de> Visitor<'de> for Write<'_> {
             if !first {
                 self.0.raw(",")?;
             }
-            if seq.next_element_seed(Write(&mut *self.0))?.is_none() {
+            let start = self.0.text.len();
+            let next = seq.next_element_seed(Write(&mut *self.0)).map(|value| value.is_some());
+            if !self.0.forgive(next, start)? {
                 self.0.text.truncate(before);
                 break;
             }
@@ -149,6 +278,7 @@ impl<'de> Visitor<'de> for Write<'_> {
                 let mut inner = Json {
                     text: String::new(),
                     limit: self.0.limit.saturating_sub(self.0.text.len()),
+                    odd: Vec::new(),
                 };
                 map.next_value_seed(Write(&mut inner))?;
                 self.0.limit = self.0.limit.saturating_sub(inner.text.len());
@@ -161,7 +291,9 @@ impl<'de> Visitor<'de> for Write<'_> {
             first = false;
             self.0.string(&key)?;
             self.0.raw(":")?;
-            map.next_value_seed(Write(&mut *self.0))?;
+            let start = self.0.text.len();
+            let value = map.next_value_seed(Write(&mut *self.0)).map(|()| true);
+            self.0.forgive(value, start)?;
             keys.insert(key);
         }
         for text in &merged {
@@ -271,17 +403,38 @@ mod tests {
             ("c: {<<: [{x: 1}, {x: 2, z: 3}]}", r#"{"c":{"x":1,"z":3}}"#),
             ("a: !custom text\nb: !!str 5", r#"{"a":"text","b":"5"}"#),
             ("a: .nan\nb: ~\nc:", r#"{"a":"NaN","b":null,"c":null}"#),
+            (
+                "a: [1e400, -1E+400, .inf, '1e400']\nb: {c: 340282366920938463463374607431768211456123, d: 0.12345678901234567890}",
+                r#"{"a":[1e400,-1E+400,"inf","1e400"],"b":{"c":340282366920938463463374607431768211456123,"d":0.12345678901234567890}}"#,
+            ),
             ("a: []\nb: {}", r#"{"a":[],"b":{}}"#),
             ("a: 1.50\nt: true", r#"{"a":1.5,"t":true}"#),
         ] {
-            assert_eq!(to_json(yaml).unwrap(), json, "{yaml}");
+            assert_eq!(read(yaml.into()).unwrap().json, json, "{yaml}");
         }
+    }
+
+    #[test]
+    fn what_json_cannot_hold_costs_itself() {
+        for (yaml, json, remark) in [
+            ("a: !!bool 'yes'\nb: [1, !!int x, 2]", r#"{"a":"yes","b":[1,"x",2]}"#, "#/a"),
+            ("a: {b: !!null x}\nc: 1", r#"{"a":{"b":"x"},"c":1}"#, "#/a/b"),
+            ("a:\n  ? [x, y]\n  : {z: 1}\n  b: 1\n", r#"{"a":{"b":1}}"#, "line 2, column 5"),
+            ("a: 1\n{b: c}: d\ne: f", r#"{"a":1,"e":"f"}"#, "line 2, column 1"),
+        ] {
+            let converted = read(yaml.into()).unwrap();
+            assert_eq!(converted.json, json, "{yaml}");
+            let first = converted.remarks.first().unwrap();
+            assert!(format!("{} {}", first.pointer, first.message).contains(remark), "{yaml}: {first:?}");
+        }
+        // A number that is not there is still an error.
+        assert!(read("a: *none".into()).is_err());
     }
 
     #[test]
     fn aliases_may_not_expand_beyond_measure() {
         let bomb = format!("a: &a \"{}\"\nb: [{}]", "x".repeat(100_000), vec!["*a"; 20_000].join(", "));
-        assert!(to_json(&bomb).unwrap_err().to_string().contains("aliases expand"));
+        assert!(read(bomb).unwrap_err().to_string().contains("aliases expand"));
     }
 
     #[test]
@@ -299,6 +452,6 @@ mod tests {
 
     #[test]
     fn a_syntax_error_names_its_line() {
-        assert!(to_json("a: 1\nb: [1, 2").unwrap_err().to_string().contains("line"));
+        assert!(read("a: 1\nb: [1, 2".into()).unwrap_err().to_string().contains("line"));
     }
 }

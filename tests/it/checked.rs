@@ -15,8 +15,11 @@ fn a_report_names_place_loss_cost_and_advice() {
     for expected in [
         "spec.json:9:11 #/paths/~1b/post: POST /b is left out: it is no object",
         "points to nothing; the tool is served without that parameter",
-        "this key is written twice",
-        "`POST /search` is marked as writing",
+        "spec.json:13:7 #/paths/~1c: this key is written twice",
+        "spec.json:11:11 #/paths/~1search/post: `POST /search` looks read-only (word `search`), and is served as readOnly=false, idempotent=false",
+        r#"overrides: [{match: {method: POST, path: "/search"}, annotations: {readOnlyHint: true, idempotentHint: true}}]"#,
+        "spec.json:6:7 #/paths/~1a/get: ",
+        "spec.json:13:13 #/paths/~1c/get: ",
         "tokens",
         "1 errors",
     ] {
@@ -62,6 +65,30 @@ fn a_finding_in_another_file_has_its_place_there() {
         .as_str()
         .unwrap();
     assert!(uri.ends_with("my%20paths.yaml"), "{uri}");
+}
+
+#[test]
+fn every_finding_has_its_place_in_every_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    write(
+        "api.json",
+        "{\"openapi\": \"3.1.0\",\n \"paths\": {\"/a\": {\"$ref\": \"paths.yaml#/a\"},\n  \"/search\": {\"post\":\n    {\"summary\": \"é\", \"summary\": \"x\"}}}}\n",
+    );
+    write(
+        "paths.yaml",
+        "base: &base {get: {description: once}}\na:\n  <<: *base\n  post: {tags: [a], tags: [b],\n    operationId: search_all}\n",
+    );
+    let path = directory.path().join("api.json").display().to_string();
+    let text = stdout(&run(&["check", "--spec", &path]));
+    for expected in [
+        "api.json:4:33 #/paths/~1search/post/summary: this key is written twice",
+        "paths.yaml:4:27 #/a/post/tags: this key is written twice",
+        "paths.yaml:4:9 #/paths/~1a/post: `POST /a` looks read-only",
+        "api.json:4:5 #/paths/~1search/post: `POST /search` looks read-only",
+    ] {
+        assert!(text.contains(expected), "`{expected}` is not in:\n{text}");
+    }
 }
 
 #[test]
@@ -114,8 +141,11 @@ fn what_is_too_long_is_cut_where_it_is_deepest() {
         assert!(schema.to_string().len() < 1500, "{schema}");
         jsonschema::meta::validate(schema).unwrap();
     }
-    let list = serde_json::to_string(&tools(&["--max-list-bytes", "12000"])).unwrap();
-    assert!(list.len() < 16_000, "{}", list.len());
+    let list: usize = tools(&["--max-list-bytes", "12000"])
+        .iter()
+        .map(|tool| tool["tool"].to_string().len())
+        .sum();
+    assert!(list < 14_500, "{list}");
 }
 
 /// Whatever a real API sends, a client that checks lenient output schemas must take it.
@@ -160,6 +190,52 @@ fn a_lenient_output_schema_never_makes_a_good_reply_fail() {
             "{schema} {result}"
         );
     }
+}
+
+/// What a client that checks strict output schemas would throw away is told as an error, with all that was answered.
+#[test]
+fn a_reply_that_cannot_be_structured_breaks_no_strict_promise() {
+    let large = format!("[{{\"id\":\"{}\"}}]", "x".repeat(3 << 20));
+    let upstream = Upstream::start(Box::new(move |request| {
+        let body = if request.line.contains("/large") {
+            large.as_str()
+        } else {
+            "[{\"id\":\"a\"}]"
+        };
+        reply(200, &["Content-Type: application/json"], body.as_bytes())
+    }));
+    let responses = json!({"200": {"content": {"application/json": {"schema": {"type": "array", "items": {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}}}}}}});
+    let operation = |id: &str| json!({"get": {"operationId": id, "responses": responses}});
+    let spec = SpecFile::with_paths(&json!({"/small": operation("small"), "/large": operation("large")}));
+    let flags = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--output-schemas",
+        "strict",
+    ];
+    // Cut, it may not fit any more.
+    let cut = Session::start(&flags).call("large", &json!({}));
+    assert_eq!((&cut["isError"], cut.get("structuredContent")), (&json!(true), None));
+    assert!(cut["content"][1]["text"].as_str().unwrap().contains("The reply was cut"));
+    let mut session = Session::start(&[&flags[..], &["--max-result-tokens", "0"]].concat());
+    let schema = session.tools()[0]["outputSchema"].clone();
+    let small = session.call("small", &json!({}));
+    assert!(
+        small["isError"] == false && jsonschema::is_valid(&schema, &small["structuredContent"]),
+        "{small}"
+    );
+    let large = session.call("large", &json!({}));
+    assert_eq!((&large["isError"], large.get("structuredContent")), (&json!(true), None));
+    let said = large["content"][0]["text"].as_str().unwrap();
+    assert!(
+        said.starts_with("GET /large answered 200 OK, but not with JSON that can be given"),
+        "{}",
+        &said[..100]
+    );
+    assert!(large["content"][1]["text"].as_str().unwrap().len() > 1000);
 }
 
 #[test]

@@ -168,3 +168,48 @@ fn logs_may_be_json_lines() {
         (Some("INFO"), Some("Petstore: 20 tools (9 read-only)"))
     );
 }
+
+#[test]
+fn a_configuration_file_names_what_lies_beside_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    std::fs::create_dir(directory.path().join("docs")).unwrap();
+    write("docs/api.yaml", "openapi: 3.1.0\npaths: {/a: {get: {operationId: first}}}\n");
+    write(
+        "overlay.yaml",
+        "overlay: 1.0.0\ninfo: {title: O, version: '1'}\nactions: [{target: \"$.paths['/a'].get\", update: {operationId: renamed}}]\n",
+    );
+    write("mcp.yaml", "spec: docs/api.yaml\noverlay: [overlay.yaml]\n");
+    let config = directory.path().join("mcp.yaml").display().to_string();
+    let output = run(&["tools", "--config", &config]);
+    assert!(stdout(&output).contains("renamed"), "{}", stderr(&output));
+    // A flag is relative to where the program is started.
+    let output = crate::support::command(&["tools", "--config", &config, "--spec", "api.yaml"])
+        .current_dir(directory.path().join("docs"))
+        .output()
+        .unwrap();
+    assert!(stdout(&output).contains("renamed"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_variable_that_is_no_setting_is_told_and_an_empty_one_is_none() {
+    let output = crate::support::command(&["tools"])
+        .env("OPENAPI_MCP_SPEC", petstore())
+        .env("OPENAPI_MCP_BASE_URL", "")
+        .env("OPENAPI_MCP_TIMEOUT", "")
+        .env("OPENAPI_MCP_MOCK", "")
+        .env("OPENAPI_MCP_BASEURL", "https://user:s3cret@h.example")
+        .env("OPENAPI_MCP_AUTH_GITHUB", "s3cret")
+        .env("OPENAPI_MCP_SERVICE_HOST", "10.0.0.1")
+        .env("OPENAPI_MCP_PORT_8080_TCP", "tcp://10.0.0.1:8080")
+        .output()
+        .unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("`OPENAPI_MCP_BASEURL` is no setting, and is not read; did you mean `OPENAPI_MCP_BASE_URL`?"),
+        "{said}"
+    );
+    assert_eq!(said.matches("is no setting").count(), 1, "{said}");
+    assert!(!said.contains("s3cret"), "{said}");
+}

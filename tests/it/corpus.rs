@@ -2,8 +2,9 @@
 //! hints, compared with `tests/snapshots/corpus.tsv`. Skipped, with a word, where the variable is not set.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use openapi_mcp::annotate::{Hint, Hints, OutputSchemas, Policy, Reason};
 use openapi_mcp::api::{Api, ApiOptions};
 use openapi_mcp::outbound::{OutboundOptions, client};
 use openapi_mcp::spec::{Document, ExternalReferences, Severity, Source, external};
@@ -96,4 +97,61 @@ fn every_real_document_becomes_the_tools_it_became_before() {
         assert_eq!(now, before, "run the tests once with UPDATE=1 if that is meant");
     }
     assert_eq!(table.lines().count(), known.lines().count());
+}
+
+/// Whatever a stranger's document says, and whatever policy is chosen, a tool looks less careful than its method only for
+/// the reasons that the policy is there for.
+#[test]
+fn no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
+    let Some(corpus) = std::env::var_os("OPENAPI_MCP_CORPUS").map(PathBuf::from) else {
+        println!("skipped: OPENAPI_MCP_CORPUS is not set");
+        return;
+    };
+    let client = client(&OutboundOptions {
+        tls: false,
+        ..OutboundOptions::default()
+    })
+    .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let headers = http::HeaderMap::new();
+    // How many tools each policy marks differently, for whoever runs this with --nocapture.
+    let mut differing = [0_usize; 3];
+    for file in listed(&corpus) {
+        let source = Source::Path(corpus.join(&file));
+        let bytes = runtime.block_on(source.read(&client, &headers)).unwrap();
+        let Ok(document) = Document::parse(bytes, None) else { continue };
+        let document = Arc::new(document);
+        for (index, policy) in [Policy::Method, Policy::Spec, Policy::Infer].into_iter().enumerate() {
+            let mut annotate = openapi_mcp::annotate::AnnotateOptions::default();
+            annotate.layers.policy = policy;
+            annotate.output = OutputSchemas::Off;
+            let options = ApiOptions {
+                annotate,
+                ..ApiOptions::default()
+            };
+            let (api, _) = Api::build(Arc::clone(&document), options, client.clone()).unwrap();
+            for offered in api.iter() {
+                let method = Hints::of_method(&offered.operation.method);
+                let label = format!("{file}: {} {:?}", offered.operation.label(), offered.operation.id);
+                let differs = |hint: &Hint| offered.hints.effective(*hint) != method.effective(*hint);
+                differing[index] += usize::from(Hint::ALL.iter().any(differs));
+                for hint in Hint::ALL {
+                    let Some(told) = offered.hints.get(hint) else { continue };
+                    if !method.would_loosen(hint, told.value) {
+                        continue;
+                    }
+                    match (policy, told.reason, hint) {
+                        (Policy::Spec | Policy::Infer, Reason::Evidence(_), Hint::Idempotent) => {}
+                        (Policy::Infer, Reason::Word(_), Hint::ReadOnly) => assert_eq!(offered.operation.method, "POST", "{label}"),
+                        (Policy::Infer, Reason::Word(_), Hint::Idempotent) => {
+                            assert!(matches!(offered.operation.method.as_str(), "POST" | "PATCH"), "{label}");
+                        }
+                        _ => panic!("{label} is told to be more harmless than its method: {hint:?} {told:?}"),
+                    }
+                }
+            }
+        }
+    }
+    println!("tools that each policy marks differently from their method: {differing:?}");
+    assert_eq!(differing[0], 0);
 }

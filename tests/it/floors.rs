@@ -25,12 +25,13 @@ const FLOORS: [(&str, &[&str]); 11] = [
 ];
 
 /// A library, and the only places that may name it.
-const FENCES: [(&str, &[&str]); 7] = [
+const FENCES: [(&str, &[&str]); 8] = [
     ("openapiv3::", &["spec"]),
     (
         "serde_yaml::",
         &["spec/yaml.rs", "spec/file.rs", "spec/document.rs", "config/file.rs"],
     ),
+    ("saphyr_parser::", &["spec/marks.rs"]),
     (
         "reqwest::",
         &[

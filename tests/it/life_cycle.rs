@@ -1,5 +1,7 @@
 //! How the server ends, and that calls do not get in each other's way.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::Command;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -153,6 +155,53 @@ fn the_handshake_does_not_wait_for_a_slow_document() {
     );
 }
 
+#[test]
+fn what_waits_for_a_document_that_never_comes_is_told_so() {
+    let (release, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    let upstream = Upstream::start(Box::new(move |_| {
+        let _ = wait.lock().unwrap().recv_timeout(Duration::from_secs(20));
+        reply(500, &[], b"")
+    }));
+    let url = format!("{}/secret-place.yaml", upstream.url);
+    let told = |answer: &serde_json::Value| {
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("could not be fetched") && !message.contains("secret"), "{answer}");
+    };
+    let mut session = Session::start(&["serve", "--spec", &url]);
+    let asked = [
+        session.post("tools/list", &json!({})),
+        session.post("tools/call", &json!({"name": "x", "arguments": {}})),
+    ];
+    // It has been read when what was sent later is answered.
+    session.request("ping", &json!({}));
+    release.send(()).unwrap();
+    let mut answered = [session.receive(), session.receive()].map(|answer| {
+        told(&answer);
+        answer["id"].as_u64().unwrap()
+    });
+    answered.sort_unstable();
+    assert_eq!(answered, asked);
+    assert_eq!(session.wait(), Some(3), "{}", session.logs());
+
+    let mut server = HttpServer::start(&["--spec", &url]);
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let mut waiting = TcpStream::connect(&server.address).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json",
+        server.address
+    );
+    write!(waiting, "{head}\r\nContent-Length: {}\r\n\r\n{list}", list.len()).unwrap();
+    // The answer to a request that was sent later says that the first one was taken.
+    server.post(&[], r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
+    release.send(()).unwrap();
+    let mut answer = String::new();
+    waiting.read_to_string(&mut answer).unwrap();
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    told(&serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}")));
+    assert_eq!(server.wait(), Some(3), "{}", server.logs());
+}
+
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_a_server_that_still_reads_its_document() {
@@ -257,7 +306,6 @@ fn a_cancelled_call_closes_its_request() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     let (events, seen) = channel();
     std::thread::spawn(move || {
-        use std::io::Read as _;
         let (mut stream, _) = listener.accept().unwrap();
         let mut buffer = [0; 4096];
         let _ = stream.read(&mut buffer);

@@ -11,10 +11,12 @@
 
 mod support;
 
+mod annotations;
 mod bad_input;
 mod call_cases;
 mod checked;
 mod command_line;
+mod confirmed;
 mod corpus;
 mod credentials;
 mod floors;

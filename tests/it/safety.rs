@@ -415,3 +415,35 @@ fn p41_a_credential_stays_out_of_logs_answers_and_errors() {
         session.logs()
     );
 }
+
+/// A stream that never ends is given as far as the call's time goes.
+#[test]
+fn an_endless_stream_is_collected_within_the_time_of_a_call() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            std::thread::spawn(move || {
+                let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stream.try_clone().unwrap()));
+                assert!(lines.any(|line| line.unwrap().is_empty()), "a request's head");
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+                let _ = std::io::Write::write_all(&mut stream, format!("{head}9\r\ndata: 1\n\n\r\n4\r\ndata\r\n").as_bytes());
+                // Held open until the other side has had enough.
+                let _ = std::io::Read::read_to_end(&mut stream, &mut Vec::new());
+            });
+        }
+    });
+    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "get"}}}));
+    let url = format!("http://{address}");
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &url, "--timeout", "1"]);
+    let result = session.call("get", &json!({}));
+    assert_eq!(result["structuredContent"], json!({"result": [1]}), "{result}");
+    assert!(
+        result["content"][1]["text"]
+            .as_str()
+            .unwrap()
+            .contains("the time for a call was over"),
+        "{result}"
+    );
+}

@@ -8,9 +8,6 @@ use serde_json::{Map, Value};
 use crate::spec::document::{Document, Span};
 use crate::spec::node::Node;
 
-/// Under this key an object schema notes the names on the wire of properties that had to be renamed. No JSON Schema has it.
-pub(super) const NAMES: &str = "\u{0}names";
-
 /// Marks an object schema that lost one of its patterns.
 pub(super) const LOOSE: &str = "\u{0}loose";
 
@@ -70,7 +67,7 @@ pub(super) fn read_only_names(
     names
 }
 
-/// What must be given: under the new names, and nothing that only a reply has.
+/// What must be given: nothing that only a reply has.
 pub(super) fn required_names(out: &mut Map<String, Value>, read_only: &HashSet<String>) {
     let hidden = out.remove(HIDDEN);
     let hidden: Vec<&str> = hidden
@@ -80,64 +77,19 @@ pub(super) fn required_names(out: &mut Map<String, Value>, read_only: &HashSet<S
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    let renamed: Vec<(String, String)> = out
-        .get(NAMES)
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, name)| Some((name.as_str()?.to_owned(), key.clone())))
-        .collect();
+    let can_be_given = |name: &Value| {
+        name.as_str()
+            .is_some_and(|name| !read_only.contains(name) && !hidden.contains(&name))
+    };
+    if let Some(Value::Object(dependent)) = out.get_mut("dependentRequired") {
+        let lists = dependent.values_mut().filter_map(Value::as_array_mut);
+        lists.for_each(|names| names.retain(can_be_given));
+    }
     let Some(Value::Array(required)) = out.get_mut("required") else {
         return;
     };
-    required.retain(|name| {
-        name.as_str()
-            .is_some_and(|name| !read_only.contains(name) && !hidden.contains(&name))
-    });
-    for name in required.iter_mut() {
-        if let Some((_, key)) = renamed.iter().find(|(original, _)| name == original) {
-            *name = Value::String(key.clone());
-        }
-    }
+    required.retain(can_be_given);
     if required.is_empty() {
         out.remove("required");
-    }
-}
-
-/// Names that one branch of a composition declares and another one asks for are asked for under their new names.
-pub(super) fn required_of_branches(out: &mut Map<String, Value>) {
-    const BRANCHES: [&str; 2] = ["allOf", "anyOf"];
-    let mut renamed: Vec<(Value, Value)> = Vec::new();
-    let mut gather = |object: &Map<String, Value>| {
-        let names = object.get(NAMES).and_then(Value::as_object).into_iter().flatten();
-        renamed.extend(names.map(|(key, name)| (name.clone(), Value::String(key.clone()))));
-    };
-    gather(out);
-    for key in BRANCHES {
-        out.get(key)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_object)
-            .for_each(&mut gather);
-    }
-    if renamed.is_empty() {
-        return;
-    }
-    let rename = |object: &mut Map<String, Value>| {
-        for name in object.get_mut("required").and_then(Value::as_array_mut).into_iter().flatten() {
-            if let Some((_, key)) = renamed.iter().find(|(original, _)| original == name) {
-                *name = key.clone();
-            }
-        }
-    };
-    rename(out);
-    for key in BRANCHES {
-        out.get_mut(key)
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_object_mut)
-            .for_each(rename);
     }
 }

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
+use super::cut::{LOST, left_out};
+use super::plan::Component;
 use super::walk::{each, each_mut, reference};
-use super::{Component, LEFT_OUT};
 
 /// The `$defs` names a schema refers to, in order, with repetition.
 pub(super) fn references(value: &Value, found: &mut Vec<String>) {
@@ -50,61 +51,16 @@ pub(super) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Ve
                 open.pop();
                 *value = merge(definition, siblings);
             }
-            _ => *value = left_out(&siblings),
+            _ => {
+                *value = left_out(&siblings);
+                if let Value::Object(object) = value {
+                    object.insert(LOST.into(), Value::Bool(true));
+                }
+            }
         }
         return;
     }
     each_mut(object, |inner| expand(inner, defs, open, room));
-}
-
-/// References to definitions that are not there any more become schemas that accept anything.
-pub(super) fn drop_dangling(value: &mut Value, defs: &HashSet<String>) {
-    let Value::Object(object) = value else { return };
-    if reference(object).is_some_and(|name| !defs.contains(name)) {
-        object.remove("$ref");
-        *value = left_out(object);
-        return;
-    }
-    remove_contravariant(object);
-    each_mut(object, |inner| drop_dangling(inner, defs));
-}
-
-/// Removes what gets stricter where something inside of it, or beside it, gets looser.
-fn remove_contravariant(object: &mut Map<String, Value>) {
-    for key in [
-        "not",
-        "if",
-        "then",
-        "else",
-        "unevaluatedProperties",
-        "unevaluatedItems",
-        "maxContains",
-    ] {
-        object.remove(key);
-    }
-}
-
-/// Cuts a schema at a depth: what would go deeper accepts anything there.
-pub(super) fn prune(value: &mut Value, depth: usize) {
-    let Value::Object(object) = value else { return };
-    remove_contravariant(object);
-    let mut inner = false;
-    each(object, |_| inner = true);
-    if inner && depth == 0 {
-        *value = left_out(object);
-        return;
-    }
-    each_mut(object, |inner| prune(inner, depth.saturating_sub(1)));
-}
-
-/// The schema that accepts anything, in place of one that had to go; its description stays.
-fn left_out(schema: &Map<String, Value>) -> Value {
-    let said = schema
-        .get("description")
-        .and_then(Value::as_str)
-        .map(|text| format!("{} ", crate::spec::text::cut(text, 200)))
-        .unwrap_or_default();
-    json!({ "description": format!("{said}{LEFT_OUT}") })
 }
 
 /// A component with what stood beside the reference to it: annotations replace the component's, assertions hold as well.

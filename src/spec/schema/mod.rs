@@ -4,21 +4,27 @@
 //! small, and as a `$defs` entry where it would repeat itself, blow up, or recurse. Cycles are never expanded.
 
 mod annotations;
+mod cut;
 mod direction;
 mod graph;
+mod instance;
+mod plan;
+mod rename;
 mod shape;
 mod translate;
 mod walk;
-
-use std::collections::{BTreeMap, VecDeque};
 
 use foldhash::{HashMap, HashSet};
 use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
-use direction::NAMES;
-use graph::{drop_dangling, expand, inline, prune, references};
+use cut::{drop_dangling, drop_unused, open_lost, prune, thin};
+use graph::{expand, inline, references};
+pub use instance::{beside, of_item, of_member};
+use plan::Component;
+pub use rename::wire_names;
+use rename::{forget_names, rename};
 use translate::Translation;
 pub use walk::reference;
 use walk::{each, each_mut, size};
@@ -26,20 +32,13 @@ use walk::{each, each_mut, size};
 use crate::spec::document::{Document, Span};
 use crate::spec::{keys, text};
 
-/// A schema whose references, all inlined, take no more than this many bytes is inlined: the form every client reads.
-const INLINE_TOOL: usize = 16 << 10;
-/// Above that, a component is still inlined where it takes no more than this.
-const INLINE_COMPONENT: usize = 400;
-/// Components that nest references deeper than this stay `$defs`.
-const INLINE_DEPTH: usize = 24;
-
 /// Schemas are cut no deeper than at this level at first, and no higher than at the other.
 const DEEPEST_CUT: usize = 16;
 const SHALLOWEST_CUT: usize = 1;
+/// How often what is left is thinned out then.
+const THINNEST: usize = 3;
 /// Larger schemas are translated again rather than remembered; components are remembered anyway.
 const LARGEST_REMEMBERED: usize = 2 << 10;
-/// What stands in the description of a schema that had to go.
-const LEFT_OUT: &str = "(any JSON; its schema is left out because it is too long or repeats itself)";
 
 /// How a schema is made self-contained.
 #[derive(Debug, Clone)]
@@ -61,16 +60,10 @@ pub struct Completed {
     pub wire: Option<Map<String, Value>>,
 }
 
-/// The names on the wire of the properties of an object schema that had to be renamed, by their new names.
-#[must_use]
-pub fn wire_names(schema: &Map<String, Value>) -> Option<&Map<String, Value>> {
-    schema.get(NAMES)?.as_object()
-}
-
 /// How many bytes an object takes as compact JSON, escapes in strings not counted.
 #[must_use]
 pub fn bytes(object: &Map<String, Value>) -> usize {
-    object.iter().map(|(key, value)| key.len() + 4 + size(value)).sum::<usize>() + 1
+    (object.iter().map(|(key, value)| key.len() + 4 + size(value)).sum::<usize>() + 1).max(2)
 }
 
 /// Which way a schema is read: what only the other way has is left out of it.
@@ -92,16 +85,11 @@ pub struct Schemas<'d> {
     translated: HashMap<Span, Value>,
     /// Patterns that were judged before.
     patterns: HashMap<String, bool>,
-    /// Whether any property had to be renamed so far.
-    renamed: bool,
+    /// Whether any property was seen under a name that model APIs refuse.
+    has_odd_names: bool,
+    /// Whether any schema lost something that described members or items.
+    has_lost: bool,
     direction: Direction,
-}
-
-/// A translated component; references in it are `#/$defs/NAME`.
-struct Component {
-    schema: Value,
-    size: usize,
-    references: Vec<String>,
 }
 
 impl<'d> Schemas<'d> {
@@ -116,7 +104,8 @@ impl<'d> Schemas<'d> {
             taken: HashSet::default(),
             translated: HashMap::default(),
             patterns: HashMap::default(),
-            renamed: false,
+            has_odd_names: false,
+            has_lost: false,
             direction: Direction::Input,
         }
     }
@@ -162,27 +151,15 @@ impl<'d> Schemas<'d> {
         }
     }
 
-    /// An object schema of the given properties, under names that every model API accepts: the form of 2.0.
+    /// An object schema of the given properties: the form of 2.0.
     pub fn form(&mut self, fields: Vec<(String, bool, Value)>) -> Value {
-        let (mut properties, mut names, mut required) = (Map::new(), Map::new(), Vec::new());
-        let mut taken: HashSet<String> = fields
-            .iter()
-            .filter(|(name, ..)| keys::sanitize(name) == *name)
-            .map(|(name, ..)| name.clone())
-            .collect();
+        let (mut properties, mut required) = (Map::new(), Vec::new());
         for (name, is_required, schema) in fields {
-            let legal = keys::sanitize(&name);
-            let key = if legal == name {
-                name
-            } else {
-                let key = keys::claim(&mut taken, &legal, "field");
-                names.insert(key.clone(), Value::String(name));
-                key
-            };
+            self.has_odd_names |= !rename::is_legal(&name);
             if is_required {
-                required.push(Value::String(key.clone()));
+                required.push(Value::String(name.clone()));
             }
-            properties.insert(key, schema);
+            properties.insert(name, schema);
         }
         let mut form = Map::from_iter([
             ("type".to_owned(), Value::from("object")),
@@ -190,10 +167,6 @@ impl<'d> Schemas<'d> {
         ]);
         if !required.is_empty() {
             form.insert("required".into(), Value::Array(required));
-        }
-        if !names.is_empty() {
-            self.renamed = true;
-            form.insert(NAMES.into(), Value::Object(names));
         }
         Value::Object(form)
     }
@@ -215,6 +188,7 @@ impl<'d> Schemas<'d> {
         if options.inline_all && !defs.is_empty() {
             let mut room = budget;
             expand(&mut root, &defs, &mut Vec::new(), &mut room);
+            self.has_lost = true;
             defs.clear();
         } else if cut {
             let kept = defs.keys().cloned().collect();
@@ -224,23 +198,46 @@ impl<'d> Schemas<'d> {
         if let (Value::Object(object), false) = (&mut root, defs.is_empty()) {
             object.insert("$defs".into(), Value::Object(defs));
         }
+        if self.has_lost {
+            open_lost(&mut root);
+        }
         // Inlined schemas can still be too much by themselves.
         let mut depth = DEEPEST_CUT;
-        while size(&root) > budget && depth > SHALLOWEST_CUT {
+        let is_over = |root: &Value| {
+            let size = size(root);
+            size > budget || (size > options.budget / 4 && size + unsaid(root) > options.budget)
+        };
+        while depth > SHALLOWEST_CUT && is_over(&root) {
             prune(&mut root, depth);
             drop_unused(&mut root);
             cut = true;
             depth -= 1;
         }
-        if cut {
+        let is_input = self.direction == Direction::Input;
+        let wire = (is_input && self.has_odd_names && rename(&mut root)).then(|| root.clone());
+        finish(&mut root);
+        let mut bytes = size(&root);
+        // What is wide and not deep: a great many arguments, or constants.
+        for level in 0..THINNEST {
+            if bytes <= options.budget {
+                break;
+            }
+            thin(&mut root, level);
+            drop_unused(&mut root);
+            bytes = size(&root);
+            cut = true;
+        }
+        if bytes > options.budget {
+            warnings.push(format!(
+                "the input schema takes {bytes} bytes, more than the {} that are set, with all cut that can be",
+                options.budget
+            ));
+        } else if cut {
             warnings.push(format!(
                 "the input schema takes more than {} bytes; its deepest levels are left out and accept anything",
                 options.budget
             ));
         }
-        let wire = self.renamed.then(|| root.clone()).filter(has_names);
-        finish(&mut root);
-        let bytes = size(&root);
         let object = |value| match value {
             Value::Object(object) => object,
             _ => Map::new(),
@@ -252,132 +249,13 @@ impl<'d> Schemas<'d> {
         }
     }
 
-    /// What `root` refers to and was not inlined, each once, in the order of first use: the nearest first. Says whether
-    /// something did not fit.
-    fn definitions(&self, root: &Value, plan: &HashSet<String>, budget: usize) -> (Map<String, Value>, bool) {
-        let mut defs = Map::new();
-        let mut cut = false;
-        let mut used = size(root);
-        let mut queue = VecDeque::new();
-        let mut found = Vec::new();
-        references(root, &mut found);
-        queue.extend(found);
-        while let Some(name) = queue.pop_front() {
-            if defs.contains_key(&name) {
-                continue;
-            }
-            let mut definition = self
-                .components
-                .get(&name)
-                .map_or_else(|| json!({}), |component| component.schema.clone());
-            inline(&mut definition, plan, &self.components);
-            let room = budget.saturating_sub(used + name.len());
-            if size(&definition) > room {
-                cut = true;
-                // The upper levels of what does not fit are worth more than the deeper ones of what comes after it.
-                let Some(upper) = [3, 2, 1].into_iter().find_map(|depth| {
-                    let mut upper = definition.clone();
-                    prune(&mut upper, depth);
-                    (size(&upper) <= room / 2).then_some(upper)
-                }) else {
-                    continue;
-                };
-                definition = upper;
-            }
-            used += size(&definition) + name.len();
-            let mut inner = Vec::new();
-            references(&definition, &mut inner);
-            queue.extend(inner);
-            defs.insert(name, definition);
-        }
-        (defs, cut)
-    }
-
-    /// Which components to inline. Works from the leaves up, so that a cycle, however long, is simply never reached,
-    /// and neither depth nor breadth of the references costs stack or more than linear time.
-    fn plan(&mut self, root: &Value, roots: &[String], budget: usize, warnings: &mut Vec<String>) -> HashSet<String> {
-        let mut graph: BTreeMap<String, Rc<Component>> = BTreeMap::new();
-        let mut queue: Vec<String> = roots.to_vec();
-        while let Some(name) = queue.pop() {
-            if !graph.contains_key(&name)
-                && let Some(component) = self.component(&name, warnings)
-            {
-                queue.extend(component.references.iter().cloned());
-                graph.insert(name, component);
-            }
-        }
-        let mut waiting: HashMap<&str, usize> = HashMap::default();
-        let mut users: HashMap<&str, Vec<&str>> = HashMap::default();
-        let mut uses: HashMap<&str, usize> = HashMap::default();
-        for name in roots {
-            *uses.entry(name).or_default() += 1;
-        }
-        for (name, component) in &graph {
-            waiting.insert(name, component.references.len());
-            for reference in &component.references {
-                users.entry(reference).or_default().push(name);
-                *uses.entry(reference).or_default() += 1;
-            }
-        }
-        let mut expanded: HashMap<&str, (usize, usize)> = HashMap::default();
-        let mut ready: Vec<&str> = waiting.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
-        while let Some(name) = ready.pop() {
-            let Some(component) = graph.get(name) else { continue };
-            let mut size = component.size;
-            let mut depth = 0;
-            for reference in &component.references {
-                if let Some((inner, below)) = expanded.get(reference.as_str()) {
-                    size = size.saturating_add(*inner);
-                    depth = depth.max(below + 1);
-                }
-            }
-            expanded.insert(name, (size, depth));
-            for user in users.get(name).into_iter().flatten() {
-                if let Some(count) = waiting.get_mut(user) {
-                    *count -= 1;
-                    if *count == 0 {
-                        ready.push(user);
-                    }
-                }
-            }
-        }
-        let size_of = |name: &String| expanded.get(name.as_str()).map_or(0, |(size, _)| *size);
-        let total = roots.iter().map(size_of).fold(size(root), usize::saturating_add);
-        graph
-            .keys()
-            .filter(|name| {
-                expanded.get(name.as_str()).is_some_and(|(size, depth)| {
-                    // Where not everything fits, what is near must not be crowded out by what is inside of something.
-                    let once = total <= budget && uses.get(name.as_str()) == Some(&1);
-                    let small = total <= INLINE_TOOL || *size <= INLINE_COMPONENT || once;
-                    small && *depth <= INLINE_DEPTH
-                })
-            })
-            .cloned()
-            .collect()
-    }
-
-    /// The component of that `$defs` name, translated on first use.
-    fn component(&mut self, name: &str, warnings: &mut Vec<String>) -> Option<Rc<Component>> {
-        if let Some(component) = self.components.get(name) {
-            return Some(Rc::clone(component));
-        }
-        let span = *self.spans.get(name)?;
-        let schema = self.translate(span, warnings);
-        let mut found = Vec::new();
-        references(&schema, &mut found);
-        let component = Rc::new(Component {
-            size: size(&schema),
-            references: found,
-            schema,
-        });
-        self.components.insert(name.to_owned(), Rc::clone(&component));
-        Some(component)
-    }
-
     /// The `$defs` name for a reference of the document.
-    fn name(&mut self, reference: &str, from: Span) -> Result<String, String> {
-        let node = self.document.target_from(reference, from)?;
+    fn name(&mut self, reference: &str, from: Span, is_dynamic: bool) -> Result<String, String> {
+        let node = if is_dynamic {
+            self.document.dynamic_target_from(reference, from)?
+        } else {
+            self.document.target_from(reference, from)?
+        };
         let span = self.document.span(node);
         if let Some(name) = self.names.get(&span) {
             return Ok(name.clone());
@@ -390,18 +268,20 @@ impl<'d> Schemas<'d> {
     }
 }
 
-/// Whether a name was changed anywhere in the schema.
-fn has_names(schema: &Value) -> bool {
-    let Value::Object(object) = schema else { return false };
-    let mut found = object.contains_key(NAMES);
-    each(object, |inner| found = found || has_names(inner));
-    found
+/// How many bytes the descriptions will take that [`finish`] adds, about.
+fn unsaid(schema: &Value) -> usize {
+    let Value::Object(object) = schema else { return 0 };
+    let properties = object.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let bare = properties.filter(|(_, property)| property.get("description").is_none() && property.get("$ref").is_none());
+    let mut bytes = bare.map(|(name, _)| name.len() + 20).sum();
+    each(object, |inner| bytes += unsaid(inner));
+    bytes
 }
 
 /// The last touch: notes for ourselves go, and every property says what it is.
 fn finish(schema: &mut Value) {
     let Value::Object(object) = schema else { return };
-    object.remove(NAMES);
+    forget_names(object);
     if let Some(Value::Object(properties)) = object.get_mut("properties") {
         for (name, property) in properties {
             if let Value::Object(property) = property
@@ -413,25 +293,6 @@ fn finish(schema: &mut Value) {
         }
     }
     each_mut(object, finish);
-}
-
-/// Definitions that nothing refers to any more.
-fn drop_unused(root: &mut Value) {
-    loop {
-        let mut used = Vec::new();
-        references(root, &mut used);
-        let Some(Value::Object(defs)) = root.get_mut("$defs") else { return };
-        let before = defs.len();
-        defs.retain(|name, _| used.contains(name));
-        if defs.len() == before {
-            break;
-        }
-    }
-    if root.get("$defs").and_then(Value::as_object).is_some_and(Map::is_empty)
-        && let Value::Object(root) = root
-    {
-        root.remove("$defs");
-    }
 }
 
 #[cfg(test)]
@@ -563,6 +424,34 @@ mod tests {
                 .len()
                 < 1_000_000
         );
+    }
+
+    #[test]
+    fn what_is_wide_is_cut_as_well_as_what_is_deep() {
+        let named =
+            |count: usize, schema: &Value| -> Value { Value::Object((0..count).map(|n| (format!("p{n}"), schema.clone())).collect()) };
+        let wide = json!({"type": "object", "additionalProperties": false, "properties": named(40, &json!({"type": "string", "description": "word ".repeat(60)}))});
+        let bare = json!({"type": "object", "properties": named(60, &json!({}))});
+        let constants = json!({"type": "object", "properties": {"a": {"enum": (0..2000).collect::<Vec<_>>(), "type": "integer"}}});
+        for (schema, given) in [(wide, json!({"p7": "x"})), (bare, json!({"p1": 1})), (constants, json!({"a": 5}))] {
+            for budget in [512, 1500, 4000] {
+                let document =
+                    Document::parse(json!({"openapi": "3.1.0", "paths": {}, "x": schema}).to_string().into_bytes(), None).unwrap();
+                let mut schemas = Schemas::new(&document);
+                let Value::Object(root) = schemas.translate(document.span(document.member("x").unwrap()), &mut Vec::new()) else {
+                    panic!("no object")
+                };
+                let mut warnings = Vec::new();
+                let completed = schemas.complete(root, &SchemaOptions { budget, inline_all: false }, &mut warnings);
+                let text = Value::Object(completed.schema.clone()).to_string();
+                assert!(
+                    text.len() <= budget || warnings.iter().any(|text| text.contains("all cut")),
+                    "{budget}: {text}"
+                );
+
+                assert!(jsonschema::is_valid(&Value::Object(completed.schema), &given), "{text}");
+            }
+        }
     }
 
     #[test]

@@ -6,12 +6,14 @@ use foldhash::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::annotations::{annotation, describe_choice, hides};
-use super::direction::{HIDDEN, LOOSE, NAMES, is_marked, read_only_names, required_names, required_of_branches};
+use super::cut::LOST;
+use super::direction::{HIDDEN, LOOSE, is_marked, read_only_names, required_names};
+use super::rename::is_legal;
 use super::shape::{complete_containers, count, drop_contradictions, exclusive_limits, make_nullable, types};
 use super::walk::SINGLE;
 use super::{Direction, Schemas};
 use crate::spec::document::Span;
-use crate::spec::{keys, text};
+use crate::spec::text;
 
 /// One schema under translation.
 pub(super) struct Translation<'s, 'd> {
@@ -44,24 +46,36 @@ impl Translation<'_, '_> {
         };
         let mut out = Map::new();
         let dynamic = object.remove("$dynamicRef");
-        if let Some(Value::String(reference)) = object.remove("$ref").or(dynamic) {
-            match self.schemas.name(&reference, self.from) {
+        let own = object.remove("$ref");
+        if own.is_some() && dynamic.is_some() {
+            self.lose(&mut out);
+        }
+        let is_dynamic = own.is_none();
+        if let Some(Value::String(reference)) = own.or(dynamic) {
+            match self.schemas.name(&reference, self.from, is_dynamic) {
                 Ok(name) => {
                     out.insert("$ref".into(), Value::String(format!("#/$defs/{name}")));
                 }
-                Err(why) => self.warnings.push(format!("{why}; that part of the schema accepts anything")),
+                Err(why) => {
+                    self.warnings.push(format!("{why}; that part of the schema accepts anything"));
+                    self.lose(&mut out);
+                }
             }
         }
         let discriminator = object.remove("discriminator");
+        // A limit on what is contained gets stricter where more is taken for it.
+        let counts = object.contains_key("maxContains");
+        let is_sure = !counts || object.get("contains").is_none_or(|contains| self.survives(contains));
         for (key, value) in object {
-            self.keyword(&key, value, &mut out);
+            if is_sure || key != "maxContains" {
+                self.keyword(&key, value, &mut out);
+            }
         }
         if let Some(Value::Object(discriminator)) = discriminator {
             describe_choice(&discriminator, &mut out);
         }
         exclusive_limits(&mut out);
         required_names(&mut out, &read_only);
-        required_of_branches(&mut out);
         complete_containers(&mut out, self.infers);
         if out.remove(LOOSE).is_some() {
             out.remove("additionalProperties");
@@ -115,6 +129,7 @@ impl Translation<'_, '_> {
                 if kept.len() < count {
                     // The members that a lost pattern described would be refused as additional ones.
                     out.insert(LOOSE.into(), Value::Bool(true));
+                    self.lose(out);
                 }
                 let translated: Map<_, _> = kept.into_iter().map(|(name, schema)| (name, self.inner(schema))).collect();
                 out.insert(key.into(), Value::Object(translated));
@@ -141,7 +156,8 @@ impl Translation<'_, '_> {
                 }
             }
             // A negation gets stricter where the schema in it gets looser.
-            ("not" | "if", value) if !self.survives(&value) => {}
+            ("not", value) if !self.survives(&value) => {}
+            ("if", value) if !self.survives(&value) => self.lose(out),
             // Before 2020-12 a list of schemas under `items` described a tuple.
             ("items", Value::Array(schemas)) => {
                 let translated: Vec<_> = schemas.into_iter().map(|schema| self.schema(schema)).collect();
@@ -235,13 +251,10 @@ impl Translation<'_, '_> {
         }
     }
 
-    /// The properties a caller may give, under names that every model API accepts: `readOnly` ones belong to replies.
+    /// The properties a caller may give: `readOnly` ones belong to replies.
     fn properties(&mut self, properties: Map<String, Value>, out: &mut Map<String, Value>) {
         let mut translated = Map::new();
         let mut hidden = Vec::new();
-        let mut names = Map::new();
-        // Names that are legal as they are keep them, whatever the others would like to be called.
-        let mut taken: HashSet<String> = properties.keys().filter(|name| keys::sanitize(name) == **name).cloned().collect();
         for (name, schema) in properties {
             if is_marked(self.schemas.document, &schema, self.from, self.other_way()) {
                 hidden.push(Value::String(name));
@@ -250,23 +263,19 @@ impl Translation<'_, '_> {
             let infers = std::mem::replace(&mut self.infers, true);
             let schema = self.schema(schema);
             self.infers = infers;
-            let legal = keys::sanitize(&name);
-            if legal == name || self.schemas.direction == Direction::Output {
-                translated.insert(name, schema);
-            } else {
-                let key = keys::claim(&mut taken, &legal, "property");
-                names.insert(key.clone(), Value::String(name));
-                translated.insert(key, schema);
-            }
+            self.schemas.has_odd_names |= !is_legal(&name);
+            translated.insert(name, schema);
         }
         if !hidden.is_empty() {
             out.insert(HIDDEN.into(), Value::Array(hidden));
         }
-        if !names.is_empty() {
-            self.schemas.renamed = true;
-            out.insert(NAMES.into(), Value::Object(names));
-        }
         out.insert("properties".into(), Value::Object(translated));
+    }
+
+    /// Notes that the schema lost something that described members or items.
+    fn lose(&mut self, out: &mut Map<String, Value>) {
+        self.schemas.has_lost = true;
+        out.insert(LOST.into(), Value::Bool(true));
     }
 
     /// Whether a schema says after translation what it said before. Only of plain assertions is that sure.

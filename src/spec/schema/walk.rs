@@ -64,7 +64,7 @@ pub(super) fn size(value: &Value) -> usize {
         }
         Value::Number(number) => number.as_str().len(),
         Value::String(text) => text.len() + 2,
-        Value::Array(items) => items.iter().map(|item| size(item) + 1).sum::<usize>() + 1,
+        Value::Array(items) => (items.iter().map(|item| size(item) + 1).sum::<usize>() + 1).max(2),
         Value::Object(members) => super::bytes(members),
     }
 }

@@ -1,0 +1,97 @@
+//! Advice on the hints of a tool for whoever decides: where its name speaks against them, and where they speak against
+//! themselves.
+
+use super::annotations::{Hint, Hints, Reason, Sourced};
+use super::layers::{Policy, policy_hints};
+use crate::spec::Operation;
+
+/// How much advice weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// A thought.
+    Thought,
+    /// Most likely wrong.
+    Doubt,
+}
+
+/// What there is to say on the hints that are served for an operation. `local` is the operator's word that the API deals
+/// with nothing outside.
+#[must_use]
+pub fn advice(operation: &Operation, served: &Hints, local: bool) -> Vec<(Weight, String)> {
+    let mut advice = Vec::new();
+    let label = operation.label();
+    if served.is_contradiction() {
+        let by = |hint| served.get(hint).map(|sourced| sourced.reason.to_string()).unwrap_or_default();
+        advice.push((
+            Weight::Doubt,
+            format!(
+                "`{label}` is called read-only ({}) and destructive ({}) at once; it counts as destructive until one of both is corrected: {}",
+                by(Hint::ReadOnly),
+                by(Hint::Destructive),
+                rule(operation, [(Hint::ReadOnly, false)])
+            ),
+        ));
+    }
+    let method = Hints::of_method(&operation.method);
+    for hint in Hint::ALL {
+        if let Some(Sourced {
+            value,
+            reason: Reason::Document(extension),
+        }) = served.get(hint)
+            && method.would_loosen(hint, value)
+        {
+            advice.push((
+                Weight::Doubt,
+                format!(
+                    "the document's `{extension}` says {}={value} of `{label}`, and is trusted, although a {} says otherwise",
+                    hint.word(),
+                    operation.method
+                ),
+            ));
+        }
+    }
+    let inferred = policy_hints(Policy::Infer, local, operation);
+    let by_hand = |sourced: Sourced| !matches!(sourced.reason, Reason::Method | Reason::Evidence(_) | Reason::Default);
+    let differing: Vec<(Hint, Sourced)> = Hint::ALL
+        .into_iter()
+        .filter(|hint| !served.get(*hint).is_some_and(by_hand))
+        .filter_map(|hint| Some((hint, inferred.get(hint)?)))
+        .filter(|(hint, guess)| guess.value != served.effective(*hint))
+        .collect();
+    if let Some((first, guess)) = differing.first() {
+        let looks = match (first, guess.value) {
+            (Hint::ReadOnly, true) => "read-only",
+            (Hint::ReadOnly, false) | (Hint::Destructive, true) => "destructive",
+            (Hint::Destructive, false) => "harmless to what exists",
+            (Hint::Idempotent, true) => "idempotent",
+            (Hint::Idempotent, false) => "not idempotent",
+            (Hint::OpenWorld, _) => "local",
+        };
+        let hints = differing.iter().map(|(hint, guess)| (*hint, guess.value));
+        advice.push((
+            Weight::Thought,
+            format!(
+                "`{label}` looks {looks} ({}), and is served as {}; if it is, put this into the configuration file: {}",
+                guess.reason,
+                differing
+                    .iter()
+                    .map(|(hint, guess)| format!("{}={}", hint.word(), !guess.value))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+                rule(operation, hints)
+            ),
+        ));
+    }
+    advice
+}
+
+/// The rule to paste.
+fn rule(operation: &Operation, hints: impl IntoIterator<Item = (Hint, bool)>) -> String {
+    let hints: Vec<String> = hints.into_iter().map(|(hint, value)| format!("{}: {value}", hint.key())).collect();
+    let path = serde_json::Value::String(operation.path.clone());
+    format!(
+        "overrides: [{{match: {{method: {}, path: {path}}}, annotations: {{{}}}}}]",
+        operation.method,
+        hints.join(", ")
+    )
+}

@@ -1,0 +1,277 @@
+//! The hints of one tool, each with where it came from.
+
+use std::fmt;
+
+use http::Method;
+use rmcp::model::ToolAnnotations;
+
+use super::hints;
+
+/// One of MCP's four behavioural hints (`ToolAnnotations`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hint {
+    /// `readOnlyHint`: the tool changes nothing.
+    ReadOnly,
+    /// `destructiveHint`: it may change or remove what exists.
+    Destructive,
+    /// `idempotentHint`: a repeat with the same arguments changes nothing more.
+    Idempotent,
+    /// `openWorldHint`: it deals with things outside of this server.
+    OpenWorld,
+}
+
+/// Who said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// MCP's default, written out because another hint of the tool was set.
+    Default,
+    /// The HTTP method; see [`hints`].
+    Method,
+    /// Something written in the operation.
+    Evidence(&'static str),
+    /// A word of its name.
+    Word(&'static str),
+    /// An extension of the document.
+    Document(&'static str),
+    /// A rule of the configuration file, counted from 1.
+    Rule(usize),
+    /// The command line.
+    CommandLine,
+}
+
+/// A hint's value and who set it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sourced {
+    /// The value.
+    pub value: bool,
+    /// Who set it.
+    pub reason: Reason,
+}
+
+/// All hints of a tool. None at all means that MCP's defaults apply; as soon as one is set, all are written out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Hints {
+    read_only: Option<Sourced>,
+    destructive: Option<Sourced>,
+    idempotent: Option<Sourced>,
+    open_world: Option<Sourced>,
+}
+
+impl Hint {
+    /// All of them, in the order in which people read them.
+    pub const ALL: [Self; 4] = [Self::ReadOnly, Self::Destructive, Self::Idempotent, Self::OpenWorld];
+
+    /// The key in `annotations`.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "readOnlyHint",
+            Self::Destructive => "destructiveHint",
+            Self::Idempotent => "idempotentHint",
+            Self::OpenWorld => "openWorldHint",
+        }
+    }
+
+    /// The key without `Hint`, as people say it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        self.key().trim_end_matches("Hint")
+    }
+
+    /// MCP's default for an absent hint, which is the careful value (MCP, `ToolAnnotations`).
+    #[must_use]
+    pub fn default_value(self) -> bool {
+        matches!(self, Self::Destructive | Self::OpenWorld)
+    }
+
+    /// The hint of that key, with or without `Hint` at its end.
+    #[must_use]
+    pub fn parse(key: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|hint| hint.key() == key || hint.word() == key)
+    }
+}
+
+impl Hints {
+    /// The row of the verb table.
+    #[must_use]
+    pub fn of_method(method: &Method) -> Self {
+        let Some(row) = hints::for_method(method) else {
+            return Self::default();
+        };
+        let said = |value| {
+            Some(Sourced {
+                value,
+                reason: Reason::Method,
+            })
+        };
+        Self {
+            read_only: said(row.read_only),
+            destructive: said(row.destructive),
+            idempotent: said(row.idempotent),
+            open_world: said(row.open_world),
+        }
+    }
+
+    /// The value that is written out, and who set it; `None` where the tool says nothing.
+    #[must_use]
+    pub fn get(&self, hint: Hint) -> Option<Sourced> {
+        match hint {
+            Hint::ReadOnly => self.read_only,
+            Hint::Destructive => self.destructive,
+            Hint::Idempotent => self.idempotent,
+            Hint::OpenWorld => self.open_world,
+        }
+    }
+
+    /// The value that counts: the one that is written out, else MCP's default.
+    #[must_use]
+    pub fn effective(&self, hint: Hint) -> bool {
+        self.get(hint).map_or(hint.default_value(), |sourced| sourced.value)
+    }
+
+    /// Sets one hint, and leaves the others as they are.
+    pub fn set(&mut self, hint: Hint, value: bool, reason: Reason) {
+        let slot = match hint {
+            Hint::ReadOnly => &mut self.read_only,
+            Hint::Destructive => &mut self.destructive,
+            Hint::Idempotent => &mut self.idempotent,
+            Hint::OpenWorld => &mut self.open_world,
+        };
+        *slot = Some(Sourced { value, reason });
+    }
+
+    /// Whether the value would make the tool look less careful than it does.
+    #[must_use]
+    pub fn would_loosen(&self, hint: Hint, value: bool) -> bool {
+        value != hint.default_value() && value != self.effective(hint)
+    }
+
+    /// Whether any hint is set.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        Hint::ALL.iter().any(|hint| self.get(*hint).is_some())
+    }
+
+    /// Writes MCP's defaults out beside what is set, so that no client has to know them.
+    pub fn complete(&mut self) {
+        if self.is_set() {
+            for hint in Hint::ALL {
+                if self.get(hint).is_none() {
+                    self.set(hint, hint.default_value(), Reason::Default);
+                }
+            }
+        }
+    }
+
+    /// Whether the tool changes nothing. One that is also called destructive is not taken at its word.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.effective(Hint::ReadOnly) && !self.destructive.is_some_and(|sourced| sourced.value)
+    }
+
+    /// Whether the tool may change or remove what exists. A tool that says nothing may (MCP's default).
+    #[must_use]
+    pub fn is_destructive(&self) -> bool {
+        !self.is_read_only() && self.effective(Hint::Destructive)
+    }
+
+    /// Whether it is called read-only and destructive at once.
+    #[must_use]
+    pub fn is_contradiction(&self) -> bool {
+        let says = |sourced: Option<Sourced>| sourced.is_some_and(|sourced| sourced.value);
+        says(self.read_only) && says(self.destructive)
+    }
+
+    /// What clients get; `title` is for `annotations.title`, which stays empty unless a person wrote one.
+    #[must_use]
+    pub fn to_annotations(&self, title: Option<String>) -> Option<ToolAnnotations> {
+        (self.is_set() || title.is_some()).then(|| {
+            let value = |hint| self.get(hint).map(|sourced| sourced.value);
+            ToolAnnotations::from_raw(
+                title,
+                value(Hint::ReadOnly),
+                value(Hint::Destructive),
+                value(Hint::Idempotent),
+                value(Hint::OpenWorld),
+            )
+        })
+    }
+
+    /// One line on why a hint is as it is, for people; `method` is the operation's.
+    #[must_use]
+    pub fn because(&self, hint: Hint, method: &Method) -> String {
+        let Some(Sourced { value, reason }) = self.get(hint) else {
+            return format!("{} says nothing, so that MCP's default applies", method.as_str());
+        };
+        match reason {
+            Reason::Default => "MCP's default".to_owned(),
+            Reason::Method if hint == Hint::OpenWorld => "the API is outside of this server".to_owned(),
+            Reason::Method => {
+                let because = hints::for_method(method).map_or("", |row| row.because);
+                format!("{}: {because}", method.as_str())
+            }
+            Reason::Evidence(evidence) => format!("the operation has {evidence}"),
+            Reason::Word(word) => format!("its name says `{word}`"),
+            Reason::Document(extension) => format!("the document's author says so (`{extension}`)"),
+            Reason::Rule(_) | Reason::CommandLine => format!("the operator declared {}={value}", hint.word()),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("MCP default"),
+            Self::Method => f.write_str("method"),
+            Self::Evidence(evidence) => f.write_str(evidence),
+            Self::Word(word) => write!(f, "word `{word}`"),
+            Self::Document(extension) => write!(f, "document `{extension}`"),
+            Self::Rule(number) => write!(f, "config rule {number}"),
+            Self::CommandLine => f.write_str("command line"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a10_every_hint_is_written_out_as_soon_as_one_is_set() {
+        let mut hints = Hints::of_method(&Method::TRACE);
+        assert_eq!(hints.to_annotations(None), None);
+        hints.set(Hint::ReadOnly, true, Reason::CommandLine);
+        hints.complete();
+        let told = hints.to_annotations(None).unwrap();
+        assert_eq!(
+            (
+                told.read_only_hint,
+                told.destructive_hint,
+                told.idempotent_hint,
+                told.open_world_hint
+            ),
+            (Some(true), Some(true), Some(false), Some(true))
+        );
+    }
+
+    #[test]
+    fn a8_the_annotations_own_title_stays_empty_unless_a_person_wrote_one() {
+        let hints = Hints::of_method(&Method::GET);
+        assert_eq!(hints.to_annotations(None).unwrap().title, None);
+        assert_eq!(hints.to_annotations(Some("Look".into())).unwrap().title.as_deref(), Some("Look"));
+    }
+
+    #[test]
+    fn a12_a_tool_without_hints_counts_as_what_mcp_says_by_default() {
+        let hints = Hints::of_method(&Method::TRACE);
+        assert_eq!(Hint::ALL.map(|hint| hints.effective(hint)), [false, true, false, true]);
+        assert!(!hints.is_read_only() && hints.is_destructive());
+    }
+
+    #[test]
+    fn what_is_called_read_only_and_destructive_is_not_taken_for_a_read() {
+        let mut hints = Hints::of_method(&Method::GET);
+        hints.set(Hint::Destructive, true, Reason::Document("x-mcp"));
+        assert!(hints.is_contradiction() && hints.is_destructive() && !hints.is_read_only());
+    }
+}

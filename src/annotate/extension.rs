@@ -1,0 +1,126 @@
+//! The author's word: extensions of the document that speak of tools. `x-mcp` is ours; the others are what real documents
+//! use, and are only read.
+
+use super::overrides::{Override, Problem};
+use crate::spec::operation::is_tool_extension;
+use crate::spec::{Diagnostic, Document, Operation, Span, pointer};
+
+/// What the author says of a tool, and in which extension.
+pub(super) struct Authored {
+    /// The extension's name.
+    pub(super) extension: &'static str,
+    /// What it says.
+    pub(super) said: Override,
+}
+
+/// The extensions of the document's root, weakest of all.
+pub(super) fn of_root(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
+    let mut root: Vec<(Box<str>, Span)> = Vec::new();
+    for name in NAMES {
+        if let Some(node) = document.member(name).filter(|_| is_tool_extension(name)) {
+            root.push((name.into(), document.span(node)));
+        }
+    }
+    let mut authored = read(document, &root, "#", diagnostics);
+    for Authored { extension, said } in &mut authored {
+        if said.name.take().is_some() {
+            diagnostics.push(Diagnostic::warning(
+                "#",
+                format!("`{extension}` names all tools alike; the name is ignored"),
+            ));
+        }
+    }
+    authored
+}
+
+/// The extensions of an operation: its path item's, then its own.
+pub(super) fn of_operation(document: &Document, operation: &Operation, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
+    if operation.extensions.is_empty() {
+        return Vec::new();
+    }
+    read(document, &operation.extensions, &operation.pointer, diagnostics)
+}
+
+const NAMES: [&str; 7] = [
+    "x-speakeasy-mcp",
+    "x-mcp-hidden",
+    "x-mcp-name",
+    "x-mcp-title",
+    "x-mcp-description",
+    "x-mcp-annotations",
+    "x-mcp",
+];
+
+fn read(document: &Document, extensions: &[(Box<str>, Span)], place: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
+    let mut authored = Vec::new();
+    for (name, span) in extensions {
+        let Some(extension) = NAMES.into_iter().find(|known| *known == name.as_ref()) else {
+            diagnostics.push(Diagnostic::note(
+                place,
+                format!("the extension `{name}` is not known here and says nothing"),
+            ));
+            continue;
+        };
+        let Some(value) = document.node(*span).value() else { continue };
+        let mut problems: Vec<Problem> = Vec::new();
+        let field = |key: &str, value| serde_json::json!({ key: value });
+        let said = match (extension, value.as_bool()) {
+            ("x-mcp", Some(enabled)) => Override {
+                enabled: Some(enabled),
+                ..Override::default()
+            },
+            ("x-mcp-hidden", Some(hidden)) => Override {
+                enabled: Some(!hidden),
+                ..Override::default()
+            },
+            ("x-mcp-hidden", None) => {
+                problems.push((Vec::new(), "it must be true or false; it is ignored".into()));
+                Override::default()
+            }
+            ("x-mcp-annotations", _) => {
+                let mut said = Override::default();
+                said.read_annotations(&value, &mut problems);
+                said
+            }
+            ("x-mcp-name" | "x-mcp-title" | "x-mcp-description", _) => {
+                let said = Override::read(&field(extension.trim_start_matches("x-mcp-"), value), &mut problems);
+                problems.iter_mut().for_each(|(path, _)| path.clear());
+                said
+            }
+            ("x-speakeasy-mcp", _) => Override::read(&speakeasy(value), &mut problems),
+            _ => Override::read(&value, &mut problems),
+        };
+        for (path, message) in problems {
+            let mut place = place.to_owned();
+            pointer::push(&mut place, extension);
+            path.iter().for_each(|key| pointer::push(&mut place, key));
+            let mut diagnostic = Diagnostic::warning(place, message);
+            diagnostic.span = Some(*span);
+            diagnostics.push(diagnostic);
+        }
+        authored.push(Authored { extension, said });
+    }
+    authored
+}
+
+/// The same in our words: `disabled` for `enabled`, hints beside the rest, scopes that steer a generator and no tool.
+fn speakeasy(value: serde_json::Value) -> serde_json::Value {
+    let serde_json::Value::Object(mut members) = value else {
+        return value;
+    };
+    members.remove("scopes");
+    if let Some(disabled) = members.remove("disabled") {
+        let enabled = disabled.as_bool().map_or(disabled, |disabled| (!disabled).into());
+        members.insert("enabled".into(), enabled);
+    }
+    let mut hints = serde_json::Map::new();
+    for hint in super::annotations::Hint::ALL {
+        if let Some(value) = members.remove(hint.key()) {
+            hints.insert(hint.key().into(), value);
+        }
+    }
+    if !hints.is_empty() && !members.contains_key("annotations") {
+        members.insert("annotations".into(), hints.into());
+    }
+    members.into()
+}

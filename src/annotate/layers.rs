@@ -1,0 +1,176 @@
+//! Who has a say in how a tool looks, weakest first: the policy, the document as far as it is trusted, the rules of the
+//! configuration, the command line. Merged field by field.
+
+use super::annotations::{Hint, Hints, Reason};
+use super::extension::{self, Authored};
+use super::overrides::Override;
+use super::selection::Pattern;
+use super::{evidence, infer};
+use crate::spec::{Diagnostic, Document, Operation};
+
+/// How hints are found before anybody has said anything.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// By the HTTP method alone.
+    #[default]
+    Method,
+    /// And by what is written in the operation.
+    Spec,
+    /// And by the words of its name.
+    Infer,
+}
+
+/// How far the document's own word on tools counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// It can only make a tool look more careful.
+    #[default]
+    Tighten,
+    /// It is taken at its word.
+    Trust,
+    /// It says nothing.
+    Ignore,
+}
+
+/// What the operator says of some operations.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// An operation must match one pattern of each group; no group at all is every operation.
+    pub matches: Vec<Vec<Pattern>>,
+    /// What is said of those.
+    pub says: Override,
+}
+
+/// All layers.
+#[derive(Debug, Clone, Default)]
+pub struct Layers {
+    /// Before anybody has said anything.
+    pub policy: Policy,
+    /// Whether the API deals with nothing outside, so that `infer` may close what is near.
+    pub local: bool,
+    /// How far the document is trusted.
+    pub trust: Trust,
+    /// The configuration's rules; a later one is stronger.
+    pub rules: Vec<Rule>,
+    /// The command line's.
+    pub commands: Vec<Rule>,
+    /// What of the rules could not be read, and is ignored.
+    pub remarks: Vec<String>,
+}
+
+/// What all layers together say of a tool.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Decision {
+    /// The hints.
+    pub(super) hints: Hints,
+    /// Everything else.
+    pub(super) said: Override,
+}
+
+impl Rule {
+    fn matches(&self, name: &str, operation: &Operation) -> bool {
+        let any = |group: &Vec<Pattern>| group.iter().any(|pattern| pattern.matches(name, operation));
+        self.matches.iter().all(any)
+    }
+}
+
+impl Layers {
+    /// Decides on all operations; `names` are those that they have by themselves.
+    pub(super) fn decide(
+        &self,
+        document: &Document,
+        names: &[String],
+        operations: &[Operation],
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Vec<Decision> {
+        diagnostics.extend(self.remarks.iter().map(|remark| Diagnostic::warning("#", remark.clone())));
+        let root = if self.trust == Trust::Ignore {
+            Vec::new()
+        } else {
+            extension::of_root(document, diagnostics)
+        };
+        let mut idle = vec![true; self.rules.len() + self.commands.len()];
+        let decisions = names
+            .iter()
+            .zip(operations)
+            .map(|(name, operation)| {
+                let mut decision = Decision {
+                    hints: policy_hints(self.policy, self.local, operation),
+                    said: Override::default(),
+                };
+                if self.trust != Trust::Ignore {
+                    let own = extension::of_operation(document, operation, diagnostics);
+                    if !root.is_empty() || !own.is_empty() {
+                        self.author(&mut decision, root.iter().chain(&own), operation, diagnostics);
+                    }
+                }
+                let numbered = self.rules.iter().enumerate().map(|(index, rule)| (rule, Reason::Rule(index + 1)));
+                let all = numbered.chain(self.commands.iter().map(|rule| (rule, Reason::CommandLine)));
+                for ((rule, reason), idle) in all.zip(&mut idle) {
+                    if rule.matches(name, operation) {
+                        *idle = false;
+                        for (hint, value) in &rule.says.hints {
+                            decision.hints.set(*hint, *value, reason);
+                        }
+                        decision.said.take(rule.says.clone());
+                    }
+                }
+                decision.hints.complete();
+                // They are in `hints` now, each with its source.
+                decision.said.hints = Vec::new();
+                decision
+            })
+            .collect();
+        for (index, _) in idle.iter().enumerate().filter(|(_, idle)| **idle) {
+            let what = if index < self.rules.len() {
+                format!("rule {} of `overrides`", index + 1)
+            } else {
+                format!("--hint number {}", index + 1 - self.rules.len())
+            };
+            diagnostics.push(Diagnostic::warning("#/paths", format!("{what} matches no operation")));
+        }
+        decisions
+    }
+
+    fn author<'a>(
+        &self,
+        decision: &mut Decision,
+        authored: impl Iterator<Item = &'a Authored>,
+        operation: &Operation,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        // The whole of what the author says, before it is judged: what one object says of all is corrected by a nearer one.
+        let mut hints: Vec<(Hint, bool, &'static str)> = Vec::new();
+        for Authored { extension, said } in authored {
+            for (hint, value) in &said.hints {
+                hints.retain(|(known, ..)| known != hint);
+                hints.push((*hint, *value, extension));
+            }
+            decision.said.take(said.clone());
+        }
+        for (hint, value, extension) in hints {
+            if self.trust == Trust::Tighten && decision.hints.would_loosen(hint, value) {
+                let message = format!(
+                    "the document's `{extension}` says {}={value} of {}, which would make it look more harmless than it is known to be; this is not taken (--document-hints trust takes the document at its word)",
+                    hint.word(),
+                    operation.label()
+                );
+                diagnostics.push(Diagnostic::warning(operation.pointer.clone(), message));
+            } else if decision.hints.get(hint).map(|sourced| sourced.value) != Some(value) {
+                decision.hints.set(hint, value, Reason::Document(extension));
+            }
+        }
+    }
+}
+
+/// The hints of a policy, before anybody has said anything.
+pub(super) fn policy_hints(policy: Policy, local: bool, operation: &Operation) -> Hints {
+    let mut hints = Hints::of_method(&operation.method);
+    if policy != Policy::Method {
+        evidence::correct(&mut hints, operation);
+    }
+    if policy == Policy::Infer {
+        infer::correct(&mut hints, operation, local);
+    }
+    hints
+}

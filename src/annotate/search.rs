@@ -1,0 +1,79 @@
+//! Search among tools by words, best match first.
+
+/// What of a tool is searched.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Fields<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its title.
+    pub title: &'a str,
+    /// Its category and tags.
+    pub tags: &'a [&'a str],
+    /// Its method and path.
+    pub label: &'a str,
+    /// Its description.
+    pub description: &'a str,
+}
+
+/// How well a tool fits the query: `None` unless every word of it begins, or is, a word of some field. A whole word counts
+/// more than its beginning, and a name more than a description.
+#[must_use]
+pub fn score(query: &str, fields: &Fields<'_>) -> Option<u32> {
+    let tags = fields.tags.join(" ");
+    let weighted = [
+        (8, words(fields.name)),
+        (6, words(fields.title)),
+        (4, words(&tags)),
+        (3, words(fields.label)),
+        (1, words(fields.description)),
+    ];
+    let mut total = 0;
+    for wanted in words(query) {
+        let fits = |word: &String| match word.strip_prefix(wanted.as_str()) {
+            Some("") => 2,
+            Some(_) => 1,
+            None => 0,
+        };
+        let best = |(weight, found): &(u32, Vec<String>)| weight * found.iter().map(fits).max().unwrap_or_default();
+        let gained: u32 = weighted.iter().map(best).sum();
+        if gained == 0 {
+            return None;
+        }
+        total += gained;
+    }
+    Some(total)
+}
+
+/// The words of a text, in lower case: `listPets` has two.
+fn words(text: &str) -> Vec<String> {
+    use heck::ToSnakeCase as _;
+    text.to_snake_case()
+        .split('_')
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_count_more_than_descriptions_and_every_word_must_be_found() {
+        let named = Fields {
+            name: "listPets",
+            title: "List pets",
+            tags: &["pets"],
+            ..Fields::default()
+        };
+        let told = Fields {
+            name: "getOwner",
+            description: "An owner and the pets that are listed for them",
+            ..Fields::default()
+        };
+        assert!(score("pets", &named) > score("pets", &told) && score("pets", &told).is_some());
+        assert!(score("list pet", &named).is_some());
+        assert_eq!(score("list cats", &named), None);
+        assert!(score("PETS", &named) > score("pet", &named));
+    }
+}

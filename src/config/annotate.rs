@@ -1,0 +1,308 @@
+//! Settings of the look of tools: names, selection, budgets, and who has a say in hints and words.
+
+use serde_json::Value;
+
+use super::settings::{AnnotationPolicy, ApiSettings, ClientName, DocumentHints, OutputSchemasName};
+use crate::annotate::selection::Field;
+use crate::annotate::{
+    AnnotateOptions, Client, Hint, Layers, NameOptions, OutputSchemas, Override, Pattern, Policy, Rule, Selection, Trust,
+};
+
+const SHORTEST_NAME: usize = 16;
+const LONGEST_NAME: usize = 128;
+/// Less than this no schema fits into.
+const SMALLEST_BUDGET: usize = 512;
+
+/// The parts of a list in one text: split at commas, but not at those of a glob's braces.
+fn outside_braces(text: &str) -> Vec<&str> {
+    let mut depth = 0_usize;
+    text.split(|character| {
+        match character {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        character == ',' && depth == 0
+    })
+    .map(str::trim)
+    .filter(|part| !part.is_empty())
+    .collect()
+}
+
+/// What is set about the look of tools.
+pub(super) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> AnnotateOptions {
+    let mut patterns = |flag: &str, texts: &[String]| -> Vec<Pattern> {
+        texts
+            .iter()
+            .flat_map(|text| outside_braces(text))
+            .filter_map(|text| Pattern::parse(text).map_err(|error| problems.push(format!("{flag}: {error}"))).ok())
+            .collect()
+    };
+    let selection = Selection {
+        include: patterns("--tool-include", &api.tool_include),
+        exclude: patterns("--tool-exclude", &api.tool_exclude),
+        read_only: api.read_only.unwrap_or(false),
+        no_destructive: api.no_destructive.unwrap_or(false),
+    };
+    let profile = client(api).profile();
+    let mut names = NameOptions {
+        longest: profile.longest_name,
+        ..NameOptions::default()
+    };
+    if let Some(longest) = api.max_tool_name_length {
+        if (SHORTEST_NAME..=LONGEST_NAME).contains(&longest) {
+            names.longest = longest;
+        } else {
+            problems.push(format!("--max-tool-name-length must be between {SHORTEST_NAME} and {LONGEST_NAME}"));
+        }
+    }
+    if let Some(prefix) = &api.tool_prefix {
+        let legal = prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+        if legal && prefix.len() + SHORTEST_NAME / 2 <= names.longest {
+            names.prefix.clone_from(prefix);
+        } else {
+            problems.push("--tool-prefix must be short and hold only letters, digits, `_` and `-`".into());
+        }
+    }
+    let mut options = AnnotateOptions {
+        names,
+        selection,
+        layers: layers(api, problems),
+        ..AnnotateOptions::default()
+    };
+    options.schemas.inline_all = !profile.knows_references;
+    options.output = match api.output_schemas {
+        None | Some(OutputSchemasName::Auto) => OutputSchemas::Auto,
+        Some(OutputSchemasName::Lenient) => OutputSchemas::Lenient,
+        Some(OutputSchemasName::Strict) => OutputSchemas::Strict,
+        Some(OutputSchemasName::Off) => OutputSchemas::Off,
+    };
+    for (flag, given, budget) in [
+        ("--max-schema-bytes", api.max_schema_bytes, &mut options.schemas.budget),
+        ("--max-list-bytes", api.max_list_bytes, &mut options.list_budget),
+    ] {
+        match given {
+            Some(bytes) if bytes < SMALLEST_BUDGET => problems.push(format!("{flag} must be at least {SMALLEST_BUDGET}")),
+            Some(bytes) => *budget = bytes,
+            None => {}
+        }
+    }
+    options
+}
+
+/// The client that the tools are shaped for.
+pub(super) fn client(api: &ApiSettings) -> Client {
+    match api.client {
+        None | Some(ClientName::Generic) => Client::Generic,
+        Some(ClientName::Claude) => Client::Claude,
+        Some(ClientName::Openai) => Client::OpenAi,
+        Some(ClientName::Vscode) => Client::VsCode,
+        Some(ClientName::Cursor) => Client::Cursor,
+        Some(ClientName::Gemini) => Client::Gemini,
+        Some(ClientName::Codex) => Client::Codex,
+    }
+}
+
+/// What a rule of `overrides` looks like, for the published schema.
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[expect(dead_code, reason = "only its shape counts")]
+pub(super) struct OverrideSchema {
+    /// Which operations it is about: all that match a glob of each key; without it, all
+    #[schemars(rename = "match")]
+    matches: Option<MatchSchema>,
+    /// Whether there is a tool
+    enabled: Option<bool>,
+    /// Its name
+    name: Option<String>,
+    /// Its title
+    title: Option<String>,
+    /// Its description
+    description: Option<String>,
+    /// Its category
+    category: Option<String>,
+    /// Its hints, each where it is mentioned
+    annotations: Option<AnnotationsSchema>,
+}
+
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[expect(dead_code, reason = "only its shape counts")]
+struct MatchSchema {
+    /// Globs on the tool name and the operationId
+    operation: Option<Globs>,
+    /// Globs on the tags
+    tag: Option<Globs>,
+    /// Globs on the path; `*` stays within a segment, `**` does not
+    path: Option<Globs>,
+    /// HTTP methods
+    method: Option<Globs>,
+}
+
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its shape counts")]
+enum Globs {
+    One(String),
+    Any(Vec<String>),
+}
+
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its shape counts")]
+struct AnnotationsSchema {
+    /// A title beside the tool's own
+    title: Option<String>,
+    read_only_hint: Option<bool>,
+    destructive_hint: Option<bool>,
+    idempotent_hint: Option<bool>,
+    open_world_hint: Option<bool>,
+}
+
+fn layers(api: &ApiSettings, problems: &mut Vec<String>) -> Layers {
+    let mut remarks = Vec::new();
+    let rules = api.overrides.iter().enumerate();
+    let rules = rules
+        .filter_map(|(index, value)| rule(index + 1, value, problems, &mut remarks))
+        .collect();
+    Layers {
+        policy: match api.annotation_policy {
+            None | Some(AnnotationPolicy::Method) => Policy::Method,
+            Some(AnnotationPolicy::Spec) => Policy::Spec,
+            Some(AnnotationPolicy::Infer) => Policy::Infer,
+        },
+        local: api.local_api.unwrap_or(false),
+        trust: match api.document_hints {
+            None | Some(DocumentHints::Tighten) => Trust::Tighten,
+            Some(DocumentHints::Trust) => Trust::Trust,
+            Some(DocumentHints::Ignore) => Trust::Ignore,
+        },
+        rules,
+        commands: api.hint.iter().filter_map(|text| hint(text, problems)).collect(),
+        remarks,
+    }
+}
+
+/// One rule of `overrides`. What it says is read leniently, whom it is about is not: a slip there would change other tools
+/// than were meant.
+fn rule(number: usize, value: &Value, problems: &mut Vec<String>, remarks: &mut Vec<String>) -> Option<Rule> {
+    let Value::Object(members) = value else {
+        problems.push(format!(
+            "rule {number} of `overrides` must be a mapping with `match` and what is said"
+        ));
+        return None;
+    };
+    let mut said = members.clone();
+    let before = problems.len();
+    let mut matches = Vec::new();
+    match said.remove("match") {
+        None => {}
+        Some(Value::Object(fields)) => {
+            for (field, globs) in fields {
+                let of = match field.as_str() {
+                    "operation" => Field::Operation,
+                    "tag" => Field::Tag,
+                    "path" => Field::Path,
+                    "method" => Field::Method,
+                    _ => {
+                        problems.push(format!(
+                            "rule {number} of `overrides` has the unknown `match` key `{field}`; it may have operation, tag, path and method"
+                        ));
+                        continue;
+                    }
+                };
+                let globs = match globs {
+                    Value::Array(globs) => globs,
+                    one => vec![one],
+                };
+                let patterns = globs.iter().map(|glob| match glob.as_str() {
+                    Some(glob) => Pattern::of(of, glob, &format!("{field}:{glob}")).map_err(|error| error.to_string()),
+                    None => Err(format!("`match.{field}` must be a text or a list of texts")),
+                });
+                match patterns.collect::<Result<Vec<Pattern>, String>>() {
+                    Ok(patterns) => matches.push(patterns),
+                    Err(error) => problems.push(format!("rule {number} of `overrides`: {error}")),
+                }
+            }
+        }
+        Some(_) => problems.push(format!("rule {number} of `overrides`: `match` must be a mapping")),
+    }
+    let mut wrong = Vec::new();
+    let says = Override::read(&Value::Object(said), &mut wrong);
+    for (path, message) in wrong {
+        let place: String = path.iter().map(|key| format!("/{key}")).collect();
+        let remark = format!("the configuration's rule {number} of `overrides`, `{place}`: {message}");
+        tracing::warn!("{remark}");
+        remarks.push(remark);
+    }
+    (problems.len() == before).then_some(Rule { matches, says })
+}
+
+/// `PATTERN HINT=BOOL …`.
+fn hint(text: &str, problems: &mut Vec<String>) -> Option<Rule> {
+    let mut words = text.split([' ', ',']).filter(|word| !word.is_empty());
+    let pattern = words.next().map_or_else(
+        || Err("it is empty".to_owned()),
+        |pattern| Pattern::parse(pattern).map_err(|error| error.to_string()),
+    );
+    let hints: Result<Vec<(Hint, bool)>, String> = words
+        .map(|word| {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            match (Hint::parse(key), value.parse::<bool>()) {
+                (Some(hint), Ok(value)) => Ok((hint, value)),
+                (None, _) => Err(format!("`{key}` is not one of readOnly, destructive, idempotent, openWorld")),
+                (_, Err(_)) => Err(format!("`{key}` wants =true or =false")),
+            }
+        })
+        .collect();
+    match (pattern, hints) {
+        (Ok(_), Ok(hints)) if hints.is_empty() => {
+            problems.push(format!(
+                "--hint `{text}` sets nothing; write it as in --hint \"searchPets readOnly=true\""
+            ));
+            None
+        }
+        (Ok(pattern), Ok(hints)) => Some(Rule {
+            matches: vec![vec![pattern]],
+            says: Override {
+                hints,
+                ..Override::default()
+            },
+        }),
+        (Err(error), _) | (_, Err(error)) => {
+            problems.push(format!("--hint `{text}`: {error}"));
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_rule_that_is_about_nobody_known_is_refused_and_one_that_says_too_much_is_not() {
+        let (mut problems, mut remarks) = (Vec::new(), Vec::new());
+        let wide = json!({"match": {"operationid": "x"}, "title": "t"});
+        assert!(rule(1, &wide, &mut problems, &mut remarks).is_none());
+        assert!(problems[0].contains("`operationid`"), "{problems:?}");
+        let fine = json!({"match": {"tag": ["a", "b"], "method": "get"}, "annotations": {"readOnlyHint": true, "safe": 1}});
+        let read = rule(2, &fine, &mut Vec::new(), &mut remarks).unwrap();
+        assert_eq!((read.matches.len(), read.says.hints.as_slice()), (2, &[(Hint::ReadOnly, true)][..]));
+        assert!(remarks[0].contains("/annotations/safe"), "{remarks:?}");
+    }
+
+    #[test]
+    fn a_hint_of_the_command_line_names_a_pattern_and_values() {
+        let mut problems = Vec::new();
+        let read = hint("tag:pets readOnly=true,openWorldHint=false", &mut problems).unwrap();
+        assert_eq!(read.says.hints, [(Hint::ReadOnly, true), (Hint::OpenWorld, false)]);
+        for wrong in ["", "a", "a safe=true", "a readOnly=maybe", "taq:x readOnly=true"] {
+            assert!(hint(wrong, &mut problems).is_none(), "{wrong}");
+        }
+        assert_eq!(problems.len(), 5);
+    }
+}

@@ -1,0 +1,157 @@
+//! Cutting a schema that is too long: into one that accepts more, never less.
+
+use foldhash::HashSet;
+use serde_json::{Map, Value, json};
+
+use super::graph::references;
+use super::instance::beside;
+use super::walk::{each, each_mut, reference};
+use crate::spec::text;
+
+/// What stands in the description of a schema that had to go.
+const LEFT_OUT: &str = "(any JSON; its schema is left out because it is too long or repeats itself)";
+
+/// References to definitions that are not there any more become schemas that accept anything.
+pub(super) fn drop_dangling(value: &mut Value, defs: &HashSet<String>) {
+    let Value::Object(object) = value else { return };
+    if reference(object).is_some_and(|name| !defs.contains(name)) {
+        object.remove("$ref");
+        *value = left_out(object);
+        return;
+    }
+    remove_contravariant(object);
+    each_mut(object, |inner| drop_dangling(inner, defs));
+}
+
+/// Removes what gets stricter where something inside of it, or beside it, gets looser.
+fn remove_contravariant(object: &mut Map<String, Value>) {
+    for key in [
+        "not",
+        "if",
+        "then",
+        "else",
+        "unevaluatedProperties",
+        "unevaluatedItems",
+        "maxContains",
+    ] {
+        object.remove(key);
+    }
+}
+
+/// Cuts a schema at a depth: what would go deeper accepts anything there.
+pub(super) fn prune(value: &mut Value, depth: usize) {
+    let Value::Object(object) = value else { return };
+    remove_contravariant(object);
+    let mut inner = false;
+    each(object, |_| inner = true);
+    if inner && depth == 0 {
+        *value = left_out(object);
+        return;
+    }
+    each_mut(object, |inner| prune(inner, depth.saturating_sub(1)));
+}
+
+/// Marks a schema that lost something that described members or items. No JSON Schema has this key.
+pub(super) const LOST: &str = "\u{0}lost";
+
+/// What refuses the members or items that nothing has described goes where something that described some is lost.
+pub(super) fn open_lost(root: &mut Value) {
+    let mut closed = Vec::new();
+    if let Value::Object(object) = &*root {
+        let mut next = 0;
+        find_lost(object, object, &mut next, &mut closed);
+    }
+    let closed: HashSet<usize> = closed.into_iter().collect();
+    open(root, &closed, &mut 0);
+}
+
+/// The numbers, in the order of [`each`], of the schemas that have to be opened.
+fn find_lost(schema: &Map<String, Value>, root: &Map<String, Value>, next: &mut usize, closed: &mut Vec<usize>) {
+    let number = *next;
+    *next += 1;
+    let refuses = schema.contains_key("unevaluatedProperties") || schema.contains_key("unevaluatedItems");
+    if refuses && loses(schema, root, &mut Vec::new()) {
+        closed.push(number);
+    }
+    each(schema, |inner| {
+        if let Value::Object(inner) = inner {
+            find_lost(inner, root, next, closed);
+        }
+    });
+}
+
+/// Whether the schema, or one that describes the same value, lost something; where there are too many, it is taken to have.
+fn loses<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, seen: &mut Vec<&'s Map<String, Value>>) -> bool {
+    const MOST: usize = 256;
+    if seen.iter().any(|known| std::ptr::eq(*known, schema)) {
+        return false;
+    }
+    seen.push(schema);
+    seen.len() > MOST || schema.contains_key(LOST) || beside(schema, root).any(|other| loses(other, root, seen))
+}
+
+fn open(value: &mut Value, closed: &HashSet<usize>, next: &mut usize) {
+    let Value::Object(object) = value else { return };
+    let number = *next;
+    *next += 1;
+    each_mut(object, |inner| open(inner, closed, next));
+    object.remove(LOST);
+    if closed.contains(&number) {
+        object.remove("unevaluatedProperties");
+        object.remove("unevaluatedItems");
+    }
+}
+
+/// The schema that accepts anything, in place of one that had to go; its description stays.
+pub(super) fn left_out(schema: &Map<String, Value>) -> Value {
+    let said = schema
+        .get("description")
+        .and_then(Value::as_str)
+        .map(|text| format!("{} ", text::cut(text, 200)))
+        .unwrap_or_default();
+    json!({ "description": format!("{said}{LEFT_OUT}") })
+}
+
+/// What is left of each schema inside of `value` where a great many of them are too much together, from what hurts least to
+/// what hurts most: 0 takes examples, titles and defaults, and cuts what is said; 1 leaves a few words and the type; 2
+/// leaves the type.
+pub(super) fn thin(value: &mut Value, level: usize) {
+    let Value::Object(object) = value else { return };
+    remove_contravariant(object);
+    each_mut(object, |inner| {
+        if let Value::Object(inner) = inner {
+            match level {
+                0 => inner.retain(|key, _| !matches!(key.as_str(), "examples" | "title" | "default")),
+                _ => inner.retain(|key, _| matches!(key.as_str(), "type" | "description" | "properties" | "items" | "$ref")),
+            }
+            let longest = [96, 24].get(level);
+            match (longest, inner.get_mut("description")) {
+                (Some(longest), Some(Value::String(said))) => *said = text::cut(said, *longest),
+                _ => {
+                    inner.remove("description");
+                }
+            }
+        }
+        thin(inner, level);
+    });
+}
+
+/// Definitions that nothing refers to any more.
+pub(super) fn drop_unused(root: &mut Value) {
+    loop {
+        let mut used = Vec::new();
+        references(root, &mut used);
+        let used: HashSet<String> = used.into_iter().collect();
+        let Some(Value::Object(defs)) = root.get_mut("$defs") else { return };
+        let before = defs.len();
+        defs.retain(|name, _| used.contains(name));
+        if defs.len() == before {
+            break;
+        }
+    }
+    if root.get("$defs").and_then(Value::as_object).is_some_and(Map::is_empty)
+        && let Value::Object(root) = root
+    {
+        root.remove("$defs");
+    }
+}

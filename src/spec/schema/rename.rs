@@ -1,0 +1,394 @@
+//! Property names that model APIs refuse, changed at every depth into ones that they accept.
+//!
+//! A member of one object may be described by many schemas: by all branches of a composition, behind references, under
+//! conditions. Under which name the model gives it must be the same in all of them, and no other member's; so schemas
+//! that describe the same value are found first, and then each such group names its members.
+
+use std::collections::BTreeMap;
+
+use foldhash::{HashMap, HashSet};
+use serde_json::{Map, Value};
+
+use super::instance::{beside, of_item, of_member, of_other_members};
+use super::walk::{each, each_mut};
+use crate::spec::keys;
+
+/// Under this key a schema notes which of the root's [`NAMINGS`] is its own. No JSON Schema has these keys.
+const NAMING: &str = "\u{0}naming";
+/// Under this key the root notes, for each group of schemas, the names on the wire by the new ones.
+const NAMINGS: &str = "\u{0}namings";
+/// Values nested deeper than this hold the names that they have.
+const DEEPEST: usize = 64;
+
+type Schema = Map<String, Value>;
+
+/// The names on the wire of members that had to be renamed, by their new names; `root` is the schema that this one is in.
+#[must_use]
+pub fn wire_names<'s>(schema: &Map<String, Value>, root: &'s Map<String, Value>) -> Option<&'s Map<String, Value>> {
+    let index = usize::try_from(schema.get(NAMING)?.as_u64()?).ok()?;
+    root.get(NAMINGS)?.get(index)?.as_object()
+}
+
+/// Takes the notes of [`rename`] out of one schema.
+pub(super) fn forget_names(schema: &mut Schema) {
+    schema.remove(NAMING);
+    schema.remove(NAMINGS);
+}
+
+/// Changes the names of properties that are no legal keys, everywhere in `root` where they are spoken of, and notes for
+/// [`wire_names`] what they were. Says whether there were any.
+pub(super) fn rename(root: &mut Value) -> bool {
+    let Value::Object(object) = &*root else { return false };
+    if !has_odd_names(object) {
+        return false;
+    }
+    let plan = Groups::of(object).plan();
+    apply(root, &plan, &mut 0);
+    if let Value::Object(root) = root {
+        root.insert(NAMINGS.into(), Value::Array(plan.namings_on_wire));
+    }
+    true
+}
+
+/// Whether that is a key that every model API accepts.
+pub(super) fn is_legal(name: &str) -> bool {
+    keys::sanitize(name) == name
+}
+
+fn has_odd_names(schema: &Schema) -> bool {
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let mut found = properties.into_iter().any(|(name, _)| !is_legal(name));
+    each(schema, |inner| found = found || inner.as_object().is_some_and(has_odd_names));
+    found
+}
+
+/// All schemas of a tree in the order of [`each`], and which of them describe the same value: a disjoint-set forest.
+struct Groups<'s> {
+    schemas: Vec<&'s Schema>,
+    numbers: HashMap<*const Schema, usize>,
+    parents: Vec<usize>,
+}
+
+impl<'s> Groups<'s> {
+    fn of(root: &'s Schema) -> Self {
+        let mut groups = Self {
+            schemas: Vec::new(),
+            numbers: HashMap::default(),
+            parents: Vec::new(),
+        };
+        groups.collect(root);
+        for (number, schema) in groups.schemas.clone().into_iter().enumerate() {
+            for other in beside(schema, root) {
+                groups.join(number, other);
+            }
+        }
+        while groups.join_inner() {}
+        groups
+    }
+
+    fn collect(&mut self, schema: &'s Schema) {
+        let number = self.schemas.len();
+        self.numbers.insert(std::ptr::from_ref(schema), number);
+        self.schemas.push(schema);
+        self.parents.push(number);
+        each(schema, |inner| {
+            if let Value::Object(inner) = inner {
+                self.collect(inner);
+            }
+        });
+    }
+
+    fn group(&self, mut number: usize) -> usize {
+        while let Some(parent) = self.parents.get(number).copied().filter(|parent| *parent != number) {
+            number = parent;
+        }
+        number
+    }
+
+    /// Says whether the two were apart.
+    fn join(&mut self, number: usize, other: &Schema) -> bool {
+        let Some(other) = self.numbers.get(&std::ptr::from_ref(other)).copied() else {
+            return false;
+        };
+        let (one, other) = (self.group(number), self.group(other));
+        let (low, high) = (one.min(other), one.max(other));
+        if let Some(parent) = self.parents.get_mut(high).filter(|_| low != high) {
+            *parent = low;
+        }
+        low != high
+    }
+
+    fn join_all(&mut self, schemas: &[&Schema]) -> bool {
+        let Some((first, rest)) = schemas.split_first() else { return false };
+        let Some(first) = self.numbers.get(&std::ptr::from_ref(*first)).copied() else {
+            return false;
+        };
+        rest.iter().fold(false, |joined, other| self.join(first, other) | joined)
+    }
+
+    fn members(&self) -> BTreeMap<usize, Vec<&'s Schema>> {
+        let mut members: BTreeMap<usize, Vec<&'s Schema>> = BTreeMap::new();
+        for (number, schema) in self.schemas.iter().enumerate() {
+            members.entry(self.group(number)).or_default().push(schema);
+        }
+        members
+    }
+
+    /// What describes the same member, or the same item, of one group describes the same value too.
+    fn join_inner(&mut self) -> bool {
+        let mut joined = false;
+        for schemas in self
+            .members()
+            .into_values()
+            .filter(|schemas| schemas.len() > 1 || has_many(schemas))
+        {
+            let others: Vec<_> = schemas.iter().flat_map(|schema| of_other_members(schema)).collect();
+            joined |= self.join_all(&others);
+            for name in declared(&schemas) {
+                let inner: Vec<_> = schemas.iter().flat_map(|schema| of_member(schema, name)).collect();
+                joined |= self.join_all(&inner);
+            }
+            for index in 0..=longest_prefix(&schemas) {
+                let inner: Vec<_> = schemas.iter().flat_map(|schema| of_item(schema, index)).collect();
+                joined |= self.join_all(&inner);
+            }
+        }
+        joined
+    }
+
+    fn plan(&self) -> Plan {
+        let number = |schema: &Schema| self.numbers.get(&std::ptr::from_ref(schema)).map(|number| self.group(*number));
+        let mut plan = Plan {
+            groups: (0..self.schemas.len()).map(|number| self.group(number)).collect(),
+            ..Plan::default()
+        };
+        for (group, schemas) in self.members() {
+            let mut naming = Naming::of(&schemas);
+            for name in declared(&schemas) {
+                let inner = schemas.iter().flat_map(|schema| of_member(schema, name)).next().and_then(number);
+                naming.members.extend(inner.map(|inner| (name.to_owned(), inner)));
+            }
+            naming.others = schemas.iter().flat_map(|schema| of_other_members(schema)).next().and_then(number);
+            naming.items = (0..=longest_prefix(&schemas))
+                .filter_map(|index| schemas.iter().flat_map(|schema| of_item(schema, index)).next().and_then(number))
+                .collect();
+            if !naming.keys.is_empty() {
+                naming.index = plan.namings_on_wire.len();
+                let names = naming.keys.iter().map(|(wire, key)| (key.clone(), Value::String(wire.clone())));
+                plan.namings_on_wire.push(Value::Object(names.collect()));
+            }
+            plan.namings.insert(group, naming);
+        }
+        plan
+    }
+}
+
+/// Whether one schema alone may describe a value twice.
+fn has_many(schemas: &[&Schema]) -> bool {
+    let keys = [
+        "patternProperties",
+        "prefixItems",
+        "contains",
+        "unevaluatedProperties",
+        "unevaluatedItems",
+    ];
+    schemas.iter().any(|schema| keys.iter().any(|key| schema.contains_key(*key)))
+}
+
+/// All properties that are declared, each once, in the order of the document.
+fn declared<'s>(schemas: &[&'s Schema]) -> Vec<&'s String> {
+    let mut seen = HashSet::default();
+    let properties = schemas.iter().filter_map(|schema| schema.get("properties")?.as_object());
+    properties.flat_map(Map::keys).filter(|name| seen.insert(name.as_str())).collect()
+}
+
+fn longest_prefix(schemas: &[&Schema]) -> usize {
+    let listed = schemas.iter().filter_map(|schema| schema.get("prefixItems")?.as_array());
+    listed.map(Vec::len).max().unwrap_or(0)
+}
+
+/// What is called how.
+#[derive(Default)]
+struct Plan {
+    /// The group of each schema, by its number.
+    groups: Vec<usize>,
+    namings: HashMap<usize, Naming>,
+    /// What goes under [`NAMINGS`].
+    namings_on_wire: Vec<Value>,
+}
+
+/// How the members of one group are called.
+#[derive(Default)]
+struct Naming {
+    /// New names by names on the wire, of those that change.
+    keys: HashMap<String, String>,
+    /// Where the reverse of that stands among [`NAMINGS`].
+    index: usize,
+    /// Patterns that a new name would fall under and the name on the wire does not.
+    lost: Vec<String>,
+    /// The groups of members, of all other members, and of items.
+    members: HashMap<String, usize>,
+    others: Option<usize>,
+    items: Vec<usize>,
+}
+
+impl Naming {
+    fn of(schemas: &[&Schema]) -> Self {
+        const MOST_TRIES: usize = 4;
+        let declared = declared(schemas);
+        let mut naming = Self::default();
+        if declared.iter().all(|name| is_legal(name)) {
+            return naming;
+        }
+        // Whatever is spoken of keeps its own name; nothing else may be called so.
+        let mut taken: HashSet<String> = declared.iter().filter(|name| is_legal(name)).map(|name| (*name).clone()).collect();
+        schemas.iter().for_each(|schema| mentioned(schema, &mut taken));
+        let patterns: Vec<(&String, regress::Regex)> = schemas
+            .iter()
+            .filter_map(|schema| schema.get("patternProperties")?.as_object())
+            .flat_map(Map::keys)
+            .filter_map(|pattern| Some((pattern, regress::Regex::with_flags(pattern, "u").ok()?)))
+            .collect();
+        for name in declared.into_iter().filter(|name| !is_legal(name)) {
+            let falls = |key: &str, pattern: &regress::Regex| pattern.find(key).is_some() && pattern.find(name).is_none();
+            let legal = keys::sanitize(name);
+            let mut key = keys::claim(&mut taken, &legal, "property");
+            for _ in 0..MOST_TRIES {
+                if !patterns.iter().any(|(_, pattern)| falls(&key, pattern)) {
+                    break;
+                }
+                key = keys::claim(&mut taken, &legal, "property");
+            }
+            let lost = patterns.iter().filter(|(_, pattern)| falls(&key, pattern));
+            naming.lost.extend(lost.map(|(text, _)| (*text).clone()));
+            naming.keys.insert(name.clone(), key);
+        }
+        naming
+    }
+}
+
+/// The names of members that a schema speaks of without declaring them.
+fn mentioned(schema: &Schema, names: &mut HashSet<String>) {
+    let strings = |value: &Value| -> Vec<String> {
+        let listed = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        listed.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+    };
+    names.extend(schema.get("required").into_iter().flat_map(strings));
+    for key in ["dependentRequired", "dependentSchemas"] {
+        let map = schema.get(key).and_then(Value::as_object).into_iter().flatten();
+        for (name, others) in map {
+            names.insert(name.clone());
+            names.extend(strings(others));
+        }
+    }
+    let all = schema.get("propertyNames").into_iter();
+    names.extend(all.flat_map(|all| ["const", "enum"].into_iter().filter_map(|key| all.get(key)).flat_map(strings)));
+    let listed = ["enum", "examples"]
+        .into_iter()
+        .filter_map(|key| schema.get(key)?.as_array())
+        .flatten();
+    let single = ["const", "default"].into_iter().filter_map(|key| schema.get(key));
+    names.extend(listed.chain(single).filter_map(Value::as_object).flat_map(Map::keys).cloned());
+}
+
+fn apply(value: &mut Value, plan: &Plan, next: &mut usize) {
+    let Value::Object(schema) = value else { return };
+    let group = plan.groups.get(*next).copied().unwrap_or_default();
+    *next += 1;
+    each_mut(schema, |inner| apply(inner, plan, next));
+    for (key, value) in schema.iter_mut() {
+        match (key.as_str(), value) {
+            ("enum" | "examples", Value::Array(values)) => values.iter_mut().for_each(|value| plan.value(value, group, 0)),
+            ("const" | "default", value) => plan.value(value, group, 0),
+            _ => {}
+        }
+    }
+    if let Some(naming) = plan.namings.get(&group).filter(|naming| !naming.keys.is_empty()) {
+        naming.apply(schema);
+    }
+}
+
+impl Plan {
+    /// The members of a constant or an example under their new names.
+    fn value(&self, value: &mut Value, group: usize, depth: usize) {
+        let Some(naming) = self.namings.get(&group).filter(|_| depth < DEEPEST) else {
+            return;
+        };
+        match value {
+            Value::Object(members) => {
+                for (name, mut member) in std::mem::take(members) {
+                    if let Some(inner) = naming.members.get(&name).copied().or(naming.others) {
+                        self.value(&mut member, inner, depth + 1);
+                    }
+                    members.insert(naming.keys.get(&name).cloned().unwrap_or(name), member);
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    if let Some(inner) = naming.items.get(index).or(naming.items.last()) {
+                        self.value(item, *inner, depth + 1);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Naming {
+    /// One schema of the group, with all that it says of names.
+    fn apply(&self, schema: &mut Schema) {
+        let of = |name: &str| self.keys.get(name).cloned();
+        let rename_keys = |map: &mut Schema| {
+            *map = std::mem::take(map)
+                .into_iter()
+                .map(|(name, value)| (of(&name).unwrap_or(name), value))
+                .collect();
+        };
+        let rename_texts = |value: &mut Value| {
+            let listed = match value {
+                Value::Array(items) => items.as_mut_slice(),
+                single => std::slice::from_mut(single),
+            };
+            for item in listed {
+                if let Some(key) = item.as_str().and_then(of) {
+                    *item = Value::String(key);
+                }
+            }
+        };
+        for (key, value) in schema.iter_mut() {
+            match (key.as_str(), value) {
+                ("properties" | "dependentSchemas", Value::Object(map)) => rename_keys(map),
+                ("required", names) => rename_texts(names),
+                ("dependentRequired", Value::Object(map)) => {
+                    rename_keys(map);
+                    map.values_mut().for_each(rename_texts);
+                }
+                ("propertyNames", Value::Object(names)) => {
+                    for key in ["const", "enum"] {
+                        names.get_mut(key).into_iter().for_each(rename_texts);
+                    }
+                }
+                _ => {}
+            }
+        }
+        schema.insert(NAMING.into(), self.index.into());
+        // What looks at the letters of a name judges one that is not sent.
+        let letters = |names: &Value| {
+            let plain = ["const", "enum", "type", "title", "description"];
+            names
+                .as_object()
+                .is_none_or(|names| names.keys().any(|key| !plain.contains(&key.as_str())))
+        };
+        if schema.get("propertyNames").is_some_and(letters) {
+            schema.remove("propertyNames");
+        }
+        if !self.lost.is_empty() {
+            if let Some(Value::Object(patterns)) = schema.get_mut("patternProperties") {
+                patterns.retain(|pattern, _| !self.lost.contains(pattern));
+            }
+            schema.remove("additionalProperties");
+            schema.remove("unevaluatedProperties");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! What tools say of themselves, and who has a say in it, through the real binary.
+
+use serde_json::{Value, json};
+
+use crate::support::{Session, SpecFile, Upstream, run, stderr, stdout};
+
+/// A document with a word of its author's on nearly everything.
+fn spec() -> SpecFile {
+    SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "x-mcp": {"category": "shop", "annotations": {"openWorldHint": false}},
+        "paths": {
+            "/search": {"post": {"operationId": "searchGoods", "tags": ["goods", "find"]}},
+            "/goods/{id}": {
+                "x-mcp": {"annotations": {"idempotentHint": false}},
+                "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}],
+                "get": {"operationId": "getGood", "tags": ["goods"], "x-mcp": {"annotations": {"readOnlyHint": false, "safeHint": 1}, "title": "Look at it"}},
+                "delete": {"operationId": "deleteGood", "x-mcp-annotations": {"destructiveHint": false, "readOnlyHint": true}},
+                "put": {"operationId": "putGood", "x-mcp-name": "store good!", "x-mcp-description": "Stores\u{200b} it."}
+            },
+            "/hidden": {"get": {"operationId": "hidden", "x-mcp": false}},
+            "/secret": {"get": {"operationId": "secret", "x-mcp-hidden": true}},
+            "/spoken": {"get": {"operationId": "spoken", "x-speakeasy-mcp": {"disabled": false, "name": "say", "scopes": ["read"]}}},
+            "/thing": {"trace": {"operationId": "traced"}}
+        }})
+        .to_string(),
+    )
+}
+
+/// The tools by name, as `tools --format json` shows them.
+fn tools(spec: &SpecFile, flags: &[&str]) -> serde_json::Map<String, Value> {
+    let mut args = vec!["tools", "--spec", spec.path(), "--format", "json"];
+    args.extend(flags);
+    let output = run(&args);
+    let tools: Vec<Value> = serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let named = tools
+        .into_iter()
+        .map(|tool| (tool["tool"]["name"].as_str().unwrap().to_owned(), tool));
+    named.collect()
+}
+
+/// `rdio`, with `-` for what is false and `?` for what is not written out.
+fn hints(tool: &Value) -> String {
+    let letters = [
+        ("readOnlyHint", 'r'),
+        ("destructiveHint", 'd'),
+        ("idempotentHint", 'i'),
+        ("openWorldHint", 'o'),
+    ];
+    let told = |(hint, letter)| match tool["tool"]["annotations"][hint].as_bool() {
+        Some(true) => letter,
+        Some(false) => '-',
+        None => '?',
+    };
+    letters.map(told).iter().collect()
+}
+
+#[test]
+fn d2_the_authors_word_can_only_make_a_tool_look_more_careful() {
+    let tools = tools(&spec(), &[]);
+    assert_eq!(tools["searchGoods"]["tool"]["_meta"]["openapi-mcp"]["category"], "shop");
+    assert_eq!(hints(&tools["getGood"]), "---o", "made more careful by operation and path item");
+    assert_eq!(hints(&tools["deleteGood"]), "-d-o", "not made harmless");
+    assert_eq!(tools["getGood"]["tool"]["title"], "Look at it");
+    assert_eq!(tools["store_good"]["tool"]["description"], "Stores it.");
+    assert!(
+        tools.contains_key("say") && !tools.contains_key("hidden") && !tools.contains_key("secret"),
+        "{:?}",
+        tools.keys()
+    );
+    assert_eq!(hints(&tools["traced"]), "????", "a word that changes nothing is not written out");
+    let report = stdout(&run(&["check", "--spec", spec().path()]));
+    for expected in [
+        "readOnly=true of DELETE",
+        "destructive=false of DELETE",
+        "`safeHint` is ignored",
+        "--document-hints trust",
+    ] {
+        assert!(report.contains(expected), "{expected}: {report}");
+    }
+}
+
+#[test]
+fn d2_a_trusted_document_is_taken_at_its_word_and_an_ignored_one_says_nothing() {
+    let trusted = tools(&spec(), &["--document-hints", "trust"]);
+    assert_eq!(hints(&trusted["deleteGood"]), "r---");
+    assert_eq!(hints(&trusted["searchGoods"]), "----");
+    let report = stdout(&run(&["check", "--spec", spec().path(), "--document-hints", "trust"]));
+    assert!(report.contains("readOnly=true of `DELETE /goods/{id}`, and is trusted"), "{report}");
+    let ignored = tools(&spec(), &["--document-hints", "ignore"]);
+    assert_eq!(hints(&ignored["getGood"]), "r-io");
+    assert!(ignored.contains_key("hidden") && ignored.contains_key("putGood"));
+    assert_eq!(ignored["searchGoods"]["category"], "goods");
+}
+
+#[test]
+fn d3_d4_rules_and_flags_win_field_by_field_in_order() {
+    let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    let rules = "overrides:
+  - match: {method: [DELETE, put]}
+    annotations: {idempotentHint: true, destructiveHint: false}
+    category: writing
+  - match: {operation: deleteG*}
+    title: Throw it away
+    annotations: {destructiveHint: true, niceHint: true, openWorldHint: maybe}
+  - match: {path: '/thing'}
+    annotations: {readOnlyHint: true, title: Trace it}
+  - match: {tag: find, method: POST}
+    enabled: false
+  - match: {operation: hidden}
+    enabled: true
+";
+    std::fs::write(config.path(), rules).unwrap();
+    let path = config.path().to_str().unwrap().to_owned();
+    let spec = spec();
+    let shown = tools(
+        &spec,
+        &[
+            "--config",
+            &path,
+            "--hint",
+            "deleteGood readOnly=true",
+            "--hint",
+            "method:GET openWorld=false",
+        ],
+    );
+    assert_eq!(hints(&shown["deleteGood"]), "rdio");
+    assert_eq!(hints(&shown["store_good"]), "--io");
+    assert_eq!(hints(&shown["traced"]), "rd-o", "one hint set, and all are written out");
+    assert_eq!(shown["traced"]["tool"]["annotations"]["title"], "Trace it");
+    assert_eq!(
+        (
+            shown["deleteGood"]["category"].as_str(),
+            shown["deleteGood"]["tool"]["title"].as_str()
+        ),
+        (Some("writing"), Some("Throw it away"))
+    );
+    assert!(shown.contains_key("hidden") && !shown.contains_key("searchGoods"));
+    let sources: Vec<&str> = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
+        .map(|hint| shown["deleteGood"]["hints"][hint]["source"].as_str().unwrap())
+        .into();
+    assert_eq!(sources, ["command line", "config rule 2", "config rule 1", "method"]);
+    assert_eq!(shown["traced"]["hints"]["destructiveHint"]["source"], "MCP default");
+    let output = run(&["tools", "--spec", spec.path(), "--config", &path, "--explain"]);
+    assert!(stdout(&output).contains("destructive=true · config rule 2"), "{}", stdout(&output));
+    for expected in ["/annotations/niceHint", "/annotations/openWorldHint"] {
+        assert!(stderr(&output).contains(expected), "{expected}: {}", stderr(&output));
+    }
+    let report = stdout(&run(&[
+        "check",
+        "--spec",
+        spec.path(),
+        "--config",
+        &path,
+        "--hint",
+        "deleteGood readOnly=true",
+    ]));
+    assert!(
+        report.contains("read-only (command line) and destructive (config rule 2) at once"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_rule_whose_match_cannot_be_read_is_refused_and_one_that_matches_nothing_is_told() {
+    let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    std::fs::write(config.path(), "overrides: [{match: {operationId: x}}, {match: {path: '['}}, 7]").unwrap();
+    let path = config.path().to_str().unwrap().to_owned();
+    let output = run(&["tools", "--spec", spec().path(), "--config", &path]);
+    assert_eq!(output.status.code(), Some(2));
+    for expected in ["`operationId`", "rule 2", "rule 3"] {
+        assert!(stderr(&output).contains(expected), "{expected}: {}", stderr(&output));
+    }
+    let report = stdout(&run(&["check", "--spec", spec().path(), "--hint", "nobody readOnly=true"]));
+    assert!(report.contains("--hint number 1 matches no operation"), "{report}");
+}
+
+#[test]
+fn policies_are_chosen_by_flag_variable_and_key() {
+    let spec = spec();
+    assert_eq!(hints(&tools(&spec, &[])["searchGoods"]), "---o");
+    assert_eq!(hints(&tools(&spec, &["--annotation-policy", "infer"])["searchGoods"]), "r-io");
+    let mut command = crate::support::command(&["tools", "--spec", spec.path(), "--format", "json", "--read-only"]);
+    let output = command.env("OPENAPI_MCP_ANNOTATION_POLICY", "infer").output().unwrap();
+    assert!(stdout(&output).contains("\"searchGoods\""));
+    let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    std::fs::write(config.path(), "annotation_policy: infer\n").unwrap();
+    let by_key = tools(&spec, &["--config", config.path().to_str().unwrap()]);
+    assert_eq!(hints(&by_key["searchGoods"]), "r-io");
+    assert_eq!(by_key["searchGoods"]["hints"]["readOnlyHint"]["source"], "word `search`");
+}
+
+#[test]
+fn tools_are_filtered_by_the_hints_that_count() {
+    let spec = spec();
+    let names = |flags: &[&str]| -> Vec<String> { tools(&spec, flags).keys().cloned().collect() };
+    let all = names(&[]);
+    for (yes, no) in [
+        ("--read-only", "--no-read-only"),
+        ("--destructive", "--no-destructive"),
+        ("--idempotent", "--no-idempotent"),
+        ("--open-world", "--no-open-world"),
+    ] {
+        let (with, without) = (names(&[yes]), names(&[no]));
+        assert_eq!(with.len() + without.len(), all.len(), "{yes}: {with:?} {without:?}");
+        assert!(with.iter().all(|name| !without.contains(name)));
+    }
+    // It says nothing, so that MCP's defaults count.
+    assert!(names(&["--destructive"]).contains(&"traced".to_owned()));
+    assert_eq!(names(&["--tag", "FIND"]), ["searchGoods"]);
+    assert_eq!(names(&["--category", "shop", "--limit", "2", "--offset", "1"]).len(), 2);
+    assert_eq!(names(&["--search", "good search"]), ["searchGoods"]);
+    let page = run(&["tools", "--spec", spec.path(), "--limit", "2"]);
+    assert!(
+        stdout(&page).contains(&format!("tools 1 to 2 of {}", all.len())),
+        "{}",
+        stdout(&page)
+    );
+    let page = run(&["tools", "--spec", spec.path(), "--limit", "2", "--format", "csv"]);
+    assert_eq!(stdout(&page).lines().count(), 3);
+    assert!(stderr(&page).contains(&format!("of {}", all.len())), "{}", stderr(&page));
+}
+
+#[test]
+fn a_page_for_a_directory_says_why_each_hint_is_as_it_is() {
+    let page = stdout(&run(&["tools", "--spec", spec().path(), "--format", "markdown"]));
+    let row = page.lines().find(|line| line.contains("`deleteGood`")).unwrap();
+    for expected in [
+        "| Delete Good |",
+        "destructive: DELETE: removes",
+        "openWorld: the API is outside",
+        "idempotent: the document's author says so",
+    ] {
+        assert!(row.contains(expected), "{expected}: {row}");
+    }
+    assert_eq!(row.matches("<br>").count(), 3);
+}
+
+#[test]
+fn what_is_hidden_can_neither_be_seen_nor_called() {
+    let upstream = Upstream::echo();
+    let spec = spec();
+    for (flags, gone) in [
+        (&["--read-only"][..], "deleteGood"),
+        (&["--no-destructive"], "deleteGood"),
+        (&["--no-destructive"], "traced"),
+        (&[], "secret"),
+    ] {
+        let mut args = vec!["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+        args.extend(flags);
+        let mut session = Session::start(&args);
+        assert!(session.tools().iter().all(|tool| tool["name"] != gone), "{flags:?} {gone}");
+        let answer = session.request("tools/call", &json!({"name": gone, "arguments": {"id": "1"}}));
+        assert_eq!(answer["error"]["code"], -32602, "{flags:?} {gone}: {answer}");
+    }
+    assert!(upstream.received().is_empty());
+}

@@ -1,0 +1,239 @@
+//! `--confirm`: a person's word before a call, through the client, in both protocol eras and on both transports.
+
+use std::sync::{Arc, Mutex};
+
+use rmcp::RoleClient;
+use rmcp::handler::client::ClientHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, ErrorData, Implementation, ProtocolVersion,
+};
+use rmcp::service::{ClientLifecycleMode, RequestContext, RunningService, serve_client_with_lifecycle};
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use serde_json::{Value, json};
+
+use crate::support::{HttpServer, Session, Upstream, binary, petstore};
+
+/// What the petstore asks for.
+const KEY: &str = "X-API-Key: none-of-your-business";
+
+/// Somebody who answers every question alike, and remembers it.
+#[derive(Clone)]
+struct Person {
+    answer: ElicitationAction,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Person {
+    fn who_says(answer: ElicitationAction) -> Self {
+        Self {
+            answer,
+            asked: Arc::default(),
+        }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut self.asked.lock().unwrap())
+    }
+}
+
+impl ClientHandler for Person {
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = Some(ElicitationCapability::default());
+        ClientConfig::new(capabilities, Implementation::new("person", "1"))
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let ElicitRequestParams::FormElicitationParams { message, .. } = request else {
+            return Err(ErrorData::invalid_params("a form was expected", None));
+        };
+        self.asked.lock().unwrap().push(message);
+        Ok(ElicitResult::new(self.answer.clone()).with_content(json!({})))
+    }
+}
+
+fn modes() -> [ClientLifecycleMode; 2] {
+    let modern = ClientLifecycleMode::Discover {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+    };
+    [ClientLifecycleMode::Initialize, modern]
+}
+
+type Client = RunningService<RoleClient, Person>;
+
+async fn call(client: &Client, tool: &str, arguments: Value) -> CallToolResult {
+    let Value::Object(arguments) = arguments else { panic!("no object") };
+    client
+        .call_tool(CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments))
+        .await
+        .unwrap()
+}
+
+fn text(result: &CallToolResult) -> String {
+    serde_json::to_string(&result.content).unwrap()
+}
+
+async fn check(client: Client, person: &Person, upstream: &Upstream, say: &str) {
+    // What only reads is not asked about.
+    assert_eq!(call(&client, "list_pets", json!({})).await.is_error, Some(false), "{say}");
+    assert!(upstream.take_one().line.starts_with("GET /pets "));
+    // Nor what could not be called.
+    assert_eq!(
+        call(&client, "delete_pet", json!({"petId": "x"})).await.is_error,
+        Some(true),
+        "{say}"
+    );
+    assert_eq!(person.asked(), Vec::<String>::new(), "{say}");
+    let result = call(&client, "delete_pet", json!({"petId": 7})).await;
+    let asked = person.asked();
+    assert_eq!(asked.len(), 1, "{say}: {result:?}");
+    for expected in ["DELETE /pets/{petId}", "may change or remove", r#"{"petId":7}"#] {
+        assert!(asked[0].contains(expected), "{say}: {}", asked[0]);
+    }
+    match person.answer {
+        ElicitationAction::Accept => {
+            assert_eq!(result.is_error, Some(false), "{say}: {result:?}");
+            assert_eq!(upstream.take_one().line, "DELETE /pets/7 HTTP/1.1", "{say}");
+        }
+        ElicitationAction::Decline => assert!(text(&result).contains("the user declined"), "{say}: {result:?}"),
+        _ => assert!(text(&result).contains("gave no answer"), "{say}: {result:?}"),
+    }
+    assert!(upstream.received().is_empty(), "{say}");
+    client.cancel().await.unwrap();
+}
+
+#[test]
+fn a_destructive_call_waits_for_a_persons_word_on_every_transport_in_both_eras() {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (spec, upstream) = (petstore(), Upstream::echo());
+    let args = [
+        "--spec",
+        &spec,
+        "--base-url",
+        &upstream.url,
+        "--confirm",
+        "destructive",
+        "--header",
+        KEY,
+    ];
+    let server = HttpServer::start(&args);
+    runtime.block_on(async {
+        for answer in [ElicitationAction::Accept, ElicitationAction::Decline, ElicitationAction::Cancel] {
+            for (era, mode) in modes().into_iter().enumerate() {
+                let person = Person::who_says(answer.clone());
+                let mut command = tokio::process::Command::new(binary());
+                command.arg("serve").args(args).args(["--log-level", "error"]);
+                let client = serve_client_with_lifecycle(person.clone(), TokioChildProcess::new(command).unwrap(), mode.clone())
+                    .await
+                    .unwrap();
+                check(client, &person, &upstream, &format!("stdio, era {era}, {answer:?}")).await;
+                let transport = StreamableHttpClientTransport::from_uri(server.url());
+                let client = serve_client_with_lifecycle(person.clone(), transport, mode).await.unwrap();
+                assert_eq!(
+                    client.list_all_tools().await.unwrap().len(),
+                    20,
+                    "also where a session makes it a stream"
+                );
+                check(client, &person, &upstream, &format!("HTTP, era {era}, {answer:?}")).await;
+            }
+        }
+    });
+}
+
+#[test]
+fn a_client_that_cannot_ask_gets_a_refusal_that_says_how_to_allow_it() {
+    let (spec, upstream) = (petstore(), Upstream::echo());
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        &spec,
+        "--base-url",
+        &upstream.url,
+        "--confirm",
+        "write",
+        "--header",
+        KEY,
+    ]);
+    assert_eq!(session.call("list_pets", &json!({}))["isError"], false);
+    upstream.take_one();
+    for (tool, arguments) in [
+        ("delete_pet", json!({"petId": 1})),
+        ("create_pet", json!({"body": {"name": "Rex", "status": "available", "price": 1}})),
+    ] {
+        let result = session.call(tool, &arguments);
+        let told = result["content"][0]["text"].as_str().unwrap();
+        assert!(
+            result["isError"] == true && told.contains("--confirm none") && told.contains("Nothing was sent"),
+            "{tool}: {result}"
+        );
+    }
+    let server = HttpServer::start(&[
+        "--spec",
+        &spec,
+        "--base-url",
+        &upstream.url,
+        "--confirm",
+        "destructive",
+        "--header",
+        KEY,
+    ]);
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "delete_pet", "arguments": {"petId": 1}, "_meta": meta}});
+    let headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: delete_pet"];
+    let (_, answer) = server.post(&headers, &body.to_string());
+    assert!(answer.contains("--confirm none"), "{answer}");
+    assert!(upstream.received().is_empty());
+}
+
+/// The word is bound to what was asked about, and cannot be made up.
+#[test]
+fn a_yes_to_one_call_is_none_to_another() {
+    let (spec, upstream) = (petstore(), Upstream::echo());
+    let server = HttpServer::start(&[
+        "--spec",
+        &spec,
+        "--base-url",
+        &upstream.url,
+        "--confirm",
+        "destructive",
+        "--header",
+        KEY,
+    ]);
+    let capabilities = json!({"elicitation": {}});
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": capabilities});
+    let post = |arguments: Value, answered: Option<(&str, Value)>| -> Value {
+        let mut params = json!({"name": "delete_pet", "arguments": arguments, "_meta": meta});
+        if let Some((state, answers)) = answered {
+            params["requestState"] = state.into();
+            params["inputResponses"] = answers;
+        }
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: delete_pet"];
+        serde_json::from_str(&server.post(&headers, &body.to_string()).1).unwrap()
+    };
+    let asked = post(json!({"petId": 1}), None);
+    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    let state = asked["result"]["requestState"].as_str().unwrap().to_owned();
+    let yes = || json!({"confirm": {"action": "accept", "content": {}}});
+    for (arguments, state, answers) in [
+        (json!({"petId": 2}), state.as_str(), yes()),
+        (json!({"petId": 1}), "made up", yes()),
+        (json!({"petId": 1}), "", yes()),
+        (json!({"petId": 1}), state.as_str(), json!({"other": {"action": "accept"}})),
+        (json!({"petId": 1}), state.as_str(), json!({"confirm": true})),
+    ] {
+        let again = post(arguments.clone(), Some((state, answers)));
+        assert_eq!(again["result"]["resultType"], "input_required", "{arguments} {state}: {again}");
+    }
+    assert!(upstream.received().is_empty());
+    let done = post(json!({"petId": 1}), Some((&state, yes())));
+    assert_eq!(done["result"]["isError"], false, "{done}");
+    assert_eq!(upstream.take_one().line, "DELETE /pets/1 HTTP/1.1");
+}
