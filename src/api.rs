@@ -12,7 +12,7 @@ use http::header::{HeaderMap, HeaderValue};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use serde_json::Value;
 
-use crate::annotate::obey;
+use crate::annotate::obey::may_repeat;
 pub use crate::annotate::obey::{Confirm, must_confirm};
 use crate::annotate::{AnnotateOptions, Annotated, Hints, OutputSchemas, annotate};
 use crate::outbound::Clients;
@@ -196,7 +196,7 @@ impl Api {
                 resolver.access(needs)
             };
             let upstream = base.as_deref().map(|base| upstreams.of(base, elsewhere));
-            let repeats = obey::may_repeat(&hints);
+            let repeats = may_repeat(&hints);
             api.by_name.insert(tool.name.to_string(), api.tools.len());
             api.tools.push(tool);
             api.entries.push(Entry {
@@ -209,11 +209,7 @@ impl Api {
                 repeats,
                 wire,
                 json: json.into_boxed_str(),
-                promise: match output {
-                    None => Promise::None,
-                    Some(_) if is_strict => Promise::AsDeclared,
-                    Some(_) => Promise::AnyObject,
-                },
+                promise: promise(output.is_some(), is_strict),
                 checks: OnceLock::new(),
                 accept: OnceLock::new(),
             });
@@ -369,6 +365,15 @@ impl Api {
         }
         let redactor = proxy::forward::redactor(&picked, &credential.of_client);
         Ok(Some((picked, redactor)))
+    }
+}
+
+/// What a tool promises of its results.
+fn promise(has_output: bool, is_strict: bool) -> Promise {
+    match (has_output, is_strict) {
+        (false, _) => Promise::None,
+        (true, true) => Promise::AsDeclared,
+        (true, false) => Promise::AnyObject,
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::annotations::{Hint, Hints, Reason, Sourced};
 use super::layers::{Policy, policy_hints};
+use super::selection::literal;
 use crate::spec::Operation;
 
 /// How much advice weighs.
@@ -25,9 +26,10 @@ pub fn advice(operation: &Operation, served: &Hints, local: bool) -> Vec<(Weight
         advice.push((
             Weight::Doubt,
             format!(
-                "`{label}` is called read-only ({}) and destructive ({}) at once; it counts as destructive until one of both is corrected: {}",
+                "`{label}` is called read-only ({}) and destructive ({}) at once; it counts as destructive until one of both is corrected, by a rule in `overrides`: - {} where it only reads, or - {} where it does not",
                 by(Hint::ReadOnly),
                 by(Hint::Destructive),
+                rule(operation, [(Hint::Destructive, false)]),
                 rule(operation, [(Hint::ReadOnly, false)])
             ),
         ));
@@ -71,7 +73,7 @@ pub fn advice(operation: &Operation, served: &Hints, local: bool) -> Vec<(Weight
         advice.push((
             Weight::Thought,
             format!(
-                "`{label}` looks {looks} ({}), and is served as {}; if it is, put this into the configuration file: {}",
+                "`{label}` looks {looks} ({}), and is served as {}; if it is, add this rule to `overrides` in the configuration file: - {}",
                 guess.reason,
                 differing
                     .iter()
@@ -88,10 +90,11 @@ pub fn advice(operation: &Operation, served: &Hints, local: bool) -> Vec<(Weight
 /// The rule to paste.
 fn rule(operation: &Operation, hints: impl IntoIterator<Item = (Hint, bool)>) -> String {
     let hints: Vec<String> = hints.into_iter().map(|(hint, value)| format!("{}: {value}", hint.key())).collect();
-    let path = serde_json::Value::String(operation.path.clone());
+    let quoted = |text: &str| serde_json::Value::String(literal(text)).to_string();
     format!(
-        "overrides: [{{match: {{method: {}, path: {path}}}, annotations: {{{}}}}}]",
-        operation.method,
+        "{{match: {{method: {}, path: {}}}, annotations: {{{}}}}}",
+        quoted(operation.method.as_str()),
+        quoted(&operation.path),
         hints.join(", ")
     )
 }

@@ -152,14 +152,24 @@ impl Hints {
         Hint::ALL.iter().any(|hint| self.get(*hint).is_some())
     }
 
-    /// Writes MCP's defaults out beside what is set, so that no client has to know them.
-    pub fn complete(&mut self) {
-        if self.is_set() {
-            for hint in Hint::ALL {
-                if self.get(hint).is_none() {
-                    self.set(hint, hint.default_value(), Reason::Default);
-                }
+    /// Writes MCP's defaults out beside what is set, so that no client has to know them; and where a stronger word calls a tool
+    /// destructive, a weaker one no longer calls it read-only: clients would hear only that.
+    pub fn settle(&mut self) {
+        if !self.is_set() {
+            return;
+        }
+        for hint in Hint::ALL {
+            if self.get(hint).is_none() {
+                // What only reads is not destructive; the default speaks of tools that nobody has said that of.
+                let value = hint.default_value() && !(hint == Hint::Destructive && self.effective(Hint::ReadOnly));
+                self.set(hint, value, Reason::Default);
             }
+        }
+        if let (Some(read_only), Some(destructive)) = (self.read_only, self.destructive)
+            && self.is_contradiction()
+            && destructive.reason.rank() > read_only.reason.rank()
+        {
+            self.set(Hint::ReadOnly, false, destructive.reason);
         }
     }
 
@@ -218,6 +228,19 @@ impl Hints {
     }
 }
 
+impl Reason {
+    /// How strong the word is; rules and the command line are all the operator's.
+    fn rank(self) -> u8 {
+        match self {
+            Self::Default => 0,
+            Self::Method => 1,
+            Self::Evidence(_) | Self::Word(_) => 2,
+            Self::Document(_) => 3,
+            Self::Rule(_) | Self::CommandLine => 4,
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -241,7 +264,7 @@ mod tests {
         let mut hints = Hints::of_method(&Method::TRACE);
         assert_eq!(hints.to_annotations(None), None);
         hints.set(Hint::ReadOnly, true, Reason::CommandLine);
-        hints.complete();
+        hints.settle();
         let told = hints.to_annotations(None).unwrap();
         assert_eq!(
             (
@@ -250,7 +273,7 @@ mod tests {
                 told.idempotent_hint,
                 told.open_world_hint
             ),
-            (Some(true), Some(true), Some(false), Some(true))
+            (Some(true), Some(false), Some(false), Some(true))
         );
     }
 
@@ -273,5 +296,12 @@ mod tests {
         let mut hints = Hints::of_method(&Method::GET);
         hints.set(Hint::Destructive, true, Reason::Document("x-mcp"));
         assert!(hints.is_contradiction() && hints.is_destructive() && !hints.is_read_only());
+        hints.settle();
+        assert!(!hints.effective(Hint::ReadOnly) && !hints.is_contradiction(), "the stronger word");
+        // An operator who says half of it is asked for the other half by `check`.
+        let mut hints = Hints::of_method(&Method::PUT);
+        hints.set(Hint::ReadOnly, true, Reason::Rule(1));
+        hints.settle();
+        assert!(hints.is_contradiction() && hints.is_destructive());
     }
 }

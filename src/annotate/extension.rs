@@ -15,12 +15,13 @@ pub(super) struct Authored {
 
 /// The extensions of the document's root, weakest of all.
 pub(super) fn of_root(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
-    let mut root: Vec<(Box<str>, Span)> = Vec::new();
-    for name in NAMES {
-        if let Some(node) = document.member(name).filter(|_| is_tool_extension(name)) {
-            root.push((name.into(), document.span(node)));
-        }
-    }
+    let mut root: Vec<(Box<str>, Span)> = document
+        .members("x-")
+        .filter(|(name, _)| is_tool_extension(name))
+        .map(|(name, node)| (name.into(), document.span(node)))
+        .collect();
+    // In an order of its own, the one that says most last.
+    root.sort_by_cached_key(|(name, _)| (NAMES.iter().position(|known| known == &name.as_ref()), name.clone()));
     let mut authored = read(document, &root, "#", diagnostics);
     for Authored { extension, said } in &mut authored {
         if said.name.take().is_some() {

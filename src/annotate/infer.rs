@@ -15,7 +15,7 @@ const READS: [&str; 15] = [
 /// Words of operations that leave the same state however often they are repeated.
 const SETS: [&str; 6] = ["set", "update", "configure", "put", "upsert", "replace"];
 /// Words of operations that take something away, or stop it.
-const HARMS: [&str; 25] = [
+const HARMS: [&str; 32] = [
     "delete",
     "remove",
     "purge",
@@ -41,39 +41,57 @@ const HARMS: [&str; 25] = [
     "reject",
     "truncate",
     "abort",
+    "flush",
+    "prune",
+    "evict",
+    "ban",
+    "kick",
+    "expire",
+    "overwrite",
 ];
 /// Words of operations that do something else than read, whatever else their name says: `createExport`, `markAsRead`.
-const WRITES: [&str; 75] = [
+const WRITES: [&str; 106] = [
     "accept",
     "activate",
     "add",
     "allocate",
     "answer",
+    "append",
     "apply",
     "approve",
     "archive",
     "assign",
     "attach",
     "begin",
+    "block",
     "book",
     "build",
     "buy",
     "capture",
     "change",
     "charge",
+    "checkout",
     "claim",
     "clone",
     "close",
+    "commit",
     "complete",
     "confirm",
+    "connect",
+    "convert",
     "copy",
     "create",
     "deploy",
+    "detach",
+    "disconnect",
+    "downgrade",
     "edit",
     "enable",
     "enqueue",
+    "exec",
     "execute",
     "finalize",
+    "follow",
     "generate",
     "grant",
     "import",
@@ -85,6 +103,7 @@ const WRITES: [&str; 75] = [
     "issue",
     "join",
     "leave",
+    "like",
     "link",
     "lock",
     "log",
@@ -92,25 +111,38 @@ const WRITES: [&str; 75] = [
     "make",
     "mark",
     "merge",
+    "migrate",
     "modify",
     "move",
+    "mute",
     "new",
+    "notify",
     "open",
     "order",
     "pay",
     "post",
     "process",
+    "promote",
     "publish",
     "push",
+    "redeem",
+    "refresh",
+    "refund",
+    "regenerate",
     "register",
     "rename",
     "reply",
+    "report",
     "request",
     "resend",
+    "resize",
     "restore",
+    "retry",
+    "rollback",
     "rotate",
     "run",
     "save",
+    "scale",
     "schedule",
     "send",
     "sign",
@@ -118,7 +150,13 @@ const WRITES: [&str; 75] = [
     "submit",
     "subscribe",
     "sync",
+    "transfer",
     "trigger",
+    "undo",
+    "unlink",
+    "unlock",
+    "upgrade",
+    "vote",
 ];
 /// More of the same, which are also in [`SETS`] or speak of bytes that arrive.
 const CHANGES: [&str; 10] = [
@@ -133,6 +171,8 @@ const CHANGES: [&str; 10] = [
     "store",
     "patch",
 ];
+/// After these a word names a thing: `getByStop`.
+const PREPOSITIONS: [&str; 10] = ["for", "by", "at", "of", "in", "to", "from", "with", "on", "per"];
 /// Words of things that are near, where the operator says that the API is.
 const NEAR: [&str; 4] = ["memory", "session", "config", "local"];
 
@@ -149,7 +189,7 @@ pub(super) fn correct(hints: &mut Hints, operation: &Operation, local: bool) {
     if local && let Some(word) = name.any(&NEAR) {
         say(Hint::OpenWorld, false, word);
     }
-    if let Some(word) = name.acts(&HARMS) {
+    if let Some(word) = name.harms() {
         say(Hint::ReadOnly, false, word);
         say(Hint::Destructive, true, word);
         return;
@@ -161,7 +201,7 @@ pub(super) fn correct(hints: &mut Hints, operation: &Operation, local: bool) {
     }
     if operation.method == Method::POST
         && name.any(&CHANGES).is_none()
-        && let Some(word) = name.acts(&READS)
+        && let Some(word) = name.reads()
     {
         say(Hint::ReadOnly, true, word);
         say(Hint::Destructive, false, word);
@@ -178,65 +218,94 @@ pub(super) fn correct(hints: &mut Hints, operation: &Operation, local: bool) {
     }
 }
 
-/// The words of an operation's name: of each part of its operationId (`repos/list-for-org` has two), and of the last
-/// segment of its path, where that is literal: `/stops/{id}` is about a thing, `/lines/{id}/stop` may be an act.
+/// The words of an operation's name.
 struct Name {
-    parts: Vec<Vec<String>>,
-    is_safe: bool,
+    /// Of each part of its operationId: `repos/list-for-org` has two.
+    id: Vec<Vec<String>>,
+    /// Of the last literal segment of its path.
+    path: Vec<String>,
+    /// Whether that is the last segment of all, and so may be an act: `/stops/{id}` is about a thing.
+    path_ends: bool,
 }
 
 impl Name {
     fn of(operation: &Operation) -> Self {
-        let literal = |parts: &Vec<Part>| match parts.as_slice() {
-            [Part::Literal(text)] => Some(text.clone()),
-            _ => None,
+        // `{id}:delete` is an act as well.
+        let literal = |parts: &Vec<Part>| {
+            let texts = parts.iter().filter_map(|part| match part {
+                Part::Literal(text) => Some(text.as_str()),
+                Part::Variable(_) => None,
+            });
+            Some(texts.collect::<Vec<_>>().join(" ")).filter(|text| !text.trim().is_empty())
         };
-        let segment = operation.template.segments.last().and_then(literal);
+        let segments = operation.template.segments.iter().rev();
+        let mut segments = segments.filter(|parts| literal(parts).is_some() || parts.iter().any(|part| matches!(part, Part::Variable(_))));
+        let path_ends = segments.clone().next().is_some_and(|parts| literal(parts).is_some());
+        let segment = segments.find_map(literal).unwrap_or_default();
         let id = operation.id.as_deref().unwrap_or_default();
-        let parts = id.split(['/', '.', ':', '#', ' ']).chain(segment.as_deref());
         let words = |part: &str| -> Vec<String> {
             let snake = part.to_snake_case();
             snake.split('_').filter(|word| !word.is_empty()).map(str::to_owned).collect()
         };
+        let parts = id.split(['/', '.', ':', '#', ' ']).map(words);
         Self {
-            parts: parts.map(words).filter(|words: &Vec<String>| !words.is_empty()).collect(),
-            is_safe: Hints::of_method(&operation.method).is_read_only(),
+            id: parts.filter(|words: &Vec<String>| !words.is_empty()).collect(),
+            path: words(&segment),
+            path_ends,
         }
     }
 
-    /// A word of the list at the begin or the end of a part, or after an `and`: where names have their verb.
-    fn acts(&self, list: &[&'static str]) -> Option<&'static str> {
-        let verbs = self.parts.iter().flat_map(|words| {
-            let after_and = words.windows(2).filter_map(|pair| {
-                matches!(pair.first().map(String::as_str), Some("and" | "or" | "then"))
-                    .then(|| pair.last())
-                    .flatten()
-            });
-            // A GET that says `get` has its verb: what comes last is a thing, as in `getByStop`.
-            let has_verb = self.is_safe && words.iter().any(|word| known(&READS, word).is_some());
-            let last = words.last().filter(|_| !has_verb || words.len() == 1);
-            words.first().into_iter().chain(last).chain(after_and)
-        });
-        verbs.into_iter().find_map(|verb| known(list, verb))
+    fn parts(&self) -> impl Iterator<Item = &Vec<String>> {
+        self.id.iter().chain(std::iter::once(&self.path))
+    }
+
+    /// A harmful word that is not plainly a thing: `listResetTokens` and `getForStop` read, `adminDeleteUser` does not.
+    fn harms(&self) -> Option<&'static str> {
+        let parts = self.id.iter().map(|part| (false, part)).chain(std::iter::once((true, &self.path)));
+        for (is_path, part) in parts {
+            let reads = part.first().is_some_and(|word| known(&READS, word).is_some());
+            let joins = part.iter().any(|word| matches!(word.as_str(), "and" | "or" | "then"));
+            for (index, word) in part.iter().enumerate() {
+                let Some(harm) = known(&HARMS, word) else { continue };
+                let before = index.checked_sub(1).and_then(|index| part.get(index));
+                let is_last = index + 1 == part.len();
+                let thing = before.is_some_and(|word| PREPOSITIONS.contains(&word.as_str()))
+                    || (reads && !joins && !is_last)
+                    || (is_path && !self.path_ends && harm == "stop");
+                if !thing {
+                    return Some(harm);
+                }
+            }
+        }
+        None
+    }
+
+    /// A reading word where names have their verb: at the begin or the end of a part. Where there is an operationId it has to
+    /// be there, because a path often names a thing.
+    fn reads(&self) -> Option<&'static str> {
+        let verb = |words: &Vec<String>| {
+            let mut verbs = words.first().into_iter().chain(words.last());
+            verbs.find_map(|verb| known(&READS, verb))
+        };
+        if self.id.is_empty() {
+            return verb(&self.path);
+        }
+        self.id.iter().find_map(verb)
     }
 
     /// A word of the list at the begin of a part.
     fn begins(&self, list: &[&'static str]) -> Option<&'static str> {
-        self.parts
-            .iter()
-            .filter_map(|words| words.first())
-            .find_map(|word| known(list, word))
+        self.parts().filter_map(|words| words.first()).find_map(|word| known(list, word))
     }
 
     /// A word of the list anywhere.
     fn any(&self, list: &[&'static str]) -> Option<&'static str> {
-        self.parts.iter().flatten().find_map(|word| known(list, word))
+        self.parts().flatten().find_map(|word| known(list, word))
     }
 
     /// Whether anything in the name sounds like harm: `deletepet`, `bulk_deletes`, `removed`.
     fn hints_at_harm(&self) -> bool {
-        let mut words = self.parts.iter().flatten();
-        words.any(|word| HARMS.iter().any(|harm| word.contains(harm)))
+        self.parts().flatten().any(|word| HARMS.iter().any(|harm| word.contains(harm)))
     }
 }
 
@@ -330,6 +399,14 @@ mod tests {
             ("/a", "resetPassword"),
             ("/a", "serverTerminate"),
             ("/a", "getAndDelete"),
+            ("/a", "get_and_then_delete_user"),
+            ("/users/delete/{id}", ""),
+            ("/a", "UsersController_deleteUser"),
+            ("/a", "adminDeleteUser"),
+            ("/a", "bulkRemoveItems"),
+            ("/a6/{id}:delete", ""),
+            ("/a8/{id}/delete/", ""),
+            ("/a", "getDelete"),
         ] {
             assert_eq!(inferred("get", path, id, false), "-dio", "{path} {id}");
         }
@@ -338,6 +415,7 @@ mod tests {
             ("/a", "listResetTokens"),
             ("/dropdown", "dropdownItems"),
             ("/routes/stop/{id}", "Departures_GetForStop"),
+            ("/tokens", "getByCancelReason"),
         ] {
             assert_eq!(inferred("get", path, id, false), "r-io", "{path} {id}");
         }

@@ -68,71 +68,75 @@ pub(super) struct Decision {
 }
 
 impl Rule {
-    fn matches(&self, name: &str, operation: &Operation) -> bool {
-        let any = |group: &Vec<Pattern>| group.iter().any(|pattern| pattern.matches(name, operation));
+    fn matches(&self, names: [&str; 2], operation: &Operation) -> bool {
+        let any = |group: &Vec<Pattern>| group.iter().any(|pattern| pattern.matches(names, operation));
         self.matches.iter().all(any)
     }
 }
 
 impl Layers {
-    /// Decides on all operations; `names` are those that they have by themselves.
-    pub(super) fn decide(
-        &self,
-        document: &Document,
-        names: &[String],
-        operations: &[Operation],
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Vec<Decision> {
-        diagnostics.extend(self.remarks.iter().map(|remark| Diagnostic::warning("#", remark.clone())));
+    /// What the policy and the document say of all operations.
+    pub(super) fn author(&self, document: &Document, operations: &[Operation], diagnostics: &mut Vec<Diagnostic>) -> Vec<Decision> {
         let root = if self.trust == Trust::Ignore {
             Vec::new()
         } else {
             extension::of_root(document, diagnostics)
         };
+        let decide = |operation: &Operation| {
+            let mut decision = Decision {
+                hints: policy_hints(self.policy, self.local, operation),
+                said: Override::default(),
+            };
+            if self.trust != Trust::Ignore {
+                let own = extension::of_operation(document, operation, diagnostics);
+                if !root.is_empty() || !own.is_empty() {
+                    self.take(&mut decision, root.iter().chain(&own), operation, diagnostics);
+                }
+            }
+            decision
+        };
+        operations.iter().map(decide).collect()
+    }
+
+    /// What the operator says over it; operations are known by the names that they have by themselves, and by those that the
+    /// document gave them.
+    pub(super) fn operate(
+        &self,
+        decisions: &mut [Decision],
+        own: &[String],
+        given: &[String],
+        operations: &[Operation],
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        diagnostics.extend(self.remarks.iter().map(|remark| Diagnostic::warning("#", remark.clone())));
         let mut idle = vec![true; self.rules.len() + self.commands.len()];
-        let decisions = names
-            .iter()
-            .zip(operations)
-            .map(|(name, operation)| {
-                let mut decision = Decision {
-                    hints: policy_hints(self.policy, self.local, operation),
-                    said: Override::default(),
-                };
-                if self.trust != Trust::Ignore {
-                    let own = extension::of_operation(document, operation, diagnostics);
-                    if !root.is_empty() || !own.is_empty() {
-                        self.author(&mut decision, root.iter().chain(&own), operation, diagnostics);
+        for (((decision, own), given), operation) in decisions.iter_mut().zip(own).zip(given).zip(operations) {
+            let numbered = self.rules.iter().enumerate().map(|(index, rule)| (rule, Reason::Rule(index + 1)));
+            let all = numbered.chain(self.commands.iter().map(|rule| (rule, Reason::CommandLine)));
+            for ((rule, reason), idle) in all.zip(&mut idle) {
+                if rule.matches([own, given], operation) {
+                    *idle = false;
+                    for (hint, value) in &rule.says.hints {
+                        decision.hints.set(*hint, *value, reason);
                     }
+                    decision.said.take(rule.says.clone());
                 }
-                let numbered = self.rules.iter().enumerate().map(|(index, rule)| (rule, Reason::Rule(index + 1)));
-                let all = numbered.chain(self.commands.iter().map(|rule| (rule, Reason::CommandLine)));
-                for ((rule, reason), idle) in all.zip(&mut idle) {
-                    if rule.matches(name, operation) {
-                        *idle = false;
-                        for (hint, value) in &rule.says.hints {
-                            decision.hints.set(*hint, *value, reason);
-                        }
-                        decision.said.take(rule.says.clone());
-                    }
-                }
-                decision.hints.complete();
-                // They are in `hints` now, each with its source.
-                decision.said.hints = Vec::new();
-                decision
-            })
-            .collect();
+            }
+            decision.hints.settle();
+            // They are in `hints` now, each with its source.
+            decision.said.hints = Vec::new();
+        }
         for (index, _) in idle.iter().enumerate().filter(|(_, idle)| **idle) {
             let what = if index < self.rules.len() {
                 format!("rule {} of `overrides`", index + 1)
             } else {
                 format!("--hint number {}", index + 1 - self.rules.len())
             };
-            diagnostics.push(Diagnostic::warning("#/paths", format!("{what} matches no operation")));
+            diagnostics.push(Diagnostic::warning("#", format!("{what} matches no operation")));
         }
-        decisions
     }
 
-    fn author<'a>(
+    fn take<'a>(
         &self,
         decision: &mut Decision,
         authored: impl Iterator<Item = &'a Authored>,

@@ -132,17 +132,19 @@ pub fn annotate(document: &Document, operations: Vec<Operation>, options: &Annot
     // Names come from all operations, so that a selection never changes the name of a tool.
     let mut names = names::names(&operations, &options.names);
     let mut diagnostics = Vec::new();
-    let decisions = options.layers.decide(document, &names, &operations, &mut diagnostics);
-    if decisions.iter().any(|decision| decision.said.name.is_some()) {
-        let wished = |index: usize| decisions.get(index).and_then(|decision| decision.said.name.as_deref());
-        names = names::named(&operations, wished, &options.names);
+    let mut decisions = options.layers.author(document, &operations, &mut diagnostics);
+    // Rules know a tool by the name that it has without them, and by the one that it has without anybody.
+    let own = names.clone();
+    rename(&mut names, &operations, &decisions, options, &mut diagnostics);
+    options.layers.operate(&mut decisions, &own, &names, &operations, &mut diagnostics);
+    rename(&mut names, &operations, &decisions, options, &mut diagnostics);
+    for pattern in options.selection.idle(&own, &names, &operations) {
+        diagnostics.push(Diagnostic::warning("#", format!("the pattern `{pattern}` matches no operation")));
     }
-    let idle = options.selection.idle(&names, &operations).into_iter();
-    diagnostics.extend(idle.map(|pattern| Diagnostic::warning("#/paths", format!("the pattern `{pattern}` matches no operation"))));
     let mut schemas = Schemas::new(document);
     let mut tools = Vec::with_capacity(operations.len());
-    for ((name, operation), Decision { hints, said }) in names.into_iter().zip(operations).zip(decisions) {
-        if said.enabled == Some(false) || !options.selection.admits(&name, &operation, &hints) {
+    for (((name, own), operation), Decision { hints, said }) in names.into_iter().zip(own).zip(operations).zip(decisions) {
+        if said.enabled == Some(false) || !options.selection.admits([&own, &name], &operation, &hints) {
             continue;
         }
         let description = said.description.map_or_else(
@@ -154,7 +156,10 @@ pub fn annotate(document: &Document, operations: Vec<Operation>, options: &Annot
             |said| text::cut(&text::one_line(&said), words::LONGEST_TITLE),
         );
         let mut tool = Tool::new(name, description, Map::new()).with_title(title);
-        tool.annotations = hints.to_annotations(said.annotations_title);
+        let own_title = said
+            .annotations_title
+            .map(|said| text::cut(&text::one_line(&said), words::LONGEST_TITLE));
+        tool.annotations = hints.to_annotations(own_title);
         let mut operation = operation;
         // Said in the tool now; a call needs neither.
         (operation.summary, operation.description) = (None, None);
@@ -179,6 +184,30 @@ pub fn annotate(document: &Document, operations: Vec<Operation>, options: &Annot
     drop(schemas);
     describe_outputs(document, &mut tools, options, &mut diagnostics);
     (tools, diagnostics)
+}
+
+/// The names with people's wishes; one that has nothing a name may be made of is told and not heeded.
+fn rename(
+    names: &mut Vec<String>,
+    operations: &[Operation],
+    decisions: &[Decision],
+    options: &AnnotateOptions,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    if decisions.iter().all(|decision| decision.said.name.is_none()) {
+        return;
+    }
+    let wished = |index: usize| decisions.get(index).and_then(|decision| decision.said.name.as_deref());
+    for (decision, operation) in decisions.iter().zip(operations) {
+        if let Some(name) = decision.said.name.as_deref().filter(|name| !names::is_sayable(name)) {
+            let message = format!("the name `{name}` has no letter or digit that a tool name may have, and is ignored");
+            let diagnostic = Diagnostic::warning(operation.pointer.clone(), message);
+            if !diagnostics.contains(&diagnostic) {
+                diagnostics.push(diagnostic);
+            }
+        }
+    }
+    *names = names::named(operations, wished, &options.names);
 }
 
 impl Annotated {
@@ -210,7 +239,9 @@ impl Annotated {
     pub fn bytes(&self) -> usize {
         /// The hints and the keys around the members.
         const FRAME: usize = 220;
+        let own_title = self.tool.annotations.as_ref().and_then(|annotations| annotations.title.as_ref());
         let words = self.tool.name.len()
+            + own_title.map_or(0, String::len)
             + self.tool.description.as_ref().map_or(0, |text| text.len())
             + self.tool.title.as_ref().map_or(0, String::len);
         FRAME + words + self.input.get().len() + self.output.as_ref().map_or(0, |output| output.get().len())

@@ -67,6 +67,12 @@ pub fn named<'w>(operations: &[Operation], wished: impl Fn(usize) -> Option<&'w 
     names
 }
 
+/// Whether anything of a wished name can stand in a tool name.
+#[must_use]
+pub fn is_sayable(wish: &str) -> bool {
+    !legal(wish).is_empty()
+}
+
 /// The name before it is fitted: from the operationId, else from method and path.
 fn wish(operation: &Operation) -> String {
     let id = operation.id.as_deref().map(legal).filter(|name| !name.is_empty());

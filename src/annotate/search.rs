@@ -28,7 +28,16 @@ pub fn score(query: &str, fields: &Fields<'_>) -> Option<u32> {
         (1, words(fields.description)),
     ];
     let mut total = 0;
-    for wanted in words(query) {
+    // A query is words as a person types them: `MySQL` is one.
+    let wanted: Vec<String> = query
+        .split(|character: char| !character.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    if wanted.is_empty() {
+        return None;
+    }
+    for wanted in wanted {
         let fits = |word: &String| match word.strip_prefix(wanted.as_str()) {
             Some("") => 2,
             Some(_) => 1,
@@ -44,14 +53,19 @@ pub fn score(query: &str, fields: &Fields<'_>) -> Option<u32> {
     Some(total)
 }
 
-/// The words of a text, in lower case: `listPets` has two.
+/// The words of a text, in lower case: `listPets` has `list`, `pets`, and itself, because `MySQL` is not two words.
 fn words(text: &str) -> Vec<String> {
     use heck::ToSnakeCase as _;
-    text.to_snake_case()
-        .split('_')
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
+    let mut words: Vec<String> = Vec::new();
+    for whole in text
+        .split(|character: char| !character.is_alphanumeric())
+        .filter(|whole| !whole.is_empty())
+    {
+        let parts = whole.to_snake_case();
+        words.extend(parts.split('_').filter(|part| !part.is_empty()).map(str::to_owned));
+        words.push(whole.to_lowercase());
+    }
+    words
 }
 
 #[cfg(test)]
@@ -74,6 +88,14 @@ mod tests {
         assert!(score("pets", &named) > score("pets", &told) && score("pets", &told).is_some());
         assert!(score("list pet", &named).is_some());
         assert_eq!(score("list cats", &named), None);
+        assert_eq!(score("***", &named), None);
+        let spelled = Fields {
+            description: "On GitHub with OAuth and MySQL",
+            ..Fields::default()
+        };
+        for query in ["mysql", "MySQL", "github", "OAuth", "git"] {
+            assert!(score(query, &spelled).is_some(), "{query}");
+        }
         assert!(score("PETS", &named) > score("pet", &named));
     }
 }

@@ -105,14 +105,30 @@ impl Pattern {
         }
     }
 
-    pub(super) fn matches(&self, name: &str, operation: &Operation) -> bool {
+    /// Whether it matches the operation under one of its tool names.
+    pub(super) fn matches(&self, names: [&str; 2], operation: &Operation) -> bool {
         match self.field {
-            Field::Operation => self.glob.is_match(name) || operation.id.as_deref().is_some_and(|id| self.glob.is_match(id)),
+            Field::Operation => {
+                names.iter().any(|name| self.glob.is_match(name)) || operation.id.as_deref().is_some_and(|id| self.glob.is_match(id))
+            }
             Field::Tag => operation.tags.iter().any(|tag| self.glob.is_match(tag)),
             Field::Method => self.glob.is_match(operation.method.as_str()),
             Field::Path => self.glob.is_match(&operation.path),
         }
     }
+}
+
+/// A text as a glob that matches nothing else.
+#[must_use]
+pub fn literal(text: &str) -> String {
+    let mut glob = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '*' | '?' | '[' | ']' => glob.extend(['[', character, ']']),
+            other => glob.push(other),
+        }
+    }
+    glob
 }
 
 impl fmt::Display for Pattern {
@@ -122,24 +138,23 @@ impl fmt::Display for Pattern {
 }
 
 impl Selection {
-    /// Whether the operation, under its tool name and with its hints, is offered.
+    /// Whether the operation, under its tool name (the one it has by itself, or the one people gave it) and with its hints, is
+    /// offered.
     #[must_use]
-    pub fn admits(&self, name: &str, operation: &Operation, hints: &Hints) -> bool {
+    pub fn admits(&self, names: [&str; 2], operation: &Operation, hints: &Hints) -> bool {
         if (self.read_only && !hints.is_read_only()) || (self.no_destructive && hints.is_destructive()) {
             return false;
         }
-        let included = self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(name, operation));
-        included && !self.exclude.iter().any(|pattern| pattern.matches(name, operation))
+        let included = self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(names, operation));
+        included && !self.exclude.iter().any(|pattern| pattern.matches(names, operation))
     }
 
     /// The `include` patterns that match nothing at all: most likely a slip of the pen.
     #[must_use]
-    pub fn idle<'s>(&'s self, names: &[String], operations: &[Operation]) -> Vec<&'s Pattern> {
+    pub fn idle<'s>(&'s self, own: &[String], given: &[String], operations: &[Operation]) -> Vec<&'s Pattern> {
         let matches = |pattern: &&Pattern| {
-            !names
-                .iter()
-                .zip(operations)
-                .any(|(name, operation)| pattern.matches(name, operation))
+            let mut all = own.iter().zip(given).zip(operations);
+            !all.any(|((own, given), operation)| pattern.matches([own, given], operation))
         };
         self.include.iter().chain(&self.exclude).filter(matches).collect()
     }
@@ -164,7 +179,7 @@ mod tests {
         };
         operations
             .iter()
-            .filter(|operation| selection.admits("tool_name", operation, &Hints::of_method(&operation.method)))
+            .filter(|operation| selection.admits(["tool_name", "given"], operation, &Hints::of_method(&operation.method)))
             .map(Operation::label)
             .collect()
     }
@@ -187,6 +202,18 @@ mod tests {
             (vec![], vec!["path:/pets*"], vec!["GET /pets/{id}/photos", "DELETE /users"]),
         ] {
             assert_eq!(selected(&include, &exclude), expected, "{include:?} {exclude:?}");
+        }
+    }
+
+    #[test]
+    fn a_literal_glob_matches_itself_alone() {
+        for path in ["/a/*/b", "/m[e]/{id}", "/x?", "/v1/{a}.{b}"] {
+            let glob = Pattern::of(Field::Path, &literal(path), path).unwrap().glob;
+            assert!(glob.is_match(path), "{path}");
+            assert!(
+                !glob.is_match("/a/c/b") && !glob.is_match("/me/{id}") && !glob.is_match("/xy"),
+                "{path}"
+            );
         }
     }
 

@@ -200,7 +200,7 @@ pub(super) fn markdown(shown: &Shown<'_>) -> String {
     out
 }
 
-/// A text that can neither end a cell nor be markup.
+/// A text that can neither end a cell nor be markup; a bare address still reads as one.
 fn cell(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in one_line(text).chars() {
@@ -208,7 +208,7 @@ fn cell(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            '|' | '\\' | '[' | ']' | '*' | '_' => {
+            '|' | '\\' | '[' | ']' | '*' | '_' | '`' | '~' | '#' => {
                 out.push('\\');
                 out.push(character);
             }

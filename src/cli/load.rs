@@ -158,6 +158,13 @@ fn report(document: &Document, diagnostics: &[Diagnostic]) {
     if errors.len() > MOST_LINES {
         tracing::warn!("and {} more operations are left out", errors.len() - MOST_LINES);
     }
+    // What the operator said is for the operator to see: it points to no place of the document.
+    let (said, remarks): (Vec<_>, Vec<_>) = remarks
+        .into_iter()
+        .partition(|diagnostic| diagnostic.severity == Severity::Warning && diagnostic.pointer == "#");
+    for diagnostic in said {
+        tracing::warn!("{}", diagnostic.message);
+    }
     if tracing::enabled!(tracing::Level::DEBUG) {
         for line in first(&remarks) {
             tracing::debug!("{line}");

@@ -35,10 +35,10 @@ pub(super) struct ToolsCommand {
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 struct Filter {
     /// Show only tools that are not marked as read-only
-    #[arg(long, conflicts_with = "read_only")]
+    #[arg(long)]
     no_read_only: bool,
     /// Show only tools that may change or remove what exists
-    #[arg(long, conflicts_with = "no_destructive")]
+    #[arg(long)]
     destructive: bool,
     /// Show only tools whose repetition changes nothing more
     #[arg(long)]

@@ -229,49 +229,65 @@ fn rule(number: usize, value: &Value, problems: &mut Vec<String>, remarks: &mut 
         }
         Some(_) => problems.push(format!("rule {number} of `overrides`: `match` must be a mapping")),
     }
+    let everybody = !members.contains_key("match");
     let mut wrong = Vec::new();
     let says = Override::read(&Value::Object(said), &mut wrong);
+    // Most likely `match` in other letters: what was meant for some would be said of all.
+    if let Some((path, _)) = wrong.iter().find(|(path, _)| everybody && path.len() == 1) {
+        let key = path.concat();
+        problems.push(format!(
+            "rule {number} of `overrides` has no `match`, and a wrong key `{key}`; write `match: {{}}` where it is about all operations"
+        ));
+    }
     for (path, message) in wrong {
         let place: String = path.iter().map(|key| format!("/{key}")).collect();
-        let remark = format!("the configuration's rule {number} of `overrides`, `{place}`: {message}");
-        tracing::warn!("{remark}");
-        remarks.push(remark);
+        remarks.push(format!("the configuration's rule {number} of `overrides`, `{place}`: {message}"));
     }
     (problems.len() == before).then_some(Rule { matches, says })
 }
 
-/// `PATTERN HINT=BOOL …`.
+/// `PATTERN HINT=BOOL …`: hints are read from the end, so that a pattern may hold spaces and commas as a tag does.
 fn hint(text: &str, problems: &mut Vec<String>) -> Option<Rule> {
-    let mut words = text.split([' ', ',']).filter(|word| !word.is_empty());
-    let pattern = words.next().map_or_else(
-        || Err("it is empty".to_owned()),
-        |pattern| Pattern::parse(pattern).map_err(|error| error.to_string()),
-    );
-    let hints: Result<Vec<(Hint, bool)>, String> = words
-        .map(|word| {
-            let (key, value) = word.split_once('=').unwrap_or((word, ""));
-            match (Hint::parse(key), value.parse::<bool>()) {
-                (Some(hint), Ok(value)) => Ok((hint, value)),
-                (None, _) => Err(format!("`{key}` is not one of readOnly, destructive, idempotent, openWorld")),
-                (_, Err(_)) => Err(format!("`{key}` wants =true or =false")),
+    let mut pattern = text.trim();
+    let mut hints: Vec<(Hint, bool)> = Vec::new();
+    while let Some((before, last)) = pattern.rsplit_once([' ', ',']) {
+        let Some((key, value)) = last.split_once('=') else {
+            if last.is_empty() {
+                pattern = before;
+                continue;
             }
-        })
-        .collect();
-    match (pattern, hints) {
-        (Ok(_), Ok(hints)) if hints.is_empty() => {
-            problems.push(format!(
-                "--hint `{text}` sets nothing; write it as in --hint \"searchPets readOnly=true\""
-            ));
-            None
+            break;
+        };
+        match (Hint::parse(key), value.parse::<bool>()) {
+            (Some(hint), Ok(value)) => hints.insert(0, (hint, value)),
+            (None, _) => {
+                problems.push(format!(
+                    "--hint `{text}`: `{key}` is not one of readOnly, destructive, idempotent, openWorld"
+                ));
+                return None;
+            }
+            (_, Err(_)) => {
+                problems.push(format!("--hint `{text}`: `{key}` wants =true or =false"));
+                return None;
+            }
         }
-        (Ok(pattern), Ok(hints)) => Some(Rule {
+        pattern = before.trim_end();
+    }
+    if hints.is_empty() {
+        problems.push(format!(
+            "--hint `{text}` sets nothing; write it as in --hint \"searchPets readOnly=true\""
+        ));
+        return None;
+    }
+    match Pattern::parse(pattern) {
+        Ok(pattern) => Some(Rule {
             matches: vec![vec![pattern]],
             says: Override {
                 hints,
                 ..Override::default()
             },
         }),
-        (Err(error), _) | (_, Err(error)) => {
+        Err(error) => {
             problems.push(format!("--hint `{text}`: {error}"));
             None
         }
@@ -289,6 +305,10 @@ mod tests {
         let wide = json!({"match": {"operationid": "x"}, "title": "t"});
         assert!(rule(1, &wide, &mut problems, &mut remarks).is_none());
         assert!(problems[0].contains("`operationid`"), "{problems:?}");
+        let slip = json!({"matsch": {"method": "GET"}, "title": "t"});
+        assert!(rule(1, &slip, &mut problems, &mut remarks).is_none());
+        assert!(problems[1].contains("`matsch`"), "{problems:?}");
+        remarks.clear();
         let fine = json!({"match": {"tag": ["a", "b"], "method": "get"}, "annotations": {"readOnlyHint": true, "safe": 1}});
         let read = rule(2, &fine, &mut Vec::new(), &mut remarks).unwrap();
         assert_eq!((read.matches.len(), read.says.hints.as_slice()), (2, &[(Hint::ReadOnly, true)][..]));
@@ -300,6 +320,13 @@ mod tests {
         let mut problems = Vec::new();
         let read = hint("tag:pets readOnly=true,openWorldHint=false", &mut problems).unwrap();
         assert_eq!(read.says.hints, [(Hint::ReadOnly, true), (Hint::OpenWorld, false)]);
+        let read = hint("tag:User Management, readOnly=true", &mut problems).unwrap();
+        assert_eq!(
+            (read.matches[0][0].to_string().as_str(), read.says.hints.len()),
+            ("tag:User Management", 1)
+        );
+        assert!(hint("{getPet,x} readOnly=false", &mut problems).is_some());
+        assert_eq!(problems, Vec::<String>::new());
         for wrong in ["", "a", "a safe=true", "a readOnly=maybe", "taq:x readOnly=true"] {
             assert!(hint(wrong, &mut problems).is_none(), "{wrong}");
         }

@@ -1,8 +1,10 @@
 //! The configuration file: YAML with the same names as the flags. Unknown keys are errors, all of them at once.
 
+use std::fmt;
+
 use clap::{Args, Command};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{self, DeserializeOwned, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::settings::{ApiSettings, ServerSettings};
@@ -10,8 +12,8 @@ use crate::spec::text;
 
 /// The settings of a file's text; what is wrong with it is pushed to `problems`, each with its key.
 pub(super) fn parse(text: &str, problems: &mut Vec<String>) -> (ApiSettings, ServerSettings) {
-    let value: Value = match serde_yaml::from_str(text) {
-        Ok(value) => value,
+    let value: Value = match serde_yaml::from_str::<Once>(text) {
+        Ok(Once(value)) => value,
         Err(error) => {
             problems.push(format!("the configuration file is no YAML: {error}"));
             return Default::default();
@@ -45,6 +47,77 @@ pub(super) fn parse(text: &str, problems: &mut Vec<String>) -> (ApiSettings, Ser
         }
     }
     (from_map(api), from_map(server))
+}
+
+/// A value in which no key stands twice: of two lists of rules one would silently be lost.
+struct Once(Value);
+
+impl<'de> Deserialize<'de> for Once {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OnceVisitor).map(Self)
+    }
+}
+
+struct OnceVisitor;
+
+impl<'de> Visitor<'de> for OnceVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = access.next_key::<String>()? {
+            let Once(value) = access.next_value()?;
+            if map.contains_key(&key) {
+                return Err(de::Error::custom(format!("the key `{key}` stands there twice; put both into one")));
+            }
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(Once(item)) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
 }
 
 /// `over` wherever it says something, else `under`.
@@ -109,6 +182,13 @@ mod tests {
             assert!(all.contains(expected), "{all}");
         }
         assert_eq!(problems.len(), 4);
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_told() {
+        let mut problems = Vec::new();
+        parse("overrides: [{match: {method: GET}}]\nmock: true\noverrides: []", &mut problems);
+        assert!(problems[0].contains("`overrides` stands there twice"), "{problems:?}");
     }
 
     #[test]

@@ -1,36 +1,62 @@
 //! A person's word before a call is made, through the client: by an elicitation where there is a connection that can carry
 //! one (protocol versions up to 2025-11-25), by an answer that asks for input where every request stands alone (2026-07-28).
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
-use std::time::Duration;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationSchema, InputRequest, InputRequiredResult, RequestStateCodec, SealOptions,
+    CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientResult, ContentBlock, ElicitRequest, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequiredResult, RequestStateCodec, SealOptions, ServerRequest,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{PeerRequestOptions, RequestContext, ServiceError};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::api::Offered;
+use crate::api::{Confirm, Offered};
 use crate::spec::text;
 
 /// How long a person may think.
 const PATIENCE: Duration = Duration::from_mins(5);
 /// The question's name among the inputs that are asked for.
 const QUESTION: &str = "confirm";
-/// More of the arguments than this is not shown.
-const LONGEST_ARGUMENTS: usize = 1000;
+/// More of one argument than this is not shown, and told.
+const LONGEST_ARGUMENT: usize = 400;
+/// Answers that are remembered at the same time; beyond this the person is asked again.
+const MOST_ANSWERS: usize = 10_000;
 
-/// Seals what a client carries back to us. The key is made anew in every process: after a restart, or by another replica,
-/// the person is asked again.
-static SEAL: LazyLock<Option<RequestStateCodec>> = LazyLock::new(|| {
-    let mut key = [0; 32];
-    getrandom::fill(&mut key).ok()?;
-    RequestStateCodec::try_new(key).ok()
-});
+/// Which calls are asked about, and what was answered.
+pub(super) struct Confirmation {
+    /// Which calls.
+    pub(super) which: Confirm,
+    /// Seals what a client carries back to us. The key is made anew in every process: after a restart, or by another replica,
+    /// the person is asked again.
+    seal: Option<RequestStateCodec>,
+    /// The questions that were answered: each answer counts once. A question stays here until nobody could answer it any more.
+    answered: Mutex<HashMap<Vec<u8>, Instant>>,
+}
+
+impl Confirmation {
+    pub(super) fn new(which: Confirm) -> Self {
+        let mut key = [0; 32];
+        let random = getrandom::fill(&mut key);
+        Self {
+            which,
+            seal: random.ok().and_then(|()| RequestStateCodec::try_new(key).ok()),
+            answered: Mutex::default(),
+        }
+    }
+
+    /// Takes the answer to a question, once.
+    fn first_answer(&self, question: Vec<u8>) -> bool {
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        if answered.len() >= MOST_ANSWERS {
+            answered.retain(|_, at| at.elapsed() < PATIENCE);
+        }
+        answered.len() < MOST_ANSWERS && answered.insert(question, Instant::now()).is_none()
+    }
+}
 
 /// What became of the question.
 pub(super) enum Verdict {
@@ -42,17 +68,23 @@ pub(super) enum Verdict {
     Ask(Box<InputRequiredResult>),
 }
 
-/// Asks about one call.
-pub(super) async fn ask(offered: Offered<'_>, request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Verdict {
+/// Asks about one call; `line` is the request that it would make, without host and credentials.
+pub(super) async fn ask(
+    confirmation: &Confirmation,
+    offered: Offered<'_>,
+    line: &str,
+    request: &CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Verdict {
     let modern = context.meta.protocol_version().is_some();
     let about = about(request);
-    if modern && let (Some(seal), Some(state), Some(answers)) = (SEAL.as_ref(), &request.request_state, &request.input_responses) {
+    if modern && let (Some(seal), Some(state), Some(answers)) = (&confirmation.seal, &request.request_state, &request.input_responses) {
         let answer = answers
             .get(QUESTION)
             .and_then(|answer| serde_json::from_value::<ElicitResult>(answer.clone()).ok());
-        // An answer to another question, or one that is too old, is none.
-        if seal.open_with(state, &about).is_ok()
-            && let Some(answer) = answer
+        // An answer to another question, one that is too old, or one that was given before, is none.
+        if let (Ok(question), Some(answer)) = (seal.open_with(state, &about), answer)
+            && confirmation.first_answer(question)
         {
             return judge(offered, &answer.action);
         }
@@ -69,24 +101,53 @@ pub(super) async fn ask(offered: Offered<'_>, request: &CallToolRequestParams, c
     }
     let question = ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: message(offered, request),
+        message: message(offered, line, request),
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
     };
-    if modern && let Some(seal) = SEAL.as_ref() {
-        let state = seal.seal_with(QUESTION.as_bytes(), &SealOptions::new().associated_data(&about).ttl(PATIENCE));
+    if modern {
+        let mut question_id = [0; 16];
+        let (Some(seal), Ok(())) = (&confirmation.seal, getrandom::fill(&mut question_id)) else {
+            return refuse(format!("{} was not called: nobody can be asked. Nothing was sent.", what(offered)));
+        };
+        let state = seal.seal_with(&question_id, &SealOptions::new().associated_data(&about).ttl(PATIENCE));
         let question = InputRequest::Elicitation(ElicitRequest::new(question));
         let questions = BTreeMap::from([(QUESTION.to_owned(), question)]);
         return Verdict::Ask(Box::new(InputRequiredResult::new(Some(questions), Some(state))));
     }
-    match context.peer.create_elicitation_with_timeout(question, Some(PATIENCE)).await {
-        Ok(answer) => judge(offered, &answer.action),
-        Err(error) => {
+    match answer(question, context).await {
+        Some(Ok(answer)) => judge(offered, &answer.action),
+        Some(Err(error)) => {
             tracing::warn!(tool = %offered.tool.name, "a confirmation could not be had: {error}");
             refuse(format!(
                 "{} was not called: a person has to agree first, and none answered. Nothing was sent.",
                 what(offered)
             ))
         }
+        None => refuse(format!("{} was not called: it was cancelled. Nothing was sent.", what(offered))),
+    }
+}
+
+/// Asks over the connection. `None` where the call is cancelled meanwhile; then the question is withdrawn.
+async fn answer(question: ElicitRequestParams, context: &RequestContext<RoleServer>) -> Option<Result<ElicitResult, ServiceError>> {
+    let mut options = PeerRequestOptions::no_options();
+    options.timeout = Some(PATIENCE);
+    let request = ServerRequest::ElicitRequest(ElicitRequest::new(question));
+    let handle = match context.peer.send_cancellable_request(request, options).await {
+        Ok(handle) => handle,
+        Err(error) => return Some(Err(error)),
+    };
+    let (id, peer) = (handle.id.clone(), handle.peer.clone());
+    tokio::select! {
+        () = context.ct.cancelled() => {
+            let withdrawn = CancelledNotificationParam::new(Some(id), Some("the call was cancelled".into()));
+            let _ = peer.notify_cancelled(withdrawn).await;
+            None
+        }
+        answer = handle.await_response() => Some(match answer {
+            Ok(ClientResult::ElicitResult(answer)) => Ok(answer),
+            Ok(_) => Err(ServiceError::UnexpectedResponse),
+            Err(error) => Err(error),
+        }),
     }
 }
 
@@ -118,18 +179,40 @@ fn what(offered: Offered<'_>) -> String {
     format!("{} ({})", offered.tool.name, text::one_line(&offered.operation.label()))
 }
 
-/// The question, in words of ours but for the arguments.
-fn message(offered: Offered<'_>, request: &CallToolRequestParams) -> String {
+/// The question: what would be sent, with every argument. The document's words come after it, as such.
+fn message(offered: Offered<'_>, line: &str, request: &CallToolRequestParams) -> String {
     let weight = if offered.hints.is_destructive() {
         "It may change or remove what exists."
     } else {
         "It writes."
     };
-    let arguments = Value::Object(request.arguments.clone().unwrap_or_default()).to_string();
+    let arguments = request.arguments.iter().flatten().map(|(name, value)| {
+        let whole = visible(&value.to_string());
+        let shown = whole.get(..whole.floor_char_boundary(LONGEST_ARGUMENT)).unwrap_or_default();
+        let more = match whole.len() - shown.len() {
+            0 => String::new(),
+            more => format!("… and {more} bytes more, which are not shown"),
+        };
+        format!("\n- {}: {shown}{more}", visible(name))
+    });
+    let title = offered.tool.title.as_deref().unwrap_or(&offered.tool.name);
     format!(
-        "Allow this call?\n\n{}: {}\n{weight}\n\nArguments: {}",
-        offered.tool.title.as_deref().unwrap_or(&offered.tool.name),
-        text::one_line(&offered.operation.label()),
-        text::cut(&text::one_line(&arguments), LONGEST_ARGUMENTS)
+        "Allow {}? {weight}{}\n\nThe API calls it \u{201c}{}\u{201d}.",
+        visible(line),
+        arguments.collect::<String>(),
+        visible(title)
     )
+}
+
+/// A text in which nothing is hidden: characters that nobody sees are written as escapes.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if text::hides(character.encode_utf8(&mut [0; 4])) {
+            out.extend(character.escape_unicode());
+        } else {
+            out.push(character);
+        }
+    }
+    out
 }

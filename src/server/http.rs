@@ -25,6 +25,7 @@ use hyper_util::service::TowerToHyperService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +33,6 @@ use tokio_util::task::TaskTracker;
 
 pub use super::guard::Allowed;
 use super::{McpServer, splice};
-use crate::api::Confirm;
 
 /// How long a client may take to send the headers of a request, idle time on a kept connection included.
 const HEADER_PATIENCE: Duration = Duration::from_secs(30);
@@ -135,7 +135,7 @@ fn is_passing(error: &io::Error) -> bool {
 }
 
 fn router(server: McpServer, allowed: Allowed, streams: CancellationToken) -> Router {
-    let with_sessions = server.confirm != Confirm::None;
+    let with_sessions = server.confirmation.is_some();
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(with_sessions)
         .with_json_response(true)
@@ -178,10 +178,16 @@ fn router(server: McpServer, allowed: Allowed, streams: CancellationToken) -> Ro
 
 /// Sessions cost memory for as long as they are not closed: beyond a number, new ones have to wait.
 async fn limit_sessions(State(sessions): State<Arc<LocalSessionManager>>, request: Request, next: Next) -> Response {
-    let headers = request.headers();
-    // Requests of 2026-07-28 name their method in a header, and stand alone.
-    let is_new = request.method() == Method::POST && !headers.contains_key("mcp-session-id") && !headers.contains_key("mcp-method");
-    if is_new && sessions.sessions.read().await.len() >= MOST_SESSIONS {
+    if request.headers().contains_key("mcp-session-id") || sessions.sessions.read().await.len() < MOST_SESSIONS {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    // It was read and checked before; what it says decides, and no header that the client may add.
+    let Ok(bytes) = to_bytes(body, LARGEST_REQUEST).await else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    let message = serde_json::from_slice::<Value>(&bytes).unwrap_or_default();
+    if message.get("method").and_then(Value::as_str) == Some("initialize") {
         return (
             StatusCode::SERVICE_UNAVAILABLE,
             [(header::RETRY_AFTER, "30")],
@@ -189,7 +195,7 @@ async fn limit_sessions(State(sessions): State<Arc<LocalSessionManager>>, reques
         )
             .into_response();
     }
-    next.run(request).await
+    next.run(Request::from_parts(parts, Body::from(bytes))).await
 }
 
 async fn guard(State(allowed): State<Arc<Allowed>>, request: Request, next: Next) -> Response {

@@ -25,6 +25,7 @@ use tokio_util::task::TaskTracker;
 use crate::api::{Api, Caller, Confirm, Offered, must_confirm};
 use crate::proxy::Progress;
 use crate::spec::text;
+use confirm::Confirmation;
 
 /// Clients may keep the list for five minutes: it only changes when the server is started anew.
 const LIST_TTL_MS: u64 = 300_000;
@@ -42,8 +43,8 @@ pub struct McpServer {
     /// What `tools/list` answers; see [`splice`].
     list: splice::List,
     calls: TaskTracker,
-    /// Which calls a person is asked about first.
-    confirm: Confirm,
+    /// Where a person is asked about calls first.
+    confirmation: Option<Arc<Confirmation>>,
 }
 
 /// What is served, once it is there.
@@ -60,14 +61,14 @@ impl McpServer {
             served: Arc::new(SetOnce::new()),
             list: splice::List::default(),
             calls: TaskTracker::new(),
-            confirm: Confirm::None,
+            confirmation: None,
         }
     }
 
     /// The same, but it asks a person before calls are made.
     #[must_use]
     pub fn with_confirm(mut self, confirm: Confirm) -> Self {
-        self.confirm = confirm;
+        self.confirmation = (confirm != Confirm::None).then(|| Arc::new(Confirmation::new(confirm)));
         self
     }
 
@@ -114,19 +115,21 @@ impl McpServer {
     /// Asks the person behind the client about a call; `None` is a yes, and anything else the answer to the call.
     async fn confirmed(
         &self,
+        confirmation: &Confirmation,
         offered: Offered<'_>,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<CallToolResponse>, ErrorData> {
         // Nobody is asked about a call that could not be made.
-        if let Some(Err(wrong)) = self.api().await?.prepare(&request.name, request.arguments.clone()) {
-            return Ok(Some((*wrong).into()));
-        }
-        let verdict = tokio::select! {
-            () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
-            verdict = confirm::ask(offered, request, context) => verdict,
+        let line = match self.api().await?.prepare(&request.name, request.arguments.clone()) {
+            Some(Ok(prepared)) => {
+                let query = prepared.url.query().map(|query| format!("?{query}")).unwrap_or_default();
+                format!("{} {}{query}", prepared.method, prepared.url.path())
+            }
+            Some(Err(wrong)) => return Ok(Some((*wrong).into())),
+            None => return Ok(None),
         };
-        Ok(match verdict {
+        Ok(match confirm::ask(confirmation, offered, &line, request, context).await {
             confirm::Verdict::Yes => None,
             confirm::Verdict::Ask(question) => Some((*question).into()),
             confirm::Verdict::No(mut refusal) => {
@@ -219,7 +222,6 @@ impl ServerHandler for McpServer {
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
-        let _in_flight = self.calls.token();
         let reporter = context
             .meta
             .get_progress_token()
@@ -228,13 +230,15 @@ impl ServerHandler for McpServer {
             .as_ref()
             .map(|reporter| move |done, total| reporter.report(done, total).boxed());
         let progress: Option<Progress<'_>> = report.as_ref().map(|report| report as _);
-        if self.confirm != Confirm::None
+        if let Some(confirmation) = &self.confirmation
             && let Some(offered) = self.api().await?.get(&request.name)
-            && must_confirm(offered.hints, self.confirm)
-            && let Some(answer) = self.confirmed(offered, &request, &context).await?
+            && must_confirm(offered.hints, confirmation.which)
+            && let Some(answer) = self.confirmed(confirmation, offered, &request, &context).await?
         {
             return Ok(answer);
         }
+        // While a person thinks, nothing is in flight that an end would have to wait for.
+        let _in_flight = self.calls.token();
         let caller = Caller {
             progress,
             headers: context.extensions.get::<::http::request::Parts>().map(|parts| &parts.headers),

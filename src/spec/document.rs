@@ -259,6 +259,12 @@ impl Document {
         self.index.members.get(name).map(|place| self.at(*place))
     }
 
+    /// The members of the root whose names begin like that, in no particular order.
+    pub fn members(&self, prefix: &str) -> impl Iterator<Item = (&str, Node<'_>)> {
+        let found = self.index.members.iter().filter(move |(name, _)| name.starts_with(prefix));
+        found.map(|(name, place)| (name.as_str(), self.at(*place)))
+    }
+
     /// The components of a kind (`schemas`, `parameters`, …; of 2.0 `definitions`), in no particular order.
     pub fn components(&self, kind: &str) -> impl Iterator<Item = (&str, Node<'_>)> {
         self.index

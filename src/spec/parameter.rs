@@ -216,6 +216,11 @@ pub(super) fn read(document: &Document, node: Node<'_>, warnings: &mut Vec<Strin
         .text("name")
         .filter(|name| !name.is_empty())
         .ok_or("a parameter has no `name`")?;
+    if object.get("x-mcp-precondition").is_some_and(|node| node.boolean().is_none()) {
+        warnings.push(format!(
+            "the parameter `{name}` has an `x-mcp-precondition` that is neither true nor false; it is ignored"
+        ));
+    }
     let place = object.text("in").ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
     let location = Location::parse(&place).ok_or_else(|| format!("the parameter `{name}` has the unknown location `{place}`"))?;
     let allow_empty = location == Location::Query && object.boolean("allowEmptyValue") == Some(true);

@@ -125,7 +125,7 @@ fn d3_d4_rules_and_flags_win_field_by_field_in_order() {
     );
     assert_eq!(hints(&shown["deleteGood"]), "rdio");
     assert_eq!(hints(&shown["store_good"]), "--io");
-    assert_eq!(hints(&shown["traced"]), "rd-o", "one hint set, and all are written out");
+    assert_eq!(hints(&shown["traced"]), "r--o", "one hint set, and all are written out");
     assert_eq!(shown["traced"]["tool"]["annotations"]["title"], "Trace it");
     assert_eq!(
         (
@@ -253,4 +253,53 @@ fn what_is_hidden_can_neither_be_seen_nor_called() {
         assert_eq!(answer["error"]["code"], -32602, "{flags:?} {gone}: {answer}");
     }
     assert!(upstream.received().is_empty());
+}
+
+#[test]
+fn a_strangers_words_stay_short_on_one_line_and_slip_past_no_pattern() {
+    let long = "A\nB ".to_owned() + &"Z".repeat(100_000);
+    let spec = SpecFile::with_paths(&json!({
+        "/a": {"get": {"x-mcp": {"annotations": {"title": long}, "title": long}}},
+        "/pets": {"delete": {"x-mcp-name": "tidy"}, "get": {"x-mcp-name": "\u{1f642}", "x-mcp-frob": 1}}
+    }));
+    let list = tools(&spec, &[]);
+    let told = list["get_a"]["tool"]["annotations"]["title"].as_str().unwrap();
+    assert!(told.starts_with("A B Z") && told.len() < 200, "{told}");
+    // Known by the name that it has, and by the one that it was given.
+    for pattern in ["tidy", "delete_*"] {
+        assert!(!tools(&spec, &["--tool-exclude", pattern]).contains_key("tidy"), "{pattern}");
+        let hinted = tools(&spec, &["--hint", &format!("{pattern} openWorld=false")]);
+        assert_eq!(hints(&hinted["tidy"]), "-di-", "{pattern}");
+    }
+    let report = stdout(&run(&["check", "--spec", spec.path()]));
+    for expected in ["has no letter or digit", "`x-mcp-frob` is not known"] {
+        assert!(report.contains(expected), "{expected}: {report}");
+    }
+    let output = run(&["tools", "--spec", spec.path(), "--hint", "nobody readOnly=true"]);
+    assert!(stderr(&output).contains("matches no operation"), "{}", stderr(&output));
+}
+
+/// What `check` prints is what a person pastes.
+#[test]
+fn the_rule_that_check_prints_has_the_effect_that_it_says() {
+    let spec = SpecFile::with_paths(&json!({
+        "/v1/*/search": {"post": {"operationId": "searchAll"}},
+        "/v1/accounts/search": {"post": {"operationId": "deleteMatching"}},
+        "/m[e]/find": {"post": {"operationId": "findMe"}}
+    }));
+    let report = stdout(&run(&["check", "--spec", spec.path()]));
+    let rules: Vec<String> = report
+        .lines()
+        .filter(|line| line.contains("looks read-only"))
+        .map(|line| format!("  - {}", line.split_once("file: - ").unwrap().1))
+        .collect();
+    assert_eq!(rules.len(), 2, "{report}");
+    let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    std::fs::write(config.path(), format!("overrides:\n{}\n", rules.join("\n"))).unwrap();
+    let path = config.path().to_str().unwrap().to_owned();
+    let shown = tools(&spec, &["--config", &path]);
+    let told = ["searchAll", "deleteMatching", "findMe"].map(|name| hints(&shown[name]));
+    assert_eq!(told, ["r-io", "---o", "r-io"]);
+    let report = stdout(&run(&["check", "--spec", spec.path(), "--config", &path]));
+    assert!(!report.contains("looks read-only"), "{report}");
 }

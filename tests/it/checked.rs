@@ -17,7 +17,7 @@ fn a_report_names_place_loss_cost_and_advice() {
         "points to nothing; the tool is served without that parameter",
         "spec.json:13:7 #/paths/~1c: this key is written twice",
         "spec.json:11:11 #/paths/~1search/post: `POST /search` looks read-only (word `search`), and is served as readOnly=false, idempotent=false",
-        r#"overrides: [{match: {method: POST, path: "/search"}, annotations: {readOnlyHint: true, idempotentHint: true}}]"#,
+        r#"add this rule to `overrides` in the configuration file: - {match: {method: "POST", path: "/search"}, annotations: {readOnlyHint: true, idempotentHint: true}}"#,
         "spec.json:6:7 #/paths/~1a/get: ",
         "spec.json:13:13 #/paths/~1c/get: ",
         "tokens",
@@ -233,7 +233,7 @@ fn a_reply_that_cannot_be_structured_breaks_no_strict_promise() {
     assert!(
         said.starts_with("GET /large answered 200 OK, but not with JSON that can be given"),
         "{}",
-        &said[..100]
+        said.chars().take(100).collect::<String>()
     );
     assert!(large["content"][1]["text"].as_str().unwrap().len() > 1000);
 }

@@ -92,7 +92,7 @@ async fn check(client: Client, person: &Person, upstream: &Upstream, say: &str) 
     let result = call(&client, "delete_pet", json!({"petId": 7})).await;
     let asked = person.asked();
     assert_eq!(asked.len(), 1, "{say}: {result:?}");
-    for expected in ["DELETE /pets/{petId}", "may change or remove", r#"{"petId":7}"#] {
+    for expected in ["Allow DELETE /pets/7? It may change or remove", "- petId: 7", "Delete a pet"] {
         assert!(asked[0].contains(expected), "{say}: {}", asked[0]);
     }
     match person.answer {
@@ -236,4 +236,48 @@ fn a_yes_to_one_call_is_none_to_another() {
     let done = post(json!({"petId": 1}), Some((&state, yes())));
     assert_eq!(done["result"]["isError"], false, "{done}");
     assert_eq!(upstream.take_one().line, "DELETE /pets/1 HTTP/1.1");
+    let again = post(json!({"petId": 1}), Some((&state, yes())));
+    assert_eq!(again["result"]["resultType"], "input_required", "a yes counts once: {again}");
+    assert!(upstream.received().is_empty());
+}
+
+/// Nothing that is sent is left out of the question, and nobody waits for an answer that cannot come.
+#[test]
+fn a_question_shows_every_argument_and_ends_with_its_call() {
+    let (spec, upstream) = (petstore(), Upstream::echo());
+    let mut session = Session::start_able(
+        &[
+            "serve",
+            "--spec",
+            &spec,
+            "--base-url",
+            &upstream.url,
+            "--confirm",
+            "write",
+            "--header",
+            KEY,
+        ],
+        &json!({"elicitation": {}}),
+    );
+    let body = json!({"note": "Harmless. ".repeat(100), "name": "Rex\u{200b}", "status": "available", "price": 1});
+    let call = session.post("tools/call", &json!({"name": "create_pet", "arguments": {"body": body}}));
+    let asked = session.receive();
+    let told = asked["params"]["message"].as_str().unwrap();
+    assert!(
+        told.contains("- body: {\"note\":\"Harmless.") && told.contains("bytes more, which are not shown"),
+        "{told}"
+    );
+    session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call}}));
+    let withdrawn = session.receive();
+    assert_eq!(
+        (&withdrawn["method"], &withdrawn["params"]["requestId"]),
+        (&json!("notifications/cancelled"), &asked["id"])
+    );
+    session.post("tools/call", &json!({"name": "delete_pet", "arguments": {"petId": 1}}));
+    assert_eq!(session.receive()["method"], "elicitation/create");
+    let begun = std::time::Instant::now();
+    session.close_stdin();
+    session.wait();
+    assert!(begun.elapsed() < std::time::Duration::from_secs(8), "{:?}", begun.elapsed());
+    assert!(upstream.received().is_empty());
 }

@@ -98,7 +98,16 @@ impl Session {
         Self::open(command, "")
     }
 
-    fn open(mut command: Command, before: &str) -> Self {
+    /// A session of a client that says it can do that.
+    pub fn start_able(args: &[&str], capabilities: &Value) -> Self {
+        Self::open_with(command(args), "", capabilities)
+    }
+
+    fn open(command: Command, before: &str) -> Self {
+        Self::open_with(command, before, &json!({}))
+    }
+
+    fn open_with(mut command: Command, before: &str, capabilities: &Value) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -125,7 +134,8 @@ impl Session {
             next: 0,
         };
         session.stdin.as_mut().expect("open").write_all(before.as_bytes()).expect("taken");
-        let parameters = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+        let parameters =
+            json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "test", "version": "1"}});
         let answer = session.request("initialize", &parameters);
         assert!(answer["result"]["serverInfo"].is_object(), "{answer}\n{}", session.logs());
         session.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
