@@ -178,28 +178,22 @@ impl Api {
             let base = match bases.of(&operation) {
                 Ok(base) => base,
                 Err(error) => {
-                    diagnostics.push(Diagnostic::error(
-                        operation.pointer.clone(),
-                        format!("{} is left out: {error}", operation.label()),
-                    ));
+                    let text = format!("{} is left out: {error}", operation.label());
+                    diagnostics.push(Diagnostic::error(operation.pointer.clone(), text));
                     first_error.get_or_insert(error);
                     continue;
                 }
             };
             let needs = requirements.of(&operation, &schemes, &mut diagnostics);
-            let needs = if options.credentials.is_some() {
-                needs
-            } else {
-                Rc::clone(&nothing)
-            };
+            let needs = options.credentials.as_ref().map_or(&nothing, |_| &needs);
             let elsewhere = bases.leads_elsewhere(base.as_deref());
             let access = if elsewhere {
                 if !options.headers.is_empty() || !needs.is_empty() {
                     diagnostics.push(stray(&operation));
                 }
-                resolver.elsewhere(&needs)
+                resolver.elsewhere(needs)
             } else {
-                resolver.access(&needs)
+                resolver.access(needs)
             };
             let upstream = base.as_deref().map(|base| upstreams.of(base, elsewhere));
             let repeats = may_repeat(&hints);

@@ -122,6 +122,8 @@ pub fn client(options: &OutboundOptions) -> Result<reqwest::Client, OutboundErro
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls(options)?)
         .redirect(Policy::none())
+        // What is sent again is decided where the tool's hints are known.
+        .retry(reqwest::retry::never())
         .no_proxy()
         .connect_timeout(options.connect_timeout)
         .tcp_nodelay(true)

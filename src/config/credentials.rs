@@ -85,6 +85,26 @@ pub enum Reference {
     File(PathBuf),
 }
 
+impl CredentialSettings {
+    /// The files that are named.
+    pub(super) fn files(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        self.auth.values_mut().flat_map(|scheme| {
+            let parts = [
+                &mut scheme.username,
+                &mut scheme.password,
+                &mut scheme.client_id,
+                &mut scheme.client_secret,
+                &mut scheme.refresh_token,
+            ];
+            let of_parts = parts.into_iter().flatten().filter_map(|reference| match reference {
+                Reference::File(path) => Some(path),
+                Reference::Env(_) => None,
+            });
+            scheme.file.iter_mut().chain(of_parts)
+        })
+    }
+}
+
 /// The credentials with their values; everything wrong with them is pushed to `problems`, and no value is.
 pub(super) fn resolve(settings: &CredentialSettings, problems: &mut Vec<String>) -> Credentials {
     let mut credentials = Credentials {

@@ -114,6 +114,11 @@ pub fn layered(
             for text in file_api.spec.iter_mut().chain(&mut file_api.overlay) {
                 *text = beside(path, text);
             }
+            let folder = path.parent().unwrap_or(Path::new(""));
+            for named in file_api.upstream.files().chain(file_api.credentials.files()) {
+                // An absolute path stays what it is.
+                *named = folder.join(&named);
+            }
             (file::layer(api, &file_api), file::layer(server, &file_server))
         }
         Err(error) => {

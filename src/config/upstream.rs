@@ -80,6 +80,13 @@ pub struct UpstreamSettings {
     pub breaker_pause: Option<f64>,
 }
 
+impl UpstreamSettings {
+    /// The files that are named.
+    pub(super) fn files(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        self.ca_cert.iter_mut().chain(&mut self.client_cert).chain(&mut self.client_key)
+    }
+}
+
 /// How connections are made; files are read here, and everything wrong with them is pushed to `problems`.
 pub(super) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) -> OutboundOptions {
     let mut authorities = Vec::new();

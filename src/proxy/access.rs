@@ -184,23 +184,24 @@ impl<'a> Resolver<'a> {
         warnings.extend(twice.map(|name| {
             format!("the header `{name}` is forwarded from clients, and set here as well; operations that get the one set here do not get the client's")
         }));
-        let names: Vec<String> = self
-            .given
-            .schemes
-            .keys()
-            .map(|name| format!("`{}`", text::one_line(name)))
-            .collect();
-        let known = if names.is_empty() {
-            "it has none".to_owned()
-        } else {
-            format!("it has {}", names.join(", "))
-        };
         let strangers = self.given.credentials.strangers(self.given.schemes);
-        warnings.extend(
-            strangers
-                .iter()
-                .map(|name| format!("{name} belongs to no security scheme of the document; {known}")),
-        );
+        if !strangers.is_empty() {
+            const MOST: usize = 20;
+            let names = self
+                .given
+                .schemes
+                .keys()
+                .take(MOST)
+                .map(|name| format!("`{}`", text::one_line(name)));
+            let names: Vec<String> = names.collect();
+            let known = match self.given.schemes.len() {
+                0 => "it has none".to_owned(),
+                count if count > MOST => format!("it has {} and {} more", names.join(", "), count - MOST),
+                _ => format!("it has {}", names.join(", ")),
+            };
+            let told = |name: &String| format!("{name} belongs to no security scheme of the document; {known}");
+            warnings.extend(strangers.iter().map(told));
+        }
         warnings
     }
 

@@ -1,6 +1,6 @@
 //! What the operator gives for the security schemes of a document: values by the name of the scheme.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -160,7 +160,6 @@ impl Credentials {
                 .filter_map(|given| user_and_password(&given))
                 .map(|pair| STANDARD.encode(pair)),
         );
-        pairs.retain(|pair| pair.len() >= 4);
         pairs
     }
 
@@ -195,11 +194,18 @@ impl Credentials {
     /// Settings that belong to no scheme of the document: most likely a name was misspelt.
     #[must_use]
     pub fn strangers(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
-        let names = schemes.keys().flat_map(|name| [Self::suffix(name), Self::plain_suffix(name)]);
-        let expected: BTreeSet<String> = names
-            .flat_map(|name| Part::ALL.map(|part| format!("{name}{}", part.suffix())))
+        if self.variables.is_empty() && self.schemes.is_empty() {
+            return Vec::new();
+        }
+        let names: HashSet<String> = schemes
+            .keys()
+            .flat_map(|name| [Self::suffix(name), Self::plain_suffix(name)])
             .collect();
-        let variables = self.variables.keys().filter(|name| !expected.contains(*name));
+        let is_known = |variable: &str| {
+            let names_of = |part: Part| variable.strip_suffix(part.suffix()).is_some_and(|name| names.contains(name));
+            Part::ALL.into_iter().any(names_of)
+        };
+        let variables = self.variables.keys().filter(|name| !is_known(name));
         let keys = self.schemes.keys().filter(|name| !schemes.contains_key(*name));
         variables
             .map(|name| format!("the variable {PREFIX}{name}"))

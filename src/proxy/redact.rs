@@ -14,7 +14,9 @@ const MARK: &[u8] = b"[redacted]";
 /// Shorter words of a header are words, not secrets.
 const SHORTEST_WORD: usize = 8;
 /// A whole value that was given as a secret is one, unless it is so short that it stands everywhere.
-const SHORTEST_VALUE: usize = 4;
+const SHORTEST_VALUE: usize = 6;
+/// Digits alone are the identifiers of replies as well, and there they must not be torn apart.
+const SHORTEST_NUMBER: usize = 12;
 
 /// Knows what must not come back.
 #[derive(Debug, Default)]
@@ -35,12 +37,12 @@ impl Redactor {
         }
         for secret in credentials.secrets() {
             let secret = secret.expose_secret();
-            if secret.len() >= SHORTEST_VALUE {
+            if is_telling(secret) {
                 add(&mut secrets, secret.as_bytes());
             }
         }
-        for pair in credentials.pairs() {
-            add(&mut secrets, pair.as_bytes());
+        for part in credentials.pairs().iter().filter(|part| is_telling(part)) {
+            add(&mut secrets, part.as_bytes());
         }
         Self::of(secrets)
     }
@@ -80,6 +82,15 @@ impl Redactor {
     }
 }
 
+fn is_telling(secret: &str) -> bool {
+    let least = if secret.bytes().all(|byte| byte.is_ascii_digit()) {
+        SHORTEST_NUMBER
+    } else {
+        SHORTEST_VALUE
+    };
+    secret.len() >= least
+}
+
 /// A secret as it is, and as it looks in a URL and in JSON.
 fn add(secrets: &mut BTreeSet<Vec<u8>>, secret: &[u8]) {
     if let Ok(text) = std::str::from_utf8(secret) {
@@ -104,4 +115,35 @@ fn without(finder: &Finder<'_>, text: &[u8]) -> Option<Vec<u8>> {
     }
     clean.extend_from_slice(text.get(from..).unwrap_or_default());
     Some(clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    #[test]
+    fn secrets_go_and_data_stays() {
+        let given = |value: &str| Credentials {
+            variables: [("KEY".to_owned(), value.to_owned().into())].into(),
+            ..Credentials::default()
+        };
+        let said = |value: &str, body: &str| {
+            let mut response = Response {
+                body: Bytes::copy_from_slice(body.as_bytes()),
+                ..Response::default()
+            };
+            Redactor::new(&HeaderMap::new(), &given(value)).redact(&mut response);
+            String::from_utf8(response.body.to_vec()).unwrap()
+        };
+        for (value, body, expected) in [
+            ("k/e+y\"1", r#"k/e+y"1 k\/e+y\"1 k%2Fe%2By%221"#, "[redacted] [redacted] [redacted]"),
+            ("ann:pass-word", "YW5uOnBhc3Mtd29yZA== pass-word ann", "[redacted] [redacted] ann"),
+            ("abcde", "abcde", "abcde"),
+            ("12345678", r#"{"id":12345678}"#, r#"{"id":12345678}"#),
+            ("123456789012", "123456789012", "[redacted]"),
+        ] {
+            assert_eq!(said(value, body), expected, "{value}");
+        }
+    }
 }

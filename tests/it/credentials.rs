@@ -212,6 +212,12 @@ fn values_come_from_the_file_by_reference_and_never_as_they_are() {
         ["authorization: Basic YW5uOnBhc3M=", "x-key: from-file"]
     );
 
+    // What the file names lies where the file does.
+    std::fs::write(&config, "auth: { key: { file: secret }, login: { file: secret } }").unwrap();
+    std::fs::write(&secret, "a:b").unwrap();
+    self::session(&args, &[]).call("call", &json!({}));
+    assert_eq!(carried(&upstream.take_one()), ["authorization: Basic YTpi", "x-key: a:b"]);
+
     std::fs::write(&config, "auth: { key: hunter2 }").unwrap();
     let output = run(&args);
     assert_eq!(output.status.code(), Some(2));
