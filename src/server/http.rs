@@ -391,11 +391,12 @@ async fn splice_list(State(list): State<splice::List>, request: Request, next: N
     let Ok(bytes) = to_bytes(body, usize::MAX).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
-    match splice::splice(&bytes, &list) {
+    match splice::pieces(&bytes, &list) {
         None => Response::from_parts(parts, Body::from(bytes)),
-        Some(spliced) => {
-            parts.headers.remove(header::CONTENT_LENGTH);
-            Response::from_parts(parts, Body::from(spliced))
+        Some((length, pieces)) => {
+            parts.headers.insert(header::CONTENT_LENGTH, length.into());
+            let pieces = pieces.map(Ok::<_, std::convert::Infallible>);
+            Response::from_parts(parts, Body::from_stream(futures_util::stream::iter(pieces)))
         }
     }
 }

@@ -7,10 +7,14 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
+use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 use rmcp::model::Tool;
 
 use crate::api::Api;
+
+/// How much of a list is written at once.
+const PIECE: usize = 32 << 10;
 
 /// The stand-in, and its JSON.
 static STAND_IN: LazyLock<(Tool, String)> = LazyLock::new(|| {
@@ -46,6 +50,38 @@ pub(super) fn splice(bytes: &[u8], list: &List) -> Option<Vec<u8>> {
     Some(out)
 }
 
+/// The same in pieces, for who may take them slowly: a list can have megabytes, and many may ask for it at once. With the
+/// length of all of them.
+pub(super) fn pieces(bytes: &Bytes, list: &List) -> Option<(usize, impl Iterator<Item = Bytes> + Send + use<>)> {
+    let json = STAND_IN.1.as_bytes();
+    let at = memmem::find(bytes, json)?;
+    let api = Arc::clone(list.get()?);
+    let ends = bytes.len() - json.len();
+    let texts: usize = api.texts().map(|text| text.len() + 1).sum();
+    let length = ends + texts.saturating_sub(1);
+    let (mut head, tail) = (Some(bytes.slice(..at)), bytes.slice(at + json.len()..));
+    let mut tail = Some(tail);
+    let mut next = 0;
+    let pieces = std::iter::from_fn(move || {
+        if let Some(head) = head.take() {
+            return Some(head);
+        }
+        let mut piece = BytesMut::new();
+        for text in api.texts().skip(next) {
+            if next > 0 {
+                piece.extend_from_slice(b",");
+            }
+            piece.extend_from_slice(text.as_bytes());
+            next += 1;
+            if piece.len() >= PIECE {
+                break;
+            }
+        }
+        if piece.is_empty() { tail.take() } else { Some(piece.freeze()) }
+    });
+    Some((length, pieces))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +114,9 @@ mod tests {
         let tools = list.get().unwrap().texts().collect::<Vec<_>>().join(",");
         assert!(tools.contains("\"get_a\"") && tools.contains("\"put_a\""));
         assert_eq!(written, format!("{{\"tools\":[{tools}]}}"));
+        assert!(pieces(&Bytes::from_static(b"another answer"), &list).is_none());
+        let (length, parts) = pieces(&answer.into(), &list).unwrap();
+        let parts: Vec<u8> = parts.flatten().collect();
+        assert_eq!((length, String::from_utf8(parts).unwrap()), (written.len(), written));
     }
 }

@@ -432,3 +432,38 @@ fn a_client_that_leaves_ends_its_request_upstream() {
         while upstream.read(&mut buffer).expect("the request upstream is still open") > 0 {}
     }
 }
+
+/// Each of them would hold the whole list otherwise.
+#[cfg(target_os = "linux")]
+#[test]
+fn many_who_ask_for_a_large_list_and_do_not_read_it_take_little_memory() {
+    use crate::support::memory;
+
+    let operation = |number: usize| {
+        let about = format!("{number} {}", "words of a description ".repeat(60));
+        (
+            format!("/items/{number}"),
+            json!({"get": {"operationId": format!("get_{number}"), "description": about}}),
+        )
+    };
+    let spec = SpecFile::with_paths(&Value::Object((0..1000).map(operation).collect()));
+    let server = HttpServer::start(&["--spec", spec.path(), "--base-url", "http://127.0.0.1:1"]);
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let (_, body) = server.post(&[], list);
+    assert!(body.len() > 1 << 20, "{}", body.len());
+    let answer: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(answer["result"]["tools"].as_array().map(Vec::len), Some(1000));
+    let before = memory(server.pid());
+    let asked = lists(&server.address);
+    let mut slow: Vec<TcpStream> = (0..200).map(|_| connect(&server)).collect();
+    for stream in &mut slow {
+        stream.set_nonblocking(true).unwrap();
+        let _ = stream.write(asked.as_bytes());
+    }
+    // Once these are answered, those before them were taken up.
+    for _ in 0..5 {
+        assert_eq!(server.post(&[], list).1.len(), body.len());
+    }
+    let grown = memory(server.pid()).saturating_sub(before);
+    assert!(grown < 200, "{grown} MiB for 200 clients");
+}
