@@ -13,7 +13,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -163,9 +163,7 @@ impl Connections {
         let Self { app, builder } = self;
         let app = service_fn(move |mut request: hyper::Request<Incoming>| {
             request.extensions_mut().insert(peer);
-            // hyper reads a body with both Transfer-Encoding and Content-Length by the first and hides the second. RFC 9112
-            // section 6.1 wants the connection closed then, so that nothing behind it can be taken for a request.
-            let is_last = request.headers().contains_key(header::TRANSFER_ENCODING);
+            let is_last = has_odd_coding(request.headers());
             let answered = app.call(request);
             async move {
                 let mut response = answered.await?;
@@ -180,6 +178,15 @@ impl Connections {
             tracing::debug!("a connection ended early: {error}");
         }
     }
+}
+
+/// Whether something before us may have seen another end of the body than hyper: then nothing behind it must be taken for a
+/// request (RFC 9112 section 6.1). hyper itself closes the connection where there is a length beside the coding.
+fn has_odd_coding(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    codings
+        .next()
+        .is_some_and(|coding| codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
 }
 
 fn builder() -> Builder<TokioExecutor> {
