@@ -105,6 +105,7 @@ pub async fn serve(
     let gate = Gate::new(&options.access, options.limits.rate, resource, client, &stop);
     let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
     let connections = Connections {
+        knows_peers: gate.is_some(),
         app: TowerToHyperService::new(router(server, options.allowed.clone(), gate, streams.clone())),
         builder: Arc::new(builder()),
     };
@@ -156,13 +157,17 @@ pub async fn serve(
 struct Connections {
     app: TowerToHyperService<Router>,
     builder: Arc<Builder<TokioExecutor>>,
+    /// Whether anybody asks where a request came from.
+    knows_peers: bool,
 }
 
 impl Connections {
     async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: Peer, watcher: Watcher) {
-        let Self { app, builder } = self;
+        let Self { app, builder, knows_peers } = self;
         let app = service_fn(move |mut request: hyper::Request<Incoming>| {
-            request.extensions_mut().insert(peer);
+            if knows_peers {
+                request.extensions_mut().insert(peer);
+            }
             let is_last = has_odd_coding(request.headers());
             let answered = app.call(request);
             async move {
