@@ -59,3 +59,7 @@ fuzz target="document" seconds="60":
 # Checks every document of OPENAPI_MCP_CORPUS with the validators that clients use.
 corpus: build
     tests/corpus/run target/debug/openapi-mcp
+
+# The tests with the numbers and waits that SECURITY.md states, where those take minutes.
+soak:
+    SOAK=1 cargo test --locked --test it

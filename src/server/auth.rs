@@ -236,8 +236,8 @@ pub(super) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, n
         Ok(caller) => {
             if !gate.is_open {
                 request.headers_mut().remove(header::AUTHORIZATION);
+                request.extensions_mut().insert(caller);
             }
-            request.extensions_mut().insert(caller);
             next.run(request).await
         }
         Err(refusal) => gate.refuse(&refusal),

@@ -13,7 +13,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -24,10 +24,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -44,9 +42,10 @@ use super::limits::Peer;
 use super::oauth;
 pub use super::oauth::OauthOptions;
 use super::patient::Patient;
+use super::sessions::{self, Sessions};
 pub use super::tls::Tls;
 pub use super::token::Token;
-use super::{McpServer, splice};
+use super::{McpServer, message, splice};
 
 /// How long a client may take to send the headers of a request, idle time on a kept connection included.
 const HEADER_PATIENCE: Duration = Duration::from_secs(30);
@@ -56,11 +55,11 @@ const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 const BODY_PATIENCE: Duration = Duration::from_secs(15);
 /// The largest request: 4 MiB.
 const LARGEST_REQUEST: usize = 4 << 20;
-/// Sessions at the same time, where there are any.
-const MOST_SESSIONS: usize = 1000;
 /// How long calls in flight are waited for at the end.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(35);
 
+/// How long nothing is accepted when no file is left.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 /// How long the last answers may take to be written.
 const LAST_WRITE_PATIENCE: Duration = Duration::from_millis(500);
 
@@ -105,6 +104,7 @@ pub async fn serve(
     let gate = Gate::new(&options.access, options.limits.rate, resource, client, &stop);
     let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
     let connections = Connections {
+        knows_peers: gate.is_some(),
         app: TowerToHyperService::new(router(server, options.allowed.clone(), gate, streams.clone())),
         builder: Arc::new(builder()),
     };
@@ -119,7 +119,13 @@ pub async fn serve(
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => (stream, Peer(peer.ip())),
-                Err(error) if is_passing(&error) => continue,
+                Err(error) if is_passing(&error) => {
+                    // Without a file for it, the connection stays where it is: asking again at once would only burn time.
+                    if is_exhausted(&error) {
+                        tokio::time::sleep(EXHAUSTED_PAUSE).await;
+                    }
+                    continue;
+                }
                 Err(error) => return Err(error),
             },
         };
@@ -150,20 +156,41 @@ pub async fn serve(
 struct Connections {
     app: TowerToHyperService<Router>,
     builder: Arc<Builder<TokioExecutor>>,
+    /// Whether anybody asks where a request came from.
+    knows_peers: bool,
 }
 
 impl Connections {
     async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: Peer, watcher: Watcher) {
-        let Self { app, builder } = self;
+        let Self { app, builder, knows_peers } = self;
         let app = service_fn(move |mut request: hyper::Request<Incoming>| {
-            request.extensions_mut().insert(peer);
-            app.call(request)
+            if knows_peers {
+                request.extensions_mut().insert(peer);
+            }
+            let is_last = has_odd_coding(request.headers());
+            let answered = app.call(request);
+            async move {
+                let mut response = answered.await?;
+                if is_last {
+                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                }
+                Ok::<_, std::convert::Infallible>(response)
+            }
         });
         let connection = builder.serve_connection(TokioIo::new(Patient::new(stream)), app).into_owned();
         if let Err(error) = watcher.watch(connection).await {
             tracing::debug!("a connection ended early: {error}");
         }
     }
+}
+
+/// Whether something before us may have seen another end of the body than hyper: then nothing behind it must be taken for a
+/// request (RFC 9112 section 6.1). hyper itself closes the connection where there is a length beside the coding.
+fn has_odd_coding(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    codings
+        .next()
+        .is_some_and(|coding| codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
 }
 
 fn builder() -> Builder<TokioExecutor> {
@@ -211,7 +238,12 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted | WouldBlock
-    ) || matches!(error.raw_os_error(), Some(23 | 24))
+    ) || is_exhausted(error)
+}
+
+/// ENFILE and EMFILE: no file is left, in the system or in the process.
+fn is_exhausted(error: &io::Error) -> bool {
+    cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
 }
 
 fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Gate>>, streams: CancellationToken) -> Router {
@@ -228,11 +260,11 @@ fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Gate>>, streams:
     let list = server.list.clone();
     let serve = move || Ok(server.clone());
     let router = if with_sessions {
-        let sessions = Arc::new(LocalSessionManager::default());
-        let mcp = StreamableHttpService::new(serve, Arc::clone(&sessions), config);
+        let sessions = Arc::<Sessions>::default();
+        let mcp = StreamableHttpService::new(serve, Arc::clone(&sessions.manager), config);
         Router::new()
             .route_service("/mcp", mcp)
-            .layer(middleware::from_fn_with_state(sessions, limit_sessions))
+            .layer(middleware::from_fn_with_state(sessions, sessions::limit))
     } else {
         Router::new().route_service(
             "/mcp",
@@ -264,28 +296,6 @@ fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Gate>>, streams:
                 }
             }),
         )
-}
-
-/// Sessions cost memory for as long as they are not closed: beyond a number, new ones have to wait.
-async fn limit_sessions(State(sessions): State<Arc<LocalSessionManager>>, request: Request, next: Next) -> Response {
-    if request.headers().contains_key("mcp-session-id") || sessions.sessions.read().await.len() < MOST_SESSIONS {
-        return next.run(request).await;
-    }
-    let (parts, body) = request.into_parts();
-    // It was read and checked before; what it says decides, and no header that the client may add.
-    let Ok(bytes) = to_bytes(body, LARGEST_REQUEST).await else {
-        return StatusCode::BAD_REQUEST.into_response();
-    };
-    let message = serde_json::from_slice::<Value>(&bytes).unwrap_or_default();
-    if message.get("method").and_then(Value::as_str) == Some("initialize") {
-        return (
-            StatusCode::SERVICE_UNAVAILABLE,
-            [(header::RETRY_AFTER, "30")],
-            "too many sessions; end one, or try again later\n",
-        )
-            .into_response();
-    }
-    next.run(Request::from_parts(parts, Body::from(bytes))).await
 }
 
 async fn guard(State(allowed): State<Arc<Allowed>>, request: Request, next: Next) -> Response {
@@ -321,8 +331,8 @@ async fn guard(State(allowed): State<Arc<Allowed>>, request: Request, next: Next
     response
 }
 
-/// Reads a body within limits of size and time, and answers what is no JSON as JSON-RPC asks (-32700), which rmcp would
-/// call an unsupported media type.
+/// Reads a body within limits of size and time, and answers what is no message as JSON-RPC asks, which rmcp would call an
+/// unsupported media type.
 async fn read_body(request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let declared = parts
@@ -354,15 +364,23 @@ async fn read_body(request: Request, next: Next) -> Response {
             return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json\n").into_response();
         }
         if !is_message(&bytes) {
-            let body =
-                r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the body is not one JSON-RPC message"}}"#;
-            return (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+            return unreadable(&bytes);
         }
         parts
             .headers
             .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
-    next.run(Request::from_parts(parts, Body::from(bytes))).await
+    let response = next.run(Request::from_parts(parts, Body::from(bytes.clone()))).await;
+    // The type was right, so it is the message that rmcp cannot read.
+    if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+        return unreadable(&bytes);
+    }
+    response
+}
+
+fn unreadable(bytes: &Bytes) -> Response {
+    let answer = message::unread(bytes);
+    (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, "application/json")], answer).into_response()
 }
 
 /// Puts the list of tools into an answer that has room for it: one JSON body of a known length, or, in a session, an event
@@ -384,11 +402,12 @@ async fn splice_list(State(list): State<splice::List>, request: Request, next: N
     let Ok(bytes) = to_bytes(body, usize::MAX).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
-    match splice::splice(&bytes, &list) {
+    match splice::pieces(&bytes, &list) {
         None => Response::from_parts(parts, Body::from(bytes)),
-        Some(spliced) => {
-            parts.headers.remove(header::CONTENT_LENGTH);
-            Response::from_parts(parts, Body::from(spliced))
+        Some((length, pieces)) => {
+            parts.headers.insert(header::CONTENT_LENGTH, length.into());
+            let pieces = pieces.map(Ok::<_, std::convert::Infallible>);
+            Response::from_parts(parts, Body::from_stream(futures_util::stream::iter(pieces)))
         }
     }
 }

@@ -55,13 +55,23 @@ fn seeds() -> &'static foldhash::quality::RandomState {
 /// Clients that are counted one by one; beyond, all others count as one.
 const MOST_CLIENTS: usize = 10_000;
 
+/// How often those who are owed nothing are forgotten at most.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Counts requests by the generic cell rate algorithm (ITU-T I.371): a client that was silent may send a second's worth
 /// at once, and after that one each time a place becomes free. A crate for it (governor) would bring 22 more.
 pub(super) struct RateLimit {
     interval: Duration,
     burst: Duration,
+    clients: Mutex<Clients>,
+}
+
+#[derive(Default)]
+struct Clients {
     /// When the requests that each client has sent so far would have been sent at the even rate.
-    due: Mutex<HashMap<Client, Instant>>,
+    due: HashMap<Client, Instant>,
+    /// When those who are owed nothing were last forgotten.
+    swept: Option<Instant>,
 }
 
 impl RateLimit {
@@ -71,15 +81,19 @@ impl RateLimit {
         Self {
             interval,
             burst: interval.max(Duration::from_secs(1)).saturating_sub(interval),
-            due: Mutex::default(),
+            clients: Mutex::default(),
         }
     }
 
     /// Counts a request, or says how long the client has to wait.
     pub(super) fn take(&self, client: Client, now: Instant) -> Result<(), Duration> {
-        let mut due = self.due.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if due.len() >= MOST_CLIENTS && !due.contains_key(&client) {
+        let mut clients = self.clients.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Clients { due, swept } = &mut *clients;
+        // Not for each of a crowd that is new: it would be a way to keep us busy.
+        let is_due = swept.is_none_or(|at| now.saturating_duration_since(at) >= SWEEP_INTERVAL);
+        if due.len() >= MOST_CLIENTS && is_due && !due.contains_key(&client) {
             due.retain(|_, at| *at > now);
+            *swept = Some(now);
         }
         let client = if due.len() >= MOST_CLIENTS && !due.contains_key(&client) {
             Client::named("others", &[])
@@ -135,7 +149,7 @@ mod tests {
         for number in 0..50_000_u32 {
             let _ = limit.take(Client::at(Peer(IpAddr::V4(number.into()))), now);
         }
-        assert!(limit.due.lock().unwrap().len() <= MOST_CLIENTS + 1);
+        assert!(limit.clients.lock().unwrap().due.len() <= MOST_CLIENTS + 1);
         assert_eq!(limit.take(Client::named("t", b"new"), now + Duration::from_secs(2)), Ok(()));
     }
 }

@@ -5,17 +5,16 @@
 //! the list, and its JSON is replaced by the list's on the way out. The stand-in's name is made of random bits in every
 //! process, so that no document and no reply can contain it.
 
-use std::collections::VecDeque;
-use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, LazyLock, OnceLock};
-use std::task::{Context, Poll, ready};
 
+use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 use rmcp::model::Tool;
-use tokio::io::AsyncWrite;
 
 use crate::api::Api;
+
+/// How much of a list is written at once.
+const PIECE: usize = 32 << 10;
 
 /// The stand-in, and its JSON.
 static STAND_IN: LazyLock<(Tool, String)> = LazyLock::new(|| {
@@ -51,68 +50,41 @@ pub(super) fn splice(bytes: &[u8], list: &List) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// A writer that splices. rmcp hands over whole messages, so that a stand-in is never in two pieces.
-pub(super) struct Splicing<W> {
-    inner: W,
-    list: List,
-    waiting: VecDeque<u8>,
-}
-
-impl<W> Splicing<W> {
-    pub(super) fn new(inner: W, list: List) -> Self {
-        Self {
-            inner,
-            list,
-            waiting: VecDeque::new(),
+/// The same in pieces, for who may take them slowly: a list can have megabytes, and many may ask for it at once. With the
+/// length of all of them.
+pub(super) fn pieces(bytes: &Bytes, list: &List) -> Option<(usize, impl Iterator<Item = Bytes> + Send + use<>)> {
+    let json = STAND_IN.1.as_bytes();
+    let at = memmem::find(bytes, json)?;
+    let api = Arc::clone(list.get()?);
+    let ends = bytes.len() - json.len();
+    let texts: usize = api.texts().map(|text| text.len() + 1).sum();
+    let length = ends + texts.saturating_sub(1);
+    let (mut head, tail) = (Some(bytes.slice(..at)), bytes.slice(at + json.len()..));
+    let mut tail = Some(tail);
+    let mut next = 0;
+    let pieces = std::iter::from_fn(move || {
+        if let Some(head) = head.take() {
+            return Some(head);
         }
-    }
-}
-
-impl<W: AsyncWrite + Unpin> Splicing<W> {
-    fn drain(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.waiting.is_empty() {
-            let (front, _) = self.waiting.as_slices();
-            let count = ready!(Pin::new(&mut self.inner).poll_write(context, front))?;
-            if count == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+        let mut piece = BytesMut::new();
+        for text in api.texts().skip(next) {
+            if next > 0 {
+                piece.extend_from_slice(b",");
             }
-            self.waiting.drain(..count);
-        }
-        // The buffer of a list is large, and the next list may be hours away.
-        self.waiting = VecDeque::new();
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<W: AsyncWrite + Unpin> AsyncWrite for Splicing<W> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
-        if !self.waiting.is_empty() {
-            ready!(self.drain(context))?;
-        }
-        match splice(buffer, &self.list) {
-            None => Pin::new(&mut self.inner).poll_write(context, buffer),
-            Some(spliced) => {
-                self.waiting = spliced.into();
-                Poll::Ready(Ok(buffer.len()))
+            piece.extend_from_slice(text.as_bytes());
+            next += 1;
+            if piece.len() >= PIECE {
+                break;
             }
         }
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.drain(context))?;
-        Pin::new(&mut self.inner).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.drain(context))?;
-        Pin::new(&mut self.inner).poll_shutdown(context)
-    }
+        if piece.is_empty() { tail.take() } else { Some(piece.freeze()) }
+    });
+    Some((length, pieces))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::AsyncWriteExt as _;
 
     fn api() -> Arc<Api> {
         use crate::api::ApiOptions;
@@ -131,18 +103,15 @@ mod tests {
     fn the_list_goes_in_where_the_stand_in_was() {
         let list: List = Arc::default();
         assert!(list.set(api()).is_ok());
-        let answer = format!("{{\"tools\":[{}]}}\n", serde_json::to_string(&stand_in()).unwrap());
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let written = runtime.block_on(async {
-            let mut writer = Splicing::new(Vec::new(), Arc::clone(&list));
-            writer.write_all(b"before\n").await.unwrap();
-            writer.write_all(answer.as_bytes()).await.unwrap();
-            writer.write_all(b"after\n").await.unwrap();
-            writer.flush().await.unwrap();
-            String::from_utf8(writer.inner).unwrap()
-        });
+        let answer = format!("{{\"tools\":[{}]}}", serde_json::to_string(&stand_in()).unwrap());
+        assert_eq!(splice(b"another answer", &list), None);
+        let written = String::from_utf8(splice(answer.as_bytes(), &list).unwrap()).unwrap();
         let tools = list.get().unwrap().texts().collect::<Vec<_>>().join(",");
         assert!(tools.contains("\"get_a\"") && tools.contains("\"put_a\""));
-        assert_eq!(written, format!("before\n{{\"tools\":[{tools}]}}\nafter\n"));
+        assert_eq!(written, format!("{{\"tools\":[{tools}]}}"));
+        assert!(pieces(&Bytes::from_static(b"another answer"), &list).is_none());
+        let (length, parts) = pieces(&answer.into(), &list).unwrap();
+        let parts: Vec<u8> = parts.flatten().collect();
+        assert_eq!((length, String::from_utf8(parts).unwrap()), (written.len(), written));
     }
 }

@@ -1,153 +1,246 @@
 //! MCP over standard input and output: one client, the one that started this process.
+//!
+//! The transport is ours and not rmcp's, which answers neither a line that is no message nor one that is too long, and ends a
+//! session that does not begin with a request.
 
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rmcp::service::{ServerInitializeError, ServiceExt};
-use rmcp::transport::stdio_pipes;
-use serde_json::Value;
-use tokio::io::{AsyncRead, ReadBuf};
+use rmcp::RoleServer;
+use rmcp::service::{ServerInitializeError, ServiceExt as _, TxJsonRpcMessage};
+use rmcp::transport::io::{StdioReader, StdioWriter};
+use rmcp::transport::{Transport, stdio_pipes};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::{Mutex, Notify};
+use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 
-use super::McpServer;
-use super::splice::Splicing;
+use super::lines::{Line, Lines};
+use super::message::{self, Message};
+use super::{McpServer, splice};
 
 /// How long calls in flight are waited for once no more can come.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(35);
 /// How long a request that was just read may take to become a call.
 const DISPATCH_PATIENCE: Duration = Duration::from_millis(100);
+/// Bytes of answers that nobody has taken; beyond, nothing more is read.
+const LARGEST_BACKLOG: usize = 64 << 20;
 
-/// Serves until standard input ends or `stop` is cancelled. Both are the same: what is in flight is answered first.
+/// Serves until standard input ends, `stop` is cancelled, or nobody reads standard output any more. After the first two, what
+/// is in flight is answered first.
 ///
 /// # Errors
 /// Where the handshake fails for another reason than a client that left.
 pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()> {
     let (stdin, stdout) = stdio_pipes();
-    let stdin = Input {
-        inner: stdin,
+    let output = Output(Arc::new(Outgoing {
+        writer: Mutex::new(stdout),
+        list: server.list.clone(),
+        backlog: AtomicUsize::new(0),
+        room: Notify::new(),
+        broken: CancellationToken::new(),
+    }));
+    let input = Arc::new(Mutex::new(Input {
+        lines: Lines::new(stdin),
         stopped: Box::pin(stop.cancelled_owned()),
         calls: server.calls().clone(),
-        state: State::Opening(Vec::new()),
+        draining: None,
+        answering: None,
+    }));
+    let session = async {
+        loop {
+            let pipe = Pipe {
+                input: Arc::clone(&input),
+                output: output.clone(),
+            };
+            return match server.clone().serve(pipe).await {
+                Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
+                // What came was no way to begin; the next message may be.
+                Err(ServerInitializeError::ExpectedInitializeRequest(_) | ServerInitializeError::InitializeFailed(_)) => continue,
+                // A client that goes away before it has said anything is no failure of ours.
+                Err(
+                    ServerInitializeError::ConnectionClosed(_)
+                    | ServerInitializeError::Cancelled
+                    | ServerInitializeError::TransportError { .. },
+                ) => Ok(()),
+                Err(error) => Err(io::Error::other(error)),
+            };
+        }
     };
-    let stdout = Splicing::new(stdout, server.list.clone());
-    match server.serve((stdin, stdout)).await {
-        Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
-        // A client that goes away before it has said anything is no failure of ours.
-        Err(
-            ServerInitializeError::ConnectionClosed(_)
-            | ServerInitializeError::Cancelled
-            | ServerInitializeError::ExpectedInitializeRequest(_),
-        ) => Ok(()),
-        Err(error) => Err(io::Error::other(error)),
+    tokio::select! {
+        ended = session => ended,
+        // There is nobody left to finish anything for.
+        () = async { tokio::select! { () = reader_left() => {}, () = output.0.broken.cancelled() => {} } } => {
+            tracing::info!("nobody reads standard output any more");
+            Ok(())
+        }
     }
 }
 
-/// Standard input as rmcp should see it: it begins with a request, because rmcp ends a session that begins with anything
-/// else; and it ends when all calls are answered, because rmcp gives those in flight five seconds after the end.
-struct Input<R> {
-    inner: R,
+/// Waits until the other end of standard output is closed, which nothing else would tell as long as nothing is written.
+#[cfg(target_os = "linux")]
+async fn reader_left() {
+    use tokio::io::Interest;
+    use tokio::net::unix::pipe::OpenOptions;
+
+    // Opened anew, so that the flags of our own standard output stay what they are. What is no pipe cannot be watched so.
+    if let Ok(pipe) = OpenOptions::new().open_sender("/proc/self/fd/1") {
+        while let Ok(ready) = pipe.ready(Interest::ERROR).await {
+            if ready.is_error() || ready.is_write_closed() {
+                return;
+            }
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn reader_left() {
+    std::future::pending::<()>().await;
+}
+
+/// The transport of one session, or of one try to begin it.
+struct Pipe {
+    input: Arc<Mutex<Input>>,
+    output: Output,
+}
+
+impl Transport<RoleServer> for Pipe {
+    type Error = io::Error;
+
+    fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let output = self.output.clone();
+        async move {
+            let bytes = serde_json::to_vec(&item)?;
+            let bytes = splice::splice(&bytes, &output.0.list).unwrap_or(bytes);
+            output.write(bytes).await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<Message> {
+        self.input.lock().await.next(&self.output).await
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What comes in. Every wait is kept here, because rmcp drops the future of `receive` whenever something else happens.
+struct Input {
+    lines: Lines<StdioReader>,
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
     calls: TaskTracker,
-    state: State,
-}
-
-enum State {
-    /// No request was seen yet; what was read of an unfinished line.
-    Opening(Vec<u8>),
-    /// What was read and not handed on yet.
-    Pending(Vec<u8>),
-    Open,
     /// No more is read; calls in flight are waited for.
-    Draining(Pin<Box<dyn Future<Output = ()> + Send>>),
+    draining: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// The answer to a line that was no message: until it is taken, nothing more is read.
+    answering: Option<JoinHandle<()>>,
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Input<R> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+impl Input {
+    async fn next(&mut self, output: &Output) -> Option<Message> {
         loop {
-            if let State::Draining(drained) = &mut self.state {
-                return drained.as_mut().poll(context).map(Ok);
+            if let Some(answering) = &mut self.answering {
+                let _ = answering.await;
+                self.answering = None;
             }
-            if let State::Pending(bytes) = &mut self.state {
-                let count = bytes.len().min(buffer.remaining());
-                let rest = bytes.split_off(count);
-                buffer.put_slice(bytes);
-                self.state = if rest.is_empty() { State::Open } else { State::Pending(rest) };
-                return Poll::Ready(Ok(()));
+            if let Some(drained) = &mut self.draining {
+                drained.await;
+                self.draining = Some(Box::pin(std::future::ready(())));
+                return None;
             }
-            if self.stopped.as_mut().poll(context).is_ready() {
-                self.drain();
-                continue;
-            }
-            let before = buffer.filled().len();
-            match Pin::new(&mut self.inner).poll_read(context, buffer) {
-                Poll::Ready(Ok(())) if buffer.filled().len() == before => self.drain(),
-                Poll::Ready(Ok(())) => {
-                    let State::Opening(line) = &mut self.state else {
-                        return Poll::Ready(Ok(()));
-                    };
-                    line.extend_from_slice(buffer.filled().get(before..).unwrap_or_default());
-                    buffer.set_filled(before);
-                    if let Some(request) = first_request(line) {
-                        self.state = State::Pending(request);
-                    }
+            output.has_room().await;
+            let line = tokio::select! {
+                biased;
+                () = &mut self.stopped => Ok(None),
+                line = self.lines.next() => line,
+            };
+            let refusal = match line {
+                Ok(Some(Line::Whole(line))) => match read(&line) {
+                    Ok(message) => return Some(message),
+                    Err(refusal) => refusal,
+                },
+                Ok(Some(Line::TooLong { head, tail, longest })) => Some(message::too_long(&head, &tail, longest)),
+                Ok(None) => {
+                    self.draining = Some(Box::pin(drain(self.calls.clone())));
+                    None
                 }
-                other => return other,
+                Err(error) => {
+                    tracing::warn!("standard input cannot be read: {error}");
+                    self.draining = Some(Box::pin(drain(self.calls.clone())));
+                    None
+                }
+            };
+            if let Some(refusal) = refusal {
+                tracing::debug!("a line is no message");
+                let output = output.clone();
+                self.answering = Some(tokio::spawn(async move {
+                    let _ = output.write(refusal.into_bytes()).await;
+                }));
             }
         }
     }
 }
 
-impl<R> Input<R> {
-    fn drain(&mut self) {
-        let calls = self.calls.clone();
-        self.state = State::Draining(Box::pin(async move {
-            tokio::time::sleep(DISPATCH_PATIENCE).await;
-            calls.close();
-            if tokio::time::timeout(DRAIN_PATIENCE, calls.wait()).await.is_err() {
-                tracing::warn!("calls were still in flight after {} s and are given up", DRAIN_PATIENCE.as_secs());
-            }
-        }));
+async fn drain(calls: TaskTracker) {
+    tokio::time::sleep(DISPATCH_PATIENCE).await;
+    calls.close();
+    if tokio::time::timeout(DRAIN_PATIENCE, calls.wait()).await.is_err() {
+        tracing::warn!("calls were still in flight after {} s and are given up", DRAIN_PATIENCE.as_secs());
     }
 }
 
-/// What was read from the first line on that may be a request; lines before it that are complete are dropped. A line that
-/// is no JSON counts as one, because rmcp answers it as JSON-RPC asks. `None` where there is no such line yet.
-fn first_request(read: &mut Vec<u8>) -> Option<Vec<u8>> {
-    /// A first line that is longer than this is none that may be dropped.
-    const LONGEST: usize = 1 << 20;
-    loop {
-        let Some(end) = read.iter().position(|byte| *byte == b'\n') else {
-            return (read.len() > LONGEST).then(|| std::mem::take(read));
-        };
-        let line = read.get(..end).unwrap_or_default();
-        let is_other = match serde_json::from_slice::<Value>(line) {
-            Ok(Value::Object(message)) => !message.contains_key("id") || !message.contains_key("method"),
-            Ok(_) => true,
-            Err(_) => line.trim_ascii().is_empty(),
-        };
-        if !is_other {
-            return Some(std::mem::take(read));
+/// The message of a line, or the answer to a line that is none.
+fn read(line: &[u8]) -> Result<Message, Option<String>> {
+    // RFC 8259 section 8.1 lets a parser pass over a byte order mark.
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return Err(None);
+    }
+    message::read(line)
+}
+
+/// Standard output: whole lines, one after the other.
+#[derive(Clone)]
+struct Output(Arc<Outgoing>);
+
+struct Outgoing {
+    writer: Mutex<StdioWriter>,
+    list: splice::List,
+    /// Bytes that wait to be written.
+    backlog: AtomicUsize,
+    room: Notify,
+    /// Cancelled once a write has failed.
+    broken: CancellationToken,
+}
+
+impl Output {
+    async fn write(self, mut line: Vec<u8>) -> io::Result<()> {
+        line.push(b'\n');
+        self.0.backlog.fetch_add(line.len(), Ordering::Relaxed);
+        let written = async {
+            let mut writer = self.0.writer.lock().await;
+            writer.write_all(&line).await?;
+            writer.flush().await
         }
-        tracing::debug!("a message before the first request is passed over");
-        read.drain(..=end);
+        .await;
+        self.0.backlog.fetch_sub(line.len(), Ordering::Relaxed);
+        self.0.room.notify_one();
+        if written.is_err() {
+            self.0.broken.cancel();
+        }
+        written
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_session_begins_with_its_first_request() {
-        let mut read =
-            b"{\"method\":\"notifications/cancelled\"}\n\n{\"id\":7,\"result\":{}}\n[]\n{\"id\":1,\"method\":\"x\"}\nrest".to_vec();
-        assert_eq!(first_request(&mut read).unwrap(), b"{\"id\":1,\"method\":\"x\"}\nrest");
-        let mut unfinished = b"{\"method\":\"n\"}\n{\"id\"".to_vec();
-        assert_eq!(first_request(&mut unfinished), None);
-        assert_eq!(unfinished, b"{\"id\"");
+    /// Waits until the client takes its answers: who sends more and reads nothing must not fill our memory.
+    async fn has_room(&self) {
+        while self.0.backlog.load(Ordering::Relaxed) > LARGEST_BACKLOG {
+            self.0.room.notified().await;
+        }
     }
 }

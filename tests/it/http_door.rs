@@ -66,10 +66,26 @@ fn allowed_hosts_and_origins_are_let_in() {
 #[test]
 fn malformed_requests_get_the_answers_of_json_rpc() {
     let server = server();
-    for body in ["{", "nonsense", "[]", ""] {
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":"d","method":"tools/call","params":{{"name":"list_pets","arguments":{{"a":{}{}}}}}}}"#,
+        "[".repeat(300),
+        "]".repeat(300)
+    );
+    for (body, code, id) in [
+        ("{", -32700, Value::Null),
+        ("nonsense", -32700, Value::Null),
+        ("", -32700, Value::Null),
+        ("[]", -32600, Value::Null),
+        ("7", -32600, Value::Null),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"tools/list"}"#, -32600, Value::Null),
+        (r#"{"jsonrpc":"2.0","id":{},"method":"tools/list"}"#, -32600, Value::Null),
+        (r#"{"jsonrpc":"1.0","id":5,"method":"tools/list"}"#, -32600, json!(5)),
+        (deep.as_str(), -32600, json!("d")),
+    ] {
         let (line, answer) = server.post(&MODERN, body);
         assert!(line.contains(" 400 "), "{body:?}: {line}");
-        assert_eq!(serde_json::from_str::<Value>(&answer).unwrap()["error"]["code"], -32700, "{answer}");
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{body}: {answer}");
     }
     let (line, _) = server.post(&["Content-Type: application/jsonx"], LIST);
     assert!(line.contains(" 415 "), "{line}");

@@ -16,6 +16,8 @@ mod annotations;
 mod bad_input;
 mod call_cases;
 mod checked;
+mod client_hostile;
+mod clients_hostile;
 mod command_line;
 mod confirmed;
 mod corpus;

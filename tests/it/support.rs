@@ -465,3 +465,16 @@ pub fn reply(status: u16, headers: &[&str], body: &[u8]) -> Vec<u8> {
     bytes.extend_from_slice(body);
     bytes
 }
+
+/// Whether `just soak` asked for the stated numbers and waits, where those take long.
+pub fn soak() -> bool {
+    std::env::var_os("SOAK").is_some()
+}
+
+/// What a process holds in memory, in MiB.
+#[cfg(target_os = "linux")]
+pub fn memory(pid: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("alive");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+    line.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") / 1024
+}

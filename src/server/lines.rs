@@ -1,0 +1,161 @@
+//! Lines of an input, in bounded memory.
+
+use std::io;
+
+use bytes::{Buf as _, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+/// The longest line that is kept: 16 MiB, as much as clients take.
+const LONGEST: usize = 16 << 20;
+/// How much is read at once: what a pipe holds.
+const PIECE: usize = 64 << 10;
+/// How much of a line that is too long is kept at either end.
+const END: usize = 512;
+
+/// A line, without its end.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// All of it.
+    Whole(BytesMut),
+    /// Its ends.
+    TooLong {
+        head: Vec<u8>,
+        tail: Vec<u8>,
+        /// How long it may be.
+        longest: usize,
+    },
+}
+
+/// Reads lines.
+pub(super) struct Lines<R> {
+    inner: R,
+    longest: usize,
+    buffer: BytesMut,
+    /// As far as this there is no end of a line in the buffer.
+    searched: usize,
+    /// Ends of a line that is too long already.
+    skipping: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(super) fn new(inner: R) -> Self {
+        Self {
+            inner,
+            longest: LONGEST,
+            buffer: BytesMut::new(),
+            searched: 0,
+            skipping: None,
+        }
+    }
+
+    /// The next line; what stands behind the last end of a line is one too. Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            let unseen = self.buffer.get(self.searched..).unwrap_or_default();
+            if let Some(at) = memchr::memchr(b'\n', unseen) {
+                let line = self.buffer.split_to(self.searched + at);
+                self.buffer.advance(1);
+                return Ok(Some(self.ended(line)));
+            }
+            self.searched = self.buffer.len();
+            if self.skipping.is_some() || self.buffer.len() > self.longest {
+                let piece = std::mem::take(&mut self.buffer);
+                self.skip(&piece);
+            }
+            self.buffer.reserve(PIECE);
+            if self.inner.read_buf(&mut self.buffer).await? == 0 {
+                if self.buffer.is_empty() && self.skipping.is_none() {
+                    return Ok(None);
+                }
+                let rest = std::mem::take(&mut self.buffer);
+                return Ok(Some(self.ended(rest)));
+            }
+        }
+    }
+
+    fn ended(&mut self, line: BytesMut) -> Line {
+        self.searched = 0;
+        if self.skipping.is_none() {
+            return Line::Whole(line);
+        }
+        self.skip(&line);
+        let (head, tail) = self.skipping.take().unwrap_or_default();
+        Line::TooLong {
+            head,
+            tail,
+            longest: self.longest,
+        }
+    }
+
+    /// Keeps the ends of a line of which `piece` is the next part.
+    fn skip(&mut self, piece: &[u8]) {
+        self.searched = 0;
+        let (_, tail) = self
+            .skipping
+            .get_or_insert_with(|| (piece.get(..END).unwrap_or(piece).to_vec(), Vec::new()));
+        tail.extend_from_slice(piece.get(piece.len().saturating_sub(END)..).unwrap_or_default());
+        tail.drain(..tail.len().saturating_sub(END));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(pieces: &[&str], longest: usize) -> Vec<String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let mut builder = tokio_test_reader(pieces);
+        builder.longest = longest;
+        let mut found = Vec::new();
+        while let Some(line) = runtime.block_on(builder.next()).unwrap() {
+            found.push(match line {
+                Line::Whole(line) => String::from_utf8(line.to_vec()).unwrap(),
+                Line::TooLong { head, tail, .. } => format!("{}…{}", String::from_utf8_lossy(&head), String::from_utf8_lossy(&tail)),
+            });
+        }
+        found
+    }
+
+    /// A reader that gives one piece at a time.
+    fn tokio_test_reader(pieces: &[&str]) -> Lines<impl AsyncRead + Unpin + use<>> {
+        struct Pieces(std::collections::VecDeque<Vec<u8>>);
+        impl AsyncRead for Pieces {
+            fn poll_read(
+                mut self: std::pin::Pin<&mut Self>,
+                _: &mut std::task::Context<'_>,
+                buffer: &mut tokio::io::ReadBuf<'_>,
+            ) -> std::task::Poll<io::Result<()>> {
+                if let Some(piece) = self.0.pop_front() {
+                    buffer.put_slice(&piece);
+                }
+                std::task::Poll::Ready(Ok(()))
+            }
+        }
+        Lines::new(Pieces(pieces.iter().map(|piece| piece.as_bytes().to_vec()).collect()))
+    }
+
+    #[test]
+    fn lines_come_whole_however_they_were_cut() {
+        assert_eq!(lines(&["a\nb", "c\n\nd\ne", "f"], 100), ["a", "bc", "", "d", "ef"]);
+        assert_eq!(lines(&["one\n"], 100), ["one"]);
+        assert_eq!(lines(&[], 100), Vec::<String>::new());
+    }
+
+    #[test]
+    fn of_a_line_that_is_too_long_the_ends_are_kept() {
+        let long = "x".repeat(600);
+        let pieces = ["ok\nhead", &long, &long, "tail\nnext\n"];
+        let found = lines(&pieces, 1000);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found[0] == "ok" && found[2] == "next", "{found:?}");
+        assert!(
+            found[1].starts_with("headx") && found[1].ends_with("xtail") && found[1].len() < 3 * END,
+            "{found:?}"
+        );
+        let found = lines(&["head", &long, &long], 1000);
+        assert!(
+            found.len() == 1 && found[0].contains('…'),
+            "a last line without an end may be too long as well"
+        );
+    }
+}
