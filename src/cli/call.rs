@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents};
 use serde_json::Value;
 
-use super::ConfigFile;
 use super::load::{self, Purpose};
+use super::{ConfigFile, dry_run};
 use crate::api::Caller;
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
@@ -27,6 +27,9 @@ pub(super) struct CallCommand {
     /// Show the whole result as clients get it
     #[arg(long)]
     json: bool,
+    /// Send nothing: show the request that would be sent, with *** for credentials
+    #[arg(long, value_enum, value_name = "SHAPE", num_args = 0..=1, require_equals = true, default_missing_value = "http", conflicts_with = "json")]
+    dry_run: Option<dry_run::Shape>,
     /// The tool's name
     tool: String,
     /// Arguments: key=value, key=@FILE (the file's text), key:=JSON
@@ -38,6 +41,20 @@ pub(super) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Warn)?;
     let arguments = arguments(command).map_err(|problem| Failure::Settings(crate::config::ConfigError(vec![problem])))?;
     let (api, _) = load::api(&config, Purpose::Calls).await?;
+    if let Some(shape) = command.dry_run
+        && let Some(prepared) = api.prepare(&command.tool, Some(arguments.clone()))
+    {
+        return Ok(match prepared {
+            Ok(request) => {
+                let _ = writeln!(std::io::stdout(), "{}", dry_run::shown(&request, shape));
+                ExitCode::SUCCESS
+            }
+            Err(result) => {
+                let _ = writeln!(std::io::stdout(), "{}", shown(&result));
+                ExitCode::FAILURE
+            }
+        });
+    }
     let Some(result) = api.call(&command.tool, Some(arguments), Caller::default()).await else {
         let hint = api.nearest(&command.tool).map_or_else(
             || "`openapi-mcp tools` lists them".to_owned(),

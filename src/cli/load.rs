@@ -76,7 +76,7 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
                 .map_err(|error| Failure::Io("the mock cannot be started".into(), error))?,
         ),
         (Purpose::Calls, Some(url)) => Destination::Fixed(url.clone()),
-        (Purpose::Calls, None) => Destination::Declared,
+        (Purpose::Calls, None) => Destination::Declared(config.server.clone()),
     };
     let options = ApiOptions {
         annotate: config.annotate.clone(),

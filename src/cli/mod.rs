@@ -2,6 +2,7 @@
 
 mod call;
 mod check;
+mod dry_run;
 mod health;
 mod listing;
 mod load;

@@ -24,6 +24,7 @@ use crate::outbound::OutboundOptions;
 use crate::proxy::client::BYTES_PER_TOKEN;
 use crate::proxy::{CallOptions, Credentials, Forwarding, UpstreamOptions};
 use crate::server::http::{Allowed, HttpOptions};
+use crate::spec::server::{Choice, Pick};
 use crate::spec::{ExternalReferences, Source, parameter, server};
 use settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ServerSettings, TransportKind};
 
@@ -50,6 +51,8 @@ pub struct Config {
     pub external_references: ExternalReferences,
     /// `--base-url`.
     pub base_url: Option<Url>,
+    /// Which of the document's servers, where there is no `--base-url`.
+    pub server: Choice,
     /// `--mock`.
     pub mock: bool,
     /// Headers of every request, marked as sensitive.
@@ -186,6 +189,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
     if api.mock == Some(true) && api.base_url.is_some() {
         problems.push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
     }
+    let server = server_choice(api, &mut problems);
     let transport = transport(server_settings, &mut problems);
     let forward = match transport {
         // A file that serves HTTP otherwise may say it; over stdio there are no headers.
@@ -211,6 +215,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                     Some(ExternalRefs::Local) | None => ExternalReferences::Local,
                 },
                 base_url,
+                server,
                 mock: api.mock.unwrap_or(false),
                 headers,
                 credentials,
@@ -234,6 +239,32 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
         }
         _ => Err(ConfigError(problems)),
     }
+}
+
+/// `--server` and `--server-var`.
+fn server_choice(api: &ApiSettings, problems: &mut Vec<String>) -> Choice {
+    let mut choice = Choice::default();
+    let chooses = api.server.is_some() || !api.server_var.is_empty();
+    if chooses && (api.base_url.is_some() || api.mock == Some(true)) {
+        problems
+            .push("--server and --server-var say which server of the document is called; --base-url and --mock call none of them".into());
+    }
+    choice.pick = api.server.as_deref().map(|text| match text.trim().parse() {
+        Ok(number) => Pick::Number(number),
+        Err(_) => Pick::Url(text.trim().to_owned()),
+    });
+    if choice.pick == Some(Pick::Number(0)) {
+        problems.push("--server counts from 1".into());
+    }
+    for text in &api.server_var {
+        match text.split_once('=') {
+            Some((name, value)) if !name.trim().is_empty() => {
+                choice.variables.insert(name.trim().to_owned(), value.to_owned());
+            }
+            _ => problems.push(format!("--server-var `{text}` wants `name=value`")),
+        }
+    }
+    choice
 }
 
 fn base_url(text: &str) -> Result<Url, String> {

@@ -1,7 +1,7 @@
 //! Every setting, once: its flag, its variable and its key in the configuration file have the same name.
 
 use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use super::access::AccessSettings;
 use super::credentials::CredentialSettings;
@@ -48,6 +48,16 @@ pub struct ApiSettings {
     #[arg(long, env = "OPENAPI_MCP_BASE_URL", value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
+
+    /// Which of the document's servers is called: its number from 1, or its URL as the document writes it [default: 1]
+    #[arg(long, env = "OPENAPI_MCP_SERVER", value_name = "NUMBER|URL")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "text_or_number")]
+    pub server: Option<String>,
+
+    /// A value for a variable in the URL of a server (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_SERVER_VAR", value_delimiter = ',', value_name = "NAME=VALUE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub server_var: Vec<String>,
 
     /// Answer calls from the document's own examples instead of calling the API
     #[arg(long, env = "OPENAPI_MCP_MOCK", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
@@ -235,6 +245,16 @@ pub struct ServerSettings {
     #[command(flatten)]
     #[serde(flatten)]
     pub access: AccessSettings,
+}
+
+/// A text, or a number as its text: `server: 2`.
+fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(match Option::<serde_json::Value>::deserialize(deserializer)? {
+        None | Some(serde_json::Value::Null) => None,
+        Some(serde_json::Value::String(text)) => Some(text),
+        Some(serde_json::Value::Number(number)) => Some(number.to_string()),
+        Some(_) => return Err(serde::de::Error::custom("expected a number or a text")),
+    })
 }
 
 /// Which references into other files are followed.

@@ -7,14 +7,14 @@ use url::{Origin, Url};
 use super::proof::Site;
 use super::target::Base;
 use crate::outbound::Clients;
-use crate::spec::server::{self, ServerError};
+use crate::spec::server::{self, Choice, ServerError};
 use crate::spec::{Document, Operation};
 
 /// Where requests go.
 #[derive(Debug, Clone, Default)]
 pub enum Destination {
-    /// To the servers that the document names.
-    Declared,
+    /// To the servers that the document names, as the operator chose.
+    Declared(Choice),
     /// To this URL, whatever the document says.
     Fixed(Url),
     /// Nowhere: the tools are only looked at.
@@ -26,8 +26,8 @@ pub enum Destination {
 pub struct Bases {
     common: Result<Option<Arc<Base>>, ServerError>,
     document_url: Option<Url>,
-    /// Whether an operation's own `servers` count: `--base-url` decides alone where it is given.
-    declared: bool,
+    /// How an operation's own `servers` count; not at all where `--base-url` decides alone.
+    declared: Option<Choice>,
     /// Where credentials may go: the API's own origin comes first.
     origins: Vec<Origin>,
 }
@@ -39,9 +39,9 @@ impl Bases {
         let common = match destination {
             Destination::Fixed(url) => Ok(Some(Arc::new(Base::new(url.clone())))),
             Destination::Nowhere => Ok(None),
-            Destination::Declared => {
+            Destination::Declared(choice) => {
                 let servers = server::declared(document);
-                server::base_url(&servers, document.url.as_ref()).map(|url| Some(Arc::new(Base::new(url))))
+                server::root_url(&servers, document.url.as_ref(), choice).map(|url| Some(Arc::new(Base::new(url))))
             }
         };
         let own = common.as_ref().ok().and_then(Option::as_deref);
@@ -49,7 +49,10 @@ impl Bases {
             origins: own.map(|base| base.url().origin()).into_iter().chain(more).collect(),
             common,
             document_url: document.url.clone(),
-            declared: matches!(destination, Destination::Declared),
+            declared: match destination {
+                Destination::Declared(choice) => Some(choice.clone()),
+                Destination::Fixed(_) | Destination::Nowhere => None,
+            },
         }
     }
 
@@ -58,8 +61,9 @@ impl Bases {
     /// # Errors
     /// Where the server that counts for it is not usable.
     pub fn of(&self, operation: &Operation) -> Result<Option<Arc<Base>>, ServerError> {
-        if self.declared && !operation.servers.is_empty() {
-            return server::base_url(&operation.servers, self.document_url.as_ref()).map(|url| Some(Arc::new(Base::new(url))));
+        if let Some(choice) = self.declared.as_ref().filter(|_| !operation.servers.is_empty()) {
+            let url = server::base_url(&operation.servers, self.document_url.as_ref(), choice)?;
+            return Ok(Some(Arc::new(Base::new(url))));
         }
         self.common.clone()
     }

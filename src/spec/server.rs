@@ -9,6 +9,24 @@ use url::Url;
 use super::document::{Document, Version};
 use super::node::Node;
 
+/// Which of several servers, and with which values: the operator's word over the document's.
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    /// Which one of the document's own servers; the first where nothing is said.
+    pub pick: Option<Pick>,
+    /// Values of the variables in a server's URL, stronger than their defaults.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// A server of the document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pick {
+    /// By its place, from 1.
+    Number(usize),
+    /// By its URL as the document writes it, variables and all.
+    Url(String),
+}
+
 /// Why no base URL can be told.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum ServerError {
@@ -18,8 +36,16 @@ pub enum ServerError {
     /// A relative URL in a document that came from no URL.
     #[error("the server `{0}` is relative and the document came from no URL; add --base-url https://…")]
     Relative(String),
+    /// The operator asks for a server that is not there.
+    #[error("the document has no server {asked}; it has {known}")]
+    NoSuch {
+        /// Which, as a phrase.
+        asked: String,
+        /// Those that it has, as a phrase.
+        known: String,
+    },
     /// A variable of the server's URL has no value, or one that is not allowed.
-    #[error("the server `{url}` needs a value for `{{{variable}}}`{allowed}; add --base-url https://… with it filled in")]
+    #[error("the server `{url}` needs a value for `{{{variable}}}`{allowed}; add --server-var {variable}=VALUE, or --base-url https://…")]
     Variable {
         /// The template.
         url: String,
@@ -38,12 +64,38 @@ pub enum ServerError {
     },
 }
 
+/// The base URL of the document's own servers: the one that the operator chose, else the first.
+///
+/// # Errors
+/// [`ServerError`], each with what to do about it.
+pub fn root_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
+    let picked = match &choice.pick {
+        None => return base_url(servers, document_url, choice),
+        Some(Pick::Number(number)) => servers.iter().skip(number.saturating_sub(1)).take(1),
+        Some(Pick::Url(url)) => {
+            let at = servers.iter().position(|server| server.url.trim() == url).unwrap_or(servers.len());
+            servers.iter().skip(at).take(1)
+        }
+    };
+    let Some(picked) = picked.cloned().next() else {
+        let asked = match &choice.pick {
+            Some(Pick::Url(url)) => format!("`{url}`"),
+            Some(Pick::Number(number)) => format!("number {number}"),
+            None => String::new(),
+        };
+        let known: Vec<String> = servers.iter().map(|server| format!("`{}`", server.url)).collect();
+        let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+        return Err(ServerError::NoSuch { asked, known });
+    };
+    base_url(&[picked], document_url, choice)
+}
+
 /// The base URL of the first of the given `servers` (OAS 3 Server Object), or of the document's own location (`/`)
 /// where the list is empty and the document came by HTTP.
 ///
 /// # Errors
 /// [`ServerError`], each with what to do about it.
-pub fn base_url(servers: &[Server], document_url: Option<&Url>) -> Result<Url, ServerError> {
+pub fn base_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
     let Some(server) = servers.first() else {
         let own = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
         return own.and_then(|url| url.join("/").ok()).ok_or(ServerError::None).and_then(usable);
@@ -51,7 +103,7 @@ pub fn base_url(servers: &[Server], document_url: Option<&Url>) -> Result<Url, S
     if server.url.trim().is_empty() {
         return Err(ServerError::None);
     }
-    let text = substitute(server)?;
+    let text = substitute(server, &choice.variables)?;
     match Url::parse(&text) {
         Ok(url) => usable(url),
         Err(url::ParseError::RelativeUrlWithoutBase) => {
@@ -193,7 +245,7 @@ fn unusable(text: &str, error: url::ParseError) -> ServerError {
     }
 }
 
-fn substitute(server: &Server) -> Result<String, ServerError> {
+fn substitute(server: &Server, given: &BTreeMap<String, String>) -> Result<String, ServerError> {
     let mut text = String::with_capacity(server.url.len());
     let mut rest = server.url.trim();
     let variables: BTreeMap<&str, _> = server
@@ -211,7 +263,8 @@ fn substitute(server: &Server) -> Result<String, ServerError> {
         };
         let variable = variables.get(name).ok_or_else(|| problem(String::new()))?;
         let allowed = &variable.enumeration;
-        if (allowed.is_empty() && variable.default.is_empty()) || (!allowed.is_empty() && !allowed.contains(&variable.default)) {
+        let value = given.get(name).unwrap_or(&variable.default);
+        if (allowed.is_empty() && value.is_empty()) || (!allowed.is_empty() && !allowed.contains(value)) {
             let one_of = if allowed.is_empty() {
                 String::new()
             } else {
@@ -220,7 +273,7 @@ fn substitute(server: &Server) -> Result<String, ServerError> {
             return Err(problem(one_of));
         }
         text.push_str(before);
-        text.push_str(&variable.default);
+        text.push_str(value);
         rest = after;
     }
     text.push_str(rest);
@@ -233,7 +286,7 @@ mod tests {
 
     fn read(json: &str, document: Option<&str>) -> Result<String, String> {
         let document = document.map(|url| Url::parse(url).unwrap());
-        base_url(&servers(Some(Node::new(json))), document.as_ref())
+        base_url(&servers(Some(Node::new(json))), document.as_ref(), &Choice::default())
             .map(|url| url.to_string())
             .map_err(|error| error.to_string())
     }
@@ -275,7 +328,7 @@ mod tests {
             let text = format!(r#"{{"swagger":"2.0",{members},"paths":{{"/a":{{"get":{{"schemes":["http"]}},"put":{{}}}}}}}}"#);
             let own = Url::parse("https://doc.example/x/swagger.json").unwrap();
             let document = Document::parse(text.into_bytes(), Some(own.clone()).filter(|_| !members.contains("host"))).unwrap();
-            let url = base_url(&declared(&document), document.url.as_ref()).unwrap();
+            let url = base_url(&declared(&document), document.url.as_ref(), &Choice::default()).unwrap();
             assert_eq!(url.as_str(), expected, "{members}");
             let (operations, _) = crate::spec::operations(&document);
             let of = |at: usize| operations[at].servers.first().map(|server| server.url.clone());
@@ -283,6 +336,24 @@ mod tests {
             let differs = members.contains("host") && !url.as_str().starts_with("http:");
             assert_eq!(of(0).is_some_and(|url| url.starts_with("http://")), differs, "{members}");
         }
+    }
+
+    #[test]
+    fn the_operator_chooses_a_server_and_its_variables() {
+        let json = r#"[{"url":"https://a.example"},{"url":"https://{env}.b.example","variables":{"env":{"default":"prod","enum":["prod","dev"]}}}]"#;
+        let servers = servers(Some(Node::new(json)));
+        let url = |pick, value: Option<&str>| {
+            let variables = value.map(|value| ("env".to_owned(), value.to_owned())).into_iter().collect();
+            root_url(&servers, None, &Choice { pick, variables }).map_or_else(|error| error.to_string(), |url| url.to_string())
+        };
+        assert_eq!(url(None, None), "https://a.example/");
+        assert_eq!(url(Some(Pick::Number(2)), None), "https://prod.b.example/");
+        assert_eq!(
+            url(Some(Pick::Url("https://{env}.b.example".into())), Some("dev")),
+            "https://dev.b.example/"
+        );
+        assert!(url(Some(Pick::Number(2)), Some("evil.example/")).contains("one of prod, dev"));
+        assert!(url(Some(Pick::Number(3)), None).contains("no server number 3; it has `https://a.example`"));
     }
 
     #[test]

@@ -213,3 +213,64 @@ fn a_variable_that_is_no_setting_is_told_and_an_empty_one_is_none() {
     assert_eq!(said.matches("is no setting").count(), 1, "{said}");
     assert!(!said.contains("s3cret"), "{said}");
 }
+
+#[test]
+fn a_dry_run_shows_the_request_and_sends_nothing() {
+    let upstream = Upstream::echo();
+    let spec = petstore();
+    let call = |shape: &str, tool: &str, arguments: &[&str]| {
+        let mut args = vec![
+            "call",
+            "--spec",
+            &spec,
+            "--base-url",
+            &upstream.url,
+            "--header",
+            "X-Api-Key: top-secret-key",
+            shape,
+            tool,
+        ];
+        args.extend(arguments);
+        run(&args)
+    };
+    let body = "body={\"name\":\"It's\",\"status\":\"available\",\"price\":1}";
+    let text = stdout(&call("--dry-run", "create_pet", &[body]));
+    assert!(text.starts_with("POST /pets HTTP/1.1\nhost: 127.0.0.1:"), "{text}");
+    for expected in ["x-api-key: ***", "content-type: application/json", "\n\n{\"name\":\"It's\""] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let text = stdout(&call("--dry-run=curl", "create_pet", &[body]));
+    for expected in [
+        &format!("curl --request POST {}/pets", upstream.url),
+        "--header 'x-api-key: ***'",
+        r#"--data-raw '{"name":"It'\''s""#,
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let wrong = call("--dry-run", "delete_pet", &["petId=x"]);
+    assert!(
+        wrong.status.code() == Some(1) && stdout(&wrong).contains("`/petId`"),
+        "{}",
+        stdout(&wrong)
+    );
+    assert!(upstream.received().is_empty());
+}
+
+#[test]
+fn a_server_of_the_document_and_its_variables_can_be_chosen() {
+    let spec = crate::support::SpecFile::new(
+        r#"{"openapi":"3.1.0","info":{"title":"S","version":"1"},"servers":[{"url":"https://a.example"},{"url":"https://{env}.b.example/v2","variables":{"env":{"default":"prod","enum":["prod","dev"]}}}],"paths":{"/a":{"get":{"operationId":"get"}}}}"#,
+    );
+    let line = |flags: &[&str]| {
+        let mut args = vec!["call", "--spec", spec.path(), "--dry-run=curl"];
+        args.extend(flags);
+        args.push("get");
+        let output = run(&args);
+        stdout(&output).lines().next().unwrap_or_default().to_owned() + stderr(&output).trim()
+    };
+    assert!(line(&[]).contains(" https://a.example/a"));
+    assert!(line(&["--server", "2"]).contains(" https://prod.b.example/v2/a"));
+    assert!(line(&["--server", "https://{env}.b.example/v2", "--server-var", "env=dev"]).contains(" https://dev.b.example/v2/a"));
+    assert!(line(&["--server", "2", "--server-var", "env=evil"]).contains("one of prod, dev"));
+    assert!(line(&["--server", "3"]).contains("no server number 3"));
+}

@@ -1,0 +1,74 @@
+//! What a call would send, for a person to read: as an HTTP message, or as a `curl` command.
+
+use clap::ValueEnum;
+
+use crate::proxy::Request;
+
+/// How the request is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Shape {
+    /// As an HTTP/1.1 message
+    Http,
+    /// As a command for a shell
+    Curl,
+}
+
+/// The request in that shape. It holds no credential; see [`crate::api::Api::prepare`].
+pub(super) fn shown(request: &Request, shape: Shape) -> String {
+    match shape {
+        Shape::Http => http(request),
+        Shape::Curl => curl(request),
+    }
+}
+
+/// The headers in the order in which they are sent, but for those that the client itself writes.
+fn headers(request: &Request) -> impl Iterator<Item = (&str, String)> {
+    let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    request.headers.iter().map(move |(name, value)| (name.as_str(), text(value)))
+}
+
+fn http(request: &Request) -> String {
+    let url = &request.url;
+    let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let host = url.authority();
+    let mut out = format!("{} {}{query} HTTP/1.1\nhost: {host}\n", request.method, url.path());
+    for (name, value) in headers(request) {
+        out.push_str(&format!("{name}: {value}\n"));
+    }
+    if let Some(body) = &request.body {
+        out.push_str(&format!("content-length: {}\n\n", body.len()));
+        match std::str::from_utf8(body) {
+            Ok(text) => out.push_str(text),
+            Err(_) => out.push_str(&format!("({} bytes that are no text)", body.len())),
+        }
+    }
+    out.trim_end().to_owned()
+}
+
+fn curl(request: &Request) -> String {
+    let method = match request.method.as_str() {
+        // `-X HEAD` would wait for a body that never comes.
+        "HEAD" => "--head".to_owned(),
+        method => format!("--request {}", quoted(method)),
+    };
+    let mut out = format!("curl {method} {}", quoted(request.url.as_str()));
+    for (name, value) in headers(request) {
+        out.push_str(&format!(" \\\n  --header {}", quoted(&format!("{name}: {value}"))));
+    }
+    if let Some(body) = &request.body {
+        match std::str::from_utf8(body) {
+            Ok(text) => out.push_str(&format!(" \\\n  --data-raw {}", quoted(text))),
+            Err(_) => out.push_str(" \\\n  --data-binary @FILE"),
+        }
+    }
+    out
+}
+
+/// One word of a POSIX shell (POSIX.1-2024 XCU section 2.2.2): inside single quotes nothing means anything.
+fn quoted(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:".contains(&byte);
+    if !text.is_empty() && text.bytes().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
