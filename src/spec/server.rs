@@ -71,13 +71,10 @@ pub enum ServerError {
 pub fn root_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
     let picked = match &choice.pick {
         None => return base_url(servers, document_url, choice),
-        Some(Pick::Number(number)) => servers.iter().skip(number.saturating_sub(1)).take(1),
-        Some(Pick::Url(url)) => {
-            let at = servers.iter().position(|server| server.url.trim() == url).unwrap_or(servers.len());
-            servers.iter().skip(at).take(1)
-        }
+        Some(Pick::Number(number)) => servers.get(number.saturating_sub(1)),
+        Some(Pick::Url(url)) => servers.iter().find(|server| server.url.trim() == url),
     };
-    let Some(picked) = picked.cloned().next() else {
+    let Some(picked) = picked else {
         let asked = match &choice.pick {
             Some(Pick::Url(url)) => format!("`{url}`"),
             Some(Pick::Number(number)) => format!("number {number}"),
@@ -87,7 +84,7 @@ pub fn root_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice)
         let known = if known.is_empty() { "none".into() } else { known.join(", ") };
         return Err(ServerError::NoSuch { asked, known });
     };
-    base_url(&[picked], document_url, choice)
+    base_url(std::slice::from_ref(picked), document_url, choice)
 }
 
 /// The base URL of the first of the given `servers` (OAS 3 Server Object), or of the document's own location (`/`)
