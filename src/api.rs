@@ -24,9 +24,10 @@ use crate::proxy::redact::Redactor;
 use crate::proxy::render::{Promise, Rendering};
 use crate::proxy::upstream::{Outgoing, Upstreams};
 use crate::proxy::{
-    self, Access, Base, CallError, CallOptions, Credential, Credentials, Forwarding, Progress, Request, Upstream, UpstreamOptions,
-    Validator, render,
+    self, Access, Base, CallError, CallOptions, Credential, Credentials, Forwarding, Progress, Response, Sandbox, Upstream,
+    UpstreamOptions, Validator, render,
 };
+pub use crate::proxy::{Request, filter};
 use crate::spec::body::essence;
 use crate::spec::response;
 use crate::spec::security::{self, Requirements};
@@ -51,6 +52,8 @@ pub struct ApiOptions {
     pub call: CallOptions,
     /// Limits of an upstream.
     pub upstream: UpstreamOptions,
+    /// What runs filters of replies, where they are offered.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// Who calls, as far as a call needs to know.
@@ -73,6 +76,7 @@ pub struct Api {
     warnings: Vec<String>,
     forward: Forwarding,
     call: CallOptions,
+    sandbox: Option<Sandbox>,
 }
 
 /// A tool as it is offered.
@@ -157,6 +161,7 @@ impl Api {
             warnings: Vec::new(),
             forward: options.forward.clone(),
             call: options.call,
+            sandbox: options.sandbox,
             document: Arc::clone(&document),
         };
         let mut upstreams = Upstreams::new(clients, &options.upstream);
@@ -335,12 +340,22 @@ impl Api {
                     redactor.redact(&mut response);
                 }
                 tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
+                let filter = self
+                    .sandbox
+                    .as_ref()
+                    .zip(arguments.get(&operation.filter_key()).and_then(Value::as_str));
+                let remark = match filter {
+                    Some((sandbox, filter)) => filtered(sandbox, filter, &mut response).await.err(),
+                    None => None,
+                };
                 let rendering = Rendering {
                     promise: entry.promise,
                     most_bytes: self.call.max_result_bytes,
                     advice: credential.advice.as_ref(),
                 };
-                render::render(operation, &response, rendering)
+                let mut result = render::render(operation, &response, rendering);
+                result.content.extend(remark.map(ContentBlock::text));
+                result
             }
             Err(error) if error.is_the_callers() => render::failed(operation, &error),
             Err(error) => {
@@ -365,6 +380,23 @@ impl Api {
         }
         let redactor = proxy::forward::redactor(&picked, &credential.of_client);
         Ok(Some((picked, redactor)))
+    }
+}
+
+/// Puts what a filter makes of a reply in its place; a reply that is no JSON, and a failure, stay as they are.
+async fn filtered(sandbox: &Sandbox, filter: &str, response: &mut Response) -> Result<(), String> {
+    if !response.status.is_success() {
+        return Ok(());
+    }
+    let Some(json) = render::json_text(response) else {
+        return Err("The filter was not applied, because the reply is no JSON.".into());
+    };
+    match sandbox.run(filter, json.as_bytes()).await {
+        Ok(output) => {
+            render::put_json(response, output.into());
+            Ok(())
+        }
+        Err(why) => Err(format!("The filter was not applied, and this is the whole reply: {why}.")),
     }
 }
 

@@ -40,6 +40,19 @@ pub fn input_schema(operation: &Operation, schemas: &mut Schemas<'_>, options: &
     completed
 }
 
+/// The argument that filters the reply: one more property of the root.
+pub fn offer_filter(completed: &mut Completed, operation: &Operation) {
+    let property = json!({
+        "type": "string",
+        "description": "A jq filter, such as `.items[] | {id, name}`, for the JSON of the reply: only its output is given",
+    });
+    for schema in std::iter::once(&mut completed.schema).chain(completed.wire.as_mut()) {
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            properties.insert(operation.filter_key(), property.clone());
+        }
+    }
+}
+
 fn parameter_schema(parameter: &Parameter, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
     let translated = parameter.schema.map(|span| schemas.translate(span, warnings));
     let mut schema = match translated {

@@ -45,6 +45,8 @@ pub struct AnnotateOptions {
     pub selection: Selection,
     /// Who has a say in hints and words.
     pub layers: Layers,
+    /// Whether tools have an argument that filters their replies.
+    pub filter: bool,
     /// How input schemas are made self-contained, and how much each may take.
     pub schemas: SchemaOptions,
     /// How many bytes the whole list should take at the most.
@@ -61,6 +63,7 @@ impl Default for AnnotateOptions {
             names: NameOptions::default(),
             selection: Selection::default(),
             layers: Layers::default(),
+            filter: false,
             schemas: SchemaOptions {
                 budget: 64 << 10,
                 inline_all: false,
@@ -177,7 +180,7 @@ pub fn annotate(document: &Document, operations: Vec<Operation>, options: &Annot
             output: None,
             wire: None,
         };
-        annotated.describe_input(&mut schemas, &options.schemas, &mut diagnostics);
+        annotated.describe_input(&mut schemas, &options.schemas, options.filter, &mut diagnostics);
         tools.push(annotated);
     }
     fit_list(&mut tools, &mut schemas, options, &mut diagnostics);
@@ -247,9 +250,12 @@ impl Annotated {
         FRAME + words + self.input.get().len() + self.output.as_ref().map_or(0, |output| output.get().len())
     }
 
-    fn describe_input(&mut self, schemas: &mut Schemas<'_>, options: &SchemaOptions, diagnostics: &mut Vec<Diagnostic>) {
+    fn describe_input(&mut self, schemas: &mut Schemas<'_>, options: &SchemaOptions, filter: bool, diagnostics: &mut Vec<Diagnostic>) {
         let mut warnings = Vec::new();
-        let completed = input::input_schema(&self.operation, schemas, options, &mut warnings);
+        let mut completed = input::input_schema(&self.operation, schemas, options, &mut warnings);
+        if filter {
+            input::offer_filter(&mut completed, &self.operation);
+        }
         diagnostics.extend(
             warnings
                 .into_iter()
@@ -295,12 +301,15 @@ fn fit_list(tools: &mut [Annotated], schemas: &mut Schemas<'_>, options: &Annota
         }
         room -= size;
     }
-    let options = SchemaOptions {
-        budget: cap,
-        ..options.schemas.clone()
-    };
+    let (filter, options) = (
+        options.filter,
+        SchemaOptions {
+            budget: cap,
+            ..options.schemas.clone()
+        },
+    );
     for tool in tools.iter_mut().filter(|tool| tool.bytes() > cap) {
-        tool.describe_input(schemas, &options, diagnostics);
+        tool.describe_input(schemas, &options, filter, diagnostics);
     }
 }
 

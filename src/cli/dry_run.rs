@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::proxy::Request;
+use crate::api::Request;
 
 /// How the request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -86,6 +86,7 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
         credentials: (purpose == Purpose::Calls && !config.mock).then(|| config.credentials.clone()),
         forward: config.forward.clone(),
         call: config.call.clone(),
+        sandbox: config.sandbox.clone(),
         upstream: config.upstream.clone(),
     };
     let mut clients = Clients::from(client);

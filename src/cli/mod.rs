@@ -3,6 +3,7 @@
 mod call;
 mod check;
 mod dry_run;
+mod filter;
 mod health;
 mod listing;
 mod load;
@@ -43,6 +44,9 @@ enum Command {
     Check(check::CheckCommand),
     /// Make one call, as a client would, and show the result
     Call(call::CallCommand),
+    /// Run one filter over one reply, within limits
+    #[command(hide = true)]
+    Filter,
     /// Ask a running HTTP server whether it is well (for container health checks)
     Health(health::HealthCommand),
 }
@@ -73,6 +77,10 @@ pub fn run() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
+    // Under its limits there is no room for a runtime, and nothing to wait for.
+    if matches!(cli.command, Command::Filter) {
+        return filter::run().unwrap_or_else(|failure| failure.report());
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::Io("the runtime cannot be started".into(), error).report(),
@@ -84,6 +92,7 @@ pub fn run() -> ExitCode {
             Command::Check(command) => check::run(&command).await,
             Command::Call(command) => call::run(&command).await,
             Command::Health(command) => health::run(&command).await,
+            Command::Filter => filter::run(),
         }
     });
     // Reading standard input happens on a thread that cannot be interrupted; do not wait for it.

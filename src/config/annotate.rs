@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::settings::{AnnotationPolicy, ApiSettings, ClientName, DocumentHints, OutputSchemasName};
+use super::settings::{AnnotationPolicy, ApiSettings, ClientName, DocumentHints, OutputSchemasName, ResponseFilter};
 use crate::annotate::selection::Field;
 use crate::annotate::{
     AnnotateOptions, Client, Hint, Layers, NameOptions, OutputSchemas, Override, Pattern, Policy, Rule, Selection, Trust,
@@ -68,6 +68,7 @@ pub(super) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> Annotate
         names,
         selection,
         layers: layers(api, problems),
+        filter: api.response_filter == Some(ResponseFilter::Jq),
         ..AnnotateOptions::default()
     };
     options.schemas.inline_all = !profile.knows_references;

@@ -12,21 +12,24 @@ pub mod variables;
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use thiserror::Error;
+use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::annotate::obey::Confirm;
 use crate::annotate::{AnnotateOptions, Profile};
 use crate::outbound::OutboundOptions;
 use crate::proxy::client::BYTES_PER_TOKEN;
-use crate::proxy::{CallOptions, Credentials, Forwarding, UpstreamOptions};
+use crate::proxy::sandbox::MOST;
+use crate::proxy::{CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
 use crate::server::http::{Allowed, HttpOptions};
 use crate::spec::server::{Choice, Pick};
 use crate::spec::{ExternalReferences, Source, parameter, server};
-use settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ServerSettings, TransportKind};
+use settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ResponseFilter, ServerSettings, TransportKind};
 
 /// Clients give a call up after a minute; ours must have answered by then.
 const LONGEST_TIMEOUT: f64 = 3600.0;
@@ -69,6 +72,8 @@ pub struct Config {
     pub strict: bool,
     /// Limits of a call.
     pub call: CallOptions,
+    /// What runs filters of replies, where they are offered.
+    pub sandbox: Option<Sandbox>,
     /// Limits of an upstream.
     pub upstream: UpstreamOptions,
     /// Outgoing connections.
@@ -223,6 +228,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                 annotate,
                 profile: annotate::client(api).profile(),
                 strict: api.strict.unwrap_or(false),
+                sandbox: sandbox(api, call.max_response_bytes),
                 call,
                 upstream: limits,
                 outbound: OutboundOptions {
@@ -239,6 +245,20 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
         }
         _ => Err(ConfigError(problems)),
     }
+}
+
+/// What runs filters: this program again.
+fn sandbox(api: &ApiSettings, limit: usize) -> Option<Sandbox> {
+    (api.response_filter == Some(ResponseFilter::Jq)).then_some(())?;
+    // The file may have been replaced since the start; what runs is what was started.
+    let running = Path::new("/proc/self/exe");
+    let program = if running.exists() {
+        running.to_owned()
+    } else {
+        std::env::current_exe().ok()?
+    };
+    let places = Arc::new(Semaphore::new(MOST));
+    Some(Sandbox { program, limit, places })
 }
 
 /// `--server` and `--server-var`.
@@ -409,6 +429,9 @@ fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport
         if settings.access.is_open() && settings.allow_unauthenticated != Some(true) {
             problems.push(format!("--bind {bind} can be reached by others, and nobody has to prove who they are; give clients a token with --auth-token-env VARIABLE or --oauth-issuer URL, or, behind a proxy that asks them, add --allow-unauthenticated, or bind to 127.0.0.1"));
         }
+    }
+    if settings.forward.forward_authorization == Some(true) && !settings.access.is_open() {
+        problems.push("--forward-authorization cannot be with --auth-token-env, --auth-token-file or --oauth-issuer: the token that opens this server is not the API's (MCP, \"Token Passthrough\")".into());
     }
     let options = Box::new(HttpOptions {
         allowed,

@@ -189,6 +189,11 @@ pub struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_result_tokens: Option<usize>,
 
+    /// Offer an argument with which the model filters the JSON of a reply before it is given [default: off]
+    #[arg(long, env = "OPENAPI_MCP_RESPONSE_FILTER", value_name = "LANGUAGE", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_filter: Option<ResponseFilter>,
+
     /// How much is logged to standard error [default: info for serve, else warn]
     #[arg(long, env = "OPENAPI_MCP_LOG_LEVEL", value_name = "LEVEL", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -294,6 +299,17 @@ pub enum DocumentHints {
     Trust,
     /// They say nothing
     Ignore,
+}
+
+/// The language of filters of replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ResponseFilter {
+    /// No such argument
+    Off,
+    /// jq
+    Jq,
 }
 
 /// Which calls a person is asked about.

@@ -212,6 +212,30 @@ fn structured(operation: &Operation, response: &Response, json: &str, rendering:
     result
 }
 
+/// The JSON of a reply as text, the records of a stream as a list; `None` where it is neither.
+#[must_use]
+pub fn json_text(response: &Response) -> Option<String> {
+    let content_type = content_type(&response.headers);
+    if let Some(framing) = Framing::of(&content_type) {
+        let records = events::records(framing, &decode(&content_type, &response.body), response.stopped.is_none());
+        return Some(Value::Array(records).to_string());
+    }
+    if !matches!(kind(&content_type, &response.body), Kind::Json) {
+        return None;
+    }
+    let body = strip_bom(&response.body);
+    serde_json::from_slice::<serde::de::IgnoredAny>(body).ok()?;
+    String::from_utf8(body.to_vec()).ok()
+}
+
+/// Makes JSON of our own the body of a reply.
+pub fn put_json(response: &mut Response, json: Bytes) {
+    response
+        .headers
+        .insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    (response.body, response.stopped) = (json, None);
+}
+
 /// What was cut, and how to get the rest.
 fn lost(operation: &Operation, losses: &[Loss]) -> String {
     let how = match paging::size(operation) {

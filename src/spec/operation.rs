@@ -71,6 +71,18 @@ pub fn is_tool_extension(name: &str) -> bool {
 }
 
 impl Operation {
+    /// The argument that filters the reply, where the operator offers that: a key that no parameter has.
+    #[must_use]
+    pub fn filter_key(&self) -> String {
+        const KEY: &str = "response_filter";
+        let taken = |key: &str| self.parameters.iter().any(|parameter| parameter.key == key);
+        let mut key = KEY.to_owned();
+        while taken(&key) {
+            key.push('_');
+        }
+        key
+    }
+
     /// `GET /pets`, as people name an operation.
     #[must_use]
     pub fn label(&self) -> String {

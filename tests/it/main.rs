@@ -23,6 +23,7 @@ mod confirmed;
 mod corpus;
 mod credentials;
 mod encrypted;
+mod filtered;
 mod floors;
 mod golden;
 mod http_door;

@@ -1,0 +1,42 @@
+//! `openapi-mcp filter`, which no person calls: runs one jq filter over one reply, within limits, and ends. Both come over
+//! standard input: the filter in the first line, as a JSON string, then the reply.
+
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+use crate::api::filter;
+use crate::error::Failure;
+
+/// Memory of the process, in bytes: addresses, of which an allocator reserves more than it uses.
+#[cfg(unix)]
+const MEMORY: u64 = 512 << 20;
+/// Time on a processor, in seconds.
+#[cfg(unix)]
+const SECONDS: u64 = 3;
+
+pub(super) fn run() -> Result<ExitCode, Failure> {
+    #[cfg(unix)]
+    for (resource, limit) in [
+        (rlimit::Resource::AS, MEMORY),
+        (rlimit::Resource::CPU, SECONDS),
+        (rlimit::Resource::CORE, 0),
+    ] {
+        rlimit::setrlimit(resource, limit, limit).map_err(|error| Failure::Io("the filter cannot be limited".into(), error))?;
+    }
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::Io("the filter cannot be read".into(), error))?;
+    let (program, json) = text.split_once('\n').unwrap_or((&text, ""));
+    let program: String = serde_json::from_str(program).unwrap_or_default();
+    Ok(match filter::run(&program, json) {
+        Ok(output) => {
+            let _ = std::io::stdout().write_all(output.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            let _ = writeln!(std::io::stderr(), "{why}");
+            ExitCode::FAILURE
+        }
+    })
+}

@@ -1,0 +1,78 @@
+//! Filters of replies: jq programs that a model writes, run over a reply's JSON.
+//!
+//! The language can ask for more time and memory than there is, so that a program only ever runs in a process of its own,
+//! with limits that the system keeps; see [`super::sandbox`]. `JMESPath` is not offered: the library for it reads number literals
+//! wrongly where numbers keep all their digits.
+
+use jaq_core::load::{Arena, File, Loader};
+use jaq_core::{Compiler, Ctx, Vars, data, unwrap_valr};
+use jaq_json::{Val, read};
+
+/// What the program makes of the JSON, as JSON; of several outputs, a list.
+///
+/// # Errors
+/// What is wrong with the program, or went wrong in it, in words for a model.
+pub fn run(program: &str, json: &str) -> Result<String, String> {
+    let input = read::parse_single(json.as_bytes()).map_err(|error| format!("the reply cannot be read: {error}"))?;
+    let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
+    let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+    let arena = Arena::default();
+    let modules = Loader::new(definitions)
+        .load(&arena, File { code: program, path: () })
+        .map_err(|errors| wrong(&format!("{errors:?}")))?;
+    let filter = Compiler::default()
+        .with_funs(functions)
+        .compile(modules)
+        .map_err(|errors| wrong(&format!("{errors:?}")))?;
+    let context = Ctx::<data::JustLut<Val>>::new(&filter.lut, Vars::new([]));
+    let outputs: Vec<Val> = filter
+        .id
+        .run((context, input))
+        .map(unwrap_valr)
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())?;
+    match outputs.as_slice() {
+        [only] => Ok(only.to_string()),
+        several => Ok(format!(
+            "[{}]",
+            several.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+        )),
+    }
+}
+
+/// jaq tells its errors as values; what they name is what a model needs.
+fn wrong(errors: &str) -> String {
+    let names: Vec<&str> = errors
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .filter(|name| !name.trim().is_empty())
+        .collect();
+    match names.last() {
+        Some(name) => format!("it is no jq program: look at `{name}`"),
+        None => "it is no jq program".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JSON: &str = r#"{"total":12345678901234567890123,"items":[{"id":1,"name":"a"},{"id":2,"name":"b"}]}"#;
+
+    #[test]
+    fn jq_projects_and_keeps_numbers() {
+        for (program, expected) in [
+            (".items[].name", r#"["a","b"]"#),
+            ("[.items[] | {id}]", r#"[{"id":1},{"id":2}]"#),
+            (".total", "12345678901234567890123"),
+            ("empty", "[]"),
+            (".items | length", "2"),
+        ] {
+            assert_eq!(run(program, JSON).as_deref(), Ok(expected), "{program}");
+        }
+        for wrong in [".items[", "nosuchthing", ".total.name", "input"] {
+            assert!(run(wrong, JSON).is_err(), "{wrong}");
+        }
+    }
+}

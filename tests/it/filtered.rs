@@ -1,0 +1,92 @@
+//! `--response-filter`: the model takes only what it needs of a reply, and cannot take more than that.
+
+use serde_json::json;
+
+use crate::support::{Session, SpecFile, Upstream, reply};
+
+fn upstream() -> Upstream {
+    Upstream::start(Box::new(|request| match request.line.as_str() {
+        line if line.contains("/text") => reply(200, &["Content-Type: text/plain"], b"hello"),
+        line if line.contains("/gone") => reply(404, &["Content-Type: application/json"], b"{\"message\":\"no\"}"),
+        _ => reply(
+            200,
+            &["Content-Type: application/json"],
+            br#"{"total":12345678901234567890,"items":[{"id":1,"name":"a"},{"id":2,"name":"b"}]}"#,
+        ),
+    }))
+}
+
+fn spec() -> SpecFile {
+    SpecFile::with_paths(&json!({
+        "/items": {"get": {"operationId": "items", "parameters": [{"name": "response_filter", "in": "query", "schema": {"type": "string"}}]}},
+        "/text": {"get": {"operationId": "text"}},
+        "/gone": {"get": {"operationId": "gone"}},
+        "/plain": {"get": {"operationId": "plain"}}
+    }))
+}
+
+#[test]
+fn a_reply_is_filtered_before_it_is_given() {
+    let (spec, upstream) = (spec(), upstream());
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--response-filter",
+        "jq",
+    ]);
+    let result = session.call("plain", &json!({"response_filter": "[.items[] | {id}]"}));
+    assert_eq!(result["structuredContent"], json!({"result": [{"id": 1}, {"id": 2}]}), "{result}");
+    assert_eq!(upstream.take_one().line, "GET /plain HTTP/1.1");
+    // The API's own argument of that name stays the API's.
+    let result = session.call("items", &json!({"response_filter": "x", "response_filter_": ".total"}));
+    assert_eq!(upstream.take_one().line, "GET /items?response_filter=x HTTP/1.1");
+    assert_eq!(
+        result["structuredContent"]["result"].to_string(),
+        "12345678901234567890",
+        "{result}"
+    );
+}
+
+/// A filter that cannot be applied costs nothing of the reply, and one that asks for too much only itself.
+#[test]
+fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
+    let (spec, upstream) = (spec(), upstream());
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--response-filter",
+        "jq",
+    ]);
+    for (tool, filter, remark) in [
+        ("plain", ".items[", "no jq program"),
+        ("plain", ".total.name", "The filter was not applied"),
+        ("plain", "def f: f; f", "more time or memory"),
+        ("plain", "[range(1e12)]", "more time or memory"),
+        ("plain", "\"x\" * 1e9 | . * 1000", "The filter was not applied"),
+        ("text", ".", "the reply is no JSON"),
+    ] {
+        let result = session.call(tool, &json!({"response_filter": filter}));
+        let last = result["content"].as_array().unwrap().last().unwrap()["text"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(last.contains(remark) || last.contains("runs for more than"), "{filter}: {last}");
+        assert_eq!(result["isError"], false, "{filter}");
+        upstream.take_one();
+    }
+    let result = session.call("gone", &json!({"response_filter": ".message"}));
+    assert!(
+        result["isError"] == true && result["content"].as_array().unwrap().len() == 1,
+        "{result}"
+    );
+    upstream.take_one();
+    // The process of a filter has no environment to tell of.
+    let result = session.call("plain", &json!({"response_filter": "env | length"}));
+    assert_eq!(result["structuredContent"]["result"], 0, "{result}");
+}
