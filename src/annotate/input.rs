@@ -7,7 +7,7 @@ use crate::spec::body::{BodySchema, Field};
 use crate::spec::operation::BODY;
 use crate::spec::schema::{Completed, SchemaOptions, Schemas, reference, wire_names};
 use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut};
-use crate::spec::{MediaKind, Operation, Parameter, RequestBody, Span};
+use crate::spec::{MediaKind, MediaType, Operation, Parameter, RequestBody, Span};
 
 /// The input schema of an operation: a self-contained 2020-12 object schema, closed at the root, without combinators
 /// there, since several clients refuse those. Remarks on what had to be read loosely go to `warnings`.
@@ -22,6 +22,9 @@ pub fn input_schema(operation: &Operation, schemas: &mut Schemas<'_>, options: &
     }
     if let Some(body) = &operation.body {
         properties.insert(BODY.into(), Value::Object(body_schema(body, schemas, warnings)));
+        if !body.choice.is_empty() {
+            properties.insert(body.choice.clone(), choice_schema(body));
+        }
         if body.required {
             required.push(BODY.into());
         }
@@ -89,8 +92,41 @@ fn accept_empty(schema: &mut Map<String, Value>) {
     *schema = outer;
 }
 
+/// The body as any of its media types takes it.
 fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
-    let media_type = &body.media_type;
+    let own = body.description.as_deref().map(clean).filter(|text| !text.is_empty());
+    if body.alternatives.is_empty() {
+        return media_type_schema(&body.media_type, own, "The request body", schemas, warnings);
+    }
+    let branches: Vec<Value> = body
+        .media_types()
+        .map(|media_type| Value::Object(media_type_schema(media_type, None, "The body", schemas, warnings)))
+        .collect();
+    let text = own.unwrap_or_else(|| "The request body".into());
+    let text = format!("{}, by its `{}`", text.trim_end_matches('.'), body.choice);
+    Map::from_iter([
+        ("anyOf".to_owned(), Value::Array(branches)),
+        ("description".to_owned(), Value::String(cut(&text, LONGEST_DESCRIPTION))),
+    ])
+}
+
+/// The argument that says which media type the body is.
+fn choice_schema(body: &RequestBody) -> Value {
+    let names: Vec<&str> = body.media_types().map(|media_type| media_type.name.as_str()).collect();
+    json!({
+        "type": "string",
+        "enum": names,
+        "description": format!("Media type of `{BODY}`; {} unless given", body.media_type.name),
+    })
+}
+
+fn media_type_schema(
+    media_type: &MediaType,
+    own: Option<String>,
+    otherwise: &str,
+    schemas: &mut Schemas<'_>,
+    warnings: &mut Vec<String>,
+) -> Map<String, Value> {
     let translated = match &media_type.schema {
         BodySchema::Absent => None,
         BodySchema::At(span) => Some(schemas.translate(*span, warnings)),
@@ -115,10 +151,9 @@ fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec
     if media_type.name.contains("merge-patch") {
         accept_nulls(&mut schema);
     }
-    let own = body.description.as_deref().map(clean).filter(|text| !text.is_empty());
     let said = schema.get("description").and_then(Value::as_str).map(str::to_owned);
-    let mut text = own.or(said).unwrap_or_else(|| "The request body".into());
-    if media_type.kind != MediaKind::Json {
+    let mut text = own.or(said).unwrap_or_else(|| otherwise.into());
+    if media_type.kind != MediaKind::Json || otherwise != "The request body" {
         text = format!("{} ({})", text.trim_end_matches('.'), media_type.name);
     }
     schema.insert("description".into(), Value::String(cut(&text, LONGEST_DESCRIPTION)));
@@ -193,31 +228,44 @@ fn file_schema() -> Map<String, Value> {
 
 /// Tells the model how to give the files of a form: a document only says that they are binary.
 fn describe_files(root: &mut Map<String, Value>, wire: Option<&Map<String, Value>>, body: &RequestBody) {
-    if body.media_type.kind != MediaKind::Multipart {
-        return;
+    for (index, media_type) in body.media_types().enumerate() {
+        if media_type.kind == MediaKind::Multipart {
+            let branch = (!body.alternatives.is_empty()).then_some(index);
+            describe_files_of(root, wire, media_type, branch);
+        }
     }
-    let definition = root
-        .get("properties")
-        .and_then(|properties| properties.get(BODY))
-        .and_then(Value::as_object)
-        .and_then(reference)
-        .map(str::to_owned);
+}
+
+/// The schema of the body, or of one of its media types.
+fn body_of(root: &Map<String, Value>, branch: Option<usize>) -> Option<&Map<String, Value>> {
+    let body = root.get("properties")?.get(BODY)?;
+    match branch {
+        None => body.as_object(),
+        Some(index) => body.get("anyOf")?.get(index)?.as_object(),
+    }
+}
+
+fn describe_files_of(root: &mut Map<String, Value>, wire: Option<&Map<String, Value>>, media_type: &MediaType, branch: Option<usize>) {
+    let definition = body_of(root, branch).and_then(reference).map(str::to_owned);
     let noted = wire.and_then(|wire| match &definition {
-        Some(name) => wire.get("$defs")?.get(name),
-        None => wire.get("properties")?.get(BODY),
+        Some(name) => wire.get("$defs")?.get(name)?.as_object(),
+        None => body_of(wire, branch),
     });
-    let names = noted
-        .and_then(Value::as_object)
-        .zip(wire)
-        .and_then(|(noted, wire)| wire_names(noted, wire));
+    let names = noted.zip(wire).and_then(|(noted, wire)| wire_names(noted, wire));
     let schema = match definition {
         Some(name) => root.get_mut("$defs").and_then(|defs| defs.get_mut(&name)),
-        None => root.get_mut("properties").and_then(|properties| properties.get_mut(BODY)),
+        None => {
+            let body = root.get_mut("properties").and_then(|properties| properties.get_mut(BODY));
+            match branch {
+                None => body,
+                Some(index) => body.and_then(|body| body.get_mut("anyOf")?.get_mut(index)),
+            }
+        }
     };
     let Some(Value::Object(properties)) = schema.and_then(|schema| schema.get_mut("properties")) else {
         return;
     };
-    for (name, encoding) in &body.media_type.encoding {
+    for (name, encoding) in &media_type.encoding {
         let renamed = names.into_iter().flatten().find(|(_, wire)| *wire == name);
         let key = renamed.map_or(name, |(key, _)| key);
         let Some(Value::Object(property)) = properties.get_mut(key).filter(|_| encoding.binary) else {
@@ -295,5 +343,38 @@ mod tests {
             "{schema:#}"
         );
         assert_eq!(body["more"]["items"]["type"], json!(["string", "object"]));
+    }
+
+    #[test]
+    fn media_types_that_differ_are_a_choice_and_others_are_not() {
+        let body = |content: &str| {
+            schema(&format!(
+                r#"{{"requestBody":{{"description":"What to draw","content":{{{content}}}}}}}"#
+            ))
+        };
+        let object = r#"{"schema":{"type":"object","properties":{"n":{"type":"integer"}}}}"#;
+        let choice = body(&format!(
+            r#""text/csv":{{"schema":{{"type":"string"}}}},"application/json":{object}"#
+        ));
+        let properties = &choice["properties"];
+        assert_eq!(properties["contentType"]["enum"], json!(["application/json", "text/csv"]));
+        assert_eq!(properties["body"]["description"], "What to draw, by its `contentType`");
+        let described: Vec<_> = properties["body"]["anyOf"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|branch| &branch["description"])
+            .collect();
+        assert_eq!(described, ["The body (application/json)", "The body (text/csv)"]);
+        for same in [
+            format!(
+                r#""application/json":{object},"application/xml":{object},"application/x-www-form-urlencoded":{object},"text/plain":{object}"#
+            ),
+            format!(r#""application/json":{object},"application/xml":{{}},"application/*+json":{object}"#),
+        ] {
+            let properties = &body(&same)["properties"];
+            assert_eq!(properties.get("contentType"), None, "{same}");
+            assert_eq!(properties["body"]["type"], "object", "{same}");
+        }
     }
 }

@@ -122,7 +122,11 @@ pub fn build(
     let url = base.target(&operation.template, &path, &query)?;
     let mut bytes = None;
     if let (Some(declared), Some(value)) = (&operation.body, arguments.get(BODY)) {
-        let body = body::write(&declared.media_type, value)?;
+        let chosen = arguments.get(&declared.choice).and_then(Value::as_str);
+        let media_type = declared
+            .chosen(chosen)
+            .ok_or_else(|| unsendable(&declared.choice, "is none of the media types that this operation takes"))?;
+        let body = body::write(media_type, value)?;
         headers.insert(
             CONTENT_TYPE,
             HeaderValue::from_str(&body.content_type).map_err(|_| unsendable(BODY, "has a media type that cannot be sent in a header"))?,

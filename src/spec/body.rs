@@ -8,6 +8,9 @@ use super::document::{Document, Span, Version};
 use super::node::Node;
 use super::parameter::{self, Location, Style};
 
+/// The argument that chooses among the media types of a body, where there is something to choose.
+pub(super) const CHOICE: &str = "contentType";
+
 /// What kind of bytes a media type asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MediaKind {
@@ -94,8 +97,26 @@ pub struct RequestBody {
     pub description: Option<String>,
     /// The media type that is sent: JSON first, then form, multipart, text, XML and bytes; of equals the first declared.
     pub media_type: MediaType,
-    /// The names of the media types that the operation would take as well.
-    pub alternatives: Vec<String>,
+    /// The media types that the operation takes as well, where the choice makes a difference to the caller.
+    pub alternatives: Vec<MediaType>,
+    /// The argument that chooses among them; empty where there is nothing to choose.
+    pub choice: String,
+}
+
+impl RequestBody {
+    /// All media types that a call may choose from, the one that is sent unless chosen otherwise first.
+    pub fn media_types(&self) -> impl Iterator<Item = &MediaType> {
+        std::iter::once(&self.media_type).chain(&self.alternatives)
+    }
+
+    /// The media type of that name; the default one without a name.
+    #[must_use]
+    pub fn chosen(&self, name: Option<&str>) -> Option<&MediaType> {
+        match name {
+            Some(name) => self.media_types().find(|media_type| media_type.name == name),
+            None => Some(&self.media_type),
+        }
+    }
 }
 
 /// A media type without its parameters, in lower case (RFC 9110 section 8.3.1).
@@ -155,8 +176,9 @@ pub(super) fn read(document: &Document, declared: Node<'_>) -> Result<Option<Req
     Ok(Some(RequestBody {
         required: object.boolean("required").unwrap_or(false),
         description: document.said_beside(declared).or_else(|| object.text("description")),
+        alternatives: alternatives(document, &chosen, media_types),
+        choice: String::new(),
         media_type: chosen,
-        alternatives: media_types.into_iter().map(|media_type| media_type.name).collect(),
     }))
 }
 
@@ -168,23 +190,30 @@ pub(super) fn read_swagger(document: &Document, parameters: &[Node<'_>], consume
         .find(|node| place(node).as_deref() == Some("body"))
         .and_then(|node| node.object())
     {
-        let name = consumes
-            .iter()
-            .min_by_key(|name| MediaKind::of(name))
-            .map_or("application/json", String::as_str);
-        let name = if name.contains('*') { "application/json" } else { name };
+        let schema = object.get("schema").map(|node| document.span(node));
+        let media_type = |name: &str| {
+            let kind = MediaKind::of(name);
+            let anything = kind == MediaKind::Json && name.contains('*');
+            MediaType {
+                name: if anything { "application/json" } else { name }.to_owned(),
+                kind,
+                schema: schema.map_or(BodySchema::Absent, BodySchema::At),
+                encoding: BTreeMap::new(),
+            }
+        };
+        let mut media_types: Vec<MediaType> = consumes.iter().map(|name| media_type(name)).collect();
+        media_types.sort_by_key(|media_type| media_type.kind);
+        let chosen = if media_types.is_empty() {
+            media_type("application/json")
+        } else {
+            media_types.remove(0)
+        };
         return Some(RequestBody {
             required: object.boolean("required").unwrap_or(false),
             description: object.text("description"),
-            alternatives: consumes.iter().filter(|other| *other != name).cloned().collect(),
-            media_type: MediaType {
-                name: name.to_owned(),
-                kind: MediaKind::of(name),
-                schema: object
-                    .get("schema")
-                    .map_or(BodySchema::Absent, |node| BodySchema::At(document.span(node))),
-                encoding: BTreeMap::new(),
-            },
+            alternatives: alternatives(document, &chosen, media_types),
+            choice: String::new(),
+            media_type: chosen,
         });
     }
     let mut fields = Vec::new();
@@ -239,7 +268,62 @@ pub(super) fn read_swagger(document: &Document, parameters: &[Node<'_>], consume
         description: None,
         media_type,
         alternatives: Vec::new(),
+        choice: String::new(),
     })
+}
+
+/// More media types than this are not worth a choice.
+const MOST_ALTERNATIVES: usize = 8;
+
+/// Those of `others` that differ from `chosen` and from each other in what the caller gives or in what the API makes of it.
+fn alternatives(document: &Document, chosen: &MediaType, others: Vec<MediaType>) -> Vec<MediaType> {
+    let mut kept: Vec<MediaType> = Vec::new();
+    for other in others {
+        let is_other = std::iter::once(chosen).chain(&kept).all(|known| differs(document, &other, known));
+        if is_other && is_usable(document, &other) && kept.len() < MOST_ALTERNATIVES {
+            kept.push(other);
+        }
+    }
+    kept
+}
+
+/// What is written as the caller gives it must be a text.
+fn is_usable(document: &Document, media_type: &MediaType) -> bool {
+    let (MediaKind::Text, BodySchema::At(span)) = (media_type.kind, &media_type.schema) else {
+        return true;
+    };
+    let schema = document.resolve(document.node(*span)).ok().and_then(Node::object);
+    schema.is_none_or(|schema| schema.get("type").is_none() || schema.text("type").as_deref() == Some("string"))
+}
+
+fn differs(document: &Document, candidate: &MediaType, known: &MediaType) -> bool {
+    let is_raw = |media_type: &MediaType| matches!(media_type.kind, MediaKind::Text | MediaKind::Binary);
+    if is_raw(candidate) && is_raw(known) {
+        return essence(&candidate.name) != essence(&known.name);
+    }
+    let is_patch = |media_type: &MediaType| essence(&media_type.name).contains("patch");
+    let has_files = |media_type: &MediaType| media_type.encoding.values().any(|encoding| encoding.binary);
+    let is_same = match (&candidate.schema, &known.schema) {
+        (BodySchema::At(one), BodySchema::At(other)) => is_same_schema(document, *one, *other),
+        (BodySchema::Items(one, _), BodySchema::Items(other, _)) => is_same_schema(document, *one, *other),
+        // Nothing is known of what it takes, so that there is nothing to choose it for.
+        (BodySchema::Absent, _) => !is_raw(candidate),
+        _ => false,
+    };
+    let is_known = candidate.name == known.name;
+    let makes_a_difference = !is_same
+        || (is_patch(candidate) && essence(&candidate.name) != essence(&known.name))
+        || (candidate.kind == MediaKind::Multipart && known.kind != MediaKind::Multipart && has_files(candidate));
+    makes_a_difference && !is_known
+}
+
+fn is_same_schema(document: &Document, one: Span, other: Span) -> bool {
+    let resolved = |span| {
+        let node = document.node(span);
+        document.resolve(node).unwrap_or(node)
+    };
+    let (one, other) = (resolved(one), resolved(other));
+    document.span(one) == document.span(other) || one.text() == other.text()
 }
 
 fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
