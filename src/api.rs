@@ -297,7 +297,7 @@ impl Api {
             };
             let (base, _, arguments) = entry.ready(tool, arguments.unwrap_or_default())?;
             let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
-            proxy::request::build(operation, base, &arguments, accept, &credential.masked())
+            proxy::request::build(&self.document, operation, base, &arguments, accept, &credential.masked())
         };
         Some(make().map_err(|error| Box::new(render::failed(operation, &error))))
     }
@@ -319,7 +319,7 @@ impl Api {
             Err(error) => return render::failed(operation, &error),
         };
         let make = || {
-            let mut request = proxy::request::build(operation, base, &arguments, accept, &credential.fixed)?;
+            let mut request = proxy::request::build(&self.document, operation, base, &arguments, accept, &credential.fixed)?;
             if let Some((headers, _)) = &forwarded {
                 request
                     .headers

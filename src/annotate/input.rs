@@ -135,6 +135,7 @@ fn media_type_schema(
     };
     let mut schema = match (media_type.kind, translated) {
         (MediaKind::Binary, _) => file_schema(),
+        (MediaKind::Xml, Some(Value::Object(schema))) => xml_schema(schema),
         (MediaKind::Text | MediaKind::Xml, translated) => {
             let text = Map::from_iter([("type".to_owned(), Value::from("string"))]);
             match translated {
@@ -158,6 +159,17 @@ fn media_type_schema(
     }
     schema.insert("description".into(), Value::String(cut(&text, LONGEST_DESCRIPTION)));
     schema
+}
+
+/// What is written as XML by its schema, or the text itself.
+fn xml_schema(mut schema: Map<String, Value>) -> Map<String, Value> {
+    if schema.is_empty() || schema.get("type") == Some(&Value::from("string")) {
+        return schema;
+    }
+    let said = schema.remove("description").map(|said| ("description".to_owned(), said));
+    let text = json!({ "type": "string", "description": "The XML itself" });
+    let either = ("anyOf".to_owned(), Value::Array(vec![Value::Object(schema), text]));
+    said.into_iter().chain([either]).collect()
 }
 
 /// A list of which each item is described (3.2 `itemSchema`), and perhaps the whole as well.
@@ -252,15 +264,12 @@ fn describe_files_of(root: &mut Map<String, Value>, wire: Option<&Map<String, Va
         None => body_of(wire, branch),
     });
     let names = noted.zip(wire).and_then(|(noted, wire)| wire_names(noted, wire));
-    let schema = match definition {
-        Some(name) => root.get_mut("$defs").and_then(|defs| defs.get_mut(&name)),
-        None => {
-            let body = root.get_mut("properties").and_then(|properties| properties.get_mut(BODY));
-            match branch {
-                None => body,
-                Some(index) => body.and_then(|body| body.get_mut("anyOf")?.get_mut(index)),
-            }
-        }
+    let schema = match (definition, branch) {
+        (Some(name), _) => root.get_mut("$defs").and_then(|defs| defs.get_mut(&name)),
+        (None, None) => root.get_mut("properties").and_then(|properties| properties.get_mut(BODY)),
+        (None, Some(index)) => root
+            .get_mut("properties")
+            .and_then(|properties| properties.get_mut(BODY)?.get_mut("anyOf")?.get_mut(index)),
     };
     let Some(Value::Object(properties)) = schema.and_then(|schema| schema.get_mut("properties")) else {
         return;

@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 use super::error::CallError;
 use super::file;
 use super::style::{self, Keep};
+use super::xml;
 use crate::spec::body::Encoding;
 use crate::spec::operation::BODY;
-use crate::spec::{MediaKind, MediaType, Style};
+use crate::spec::{Document, MediaKind, MediaType, Style};
 
 /// What goes after the headers, and the `Content-Type` that names it.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,11 +22,11 @@ pub struct Body {
     pub bytes: Bytes,
 }
 
-/// Writes `value` as `media_type` asks.
+/// Writes `value` as `media_type` of `document` asks.
 ///
 /// # Errors
 /// Where the value cannot be written in that media type.
-pub fn write(media_type: &MediaType, value: &Value) -> Result<Body, CallError> {
+pub fn write(document: &Document, media_type: &MediaType, value: &Value) -> Result<Body, CallError> {
     let mut content_type = media_type.name.clone();
     let bytes = match media_type.kind {
         MediaKind::Json => Bytes::from(value.to_string()),
@@ -41,7 +42,8 @@ pub fn write(media_type: &MediaType, value: &Value) -> Result<Body, CallError> {
             content_type = with_boundary(&content_type, &boundary);
             Bytes::from(multipart(object(value, "a multipart body")?, &media_type.encoding, &boundary)?)
         }
-        MediaKind::Text | MediaKind::Xml => Bytes::from(style::scalar(value).unwrap_or_default().into_owned()),
+        MediaKind::Xml => Bytes::from(xml::write(document, &media_type.schema, value)?),
+        MediaKind::Text => Bytes::from(style::scalar(value).unwrap_or_default().into_owned()),
         MediaKind::Binary => {
             let file = file::read(BODY, value)?;
             // A concrete type given by the caller says more than `image/*` of the document.
@@ -225,8 +227,12 @@ mod tests {
         }
     }
 
+    fn empty() -> Document {
+        Document::parse(br#"{"openapi":"3.1.0","paths":{}}"#.to_vec(), None).unwrap()
+    }
+
     fn written(media: &MediaType, value: &Value) -> (String, String) {
-        let body = write(media, value).unwrap();
+        let body = write(&empty(), media, value).unwrap();
         (body.content_type, String::from_utf8(body.bytes.to_vec()).unwrap())
     }
 
@@ -305,6 +311,6 @@ mod tests {
             written(&media("text/plain; charset=utf-8", &[]), &json!("hi")),
             ("text/plain; charset=utf-8".into(), "hi".into())
         );
-        assert!(write(&media("application/x-www-form-urlencoded", &[]), &json!([1])).is_err());
+        assert!(write(&empty(), &media("application/x-www-form-urlencoded", &[]), &json!([1])).is_err());
     }
 }

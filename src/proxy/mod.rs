@@ -29,6 +29,7 @@ pub mod style;
 pub mod target;
 pub mod upstream;
 pub mod validate;
+pub mod xml;
 
 pub use access::{Access, Advice, Credential};
 pub use client::{CallOptions, Progress, Response};

@@ -11,7 +11,7 @@ use super::error::CallError;
 use super::style::{self, Keep};
 use super::target::{Base, PathValue};
 use crate::spec::operation::BODY;
-use crate::spec::{Location, MediaKind, Operation, Parameter, Serialization, Style};
+use crate::spec::{Document, Location, MediaKind, Operation, Parameter, Serialization, Style};
 
 /// A request that is ready to be sent.
 #[derive(Debug)]
@@ -68,11 +68,12 @@ fn same_key(encoded: &str, name: &str) -> bool {
     encoded == name || percent_encoding::percent_decode_str(encoded).eq(name.bytes())
 }
 
-/// Makes the request with what the operator adds to it.
+/// Makes the request of an operation of `document` with what the operator adds to it.
 ///
 /// # Errors
 /// [`CallError`] where an argument cannot be sent; then nothing must be.
 pub fn build(
+    document: &Document,
     operation: &Operation,
     base: &Base,
     arguments: &Map<String, Value>,
@@ -126,7 +127,7 @@ pub fn build(
         let media_type = declared
             .chosen(chosen)
             .ok_or_else(|| unsendable(&declared.choice, "is none of the media types that this operation takes"))?;
-        let body = body::write(media_type, value)?;
+        let body = body::write(document, media_type, value)?;
         headers.insert(
             CONTENT_TYPE,
             HeaderValue::from_str(&body.content_type).map_err(|_| unsendable(BODY, "has a media type that cannot be sent in a header"))?,
@@ -313,7 +314,7 @@ fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, fix
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Document, operations};
+    use crate::spec::operations;
     use serde_json::json;
 
     fn request(parameters: &str, arguments: &Value, headers: &[(&str, &str)]) -> Result<Request, CallError> {
@@ -331,10 +332,11 @@ mod tests {
 
     fn request_with(parameters: &str, arguments: &Value, fixed: &Fixed) -> Result<Request, CallError> {
         let text = format!(r#"{{"openapi":"3.2.0","paths":{{"/a":{{"get":{{"parameters":{parameters}}}}}}}}}"#);
-        let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
+        let document = Document::parse(text.into_bytes(), None).unwrap();
+        let (operations, _) = operations(&document);
         let base = Base::new(Url::parse("https://h.example/v1").unwrap());
         let accept = HeaderValue::from_static("application/json");
-        build(&operations[0], &base, arguments.as_object().unwrap(), &accept, fixed)
+        build(&document, &operations[0], &base, arguments.as_object().unwrap(), &accept, fixed)
     }
 
     #[test]

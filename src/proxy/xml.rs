@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use quick_xml::Writer;
+use quick_xml::events::attributes::Attribute;
 use quick_xml::events::{BytesCData, BytesDecl, BytesEnd, BytesStart, BytesText, Event};
+use quick_xml::name::QName;
 use serde_json::{Map, Value};
 
 use super::error::CallError;
@@ -147,13 +149,13 @@ impl<'a> Shape<'a> {
         if let Some(found) = chain.iter().find_map(xml) {
             return found;
         }
-        match self.only_part(&chain) {
+        match Self::only_part(&chain) {
             Some(part) => self.of(Some(part)).chain().iter().find_map(xml).unwrap_or_default(),
             None => Xml::default(),
         }
     }
 
-    fn only_part(&self, chain: &[Object<'a>]) -> Option<Node<'a>> {
+    fn only_part(chain: &[Object<'a>]) -> Option<Node<'a>> {
         let parts = chain.iter().find_map(|object| object.get("allOf"))?.array()?;
         parts.first().copied().filter(|_| parts.len() == 1)
     }
@@ -164,7 +166,7 @@ impl<'a> Shape<'a> {
             let reference = node.object()?.get("$ref")?.string()?.into_owned();
             pointer::tokens(reference.split_once('#')?.1)?.pop()
         };
-        name(self.declared?).or_else(|| name(self.only_part(&self.chain())?))
+        name(self.declared?).or_else(|| name(Self::only_part(&self.chain())?))
     }
 
     /// Finds something in the schema or in any branch of its compositions.
@@ -222,7 +224,11 @@ fn element(out: &mut Output, inferred: &str, shape: &Shape<'_>, value: &Value, e
         for item in items {
             element(out, item_name, &of_item, item, item.is_array())?;
         }
-        return if is_wrapped { emit(out, Event::End(BytesEnd::new(tag))) } else { Ok(()) };
+        return if is_wrapped {
+            emit(out, Event::End(BytesEnd::new(tag)))
+        } else {
+            Ok(())
+        };
     }
     let tag = xml.qualified(xml.name.as_deref().unwrap_or(inferred))?;
     let mut attributes: Vec<(String, String)> = xml.declaration().into_iter().collect();
@@ -246,6 +252,11 @@ fn element(out: &mut Output, inferred: &str, shape: &Shape<'_>, value: &Value, e
             NodeType::Cdata => {
                 let text = text(value)?;
                 check(&text)?;
+                // A parser would change it there.
+                if text.contains('\r') {
+                    emit(out, Event::Text(BytesText::from_escaped(escaped(&text, false)?)))?;
+                    continue;
+                }
                 for part in BytesCData::escaped(&text) {
                     emit(out, Event::CData(part))?;
                 }
@@ -311,7 +322,10 @@ fn start(tag: &str, attributes: Vec<(String, String)>) -> Result<BytesStart<'sta
             return Err(unsendable(&format!("has two attributes `{key}` in one element")));
         }
         let value = escaped(&value, true)?;
-        start.push_attribute((key.as_bytes(), value.as_bytes()));
+        start.push_attribute(Attribute {
+            key: QName(&key),
+            value: value.into(),
+        });
         seen.push(key);
     }
     Ok(start)
@@ -339,9 +353,7 @@ fn escaped(text: &str, in_attribute: bool) -> Result<String, CallError> {
 
 /// XML 1.0 section 2.2.
 fn check(text: &str) -> Result<(), CallError> {
-    let is_legal = |character: char| {
-        matches!(character, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..='\u{10FFFF}')
-    };
+    let is_legal = |character: char| matches!(character, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..='\u{10FFFF}');
     if text.chars().all(is_legal) {
         Ok(())
     } else {
@@ -349,7 +361,7 @@ fn check(text: &str) -> Result<(), CallError> {
     }
 }
 
-/// Whether it is a QName (XML Namespaces section 4), in the characters that names are made of in practice.
+/// Whether it is a `QName` (XML Namespaces section 4), in the characters that names are made of in practice.
 fn is_name(name: &str) -> bool {
     let starts = |character: char| character.is_alphabetic() || character == '_';
     let goes_on = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
@@ -373,7 +385,10 @@ mod tests {
         let span = document.span(document.member("x").unwrap());
         let bytes = write(&document, &BodySchema::At(span), value)?;
         let text = String::from_utf8(bytes).unwrap();
-        Ok(text.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>").unwrap_or(&text).to_owned())
+        Ok(text
+            .strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>")
+            .unwrap_or(&text)
+            .to_owned())
     }
 
     #[test]
@@ -396,10 +411,7 @@ mod tests {
             json!({"id": {"k": 1}}),
             json!("{\"id\":1}"),
         ] {
-            assert!(
-                written(&json!({"$ref": "#/components/schemas/Node"}), &value).is_err(),
-                "{value}"
-            );
+            assert!(written(&json!({"$ref": "#/components/schemas/Node"}), &value).is_err(), "{value}");
         }
     }
 
