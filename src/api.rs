@@ -297,7 +297,15 @@ impl Api {
             };
             let (base, _, arguments) = entry.ready(tool, arguments.unwrap_or_default())?;
             let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
-            proxy::request::build(&self.document, operation, base, &arguments, accept, &credential.masked())
+            proxy::request::build(
+                &self.document,
+                operation,
+                base,
+                &arguments,
+                accept,
+                &credential.masked(),
+                self.call.files.as_ref(),
+            )
         };
         Some(make().map_err(|error| Box::new(render::failed(operation, &error))))
     }
@@ -319,7 +327,15 @@ impl Api {
             Err(error) => return render::failed(operation, &error),
         };
         let make = || {
-            let mut request = proxy::request::build(&self.document, operation, base, &arguments, accept, &credential.fixed)?;
+            let mut request = proxy::request::build(
+                &self.document,
+                operation,
+                base,
+                &arguments,
+                accept,
+                &credential.fixed,
+                self.call.files.as_ref(),
+            )?;
             if let Some((headers, _)) = &forwarded {
                 request
                     .headers

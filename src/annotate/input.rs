@@ -2,16 +2,23 @@
 
 use serde_json::{Map, Value, json};
 
+use super::files::Files;
 use super::words;
 use crate::spec::body::{BodySchema, Field};
 use crate::spec::operation::BODY;
-use crate::spec::schema::{Completed, SchemaOptions, Schemas, reference, wire_names};
+use crate::spec::schema::{Completed, SchemaOptions, Schemas};
 use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut};
 use crate::spec::{MediaKind, MediaType, Operation, Parameter, RequestBody, Span};
 
 /// The input schema of an operation: a self-contained 2020-12 object schema, closed at the root, without combinators
 /// there, since several clients refuse those. Remarks on what had to be read loosely go to `warnings`.
-pub fn input_schema(operation: &Operation, schemas: &mut Schemas<'_>, options: &SchemaOptions, warnings: &mut Vec<String>) -> Completed {
+pub fn input_schema(
+    operation: &Operation,
+    schemas: &mut Schemas<'_>,
+    options: &SchemaOptions,
+    files: Files,
+    warnings: &mut Vec<String>,
+) -> Completed {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for parameter in &operation.parameters {
@@ -21,7 +28,7 @@ pub fn input_schema(operation: &Operation, schemas: &mut Schemas<'_>, options: &
         }
     }
     if let Some(body) = &operation.body {
-        properties.insert(BODY.into(), Value::Object(body_schema(body, schemas, warnings)));
+        properties.insert(BODY.into(), Value::Object(body_schema(body, files, schemas, warnings)));
         if !body.choice.is_empty() {
             properties.insert(body.choice.clone(), choice_schema(body));
         }
@@ -38,7 +45,7 @@ pub fn input_schema(operation: &Operation, schemas: &mut Schemas<'_>, options: &
     root.insert("additionalProperties".into(), Value::Bool(false));
     let mut completed = schemas.complete(root, options, warnings);
     if let Some(body) = &operation.body {
-        describe_files(&mut completed.schema, completed.wire.as_ref(), body);
+        files.describe(&mut completed.schema, completed.wire.as_ref(), body);
     }
     completed
 }
@@ -93,14 +100,14 @@ fn accept_empty(schema: &mut Map<String, Value>) {
 }
 
 /// The body as any of its media types takes it.
-fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
+fn body_schema(body: &RequestBody, files: Files, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
     let own = body.description.as_deref().map(clean).filter(|text| !text.is_empty());
     if body.alternatives.is_empty() {
-        return media_type_schema(&body.media_type, own, "The request body", schemas, warnings);
+        return media_type_schema(&body.media_type, (own, "The request body"), files, schemas, warnings);
     }
     let branches: Vec<Value> = body
         .media_types()
-        .map(|media_type| Value::Object(media_type_schema(media_type, None, "The body", schemas, warnings)))
+        .map(|media_type| Value::Object(media_type_schema(media_type, (None, "The body"), files, schemas, warnings)))
         .collect();
     let text = own.unwrap_or_else(|| "The request body".into());
     let text = format!("{}, by its `{}`", text.trim_end_matches('.'), body.choice);
@@ -122,8 +129,8 @@ fn choice_schema(body: &RequestBody) -> Value {
 
 fn media_type_schema(
     media_type: &MediaType,
-    own: Option<String>,
-    otherwise: &str,
+    (own, otherwise): (Option<String>, &str),
+    files: Files,
     schemas: &mut Schemas<'_>,
     warnings: &mut Vec<String>,
 ) -> Map<String, Value> {
@@ -134,7 +141,7 @@ fn media_type_schema(
         BodySchema::Fields(fields) => Some(form_schema(fields, schemas, warnings)),
     };
     let mut schema = match (media_type.kind, translated) {
-        (MediaKind::Binary, _) => file_schema(),
+        (MediaKind::Binary, _) => files.schema(),
         (MediaKind::Xml, Some(Value::Object(schema))) => xml_schema(schema),
         (MediaKind::Text | MediaKind::Xml, translated) => {
             let text = Map::from_iter([("type".to_owned(), Value::from("string"))]);
@@ -220,79 +227,6 @@ fn form_schema(fields: &[Field], schemas: &mut Schemas<'_>, warnings: &mut Vec<S
     schemas.form(fields)
 }
 
-/// A file: base64 text, a data URI, or both with a name and a media type.
-fn file_schema() -> Map<String, Value> {
-    let schema = json!({
-        "type": ["string", "object"],
-        "description": "File content: base64, a data: URI, or an object with `data`, `filename` and `mediaType`",
-        "properties": {
-            "data": { "type": "string", "description": "The bytes as base64" },
-            "filename": { "type": "string", "description": "The file's name" },
-            "mediaType": { "type": "string", "description": "The file's media type" }
-        },
-        "required": ["data"]
-    });
-    match schema {
-        Value::Object(schema) => schema,
-        _ => Map::new(),
-    }
-}
-
-/// Tells the model how to give the files of a form: a document only says that they are binary.
-fn describe_files(root: &mut Map<String, Value>, wire: Option<&Map<String, Value>>, body: &RequestBody) {
-    for (index, media_type) in body.media_types().enumerate() {
-        if media_type.kind == MediaKind::Multipart {
-            let branch = (!body.alternatives.is_empty()).then_some(index);
-            describe_files_of(root, wire, media_type, branch);
-        }
-    }
-}
-
-/// The schema of the body, or of one of its media types.
-fn body_of(root: &Map<String, Value>, branch: Option<usize>) -> Option<&Map<String, Value>> {
-    let body = root.get("properties")?.get(BODY)?;
-    match branch {
-        None => body.as_object(),
-        Some(index) => body.get("anyOf")?.get(index)?.as_object(),
-    }
-}
-
-fn describe_files_of(root: &mut Map<String, Value>, wire: Option<&Map<String, Value>>, media_type: &MediaType, branch: Option<usize>) {
-    let definition = body_of(root, branch).and_then(reference).map(str::to_owned);
-    let noted = wire.and_then(|wire| match &definition {
-        Some(name) => wire.get("$defs")?.get(name)?.as_object(),
-        None => body_of(wire, branch),
-    });
-    let names = noted.zip(wire).and_then(|(noted, wire)| wire_names(noted, wire));
-    let schema = match (definition, branch) {
-        (Some(name), _) => root.get_mut("$defs").and_then(|defs| defs.get_mut(&name)),
-        (None, None) => root.get_mut("properties").and_then(|properties| properties.get_mut(BODY)),
-        (None, Some(index)) => root
-            .get_mut("properties")
-            .and_then(|properties| properties.get_mut(BODY)?.get_mut("anyOf")?.get_mut(index)),
-    };
-    let Some(Value::Object(properties)) = schema.and_then(|schema| schema.get_mut("properties")) else {
-        return;
-    };
-    for (name, encoding) in &media_type.encoding {
-        let renamed = names.into_iter().flatten().find(|(_, wire)| *wire == name);
-        let key = renamed.map_or(name, |(key, _)| key);
-        let Some(Value::Object(property)) = properties.get_mut(key).filter(|_| encoding.binary) else {
-            continue;
-        };
-        let said = property.get("description").and_then(Value::as_str).map(str::to_owned);
-        let mut file = file_schema();
-        if let (Some(said), Some(Value::String(text))) = (said, file.get_mut("description")) {
-            *text = format!("{}. {text}", said.trim_end_matches('.'));
-        }
-        if property.get("type") == Some(&Value::from("array")) {
-            property.insert("items".into(), Value::Object(file));
-        } else {
-            *property = file;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -310,6 +244,7 @@ mod tests {
                     budget: 64 << 10,
                     inline_all: false,
                 },
+                Files::Inline,
                 &mut Vec::new(),
             )
             .schema,

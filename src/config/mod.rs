@@ -22,6 +22,7 @@ use crate::annotate::obey::Confirm;
 use crate::annotate::{AnnotateOptions, Profile};
 use crate::outbound::OutboundOptions;
 use crate::proxy::client::BYTES_PER_TOKEN;
+use crate::proxy::folder::Folder;
 use crate::proxy::{CallOptions, Credentials, Forwarding, UpstreamOptions};
 use crate::server::http::{Allowed, HttpOptions};
 use crate::spec::{ExternalReferences, Source, parameter, server};
@@ -310,6 +311,12 @@ fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
             call.max_response_bytes = bytes;
         } else {
             problems.push("--max-response-bytes must be more than 0".into());
+        }
+    }
+    if let Some(path) = &api.allow_file_args {
+        match Folder::new(Path::new(path)) {
+            Ok(folder) => call.files = Some(folder),
+            Err(error) => problems.push(format!("--allow-file-args: `{path}` is no folder that can be read: {error}")),
         }
     }
     call

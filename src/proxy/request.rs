@@ -1,13 +1,14 @@
-//! From an operation and its arguments to the HTTP request. Pure: nothing here sends anything.
+//! From an operation and its arguments to the HTTP request. Nothing here sends anything; files to send are opened.
 
-use bytes::Bytes;
 use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use url::Url;
 
 use super::body;
+use super::content::Content;
 use super::error::CallError;
+use super::folder::Folder;
 use super::style::{self, Keep};
 use super::target::{Base, PathValue};
 use crate::spec::operation::BODY;
@@ -23,7 +24,7 @@ pub struct Request {
     /// All headers but those that the client itself writes (Host, Content-Length).
     pub headers: HeaderMap,
     /// The body; `None` is no body at all.
-    pub body: Option<Bytes>,
+    pub body: Option<Content>,
 }
 
 /// What the operator adds to a request: always sent as it is, and no argument can replace it.
@@ -68,7 +69,8 @@ fn same_key(encoded: &str, name: &str) -> bool {
     encoded == name || percent_encoding::percent_decode_str(encoded).eq(name.bytes())
 }
 
-/// Makes the request of an operation of `document` with what the operator adds to it.
+/// Makes the request of an operation of `document` with what the operator adds to it; `folder` is where files may be sent
+/// from.
 ///
 /// # Errors
 /// [`CallError`] where an argument cannot be sent; then nothing must be.
@@ -79,6 +81,7 @@ pub fn build(
     arguments: &Map<String, Value>,
     accept: &HeaderValue,
     fixed: &Fixed,
+    folder: Option<&Folder>,
 ) -> Result<Request, CallError> {
     let mut path = Vec::new();
     let mut query = Vec::new();
@@ -121,18 +124,18 @@ pub fn build(
         );
     }
     let url = base.target(&operation.template, &path, &query)?;
-    let mut bytes = None;
+    let mut content = None;
     if let (Some(declared), Some(value)) = (&operation.body, arguments.get(BODY)) {
         let chosen = arguments.get(&declared.choice).and_then(Value::as_str);
         let media_type = declared
             .chosen(chosen)
             .ok_or_else(|| unsendable(&declared.choice, "is none of the media types that this operation takes"))?;
-        let body = body::write(document, media_type, value)?;
+        let body = body::write(document, media_type, value, folder)?;
         headers.insert(
             CONTENT_TYPE,
             HeaderValue::from_str(&body.content_type).map_err(|_| unsendable(BODY, "has a media type that cannot be sent in a header"))?,
         );
-        bytes = Some(body.bytes);
+        content = Some(body.content);
     }
     for name in fixed.headers.keys() {
         headers.remove(name);
@@ -142,7 +145,7 @@ pub fn build(
         method: operation.method.clone(),
         url,
         headers,
-        body: bytes,
+        body: content,
     })
 }
 
@@ -336,7 +339,15 @@ mod tests {
         let (operations, _) = operations(&document);
         let base = Base::new(Url::parse("https://h.example/v1").unwrap());
         let accept = HeaderValue::from_static("application/json");
-        build(&document, &operations[0], &base, arguments.as_object().unwrap(), &accept, fixed)
+        build(
+            &document,
+            &operations[0],
+            &base,
+            arguments.as_object().unwrap(),
+            &accept,
+            fixed,
+            None,
+        )
     }
 
     #[test]

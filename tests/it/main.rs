@@ -34,3 +34,4 @@ mod readme;
 mod safety;
 mod tls;
 mod tokens;
+mod uploads;
