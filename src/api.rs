@@ -2,34 +2,33 @@
 //!
 //! Built once, then only read: a call takes no lock and allocates nothing in proportion to the document.
 
+mod entry;
+
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
-use http::header::{HeaderMap, HeaderValue};
+use http::header::HeaderMap;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use serde_json::Value;
 
+use self::entry::{Entry, accept, filtered, promise};
 use crate::annotate::obey::may_repeat;
 pub use crate::annotate::obey::{Confirm, must_confirm};
 use crate::annotate::{AnnotateOptions, Annotated, Hints, OutputSchemas, annotate};
 use crate::outbound::Clients;
 use crate::proxy::access::Resolver;
+pub use crate::proxy::content::Content;
 use crate::proxy::destination::Bases;
 pub use crate::proxy::destination::Destination;
 use crate::proxy::proof::Prover;
 use crate::proxy::redact::Redactor;
-use crate::proxy::render::{Promise, Rendering};
+use crate::proxy::render::Rendering;
 use crate::proxy::upstream::{Outgoing, Upstreams};
-use crate::proxy::{
-    self, Access, Base, CallError, CallOptions, Credential, Credentials, Forwarding, Progress, Response, Sandbox, Upstream,
-    UpstreamOptions, Validator, render,
-};
+use crate::proxy::{self, Access, CallError, CallOptions, Credential, Credentials, Forwarding, Progress, Sandbox, UpstreamOptions, render};
 pub use crate::proxy::{Request, filter};
-use crate::spec::body::essence;
-use crate::spec::response;
 use crate::spec::security::{self, Requirements};
 use crate::spec::server::ServerError;
 use crate::spec::text;
@@ -92,34 +91,6 @@ pub struct Offered<'a> {
     pub category: Option<&'a str>,
     /// The whole tool as clients get it, as JSON.
     pub text: &'a str,
-}
-
-/// A tool's other half.
-struct Entry {
-    // Boxed: it is large, and moves from list to list.
-    operation: Box<Operation>,
-    base: Option<Arc<Base>>,
-    hints: Hints,
-    category: Option<Box<str>>,
-    access: Access,
-    upstream: Option<Arc<Upstream>>,
-    /// Whether its hints allow to send a request again.
-    repeats: bool,
-    /// The input schema with the names on the wire, where some had to be changed.
-    wire: Option<Arc<JsonObject>>,
-    /// The tool as clients get it.
-    json: Box<str>,
-    /// What is promised of a reply.
-    promise: render::Promise,
-    /// Compiled on first use: most tools of a large API are never called.
-    checks: OnceLock<Option<Checks>>,
-    accept: OnceLock<HeaderValue>,
-}
-
-/// What the arguments of a tool are checked against.
-struct Checks {
-    schema: Arc<JsonObject>,
-    validator: Validator,
 }
 
 impl Api {
@@ -296,7 +267,15 @@ impl Api {
             };
             let (base, _, arguments) = entry.ready(tool, arguments.unwrap_or_default())?;
             let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
-            proxy::request::build(operation, base, &arguments, accept, &credential.masked())
+            proxy::request::build(
+                &self.document,
+                operation,
+                base,
+                &arguments,
+                accept,
+                &credential.masked(),
+                self.call.files.as_ref(),
+            )
         };
         Some(make().map_err(|error| Box::new(render::failed(operation, &error))))
     }
@@ -318,7 +297,15 @@ impl Api {
             Err(error) => return render::failed(operation, &error),
         };
         let make = || {
-            let mut request = proxy::request::build(operation, base, &arguments, accept, &credential.fixed)?;
+            let mut request = proxy::request::build(
+                &self.document,
+                operation,
+                base,
+                &arguments,
+                accept,
+                &credential.fixed,
+                self.call.files.as_ref(),
+            )?;
             if let Some((headers, _)) = &forwarded {
                 request
                     .headers
@@ -383,109 +370,10 @@ impl Api {
     }
 }
 
-/// Puts what a filter makes of a reply in its place; a reply that is no JSON, and a failure, stay as they are.
-async fn filtered(sandbox: &Sandbox, filter: &str, response: &mut Response) -> Result<(), String> {
-    if !response.status.is_success() {
-        return Ok(());
-    }
-    let Some(json) = render::json_text(response) else {
-        return Err("The filter was not applied, because the reply is no JSON.".into());
-    };
-    match sandbox.run(filter, json.as_bytes()).await {
-        Ok(output) => {
-            render::put_json(response, output.into());
-            Ok(())
-        }
-        Err(why) => Err(format!("The filter was not applied, and this is the whole reply: {why}.")),
-    }
-}
-
-/// What a tool promises of its results.
-fn promise(has_output: bool, is_strict: bool) -> Promise {
-    match (has_output, is_strict) {
-        (false, _) => Promise::None,
-        (true, true) => Promise::AsDeclared,
-        (true, false) => Promise::AnyObject,
-    }
-}
-
-impl Entry {
-    fn offered<'a>(&'a self, tool: &'a Tool) -> Offered<'a> {
-        Offered {
-            tool,
-            operation: &self.operation,
-            hints: &self.hints,
-            category: self.category.as_deref(),
-            text: &self.json,
-        }
-    }
-
-    /// Where the call goes, and its arguments as they are sent.
-    fn ready(&self, tool: &Tool, arguments: JsonObject) -> Result<(&Base, &Upstream, JsonObject), CallError> {
-        let Value::Object(arguments) = self.checked(tool, Value::Object(arguments))? else {
-            return Err(CallError::Arguments("The arguments are no object.".into()));
-        };
-        let (base, upstream) = self
-            .base
-            .as_ref()
-            .zip(self.upstream.as_ref())
-            .ok_or_else(|| CallError::Network("no server is set".into()))?;
-        Ok((base, upstream, arguments))
-    }
-
-    /// The arguments, repaired where that makes them valid; else all that is wrong with them.
-    fn checked(&self, tool: &Tool, mut arguments: Value) -> Result<Value, CallError> {
-        let checks = self.checks.get_or_init(|| {
-            let compiled = serde_json::from_str::<Tool>(&self.json)
-                .map_err(|error| error.to_string())
-                .and_then(|tool| {
-                    let validator = Validator::compile(&Value::Object(tool.input_schema.as_ref().clone()))?;
-                    Ok(Checks {
-                        schema: tool.input_schema,
-                        validator,
-                    })
-                });
-            compiled
-                .map_err(|error| tracing::warn!(tool = %tool.name, "the input schema cannot be checked: {error}"))
-                .ok()
-        });
-        if let Some(Checks { schema, validator }) = checks
-            && !validator.accepts(&arguments)
-        {
-            proxy::repair::repair(&mut arguments, schema);
-            if !validator.accepts(&arguments) {
-                return Err(CallError::Arguments(validator.explain(&tool.name, schema, &arguments)));
-            }
-        }
-        if let Some(wire) = &self.wire {
-            proxy::restore::restore(&mut arguments, wire);
-        }
-        Ok(arguments)
-    }
-}
-
 fn stray(operation: &Operation) -> Diagnostic {
     let label = operation.label();
     let text = format!(
         "{label} goes to a server of its own, and without headers and credentials of yours; --credential-origin allows them there, --base-url sends everything to one server"
     );
     Diagnostic::warning(operation.pointer.clone(), text)
-}
-
-/// `Accept`: what the document says a success looks like, JSON first, and anything else after that.
-fn accept(document: &Document, operation: &Operation) -> HeaderValue {
-    const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
-    let mut types: Vec<String> = Vec::new();
-    for media in response::successes(document, operation).iter().flat_map(|response| &response.media) {
-        let name = essence(&media.name);
-        if !types.contains(&name) && !name.contains('*') {
-            types.push(name);
-        }
-    }
-    types.sort_by_key(|name| !(name == "application/json" || name.ends_with("+json")));
-    types.truncate(6);
-    if types.is_empty() {
-        return ANYTHING;
-    }
-    HeaderValue::from_str(&format!("{}, */*;q=0.5", types.join(", "))).unwrap_or(ANYTHING)
 }

@@ -2,16 +2,23 @@
 
 use serde_json::{Map, Value, json};
 
+use super::files::Files;
 use super::words;
 use crate::spec::body::{BodySchema, Field};
 use crate::spec::operation::BODY;
-use crate::spec::schema::{Completed, SchemaOptions, Schemas, reference, wire_names};
+use crate::spec::schema::{Completed, SchemaOptions, Schemas};
 use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut};
-use crate::spec::{MediaKind, Operation, Parameter, RequestBody, Span};
+use crate::spec::{MediaKind, MediaType, Operation, Parameter, RequestBody, Span};
 
 /// The input schema of an operation: a self-contained 2020-12 object schema, closed at the root, without combinators
 /// there, since several clients refuse those. Remarks on what had to be read loosely go to `warnings`.
-pub fn input_schema(operation: &Operation, schemas: &mut Schemas<'_>, options: &SchemaOptions, warnings: &mut Vec<String>) -> Completed {
+pub fn input_schema(
+    operation: &Operation,
+    schemas: &mut Schemas<'_>,
+    options: &SchemaOptions,
+    files: Files,
+    warnings: &mut Vec<String>,
+) -> Completed {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for parameter in &operation.parameters {
@@ -21,7 +28,10 @@ pub fn input_schema(operation: &Operation, schemas: &mut Schemas<'_>, options: &
         }
     }
     if let Some(body) = &operation.body {
-        properties.insert(BODY.into(), Value::Object(body_schema(body, schemas, warnings)));
+        properties.insert(BODY.into(), Value::Object(body_schema(body, files, schemas, warnings)));
+        if !body.choice.is_empty() {
+            properties.insert(body.choice.clone(), choice_schema(body));
+        }
         if body.required {
             required.push(BODY.into());
         }
@@ -35,7 +45,7 @@ pub fn input_schema(operation: &Operation, schemas: &mut Schemas<'_>, options: &
     root.insert("additionalProperties".into(), Value::Bool(false));
     let mut completed = schemas.complete(root, options, warnings);
     if let Some(body) = &operation.body {
-        describe_files(&mut completed.schema, completed.wire.as_ref(), body);
+        files.describe(&mut completed.schema, completed.wire.as_ref(), body);
     }
     completed
 }
@@ -102,8 +112,41 @@ fn accept_empty(schema: &mut Map<String, Value>) {
     *schema = outer;
 }
 
-fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
-    let media_type = &body.media_type;
+/// The body as any of its media types takes it.
+fn body_schema(body: &RequestBody, files: Files, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
+    let own = body.description.as_deref().map(clean).filter(|text| !text.is_empty());
+    if body.alternatives.is_empty() {
+        return media_type_schema(&body.media_type, (own, "The request body"), files, schemas, warnings);
+    }
+    let branches: Vec<Value> = body
+        .media_types()
+        .map(|media_type| Value::Object(media_type_schema(media_type, (None, "The body"), files, schemas, warnings)))
+        .collect();
+    let text = own.unwrap_or_else(|| "The request body".into());
+    let text = format!("{}, by its `{}`", text.trim_end_matches('.'), body.choice);
+    Map::from_iter([
+        ("anyOf".to_owned(), Value::Array(branches)),
+        ("description".to_owned(), Value::String(cut(&text, LONGEST_DESCRIPTION))),
+    ])
+}
+
+/// The argument that says which media type the body is.
+fn choice_schema(body: &RequestBody) -> Value {
+    let names: Vec<&str> = body.media_types().map(|media_type| media_type.name.as_str()).collect();
+    json!({
+        "type": "string",
+        "enum": names,
+        "description": format!("Media type of `{BODY}`; {} unless given", body.media_type.name),
+    })
+}
+
+fn media_type_schema(
+    media_type: &MediaType,
+    (own, otherwise): (Option<String>, &str),
+    files: Files,
+    schemas: &mut Schemas<'_>,
+    warnings: &mut Vec<String>,
+) -> Map<String, Value> {
     let translated = match &media_type.schema {
         BodySchema::Absent => None,
         BodySchema::At(span) => Some(schemas.translate(*span, warnings)),
@@ -111,7 +154,8 @@ fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec
         BodySchema::Fields(fields) => Some(form_schema(fields, schemas, warnings)),
     };
     let mut schema = match (media_type.kind, translated) {
-        (MediaKind::Binary, _) => file_schema(),
+        (MediaKind::Binary, _) => files.schema(),
+        (MediaKind::Xml, Some(Value::Object(schema))) => xml_schema(schema),
         (MediaKind::Text | MediaKind::Xml, translated) => {
             let text = Map::from_iter([("type".to_owned(), Value::from("string"))]);
             match translated {
@@ -128,14 +172,24 @@ fn body_schema(body: &RequestBody, schemas: &mut Schemas<'_>, warnings: &mut Vec
     if media_type.name.contains("merge-patch") {
         accept_nulls(&mut schema);
     }
-    let own = body.description.as_deref().map(clean).filter(|text| !text.is_empty());
     let said = schema.get("description").and_then(Value::as_str).map(str::to_owned);
-    let mut text = own.or(said).unwrap_or_else(|| "The request body".into());
-    if media_type.kind != MediaKind::Json {
+    let mut text = own.or(said).unwrap_or_else(|| otherwise.into());
+    if media_type.kind != MediaKind::Json || otherwise != "The request body" {
         text = format!("{} ({})", text.trim_end_matches('.'), media_type.name);
     }
     schema.insert("description".into(), Value::String(cut(&text, LONGEST_DESCRIPTION)));
     schema
+}
+
+/// What is written as XML by its schema, or the text itself.
+fn xml_schema(mut schema: Map<String, Value>) -> Map<String, Value> {
+    if schema.is_empty() || schema.get("type") == Some(&Value::from("string")) {
+        return schema;
+    }
+    let said = schema.remove("description").map(|said| ("description".to_owned(), said));
+    let text = json!({ "type": "string", "description": "The XML itself" });
+    let either = ("anyOf".to_owned(), Value::Array(vec![Value::Object(schema), text]));
+    said.into_iter().chain([either]).collect()
 }
 
 /// A list of which each item is described (3.2 `itemSchema`), and perhaps the whole as well.
@@ -186,69 +240,6 @@ fn form_schema(fields: &[Field], schemas: &mut Schemas<'_>, warnings: &mut Vec<S
     schemas.form(fields)
 }
 
-/// A file: base64 text, a data URI, or both with a name and a media type.
-fn file_schema() -> Map<String, Value> {
-    let schema = json!({
-        "type": ["string", "object"],
-        "description": "File content: base64, a data: URI, or an object with `data`, `filename` and `mediaType`",
-        "properties": {
-            "data": { "type": "string", "description": "The bytes as base64" },
-            "filename": { "type": "string", "description": "The file's name" },
-            "mediaType": { "type": "string", "description": "The file's media type" }
-        },
-        "required": ["data"]
-    });
-    match schema {
-        Value::Object(schema) => schema,
-        _ => Map::new(),
-    }
-}
-
-/// Tells the model how to give the files of a form: a document only says that they are binary.
-fn describe_files(root: &mut Map<String, Value>, wire: Option<&Map<String, Value>>, body: &RequestBody) {
-    if body.media_type.kind != MediaKind::Multipart {
-        return;
-    }
-    let definition = root
-        .get("properties")
-        .and_then(|properties| properties.get(BODY))
-        .and_then(Value::as_object)
-        .and_then(reference)
-        .map(str::to_owned);
-    let noted = wire.and_then(|wire| match &definition {
-        Some(name) => wire.get("$defs")?.get(name),
-        None => wire.get("properties")?.get(BODY),
-    });
-    let names = noted
-        .and_then(Value::as_object)
-        .zip(wire)
-        .and_then(|(noted, wire)| wire_names(noted, wire));
-    let schema = match definition {
-        Some(name) => root.get_mut("$defs").and_then(|defs| defs.get_mut(&name)),
-        None => root.get_mut("properties").and_then(|properties| properties.get_mut(BODY)),
-    };
-    let Some(Value::Object(properties)) = schema.and_then(|schema| schema.get_mut("properties")) else {
-        return;
-    };
-    for (name, encoding) in &body.media_type.encoding {
-        let renamed = names.into_iter().flatten().find(|(_, wire)| *wire == name);
-        let key = renamed.map_or(name, |(key, _)| key);
-        let Some(Value::Object(property)) = properties.get_mut(key).filter(|_| encoding.binary) else {
-            continue;
-        };
-        let said = property.get("description").and_then(Value::as_str).map(str::to_owned);
-        let mut file = file_schema();
-        if let (Some(said), Some(Value::String(text))) = (said, file.get_mut("description")) {
-            *text = format!("{}. {text}", said.trim_end_matches('.'));
-        }
-        if property.get("type") == Some(&Value::from("array")) {
-            property.insert("items".into(), Value::Object(file));
-        } else {
-            *property = file;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,6 +257,7 @@ mod tests {
                     budget: 64 << 10,
                     inline_all: false,
                 },
+                Files::Inline,
                 &mut Vec::new(),
             )
             .schema,
@@ -308,5 +300,38 @@ mod tests {
             "{schema:#}"
         );
         assert_eq!(body["more"]["items"]["type"], json!(["string", "object"]));
+    }
+
+    #[test]
+    fn media_types_that_differ_are_a_choice_and_others_are_not() {
+        let body = |content: &str| {
+            schema(&format!(
+                r#"{{"requestBody":{{"description":"What to draw","content":{{{content}}}}}}}"#
+            ))
+        };
+        let object = r#"{"schema":{"type":"object","properties":{"n":{"type":"integer"}}}}"#;
+        let choice = body(&format!(
+            r#""text/csv":{{"schema":{{"type":"string"}}}},"application/json":{object}"#
+        ));
+        let properties = &choice["properties"];
+        assert_eq!(properties["contentType"]["enum"], json!(["application/json", "text/csv"]));
+        assert_eq!(properties["body"]["description"], "What to draw, by its `contentType`");
+        let described: Vec<_> = properties["body"]["anyOf"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|branch| &branch["description"])
+            .collect();
+        assert_eq!(described, ["The body (application/json)", "The body (text/csv)"]);
+        for same in [
+            format!(
+                r#""application/json":{object},"application/xml":{object},"application/x-www-form-urlencoded":{object},"text/plain":{object}"#
+            ),
+            format!(r#""application/json":{object},"application/xml":{{}},"application/*+json":{object}"#),
+        ] {
+            let properties = &body(&same)["properties"];
+            assert_eq!(properties.get("contentType"), None, "{same}");
+            assert_eq!(properties["body"]["type"], "object", "{same}");
+        }
     }
 }

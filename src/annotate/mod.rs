@@ -5,6 +5,7 @@ pub mod annotations;
 pub mod client;
 mod evidence;
 mod extension;
+pub mod files;
 pub mod hints;
 mod infer;
 pub mod input;
@@ -30,6 +31,7 @@ use layers::Decision;
 
 pub use annotations::{Hint, Hints, Reason};
 pub use client::{Client, Profile};
+pub use files::Files;
 pub use layers::{Layers, Policy, Rule, Trust};
 pub use names::NameOptions;
 pub use output::OutputSchemas;
@@ -49,6 +51,8 @@ pub struct AnnotateOptions {
     pub filter: bool,
     /// How input schemas are made self-contained, and how much each may take.
     pub schemas: SchemaOptions,
+    /// How files may be given.
+    pub files: Files,
     /// How many bytes the whole list should take at the most.
     pub list_budget: usize,
     /// Which output schemas are offered.
@@ -68,6 +72,7 @@ impl Default for AnnotateOptions {
                 budget: 64 << 10,
                 inline_all: false,
             },
+            files: Files::Inline,
             list_budget: 6 << 20,
             output: OutputSchemas::Auto,
             output_budget: 1 << 20,
@@ -180,7 +185,7 @@ pub fn annotate(document: &Document, operations: Vec<Operation>, options: &Annot
             output: None,
             wire: None,
         };
-        annotated.describe_input(&mut schemas, &options.schemas, options.filter, &mut diagnostics);
+        annotated.describe_input(&mut schemas, &options.schemas, options, &mut diagnostics);
         tools.push(annotated);
     }
     fit_list(&mut tools, &mut schemas, options, &mut diagnostics);
@@ -250,10 +255,16 @@ impl Annotated {
         FRAME + words + self.input.get().len() + self.output.as_ref().map_or(0, |output| output.get().len())
     }
 
-    fn describe_input(&mut self, schemas: &mut Schemas<'_>, options: &SchemaOptions, filter: bool, diagnostics: &mut Vec<Diagnostic>) {
+    fn describe_input(
+        &mut self,
+        schemas: &mut Schemas<'_>,
+        limits: &SchemaOptions,
+        options: &AnnotateOptions,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
         let mut warnings = Vec::new();
-        let mut completed = input::input_schema(&self.operation, schemas, options, &mut warnings);
-        if filter {
+        let mut completed = input::input_schema(&self.operation, schemas, limits, options.files, &mut warnings);
+        if options.filter {
             input::offer_filter(&mut completed, &self.operation);
         }
         diagnostics.extend(
@@ -301,15 +312,12 @@ fn fit_list(tools: &mut [Annotated], schemas: &mut Schemas<'_>, options: &Annota
         }
         room -= size;
     }
-    let (filter, options) = (
-        options.filter,
-        SchemaOptions {
-            budget: cap,
-            ..options.schemas.clone()
-        },
-    );
+    let limits = SchemaOptions {
+        budget: cap,
+        ..options.schemas.clone()
+    };
     for tool in tools.iter_mut().filter(|tool| tool.bytes() > cap) {
-        tool.describe_input(schemas, &options, filter, diagnostics);
+        tool.describe_input(schemas, &limits, options, diagnostics);
     }
 }
 

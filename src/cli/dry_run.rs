@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::api::Request;
+use crate::api::{Content, Request};
 
 /// How the request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -27,6 +27,11 @@ fn headers(request: &Request) -> impl Iterator<Item = (&str, String)> {
     request.headers.iter().map(move |(name, value)| (name.as_str(), text(value)))
 }
 
+/// A body that is text, and in memory.
+fn text(body: &Content) -> Option<&str> {
+    std::str::from_utf8(body.bytes()?).ok()
+}
+
 fn http(request: &Request) -> String {
     let url = &request.url;
     let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
@@ -36,10 +41,10 @@ fn http(request: &Request) -> String {
         out.push_str(&format!("{name}: {value}\n"));
     }
     if let Some(body) = &request.body {
-        out.push_str(&format!("content-length: {}\n\n", body.len()));
-        match std::str::from_utf8(body) {
-            Ok(text) => out.push_str(text),
-            Err(_) => out.push_str(&format!("({} bytes that are no text)", body.len())),
+        out.push_str(&format!("content-length: {}\n\n", body.length()));
+        match text(body) {
+            Some(text) => out.push_str(text),
+            None => out.push_str(&format!("({} bytes that are no text)", body.length())),
         }
     }
     out.trim_end().to_owned()
@@ -56,9 +61,9 @@ fn curl(request: &Request) -> String {
         out.push_str(&format!(" \\\n  --header {}", quoted(&format!("{name}: {value}"))));
     }
     if let Some(body) = &request.body {
-        match std::str::from_utf8(body) {
-            Ok(text) => out.push_str(&format!(" \\\n  --data-raw {}", quoted(text))),
-            Err(_) => out.push_str(" \\\n  --data-binary @FILE"),
+        match text(body) {
+            Some(text) => out.push_str(&format!(" \\\n  --data-raw {}", quoted(text))),
+            None => out.push_str(" \\\n  --data-binary @FILE"),
         }
     }
     out

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::settings::{AnnotationPolicy, ApiSettings, ClientName, DocumentHints, OutputSchemasName, ResponseFilter};
 use crate::annotate::selection::Field;
 use crate::annotate::{
-    AnnotateOptions, Client, Hint, Layers, NameOptions, OutputSchemas, Override, Pattern, Policy, Rule, Selection, Trust,
+    AnnotateOptions, Client, Files, Hint, Layers, NameOptions, OutputSchemas, Override, Pattern, Policy, Rule, Selection, Trust,
 };
 
 const SHORTEST_NAME: usize = 16;
@@ -69,6 +69,11 @@ pub(super) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> Annotate
         selection,
         layers: layers(api, problems),
         filter: api.response_filter == Some(ResponseFilter::Jq),
+        files: if api.allow_file_args.is_some() {
+            Files::Paths
+        } else {
+            Files::Inline
+        },
         ..AnnotateOptions::default()
     };
     options.schemas.inline_all = !profile.knows_references;

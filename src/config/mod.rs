@@ -24,6 +24,7 @@ use crate::annotate::obey::Confirm;
 use crate::annotate::{AnnotateOptions, Profile};
 use crate::outbound::OutboundOptions;
 use crate::proxy::client::BYTES_PER_TOKEN;
+use crate::proxy::folder::Folder;
 use crate::proxy::sandbox::MOST;
 use crate::proxy::{CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
 use crate::server::http::{Allowed, HttpOptions};
@@ -366,6 +367,12 @@ fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
             call.max_response_bytes = bytes;
         } else {
             problems.push("--max-response-bytes must be more than 0".into());
+        }
+    }
+    if let Some(path) = &api.allow_file_args {
+        match Folder::new(Path::new(path)) {
+            Ok(folder) => call.files = Some(folder),
+            Err(error) => problems.push(format!("--allow-file-args: `{path}` is no folder that can be read: {error}")),
         }
     }
     call

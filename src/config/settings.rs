@@ -183,6 +183,11 @@ pub struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_response_bytes: Option<usize>,
 
+    /// A folder that calls may send files from, named by `path` instead of given as base64
+    #[arg(long, env = "OPENAPI_MCP_ALLOW_FILE_ARGS", value_name = "DIR")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_file_args: Option<String>,
+
     /// About how many tokens a result may take; what is longer is cut, stays valid JSON and says what is missing; 0 is no
     /// limit [default: 20000]
     #[arg(long, env = "OPENAPI_MCP_MAX_RESULT_TOKENS", value_name = "TOKENS")]

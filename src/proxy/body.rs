@@ -2,56 +2,61 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use serde_json::{Map, Value};
 
+use super::content::Content;
 use super::error::CallError;
 use super::file;
+use super::folder::Folder;
+use super::parts::{self, Parts};
 use super::style::{self, Keep};
+use super::xml;
 use crate::spec::body::Encoding;
 use crate::spec::operation::BODY;
-use crate::spec::{MediaKind, MediaType, Style};
+use crate::spec::{Document, MediaKind, MediaType, Style};
 
 /// What goes after the headers, and the `Content-Type` that names it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Body {
     /// The declared media type, with a boundary for multipart.
     pub content_type: String,
     /// The bytes.
-    pub bytes: Bytes,
+    pub content: Content,
 }
 
-/// Writes `value` as `media_type` asks.
+/// Writes `value` as `media_type` of `document` asks; `folder` is where files may be sent from.
 ///
 /// # Errors
 /// Where the value cannot be written in that media type.
-pub fn write(media_type: &MediaType, value: &Value) -> Result<Body, CallError> {
+pub fn write(document: &Document, media_type: &MediaType, value: &Value, folder: Option<&Folder>) -> Result<Body, CallError> {
     let mut content_type = media_type.name.clone();
-    let bytes = match media_type.kind {
-        MediaKind::Json => Bytes::from(value.to_string()),
+    let content = match media_type.kind {
+        MediaKind::Json => Content::from(value.to_string()),
         // A value that is no list is a sequence of one.
         MediaKind::Lines | MediaKind::Sequence => {
             let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
             let before = if media_type.kind == MediaKind::Sequence { "\u{1e}" } else { "" };
-            Bytes::from(items.iter().map(|item| format!("{before}{item}\n")).collect::<String>())
+            Content::from(items.iter().map(|item| format!("{before}{item}\n")).collect::<String>())
         }
-        MediaKind::Form => Bytes::from(form(object(value, "a form")?, &media_type.encoding)),
+        MediaKind::Form => Content::from(form(object(value, "a form")?, &media_type.encoding)),
         MediaKind::Multipart => {
-            let boundary = boundary(value);
-            content_type = with_boundary(&content_type, &boundary);
-            Bytes::from(multipart(object(value, "a multipart body")?, &media_type.encoding, &boundary)?)
+            let parts = Parts::of(object(value, "a multipart body")?, &media_type.encoding, folder)?;
+            let boundary = parts.boundary();
+            content_type = parts::with_boundary(&content_type, &boundary);
+            parts.content(&boundary)
         }
-        MediaKind::Text | MediaKind::Xml => Bytes::from(style::scalar(value).unwrap_or_default().into_owned()),
+        MediaKind::Xml => Content::from(xml::write(document, &media_type.schema, value)?),
+        MediaKind::Text => Content::from(style::scalar(value).unwrap_or_default().into_owned()),
         MediaKind::Binary => {
-            let file = file::read(BODY, value)?;
+            let file = file::read(BODY, value, folder)?;
             // A concrete type given by the caller says more than `image/*` of the document.
             if content_type.contains('*') {
-                content_type = header_text(file.media_type.as_deref().unwrap_or("application/octet-stream"));
+                content_type = parts::header_text(file.media_type.as_deref().unwrap_or("application/octet-stream"));
             }
-            Bytes::from(file.bytes)
+            Content::of(vec![file.piece])
         }
     };
-    Ok(Body { content_type, bytes })
+    Ok(Body { content_type, content })
 }
 
 fn object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Value>, CallError> {
@@ -91,120 +96,10 @@ fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> 
         .join("&")
 }
 
-fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
+pub(super) fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
     let style = encoding.and_then(|encoding| encoding.style).unwrap_or(Style::Form);
     let explode = encoding.and_then(|encoding| encoding.explode).unwrap_or(style == Style::Form);
     (style, explode)
-}
-
-/// `multipart/form-data` (RFC 7578): one part per property, a list of files or values as parts of the same name.
-fn multipart(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>, boundary: &str) -> Result<Vec<u8>, CallError> {
-    let mut out = Vec::new();
-    for (name, value) in object {
-        let encoding = encodings.get(name).cloned().unwrap_or_default();
-        let value = &*style::joined(value, &encoding.inner_separators);
-        let joined;
-        let items: Vec<&Value> = match value {
-            Value::Null => Vec::new(),
-            Value::Array(items) if encoding.explode == Some(false) && !encoding.binary => {
-                joined = Value::String(style::path(
-                    name,
-                    &Value::Array(items.clone()),
-                    form_style(Some(&encoding)).0,
-                    false,
-                    Keep::All,
-                ));
-                vec![&joined]
-            }
-            Value::Array(items)
-                if encoding
-                    .content_type
-                    .as_deref()
-                    .is_none_or(|content_type| MediaKind::of(content_type) != MediaKind::Json) =>
-            {
-                items.iter().collect()
-            }
-            other => vec![other],
-        };
-        for item in items {
-            part(&mut out, name, item, &encoding, boundary)?;
-        }
-    }
-    out.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
-    Ok(out)
-}
-
-fn part(out: &mut Vec<u8>, name: &str, value: &Value, encoding: &Encoding, boundary: &str) -> Result<(), CallError> {
-    let declared = encoding.content_type.as_deref();
-    let is_file = encoding.binary || declared.is_some_and(|content_type| matches!(MediaKind::of(content_type), MediaKind::Binary));
-    let (bytes, filename, content_type) = if is_file {
-        let file = file::read(name, value)?;
-        let content_type = file
-            .media_type
-            .or_else(|| declared.map(str::to_owned))
-            .unwrap_or_else(|| "application/octet-stream".into());
-        (
-            file.bytes,
-            Some(file.filename.unwrap_or_else(|| name.to_owned())),
-            Some(content_type),
-        )
-    } else if value.is_object() || value.is_array() {
-        (
-            value.to_string().into_bytes(),
-            None,
-            Some(declared.unwrap_or("application/json").to_owned()),
-        )
-    } else {
-        (
-            style::scalar(value).unwrap_or_default().into_owned().into_bytes(),
-            None,
-            declared.map(str::to_owned),
-        )
-    };
-    let filename = filename
-        .map(|filename| format!("; filename=\"{}\"", quoted(&filename)))
-        .unwrap_or_default();
-    out.extend_from_slice(
-        format!(
-            "--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"{filename}\r\n",
-            quoted(name)
-        )
-        .as_bytes(),
-    );
-    if let Some(content_type) = content_type {
-        out.extend_from_slice(format!("Content-Type: {}\r\n", header_text(&content_type)).as_bytes());
-    }
-    out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(&bytes);
-    out.extend_from_slice(b"\r\n");
-    Ok(())
-}
-
-/// A name inside quotes, so that it can end neither them nor the line (WHATWG HTML "multipart/form-data encoding").
-fn quoted(name: &str) -> String {
-    name.replace('\r', "%0D").replace('\n', "%0A").replace('"', "%22")
-}
-
-/// A media type without what could start another header.
-fn header_text(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).collect()
-}
-
-/// A boundary that depends on the body, so that equal calls make equal requests and no part can hold it by plan.
-fn boundary(value: &Value) -> String {
-    use sha2::{Digest, Sha256};
-    let digest = Sha256::digest(value.to_string().as_bytes());
-    let hex: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    format!("openapi-mcp-{hex}")
-}
-
-fn with_boundary(content_type: &str, boundary: &str) -> String {
-    let kept: Vec<&str> = content_type
-        .split(';')
-        .map(str::trim)
-        .filter(|part| !part.to_ascii_lowercase().starts_with("boundary="))
-        .collect();
-    format!("{}; boundary={boundary}", kept.join("; "))
 }
 
 #[cfg(test)]
@@ -225,9 +120,16 @@ mod tests {
         }
     }
 
+    fn empty() -> Document {
+        Document::parse(br#"{"openapi":"3.1.0","paths":{}}"#.to_vec(), None).unwrap()
+    }
+
     fn written(media: &MediaType, value: &Value) -> (String, String) {
-        let body = write(media, value).unwrap();
-        (body.content_type, String::from_utf8(body.bytes.to_vec()).unwrap())
+        let body = write(&empty(), media, value, None).unwrap();
+        (
+            body.content_type,
+            String::from_utf8(body.content.bytes().unwrap().to_vec()).unwrap(),
+        )
     }
 
     #[test]
@@ -305,6 +207,6 @@ mod tests {
             written(&media("text/plain; charset=utf-8", &[]), &json!("hi")),
             ("text/plain; charset=utf-8".into(), "hi".into())
         );
-        assert!(write(&media("application/x-www-form-urlencoded", &[]), &json!([1])).is_err());
+        assert!(write(&empty(), &media("application/x-www-form-urlencoded", &[]), &json!([1]), None).is_err());
     }
 }

@@ -1,20 +1,25 @@
 //! Sending a request and reading the reply, within limits of time and size.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::error::CallError;
 use super::events::{Counter, Framing};
+use super::folder::Folder;
 use super::request::Request;
 
 /// About how many bytes of a result make a token: few, so that what fits by this count fits.
 pub const BYTES_PER_TOKEN: usize = 3;
+/// Shorter request bodies are gone before anybody could be told.
+const LONG_UPLOAD: u64 = 256 << 10;
 /// More records of a stream than this are not waited for.
 const MOST_RECORDS: usize = 1000;
 
@@ -25,6 +30,8 @@ pub struct CallOptions {
     pub timeout: Duration,
     /// The largest reply, in bytes, counted after decompression.
     pub max_response_bytes: usize,
+    /// Where files may be sent from.
+    pub files: Option<Folder>,
     /// How many bytes of JSON or text a result may hold; what is longer is cut. 0 is no limit.
     pub max_result_bytes: usize,
 }
@@ -34,6 +41,7 @@ impl Default for CallOptions {
         Self {
             timeout: Duration::from_secs(30),
             max_response_bytes: 10 << 20,
+            files: None,
             // Claude Code refuses results of more than 25,000 tokens; a token of JSON is three bytes or more.
             max_result_bytes: 20_000 * BYTES_PER_TOKEN,
         }
@@ -64,7 +72,7 @@ pub enum Stopped {
     Bytes,
 }
 
-/// Is told how many bytes of how many have arrived.
+/// Is told how many bytes of how many have left, and then have arrived as well.
 pub type Progress<'p> = &'p (dyn Fn(u64, Option<u64>) -> BoxFuture<'p, ()> + Send + Sync);
 
 /// Sends a request and reads the whole reply. Dropping the future closes the connection.
@@ -102,8 +110,29 @@ pub async fn exchange(
     let limit = options.max_response_bytes;
     let mut outgoing = reqwest::Request::new(request.method, request.url);
     *outgoing.headers_mut() = request.headers;
-    *outgoing.body_mut() = request.body.map(reqwest::Body::from);
-    let response = client.execute(outgoing).await.map_err(unanswered)?;
+    let mut upload = None;
+    if let Some(content) = request.body {
+        let length = content.length();
+        let is_long = length > LONG_UPLOAD && progress.is_some();
+        let whole = content.bytes().filter(|_| !is_long).cloned();
+        let body = if let Some(bytes) = whole {
+            bytes.into()
+        } else {
+            let (sent, told) = watch::channel(0);
+            upload = Some(Upload { told, length }).filter(|_| is_long);
+            outgoing.headers_mut().insert(CONTENT_LENGTH, length.into());
+            reqwest::Body::wrap_stream(content.stream(sent))
+        };
+        *outgoing.body_mut() = Some(body);
+    }
+    // Progress only ever grows: what comes in is counted on top of what went out.
+    let uploaded = upload.as_ref().map_or(0, |upload| upload.length);
+    let sending = client.execute(outgoing);
+    let response = match (upload, progress) {
+        (Some(upload), Some(progress)) => upload.watch(sending, progress).await,
+        _ => sending.await,
+    };
+    let response = response.map_err(unanswered)?;
     let status = response.status();
     let headers = response.headers().clone();
     let total = response.content_length();
@@ -142,7 +171,8 @@ pub async fn exchange(
             stopped = Some(Stopped::Records);
         }
         if let Some(progress) = progress.filter(|_| status.is_success()) {
-            progress(u64::try_from(received).unwrap_or(u64::MAX), total).await;
+            let received = u64::try_from(received).unwrap_or(u64::MAX);
+            progress(uploaded.saturating_add(received), total.map(|total| uploaded.saturating_add(total))).await;
         }
         if first.is_empty() {
             first = chunk;
@@ -160,6 +190,38 @@ pub async fn exchange(
         body: if rest.is_empty() { first } else { rest.freeze() },
         stopped,
     })
+}
+
+/// A request body that takes its time.
+struct Upload {
+    told: watch::Receiver<u64>,
+    length: u64,
+}
+
+impl Upload {
+    /// Tells how much went out while the request is made.
+    async fn watch<T>(mut self, sending: impl Future<Output = T>, progress: Progress<'_>) -> T {
+        // Nobody reads more steps than that.
+        let step = self.length / 64;
+        let mut last = 0;
+        let mut sending = pin!(sending);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut sending => return done,
+                changed = self.told.changed() => {
+                    if changed.is_err() {
+                        return sending.await;
+                    }
+                }
+            }
+            let sent = *self.told.borrow_and_update();
+            if sent - last >= step || sent == self.length {
+                last = sent;
+                progress(sent, Some(self.length)).await;
+            }
+        }
+    }
 }
 
 /// No head of a reply came. What came and was no HTTP is another matter: there the API did act.

@@ -43,7 +43,11 @@ impl Digest {
             password: self.password.expose_secret(),
             uri: &target,
             method: request.method.as_str(),
-            body: Some(request.body.as_deref().unwrap_or_default()),
+            // What is read while it is sent cannot be hashed before.
+            body: request
+                .body
+                .as_ref()
+                .map_or(Some(&[]), |content| content.bytes().map(AsRef::as_ref)),
         };
         let answer = challenge.as_mut()?.respond(&parameters);
         let answer = answer.map_err(|why| tracing::warn!("the API's digest challenge cannot be answered: {why}"));

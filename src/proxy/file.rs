@@ -6,13 +6,15 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+use super::content::Piece;
 use super::error::CallError;
+use super::folder::Folder;
 
 /// A file to send.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct File {
-    /// The bytes.
-    pub bytes: Vec<u8>,
+    /// The bytes, in memory or on disk.
+    pub piece: Piece,
     /// The name, where one was given.
     pub filename: Option<String>,
     /// The media type, where one was given.
@@ -29,11 +31,11 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Reads a file argument.
+/// Reads a file argument; one that is on disk is opened, where `folder` has it.
 ///
 /// # Errors
 /// [`CallError::Unsendable`] where the value holds no bytes.
-pub fn read(argument: &str, value: &Value) -> Result<File, CallError> {
+pub fn read(argument: &str, value: &Value, folder: Option<&Folder>) -> Result<File, CallError> {
     let unsendable = |problem: &str| CallError::Unsendable {
         argument: argument.to_owned(),
         problem: problem.to_owned(),
@@ -41,13 +43,22 @@ pub fn read(argument: &str, value: &Value) -> Result<File, CallError> {
     match value {
         Value::String(text) => decode(text).ok_or_else(|| unsendable("is neither base64 nor a data: URI")),
         Value::Object(object) => {
-            let data = object
-                .get("data")
-                .and_then(Value::as_str)
-                .ok_or_else(|| unsendable("has no `data` with the bytes as base64"))?;
-            let mut file = decode(data).ok_or_else(|| unsendable("has a `data` that is neither base64 nor a data: URI"))?;
             let text = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
-            file.filename = text("filename");
+            let mut file = match (text("data"), text("path"), folder) {
+                (Some(data), None, _) => decode(&data).ok_or_else(|| unsendable("has a `data` that is neither base64 nor a data: URI"))?,
+                (None, Some(path), Some(folder)) => {
+                    let found = folder.open(&path).map_err(|why| unsendable(&format!("has a `path` that {why}")))?;
+                    File {
+                        piece: Piece::File(found.file, found.length),
+                        filename: found.name,
+                        media_type: None,
+                    }
+                }
+                (None, Some(_), None) => return Err(unsendable("has a `path`, but this server sends no files of its own; give `data`")),
+                (Some(_), Some(_), _) => return Err(unsendable("has `data` and `path`; give one of them")),
+                (None, None, _) => return Err(unsendable("has no `data` with the bytes as base64")),
+            };
+            file.filename = text("filename").or(file.filename);
             file.media_type = text("mediaType").or(file.media_type);
             Ok(file)
         }
@@ -65,13 +76,13 @@ fn decode(text: &str) -> Option<File> {
             percent_decode_str(data).collect()
         };
         return Some(File {
-            bytes,
+            piece: Piece::Bytes(bytes.into()),
             filename: None,
             media_type: Some(media_type.to_owned()).filter(|text| !text.is_empty()),
         });
     }
     Some(File {
-        bytes: decode_base64(text)?,
+        piece: Piece::Bytes(decode_base64(text)?.into()),
         filename: None,
         media_type: None,
     })
@@ -89,11 +100,7 @@ mod tests {
 
     #[test]
     fn files_are_given_in_three_ways() {
-        let file = |filename: Option<&str>, media_type: Option<&str>| File {
-            bytes: b"hi?>".to_vec(),
-            filename: filename.map(Into::into),
-            media_type: media_type.map(Into::into),
-        };
+        let file = |filename: Option<&str>, media_type: Option<&str>| (filename.map(str::to_owned), media_type.map(str::to_owned));
         for (value, expected) in [
             (json!("aGk/Pg=="), file(None, None)),
             (json!("aGk_\nPg"), file(None, None)),
@@ -104,10 +111,12 @@ mod tests {
                 file(Some("a.txt"), Some("text/plain")),
             ),
         ] {
-            assert_eq!(read("f", &value).unwrap(), expected, "{value}");
+            let file = read("f", &value, None).unwrap();
+            assert!(matches!(&file.piece, Piece::Bytes(bytes) if bytes == "hi?>"), "{value}");
+            assert_eq!((file.filename, file.media_type), expected, "{value}");
         }
-        for value in [json!("not base64!"), json!({}), json!(5), json!("data:x")] {
-            assert!(read("f", &value).is_err(), "{value}");
+        for value in [json!("not base64!"), json!({}), json!(5), json!("data:x"), json!({"path": "a"})] {
+            assert!(read("f", &value, None).is_err(), "{value}");
         }
     }
 }

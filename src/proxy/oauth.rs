@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -275,7 +274,7 @@ impl TokenSource {
             method: Method::POST,
             url: endpoint.clone(),
             headers,
-            body: Some(Bytes::from(form.finish())),
+            body: Some(form.finish().into()),
         })
     }
 

@@ -1,17 +1,18 @@
-//! From an operation and its arguments to the HTTP request. Pure: nothing here sends anything.
+//! From an operation and its arguments to the HTTP request. Nothing here sends anything; files to send are opened.
 
-use bytes::Bytes;
 use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use url::Url;
 
 use super::body;
+use super::content::Content;
 use super::error::CallError;
+use super::folder::Folder;
 use super::style::{self, Keep};
 use super::target::{Base, PathValue};
 use crate::spec::operation::BODY;
-use crate::spec::{Location, MediaKind, Operation, Parameter, Serialization, Style};
+use crate::spec::{Document, Location, MediaKind, Operation, Parameter, Serialization, Style};
 
 /// A request that is ready to be sent.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub struct Request {
     /// All headers but those that the client itself writes (Host, Content-Length).
     pub headers: HeaderMap,
     /// The body; `None` is no body at all.
-    pub body: Option<Bytes>,
+    pub body: Option<Content>,
 }
 
 /// What the operator adds to a request: always sent as it is, and no argument can replace it.
@@ -68,16 +69,19 @@ fn same_key(encoded: &str, name: &str) -> bool {
     encoded == name || percent_encoding::percent_decode_str(encoded).eq(name.bytes())
 }
 
-/// Makes the request with what the operator adds to it.
+/// Makes the request of an operation of `document` with what the operator adds to it; `folder` is where files may be sent
+/// from.
 ///
 /// # Errors
 /// [`CallError`] where an argument cannot be sent; then nothing must be.
 pub fn build(
+    document: &Document,
     operation: &Operation,
     base: &Base,
     arguments: &Map<String, Value>,
     accept: &HeaderValue,
     fixed: &Fixed,
+    folder: Option<&Folder>,
 ) -> Result<Request, CallError> {
     let mut path = Vec::new();
     let mut query = Vec::new();
@@ -120,14 +124,18 @@ pub fn build(
         );
     }
     let url = base.target(&operation.template, &path, &query)?;
-    let mut bytes = None;
+    let mut content = None;
     if let (Some(declared), Some(value)) = (&operation.body, arguments.get(BODY)) {
-        let body = body::write(&declared.media_type, value)?;
+        let chosen = arguments.get(&declared.choice).and_then(Value::as_str);
+        let media_type = declared
+            .chosen(chosen)
+            .ok_or_else(|| unsendable(&declared.choice, "is none of the media types that this operation takes"))?;
+        let body = body::write(document, media_type, value, folder)?;
         headers.insert(
             CONTENT_TYPE,
             HeaderValue::from_str(&body.content_type).map_err(|_| unsendable(BODY, "has a media type that cannot be sent in a header"))?,
         );
-        bytes = Some(body.bytes);
+        content = Some(body.content);
     }
     for name in fixed.headers.keys() {
         headers.remove(name);
@@ -137,7 +145,7 @@ pub fn build(
         method: operation.method.clone(),
         url,
         headers,
-        body: bytes,
+        body: content,
     })
 }
 
@@ -309,7 +317,7 @@ fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, fix
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Document, operations};
+    use crate::spec::operations;
     use serde_json::json;
 
     fn request(parameters: &str, arguments: &Value, headers: &[(&str, &str)]) -> Result<Request, CallError> {
@@ -327,10 +335,19 @@ mod tests {
 
     fn request_with(parameters: &str, arguments: &Value, fixed: &Fixed) -> Result<Request, CallError> {
         let text = format!(r#"{{"openapi":"3.2.0","paths":{{"/a":{{"get":{{"parameters":{parameters}}}}}}}}}"#);
-        let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
+        let document = Document::parse(text.into_bytes(), None).unwrap();
+        let (operations, _) = operations(&document);
         let base = Base::new(Url::parse("https://h.example/v1").unwrap());
         let accept = HeaderValue::from_static("application/json");
-        build(&operations[0], &base, arguments.as_object().unwrap(), &accept, fixed)
+        build(
+            &document,
+            &operations[0],
+            &base,
+            arguments.as_object().unwrap(),
+            &accept,
+            fixed,
+            None,
+        )
     }
 
     #[test]

@@ -4,9 +4,13 @@ use std::collections::BTreeMap;
 
 use foldhash::HashSet;
 
+use super::choice::alternatives;
 use super::document::{Document, Span, Version};
 use super::node::Node;
 use super::parameter::{self, Location, Style};
+
+/// The argument that chooses among the media types of a body, where there is something to choose.
+pub(super) const CHOICE: &str = "contentType";
 
 /// What kind of bytes a media type asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,9 +25,9 @@ pub enum MediaKind {
     Form,
     /// `multipart/form-data` and other `multipart/*`.
     Multipart,
-    /// `text/*`.
+    /// `text/*`, and YAML.
     Text,
-    /// `application/xml`, `*+xml`: sent as the raw text that the model writes.
+    /// `application/xml`, `*+xml`.
     Xml,
     /// Anything else: bytes.
     Binary,
@@ -94,8 +98,26 @@ pub struct RequestBody {
     pub description: Option<String>,
     /// The media type that is sent: JSON first, then form, multipart, text, XML and bytes; of equals the first declared.
     pub media_type: MediaType,
-    /// The names of the media types that the operation would take as well.
-    pub alternatives: Vec<String>,
+    /// The media types that the operation takes as well, where the choice makes a difference to the caller.
+    pub alternatives: Vec<MediaType>,
+    /// The argument that chooses among them; empty where there is nothing to choose.
+    pub choice: String,
+}
+
+impl RequestBody {
+    /// All media types that a call may choose from, the one that is sent unless chosen otherwise first.
+    pub fn media_types(&self) -> impl Iterator<Item = &MediaType> {
+        std::iter::once(&self.media_type).chain(&self.alternatives)
+    }
+
+    /// The media type of that name; the default one without a name.
+    #[must_use]
+    pub fn chosen(&self, name: Option<&str>) -> Option<&MediaType> {
+        match name {
+            Some(name) => self.media_types().find(|media_type| media_type.name == name),
+            None => Some(&self.media_type),
+        }
+    }
 }
 
 /// A media type without its parameters, in lower case (RFC 9110 section 8.3.1).
@@ -112,6 +134,8 @@ impl MediaKind {
             "application/json" | "*/*" | "application/*" | "text/json" => Self::Json,
             "application/x-www-form-urlencoded" => Self::Form,
             "application/xml" | "text/xml" => Self::Xml,
+            "application/yaml" | "application/x-yaml" => Self::Text,
+            other if other.ends_with("+yaml") => Self::Text,
             other if other.ends_with("+json") => Self::Json,
             other if other.ends_with("+xml") && !other.starts_with("image/") => Self::Xml,
             other if other.starts_with("multipart/") => Self::Multipart,
@@ -155,8 +179,9 @@ pub(super) fn read(document: &Document, declared: Node<'_>) -> Result<Option<Req
     Ok(Some(RequestBody {
         required: object.boolean("required").unwrap_or(false),
         description: document.said_beside(declared).or_else(|| object.text("description")),
+        alternatives: alternatives(document, &chosen, media_types),
+        choice: String::new(),
         media_type: chosen,
-        alternatives: media_types.into_iter().map(|media_type| media_type.name).collect(),
     }))
 }
 
@@ -168,23 +193,30 @@ pub(super) fn read_swagger(document: &Document, parameters: &[Node<'_>], consume
         .find(|node| place(node).as_deref() == Some("body"))
         .and_then(|node| node.object())
     {
-        let name = consumes
-            .iter()
-            .min_by_key(|name| MediaKind::of(name))
-            .map_or("application/json", String::as_str);
-        let name = if name.contains('*') { "application/json" } else { name };
+        let schema = object.get("schema").map(|node| document.span(node));
+        let media_type = |name: &str| {
+            let kind = MediaKind::of(name);
+            let anything = kind == MediaKind::Json && name.contains('*');
+            MediaType {
+                name: if anything { "application/json" } else { name }.to_owned(),
+                kind,
+                schema: schema.map_or(BodySchema::Absent, BodySchema::At),
+                encoding: BTreeMap::new(),
+            }
+        };
+        let mut media_types: Vec<MediaType> = consumes.iter().map(|name| media_type(name)).collect();
+        media_types.sort_by_key(|media_type| media_type.kind);
+        let chosen = if media_types.is_empty() {
+            media_type("application/json")
+        } else {
+            media_types.remove(0)
+        };
         return Some(RequestBody {
             required: object.boolean("required").unwrap_or(false),
             description: object.text("description"),
-            alternatives: consumes.iter().filter(|other| *other != name).cloned().collect(),
-            media_type: MediaType {
-                name: name.to_owned(),
-                kind: MediaKind::of(name),
-                schema: object
-                    .get("schema")
-                    .map_or(BodySchema::Absent, |node| BodySchema::At(document.span(node))),
-                encoding: BTreeMap::new(),
-            },
+            alternatives: alternatives(document, &chosen, media_types),
+            choice: String::new(),
+            media_type: chosen,
         });
     }
     let mut fields = Vec::new();
@@ -239,6 +271,7 @@ pub(super) fn read_swagger(document: &Document, parameters: &[Node<'_>], consume
         description: None,
         media_type,
         alternatives: Vec::new(),
+        choice: String::new(),
     })
 }
 
@@ -355,6 +388,7 @@ mod tests {
             ("application/x-www-form-urlencoded", MediaKind::Form),
             ("multipart/form-data", MediaKind::Multipart),
             ("text/csv", MediaKind::Text),
+            ("application/apply-patch+yaml", MediaKind::Text),
             ("application/soap+xml", MediaKind::Xml),
             ("image/svg+xml", MediaKind::Binary),
             ("application/octet-stream", MediaKind::Binary),

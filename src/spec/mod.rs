@@ -2,6 +2,7 @@
 //! of how a request is sent.
 
 pub mod body;
+mod choice;
 pub mod diagnostic;
 pub mod document;
 pub mod external;

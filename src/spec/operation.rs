@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
                 warnings.push("the request body declares no media type; it is served without a body".into());
             }
         }
-        let parameters = self.parameters(&shared_parameters, &own, &template, body.is_some(), warnings);
+        let parameters = self.parameters(&shared_parameters, &own, &template, body.as_mut(), warnings);
         Ok(Operation {
             id: object.text("operationId").filter(|id| !id.trim().is_empty()),
             method,
@@ -356,7 +356,7 @@ impl<'a> Reader<'a> {
         shared: &[Referred<'a>],
         own: &[Referred<'a>],
         template: &PathTemplate,
-        has_body: bool,
+        body: Option<&mut RequestBody>,
         warnings: &mut Vec<String>,
     ) -> Vec<Parameter> {
         let mut parameters: Vec<Parameter> = Vec::with_capacity(shared.len() + own.len());
@@ -401,7 +401,7 @@ impl<'a> Reader<'a> {
                 parameters.push(undeclared(variable));
             }
         }
-        claim_keys(&mut parameters, has_body);
+        claim_keys(&mut parameters, body);
         parameters
     }
 }
@@ -433,9 +433,9 @@ fn undeclared(variable: &str) -> Parameter {
 }
 
 /// Makes the keys unique: path parameters keep the bare name, the rest give way by location; `body` is the body's.
-fn claim_keys(parameters: &mut [Parameter], has_body: bool) {
+fn claim_keys(parameters: &mut [Parameter], body: Option<&mut RequestBody>) {
     let mut taken = HashSet::default();
-    if has_body {
+    if body.is_some() {
         taken.insert(BODY.to_owned());
     }
     let mut order: BTreeMap<(u8, usize), &mut Parameter> = BTreeMap::new();
@@ -450,6 +450,9 @@ fn claim_keys(parameters: &mut [Parameter], has_body: bool) {
     }
     for parameter in order.into_values() {
         parameter.key = keys::claim(&mut taken, &parameter.key, parameter.location.as_str());
+    }
+    if let Some(body) = body.filter(|body| !body.alternatives.is_empty()) {
+        body.choice = keys::claim(&mut taken, body::CHOICE, BODY);
     }
 }
 

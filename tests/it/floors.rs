@@ -11,6 +11,7 @@ const FLOORS: [(&str, &[&str]); 11] = [
     ("annotate", &["annotate", "spec"]),
     ("proxy", &["proxy", "spec", "outbound"]),
     ("api.rs", &["annotate", "proxy", "spec", "outbound"]),
+    ("api", &["annotate", "proxy", "spec"]),
     ("mock", &["mock", "spec"]),
     ("check", &["check", "annotate", "api", "spec"]),
     ("server", &["server", "api", "proxy", "spec"]),

@@ -37,3 +37,4 @@ mod readme;
 mod safety;
 mod tls;
 mod tokens;
+mod uploads;

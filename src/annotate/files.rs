@@ -1,0 +1,109 @@
+//! How a model gives a file: a document only says that something is binary.
+
+use serde_json::{Map, Value, json};
+
+use crate::spec::operation::BODY;
+use crate::spec::schema::{reference, wire_names};
+use crate::spec::{MediaKind, MediaType, RequestBody};
+
+/// The ways in which files may be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Files {
+    /// As base64 or a data URI.
+    Inline,
+    /// By their path in the operator's folder as well.
+    Paths,
+}
+
+impl Files {
+    /// The schema of a file.
+    pub(super) fn schema(self) -> Map<String, Value> {
+        let schema = match self {
+            Self::Inline => json!({
+                "type": ["string", "object"],
+                "description": "File content: base64, a data: URI, or an object with `data`, `filename` and `mediaType`",
+                "properties": {
+                    "data": { "type": "string", "description": "The bytes as base64" },
+                    "filename": { "type": "string", "description": "The file's name" },
+                    "mediaType": { "type": "string", "description": "The file's media type" }
+                },
+                "required": ["data"]
+            }),
+            Self::Paths => json!({
+                "type": ["string", "object"],
+                "description": "File content: base64, a data: URI, or an object with `path` or `data`, `filename` and `mediaType`",
+                "properties": {
+                    "path": { "type": "string", "description": "The path of a file in the folder that the server sends files from" },
+                    "data": { "type": "string", "description": "Or the bytes as base64" },
+                    "filename": { "type": "string", "description": "The file's name" },
+                    "mediaType": { "type": "string", "description": "The file's media type" }
+                }
+            }),
+        };
+        match schema {
+            Value::Object(schema) => schema,
+            _ => Map::new(),
+        }
+    }
+
+    /// Tells the model how to give the files of a form.
+    pub(super) fn describe(self, root: &mut Map<String, Value>, wire: Option<&Map<String, Value>>, body: &RequestBody) {
+        for (index, media_type) in body.media_types().enumerate() {
+            if media_type.kind == MediaKind::Multipart {
+                let branch = (!body.alternatives.is_empty()).then_some(index);
+                describe_of(self, root, wire, media_type, branch);
+            }
+        }
+    }
+}
+
+/// The schema of the body, or of one of its media types.
+fn body_of(root: &Map<String, Value>, branch: Option<usize>) -> Option<&Map<String, Value>> {
+    let body = root.get("properties")?.get(BODY)?;
+    match branch {
+        None => body.as_object(),
+        Some(index) => body.get("anyOf")?.get(index)?.as_object(),
+    }
+}
+
+fn describe_of(
+    files: Files,
+    root: &mut Map<String, Value>,
+    wire: Option<&Map<String, Value>>,
+    media_type: &MediaType,
+    branch: Option<usize>,
+) {
+    let definition = body_of(root, branch).and_then(reference).map(str::to_owned);
+    let noted = wire.and_then(|wire| match &definition {
+        Some(name) => wire.get("$defs")?.get(name)?.as_object(),
+        None => body_of(wire, branch),
+    });
+    let names = noted.zip(wire).and_then(|(noted, wire)| wire_names(noted, wire));
+    let schema = match (definition, branch) {
+        (Some(name), _) => root.get_mut("$defs").and_then(|defs| defs.get_mut(&name)),
+        (None, None) => root.get_mut("properties").and_then(|properties| properties.get_mut(BODY)),
+        (None, Some(index)) => root
+            .get_mut("properties")
+            .and_then(|properties| properties.get_mut(BODY)?.get_mut("anyOf")?.get_mut(index)),
+    };
+    let Some(Value::Object(properties)) = schema.and_then(|schema| schema.get_mut("properties")) else {
+        return;
+    };
+    for (name, encoding) in &media_type.encoding {
+        let renamed = names.into_iter().flatten().find(|(_, wire)| *wire == name);
+        let key = renamed.map_or(name, |(key, _)| key);
+        let Some(Value::Object(property)) = properties.get_mut(key).filter(|_| encoding.binary) else {
+            continue;
+        };
+        let said = property.get("description").and_then(Value::as_str).map(str::to_owned);
+        let mut file = files.schema();
+        if let (Some(said), Some(Value::String(text))) = (said, file.get_mut("description")) {
+            *text = format!("{}. {text}", said.trim_end_matches('.'));
+        }
+        if property.get("type") == Some(&Value::from("array")) {
+            property.insert("items".into(), Value::Object(file));
+        } else {
+            *property = file;
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What a request carries after its headers: bytes in memory, and files that are read while they are sent.
+
+use std::io;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::Stream;
+use futures_util::stream::try_unfold;
+use tokio::io::AsyncReadExt as _;
+use tokio::sync::watch;
+
+/// How much of a file is in memory at a time.
+const CHUNK: usize = 64 << 10;
+
+/// A part of a body.
+#[derive(Debug)]
+pub enum Piece {
+    /// In memory.
+    Bytes(Bytes),
+    /// An open file, and how many bytes of it are sent.
+    File(std::fs::File, u64),
+}
+
+/// A body.
+#[derive(Debug, Default)]
+pub struct Content {
+    pieces: Vec<Piece>,
+}
+
+impl<T: Into<Bytes>> From<T> for Content {
+    fn from(bytes: T) -> Self {
+        let bytes = bytes.into();
+        Self {
+            pieces: vec![Piece::Bytes(bytes)],
+        }
+    }
+}
+
+impl Content {
+    /// One after the other.
+    #[must_use]
+    pub fn of(pieces: Vec<Piece>) -> Self {
+        Self { pieces }
+    }
+
+    /// All of it, where it is in memory as one.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&Bytes> {
+        match self.pieces.as_slice() {
+            [Piece::Bytes(bytes)] => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The pieces, in their order.
+    #[must_use]
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// How many bytes it has.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        let length = |piece: &Piece| match piece {
+            Piece::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            Piece::File(_, length) => *length,
+        };
+        self.pieces.iter().map(length).fold(0, u64::saturating_add)
+    }
+
+    /// The bytes as they are asked for; `sent` is told how many were given out. A file that has become shorter is an error.
+    pub fn stream(self, sent: watch::Sender<u64>) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+        let sending = Sending {
+            left: self.pieces.into_iter(),
+            current: Current::Bytes(Bytes::new()),
+            sent,
+        };
+        try_unfold(sending, |mut sending| async move {
+            let chunk = sending.next().await?;
+            Ok(chunk.map(|chunk| (chunk, sending)))
+        })
+    }
+}
+
+struct Sending {
+    left: std::vec::IntoIter<Piece>,
+    current: Current,
+    sent: watch::Sender<u64>,
+}
+
+enum Current {
+    Bytes(Bytes),
+    File(tokio::fs::File, u64),
+}
+
+impl Sending {
+    async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        loop {
+            let chunk = match &mut self.current {
+                Current::Bytes(bytes) => bytes.split_to(bytes.len().min(CHUNK)),
+                Current::File(_, 0) => Bytes::new(),
+                Current::File(file, left) => {
+                    let mut chunk = BytesMut::with_capacity(CHUNK);
+                    let read = file.take(*left).read_buf(&mut chunk).await?;
+                    if read == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    *left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
+                    chunk.freeze()
+                }
+            };
+            if !chunk.is_empty() {
+                let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
+                self.sent.send_modify(|sent| *sent = sent.saturating_add(length));
+                return Ok(Some(chunk));
+            }
+            self.current = match self.left.next() {
+                None => return Ok(None),
+                Some(Piece::Bytes(bytes)) => Current::Bytes(bytes),
+                Some(Piece::File(file, length)) => Current::File(tokio::fs::File::from_std(file), length),
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::TryStreamExt as _;
+    use std::io::Write as _;
+
+    async fn read(content: Content) -> (io::Result<Vec<u8>>, u64) {
+        let (sent, told) = watch::channel(0);
+        let chunks = content.stream(sent).try_collect::<Vec<Bytes>>().await;
+        let told = *told.borrow();
+        (chunks.map(|chunks| chunks.concat()), told)
+    }
+
+    #[tokio::test]
+    async fn pieces_are_sent_one_after_the_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
+        let inside = vec![7_u8; CHUNK + 5];
+        std::fs::File::create(&path).unwrap().write_all(&inside).unwrap();
+        let file = |length| Piece::File(std::fs::File::open(&path).unwrap(), length);
+        let length = u64::try_from(inside.len()).unwrap();
+        let content = Content::of(vec![
+            Piece::Bytes("a".into()),
+            file(length),
+            Piece::Bytes(Bytes::new()),
+            file(2),
+            Piece::Bytes("z".into()),
+        ]);
+        assert_eq!(content.length(), length + 4);
+        let expected = [b"a".as_slice(), &inside, &[7, 7], b"z"].concat();
+        let (bytes, told) = read(content).await;
+        assert_eq!((bytes.unwrap(), told), (expected, length + 4));
+        let (shorter, _) = read(Content::of(vec![file(length + 1)])).await;
+        assert_eq!(shorter.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+}

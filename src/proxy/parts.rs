@@ -1,0 +1,163 @@
+//! Multipart request bodies (RFC 7578, RFC 2046 section 5.1): one part a property, a list as parts of the same name.
+
+use std::collections::BTreeMap;
+
+use bytes::{Bytes, BytesMut};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::body::form_style;
+use super::content::{Content, Piece};
+use super::error::CallError;
+use super::file;
+use super::folder::Folder;
+use super::style::{self, Keep};
+use crate::spec::MediaKind;
+use crate::spec::body::Encoding;
+
+/// The parts of a body.
+pub struct Parts {
+    parts: Vec<Part>,
+}
+
+struct Part {
+    /// The header lines, each with its end.
+    head: String,
+    piece: Piece,
+}
+
+impl Parts {
+    /// One part for each property, by its Encoding Object.
+    ///
+    /// # Errors
+    /// Where a file is none.
+    pub fn of(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>, folder: Option<&Folder>) -> Result<Self, CallError> {
+        let mut parts = Vec::new();
+        for (name, value) in object {
+            let encoding = encodings.get(name).cloned().unwrap_or_default();
+            let value = &*style::joined(value, &encoding.inner_separators);
+            let joined;
+            let items: Vec<&Value> = match value {
+                Value::Null => Vec::new(),
+                Value::Array(items) if encoding.explode == Some(false) && !encoding.binary => {
+                    joined = Value::String(style::path(
+                        name,
+                        &Value::Array(items.clone()),
+                        form_style(Some(&encoding)).0,
+                        false,
+                        Keep::All,
+                    ));
+                    vec![&joined]
+                }
+                Value::Array(items)
+                    if encoding
+                        .content_type
+                        .as_deref()
+                        .is_none_or(|content_type| MediaKind::of(content_type) != MediaKind::Json) =>
+                {
+                    items.iter().collect()
+                }
+                other => vec![other],
+            };
+            for item in items {
+                parts.push(Part::of(name, item, &encoding, folder)?);
+            }
+        }
+        Ok(Self { parts })
+    }
+
+    /// A boundary that depends on all parts that are in memory, so that equal calls make equal requests and no part can hold
+    /// it by plan. What is in files is not known yet; with them it is one that nobody can guess.
+    #[must_use]
+    pub fn boundary(&self) -> String {
+        let mut digest = Sha256::new();
+        for part in &self.parts {
+            digest.update(part.head.as_bytes());
+            match &part.piece {
+                Piece::Bytes(bytes) => digest.update(bytes),
+                Piece::File(..) => {
+                    let mut random = [0; 16];
+                    // Without randomness the boundary is still one that depends on the rest.
+                    let _ = getrandom::fill(&mut random);
+                    digest.update(random);
+                }
+            }
+        }
+        let hex: String = digest.finalize().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+        format!("openapi-mcp-{hex}")
+    }
+
+    /// The body, with files as they are on disk.
+    #[must_use]
+    pub fn content(self, boundary: &str) -> Content {
+        let mut pieces = Vec::new();
+        let mut between = BytesMut::new();
+        for part in self.parts {
+            between.extend_from_slice(format!("--{boundary}\r\n{}\r\n", part.head).as_bytes());
+            match part.piece {
+                Piece::Bytes(bytes) => between.extend_from_slice(&bytes),
+                file @ Piece::File(..) => {
+                    pieces.push(Piece::Bytes(between.split().freeze()));
+                    pieces.push(file);
+                }
+            }
+            between.extend_from_slice(b"\r\n");
+        }
+        between.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+        pieces.push(Piece::Bytes(between.freeze()));
+        Content::of(pieces)
+    }
+}
+
+impl Part {
+    fn of(name: &str, value: &Value, encoding: &Encoding, folder: Option<&Folder>) -> Result<Self, CallError> {
+        let declared = encoding.content_type.as_deref();
+        let is_file = encoding.binary || declared.is_some_and(|content_type| matches!(MediaKind::of(content_type), MediaKind::Binary));
+        let (piece, filename, content_type) = if is_file {
+            let file = file::read(name, value, folder)?;
+            let content_type = file
+                .media_type
+                .or_else(|| declared.map(str::to_owned))
+                .unwrap_or_else(|| "application/octet-stream".into());
+            (
+                file.piece,
+                Some(file.filename.unwrap_or_else(|| name.to_owned())),
+                Some(content_type),
+            )
+        } else if value.is_object() || value.is_array() {
+            let content_type = declared.unwrap_or("application/json").to_owned();
+            (Piece::Bytes(value.to_string().into()), None, Some(content_type))
+        } else {
+            let text = style::scalar(value).unwrap_or_default().into_owned();
+            (Piece::Bytes(Bytes::from(text)), None, declared.map(str::to_owned))
+        };
+        let filename = filename
+            .map(|filename| format!("; filename=\"{}\"", quoted(&filename)))
+            .unwrap_or_default();
+        let mut head = format!("Content-Disposition: form-data; name=\"{}\"{filename}\r\n", quoted(name));
+        if let Some(content_type) = content_type {
+            head.push_str(&format!("Content-Type: {}\r\n", header_text(&content_type)));
+        }
+        Ok(Self { head, piece })
+    }
+}
+
+/// A name inside quotes, so that it can end neither them nor the line (WHATWG HTML "multipart/form-data encoding").
+fn quoted(name: &str) -> String {
+    name.replace('\r', "%0D").replace('\n', "%0A").replace('"', "%22")
+}
+
+/// A media type without what could start another header.
+pub(super) fn header_text(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).collect()
+}
+
+/// The media type with that boundary, whatever the document says of one.
+pub(super) fn with_boundary(content_type: &str, boundary: &str) -> String {
+    let kept: Vec<&str> = content_type
+        .split(';')
+        .map(str::trim)
+        .filter(|part| !part.to_ascii_lowercase().starts_with("boundary="))
+        .collect();
+    format!("{}; boundary={boundary}", kept.join("; "))
+}
