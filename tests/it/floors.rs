@@ -37,6 +37,7 @@ const FENCES: [(&str, &[&str]); 8] = [
         &[
             "outbound.rs",
             "spec/source.rs",
+            "spec/seen.rs",
             "spec/external.rs",
             "proxy/client.rs",
             "proxy/oauth.rs",
@@ -47,6 +48,7 @@ const FENCES: [(&str, &[&str]); 8] = [
             "server/oauth.rs",
             "api.rs",
             "cli/load.rs",
+            "cli/reload.rs",
         ],
     ),
     ("axum::", &["server", "mock"]),
