@@ -13,7 +13,7 @@ use crate::config::{self, Config};
 use crate::error::Failure;
 use crate::mock;
 use crate::outbound::{self, Clients, OutboundOptions};
-use crate::spec::{Diagnostic, Document, ExternalReferences, Severity, external, overlay};
+use crate::spec::{Diagnostic, Document, ExternalReferences, Seen, Severity, external, overlay};
 
 /// Reads and checks the settings, and starts logging.
 ///
@@ -44,8 +44,37 @@ pub(super) enum Purpose {
     Looks,
 }
 
-/// Reads the document and builds the API.
+/// An API, and what it stands on.
+pub(super) struct Loaded {
+    pub(super) api: Api,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    /// What its calls go to under `--mock`; it must live as long as they may come.
+    pub(super) mock: Option<mock::Running>,
+    /// Everything that was read, where somebody wants to know later whether it changed.
+    pub(super) seen: Vec<Seen>,
+}
+
+/// Reads the document and builds the API, for as long as the process lives.
 pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<Diagnostic>), Failure> {
+    if purpose == Purpose::Calls {
+        caution(config);
+    }
+    let loaded = all(config, purpose).await?;
+    std::mem::forget(loaded.mock);
+    Ok((loaded.api, loaded.diagnostics))
+}
+
+/// Says what an operator should have in mind for as long as calls are made.
+pub(super) fn caution(config: &Config) {
+    if config.outbound.insecure && !config.mock {
+        tracing::warn!(
+            "--insecure-upstream: the API's certificate is NOT CHECKED; whoever is on the way can read and change every call, credentials included"
+        );
+    }
+}
+
+/// Reads the document and builds the API.
+pub(super) async fn all(config: &Config, purpose: Purpose) -> Result<Loaded, Failure> {
     // A look at a file calls nobody.
     let local = purpose == Purpose::Looks
         && config.external_references != ExternalReferences::Any
@@ -56,25 +85,33 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
         ..config.outbound.clone()
     };
     let client = outbound::client(&outbound.for_others()).map_err(Failure::Outbound)?;
-    let (bytes, source) = config
+    let found = config
         .source
         .read_from(&client, &config.source_headers)
         .await
         .map_err(Failure::Read)?;
-    let (bytes, mut unread) = overlaid(config, bytes, &client).await?;
+    let mut seen = Vec::new();
+    if config.reload.is_some() {
+        let headers = config.source_headers.clone();
+        seen.push(Seen::new(config.source.clone(), headers, &found.bytes, found.validators));
+    }
+    let source = found.source;
+    let (bytes, mut unread) = overlaid(config, found.bytes, &client, &mut seen).await?;
     let mut document = Document::parse(bytes, source.url()).map_err(|error| Failure::Document {
         source_name: config.source.to_string(),
         error,
     })?;
     unread.extend(external::complete(&mut document, &source, config.external_references, &client, &config.source_headers).await);
+    seen.extend(document.seen().iter().filter(|_| config.reload.is_some()).cloned());
     let document = Arc::new(document);
-    let destination = match (purpose, &config.base_url) {
+    let mut mock = None;
+    if purpose == Purpose::Calls && config.mock {
+        let running = mock::start(Arc::clone(&document)).await;
+        mock = Some(running.map_err(|error| Failure::Io("the mock cannot be started".into(), error))?);
+    }
+    let fixed = mock.as_ref().map(mock::Running::url).or(config.base_url.as_ref());
+    let destination = match (purpose, fixed) {
         (Purpose::Looks, _) => Destination::Nowhere,
-        (Purpose::Calls, _) if config.mock => Destination::Fixed(
-            mock::start(Arc::clone(&document))
-                .await
-                .map_err(|error| Failure::Io("the mock cannot be started".into(), error))?,
-        ),
         (Purpose::Calls, Some(url)) => Destination::Fixed(url.clone()),
         (Purpose::Calls, None) => Destination::Declared(config.server.clone()),
     };
@@ -91,11 +128,6 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
     };
     let mut clients = Clients::from(client);
     if purpose == Purpose::Calls && !config.mock {
-        if outbound.insecure {
-            tracing::warn!(
-                "--insecure-upstream: the API's certificate is NOT CHECKED; whoever is on the way can read and change every call, credentials included"
-            );
-        }
         if outbound.sets_the_api_apart() {
             clients.own = outbound::client(&outbound).map_err(Failure::Outbound)?;
         }
@@ -118,20 +150,44 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
             findings: loose,
         });
     }
-    Ok((api, diagnostics))
+    Ok(Loaded {
+        api,
+        diagnostics,
+        mock,
+        seen,
+    })
 }
 
 /// The document's bytes with all overlays applied; as they are where there is none.
-async fn overlaid(config: &Config, bytes: Vec<u8>, client: &reqwest::Client) -> Result<(Vec<u8>, Vec<Diagnostic>), Failure> {
+async fn overlaid(
+    config: &Config,
+    bytes: Vec<u8>,
+    client: &reqwest::Client,
+    seen: &mut Vec<Seen>,
+) -> Result<(Vec<u8>, Vec<Diagnostic>), Failure> {
     if config.overlays.is_empty() {
         return Ok((bytes, Vec::new()));
     }
     let mut overlays = Vec::with_capacity(config.overlays.len());
     for source in &config.overlays {
-        let text = source.read(client, &HeaderMap::new()).await.map_err(Failure::Read)?;
-        overlays.push((source.to_string(), text));
+        let found = source.read_from(client, &HeaderMap::new()).await.map_err(Failure::Read)?;
+        if config.reload.is_some() {
+            seen.push(Seen::new(source.clone(), HeaderMap::new(), &found.bytes, found.validators));
+        }
+        overlays.push((source.to_string(), found.bytes));
     }
     overlay::apply(bytes, overlays).map_err(|(source_name, error)| Failure::Overlay { source_name, error })
+}
+
+/// An error and its causes, for a line of the log.
+pub(super) fn in_a_line(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string().replace('\n', "; ");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }
 
 /// Says what was left out: each lost operation, and how many remarks there are besides.

@@ -8,6 +8,7 @@ mod health;
 mod listing;
 mod load;
 mod log;
+mod reload;
 mod serve;
 mod tools;
 

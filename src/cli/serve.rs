@@ -1,20 +1,23 @@
 //! `openapi-mcp serve`.
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::ServeCommand;
-use super::load::{self, Purpose};
+use super::load::{self, Loaded, Purpose};
+use super::reload;
 use crate::api::Api;
 use crate::config::settings::LogLevel;
 use crate::config::{Config, ConfigError, Transport};
 use crate::error::Failure;
+use crate::mock::Running;
 use crate::outbound::{self, OutboundOptions};
 use crate::server::{McpServer, http, stdio};
-use crate::spec::{Severity, Source};
+use crate::spec::{Seen, Severity, Source};
 
 /// Exit code of a process that a second signal ended: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
@@ -23,26 +26,27 @@ const INTERRUPTED: i32 = 130;
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
-    let config = load::settings(
+    let config = Arc::new(load::settings(
         &command.api,
         Some(&command.server),
         command.config.config.as_deref(),
         LogLevel::Info,
-    )?;
+    )?);
     if matches!((&config.transport, &config.source), (Transport::Stdio, Source::Stdin)) {
         let problem = "--spec - needs --transport http: over stdio, standard input belongs to the client".to_owned();
         return Err(Failure::Settings(ConfigError(vec![problem])));
     }
     let stop = CancellationToken::new();
     watch_signals(stop.clone()).map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
-    let server = McpServer::pending().with_confirm(config.confirm);
+    let server = McpServer::pending(config.reload).with_confirm(config.confirm);
     // A file is read before anything is answered, so that a bad one is told at once. A URL may be slow, and clients give up
     // on a handshake that is.
+    let mut standing = None;
     if config.source.url().is_none() {
-        tokio::select! {
+        standing = tokio::select! {
             () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
-            loaded = load(&config, &server) => loaded?,
-        }
+            loaded = load(&config, &server, None) => Some(loaded?),
+        };
     }
     let transport = async {
         match &config.transport {
@@ -64,25 +68,28 @@ pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
             }
         }
     };
-    if server.is_ready() {
-        transport.await?;
-        return Ok(ExitCode::SUCCESS);
-    }
     tokio::pin!(transport);
-    tokio::select! {
-        served = &mut transport => served?,
-        loaded = load(&config, &server) => {
-            if let Err(failure) = loaded {
-                // Clients wait for an answer already.
-                server.fail(failure.for_clients());
-                tokio::time::sleep(LAST_WORDS).await;
-                stop.cancel();
-                let _ = transport.await;
-                return Err(failure);
-            }
-            transport.await?;
+    let standing = if let Some(standing) = standing {
+        standing
+    } else {
+        tokio::select! {
+            served = &mut transport => return served.map(|()| ExitCode::SUCCESS),
+            loaded = load(&config, &server, None) => match loaded {
+                Ok(standing) => standing,
+                Err(failure) => {
+                    // Clients wait for an answer already.
+                    server.fail(failure.for_clients());
+                    tokio::time::sleep(LAST_WORDS).await;
+                    stop.cancel();
+                    let _ = transport.await;
+                    return Err(failure);
+                }
+            },
         }
-    }
+    };
+    // Of its own, so that nothing waits while a document is read. It holds what is stood on.
+    let _watching = AbortOnDropHandle::new(tokio::spawn(reload::watch(Arc::clone(&config), server.clone(), standing)));
+    transport.await?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -90,20 +97,43 @@ fn failed(error: std::io::Error) -> Failure {
     Failure::Io("serving failed".into(), error)
 }
 
-/// Reads the document and hands its tools to the server.
-async fn load(config: &Config, server: &McpServer) -> Result<(), Failure> {
-    let (api, diagnostics) = load::api(config, Purpose::Calls).await?;
+/// Reads the document and hands its tools to the server; gives what they stand on. What was said `before` is not said again.
+pub(super) async fn load(config: &Config, server: &McpServer, before: Option<&Standing>) -> Result<Standing, Failure> {
+    if before.is_none() {
+        load::caution(config);
+    }
+    let Loaded {
+        api,
+        diagnostics,
+        mock,
+        seen,
+    } = load::all(config, Purpose::Calls).await?;
     let lost = diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .count();
     announce(&api, lost);
     // Of a single call, the call itself says it.
-    for warning in api.warnings().iter().take(load::MOST_LINES) {
-        tracing::warn!("{warning}");
+    if before.is_none_or(|before| before.warnings != api.warnings()) {
+        for warning in api.warnings().iter().take(load::MOST_LINES) {
+            tracing::warn!("{warning}");
+        }
     }
-    server.ready(Arc::new(api));
-    Ok(())
+    let warnings = api.warnings().to_vec();
+    let api = Arc::new(api);
+    let mocks = mock.into_iter().map(|mock| (Arc::downgrade(&api), mock)).collect();
+    server.ready(api);
+    Ok(Standing { mocks, seen, warnings })
+}
+
+/// What an API stands on while it is served.
+pub(super) struct Standing {
+    /// What calls go to under `--mock`, also those in flight that began with an API before.
+    pub(super) mocks: Vec<(Weak<Api>, Running)>,
+    /// What was read for it.
+    pub(super) seen: Vec<Seen>,
+    /// What the operator was told of it.
+    warnings: Vec<String>,
 }
 
 fn announce(api: &Api, lost: usize) {

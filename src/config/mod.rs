@@ -83,6 +83,8 @@ pub struct Config {
     pub transport: Transport,
     /// Which calls a person is asked about first.
     pub confirm: Confirm,
+    /// How often a server looks whether the document changed.
+    pub reload: Option<Duration>,
 }
 
 /// How clients reach the server.
@@ -202,6 +204,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
         Transport::Stdio => Forwarding::default(),
         Transport::Http { .. } => forward::resolve(&server_settings.forward, &mut problems),
     };
+    let reload = reload(server_settings, source.as_ref(), &mut problems);
     match source {
         Some(source) if problems.is_empty() => {
             // Only where every address is known beforehand can TLS be done without.
@@ -242,6 +245,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
                     Some(ConfirmName::Destructive) => Confirm::Destructive,
                     Some(ConfirmName::Write) => Confirm::Write,
                 },
+                reload,
             })
         }
         _ => Err(ConfigError(problems)),
@@ -376,6 +380,22 @@ fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
         }
     }
     call
+}
+
+fn reload(settings: &ServerSettings, source: Option<&Source>, problems: &mut Vec<String>) -> Option<Duration> {
+    /// A day.
+    const LONGEST: f64 = 86_400.0;
+    const SHORTEST: f64 = 0.1;
+    let seconds = settings.reload.filter(|seconds| *seconds != 0.0)?;
+    if !(SHORTEST..=LONGEST).contains(&seconds) {
+        problems.push(format!("--reload must be 0 (never) or between {SHORTEST} and {LONGEST} seconds"));
+        return None;
+    }
+    if source == Some(&Source::Stdin) {
+        problems.push("--reload needs a file or a URL: standard input is read once".into());
+        return None;
+    }
+    Some(Duration::from_secs_f64(seconds))
 }
 
 fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport {

@@ -255,6 +255,11 @@ pub struct ServerSettings {
     #[command(flatten)]
     #[serde(flatten)]
     pub access: AccessSettings,
+
+    /// How often to look whether the document changed, in seconds; 0 is never [default: 0]
+    #[arg(long, env = "OPENAPI_MCP_RELOAD", value_name = "SECONDS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reload: Option<f64>,
 }
 
 /// A text, or a number as its text: `server: 2`.

@@ -14,6 +14,7 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use percent_encoding::percent_decode_str;
+use tokio::task::AbortHandle;
 use url::Url;
 
 use crate::spec::template::Part;
@@ -32,11 +33,32 @@ struct Mock {
     routes: Vec<Route>,
 }
 
-/// Starts the mock on a free loopback port; it lives as long as the runtime does. Gives its base URL.
+/// A mock that answers for as long as this value lives.
+#[derive(Debug)]
+pub struct Running {
+    url: Url,
+    task: AbortHandle,
+}
+
+impl Running {
+    /// Its base URL.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Starts the mock on a free loopback port.
 ///
 /// # Errors
 /// Where no port can be had.
-pub async fn start(document: Arc<Document>) -> std::io::Result<Url> {
+pub async fn start(document: Arc<Document>) -> std::io::Result<Running> {
     let (operations, _) = operations(&document);
     let mut routes: Vec<Route> = operations
         .into_iter()
@@ -52,12 +74,16 @@ pub async fn start(document: Arc<Document>) -> std::io::Result<Url> {
     let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
         let _ = stream.set_nodelay(true);
     });
-    tokio::spawn(async move {
+    let url = Url::parse(&format!("http://{address}/")).map_err(std::io::Error::other)?;
+    let serving = tokio::spawn(async move {
         if let Err(error) = axum::serve(listener, app).await {
             tracing::error!("the mock stopped: {error}");
         }
     });
-    Url::parse(&format!("http://{address}/")).map_err(std::io::Error::other)
+    Ok(Running {
+        url,
+        task: serving.abort_handle(),
+    })
 }
 
 async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> Response {

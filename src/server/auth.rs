@@ -22,6 +22,7 @@ use super::McpServer;
 use super::limits::{Client, Peer, RateLimit};
 use super::oauth::{Oauth, OauthOptions, Scopes, TokenError, WELL_KNOWN};
 use super::token::Token;
+use crate::api::Api;
 
 /// How often files of tokens and certificates are looked at.
 pub(super) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
@@ -259,6 +260,10 @@ struct CallParameters {
     name: String,
 }
 
+/// The API by whose hints it was judged that a client may make a call.
+#[derive(Clone)]
+pub(super) struct Judged(pub(super) Arc<Api>);
+
 /// The layer behind the one that has read the body: a call needs the scope that its tool's hints ask for.
 pub(super) async fn demand_scope(State((gate, server)): State<(Arc<Gate>, McpServer)>, request: Request, next: Next) -> Response {
     let (Some(oauth), Some(caller)) = (&gate.oauth, request.extensions().get::<Caller>().cloned()) else {
@@ -267,7 +272,7 @@ pub(super) async fn demand_scope(State((gate, server)): State<(Arc<Gate>, McpSer
     if request.method() != Method::POST || matches!(caller.scopes, Scopes::All) {
         return next.run(request).await;
     }
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     // It is one piece in memory already.
     let Ok(bytes) = to_bytes(body, usize::MAX).await else {
         return StatusCode::BAD_REQUEST.into_response();
@@ -281,11 +286,13 @@ pub(super) async fn demand_scope(State((gate, server)): State<(Arc<Gate>, McpSer
             return (StatusCode::BAD_REQUEST, "the parameters of tools/call cannot be read\n").into_response();
         };
         // What no tool has as its name is refused where it always is.
-        if let Ok(api) = server.api().await
-            && let Some(offered) = api.get(&name)
-            && let Some(needed) = oauth.lacking(&caller.scopes, offered.hints.is_read_only())
-        {
-            return gate.refuse(&Refusal::Scope(needed));
+        if let Ok(api) = server.live.api().await {
+            if let Some(offered) = api.get(&name)
+                && let Some(needed) = oauth.lacking(&caller.scopes, offered.hints.is_read_only())
+            {
+                return gate.refuse(&Refusal::Scope(needed));
+            }
+            parts.extensions.insert(Judged(api));
         }
     }
     next.run(Request::from_parts(parts, Body::from(bytes))).await

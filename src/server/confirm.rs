@@ -15,6 +15,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::api::{Confirm, Offered};
+use crate::proxy::Request;
 use crate::spec::text;
 
 /// How long a person may think.
@@ -68,16 +69,16 @@ pub(super) enum Verdict {
     Ask(Box<InputRequiredResult>),
 }
 
-/// Asks about one call; `line` is the request that it would make, without host and credentials.
+/// Asks about one call; `prepared` is the request that it would make, without credentials.
 pub(super) async fn ask(
     confirmation: &Confirmation,
     offered: Offered<'_>,
-    line: &str,
+    prepared: &Request,
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Verdict {
     let modern = context.meta.protocol_version().is_some();
-    let about = about(request);
+    let about = about(prepared, request);
     if modern && let (Some(seal), Some(state), Some(answers)) = (&confirmation.seal, &request.request_state, &request.input_responses) {
         let answer = answers
             .get(QUESTION)
@@ -101,7 +102,7 @@ pub(super) async fn ask(
     }
     let question = ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: message(offered, line, request),
+        message: message(offered, &line(prepared), request),
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
     };
     if modern {
@@ -151,9 +152,10 @@ async fn answer(question: ElicitRequestParams, context: &RequestContext<RoleServ
     }
 }
 
-/// What the answer is bound to: this tool with these arguments.
-fn about(request: &CallToolRequestParams) -> Vec<u8> {
+/// What the answer is bound to: this tool with these arguments, and where the call goes, which a changed document may change.
+fn about(prepared: &Request, request: &CallToolRequestParams) -> Vec<u8> {
     let mut digest = Sha256::new();
+    digest.update(format!("{} {}\n", prepared.method, prepared.url));
     digest.update(request.name.as_bytes());
     digest.update([0]);
     digest.update(Value::Object(request.arguments.clone().unwrap_or_default()).to_string());
@@ -173,6 +175,12 @@ fn judge(offered: Offered<'_>, action: &ElicitationAction) -> Verdict {
 
 fn refuse(text: String) -> Verdict {
     Verdict::No(Box::new(CallToolResult::error(vec![ContentBlock::text(text)])))
+}
+
+/// The first line of the request, without host.
+fn line(prepared: &Request) -> String {
+    let query = prepared.url.query().map(|query| format!("?{query}")).unwrap_or_default();
+    format!("{} {}{query}", prepared.method, prepared.url.path())
 }
 
 fn what(offered: Offered<'_>) -> String {

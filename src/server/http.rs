@@ -39,6 +39,7 @@ use super::auth::{self, Gate};
 pub use super::guard::Allowed;
 pub use super::limits::Limits;
 use super::limits::Peer;
+use super::live::Live;
 use super::oauth;
 pub use super::oauth::OauthOptions;
 use super::patient::Patient;
@@ -98,6 +99,7 @@ pub async fn serve(
 ) -> io::Result<()> {
     let streams = CancellationToken::new();
     let calls: TaskTracker = server.calls().clone();
+    let ending = server.live.ending.clone();
     let scheme = options.scheme();
     let own = Url::parse(&format!("{scheme}://{}/mcp", listener.local_addr()?)).ok();
     let resource = options.access.public_url.clone().or(own);
@@ -147,6 +149,7 @@ pub async fn serve(
         });
     }
     drop(listener);
+    ending.cancel();
     drain(graceful, &calls, &streams).await;
     Ok(())
 }
@@ -257,21 +260,20 @@ fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Gate>>, streams:
         .disable_allowed_hosts()
         .disable_allowed_origins();
     let (ready, known) = (server.clone(), server.clone());
-    let list = server.list.clone();
-    let serve = move || Ok(server.clone());
+    let live = Arc::clone(&server.live);
     let router = if with_sessions {
         let sessions = Arc::<Sessions>::default();
-        let mcp = StreamableHttpService::new(serve, Arc::clone(&sessions.manager), config);
+        let mcp = StreamableHttpService::new(move || Ok(server.of_session()), Arc::clone(&sessions.manager), config);
         Router::new()
             .route_service("/mcp", mcp)
             .layer(middleware::from_fn_with_state(sessions, sessions::limit))
     } else {
         Router::new().route_service(
             "/mcp",
-            StreamableHttpService::new(serve, Arc::new(NeverSessionManager::default()), config),
+            StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config),
         )
     };
-    let mut router = router.layer(middleware::from_fn_with_state(list, splice_list));
+    let mut router = router.layer(middleware::from_fn_with_state(live, splice_list));
     if let Some(gate) = gate.as_ref().filter(|gate| gate.depends_on_tool()) {
         router = router.layer(middleware::from_fn_with_state((Arc::clone(gate), known), auth::demand_scope));
     }
@@ -385,13 +387,13 @@ fn unreadable(bytes: &Bytes) -> Response {
 
 /// Puts the list of tools into an answer that has room for it: one JSON body of a known length, or, in a session, an event
 /// of a stream, which is one piece of its body.
-async fn splice_list(State(list): State<splice::List>, request: Request, next: Next) -> Response {
+async fn splice_list(State(live): State<Arc<Live>>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let content_type = response.headers().get(header::CONTENT_TYPE).cloned();
     let is = |wanted: &[u8]| content_type.as_ref().is_some_and(|value| value.as_bytes().starts_with(wanted));
     if is(b"text/event-stream") {
         return response.map(|body| {
-            let spliced = move |bytes: Bytes| splice::splice(&bytes, &list).map_or(bytes, Bytes::from);
+            let spliced = move |bytes: Bytes| splice::splice(&bytes, &live).map_or(bytes, Bytes::from);
             Body::from_stream(body.into_data_stream().map_ok(spliced))
         });
     }
@@ -402,7 +404,7 @@ async fn splice_list(State(list): State<splice::List>, request: Request, next: N
     let Ok(bytes) = to_bytes(body, usize::MAX).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
-    match splice::pieces(&bytes, &list) {
+    match splice::pieces(&bytes, &live) {
         None => Response::from_parts(parts, Body::from(bytes)),
         Some((length, pieces)) => {
             parts.headers.insert(header::CONTENT_LENGTH, length.into());

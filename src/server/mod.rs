@@ -7,6 +7,7 @@ pub mod http;
 mod keys;
 mod limits;
 mod lines;
+mod live;
 mod message;
 mod oauth;
 mod patient;
@@ -16,29 +17,30 @@ pub mod stdio;
 mod tls;
 mod token;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorData, Implementation, ListToolsResult,
-    MetaObject, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig,
+    CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorData, Implementation, InitializeRequestParams,
+    InitializeResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
-use rmcp::service::{Peer, RequestContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, model::ErrorCode};
 use serde_json::json;
-use tokio::sync::SetOnce;
 use tokio_util::task::TaskTracker;
 
 use crate::api::{Api, Caller, Confirm, Offered, must_confirm};
 use crate::proxy::Progress;
 use crate::spec::text;
 use confirm::Confirmation;
+use live::{Changes, Live, Served};
 
-/// Clients may keep the list for five minutes: it only changes when the server is started anew.
-const LIST_TTL_MS: u64 = 300_000;
+/// For how long clients may keep the list at the most: five minutes.
+const LIST_TTL: Duration = Duration::from_mins(5);
 /// A client that does not take a notification for this long gets no more of them: after the end of stdin nobody drains
 /// the queue, and an unbounded wait would lose the answer itself.
 const NOTIFY_PATIENCE: Duration = Duration::from_millis(100);
@@ -46,32 +48,26 @@ const NOTIFY_PATIENCE: Duration = Duration::from_millis(100);
 /// The handler of one client, or of one request where there are no sessions: a cheap clone.
 ///
 /// The API may still be on its way when the first client arrives: the handshake is answered at once, and what needs the
-/// tools waits for them.
+/// tools waits for them. Afterwards it may become another one.
 #[derive(Clone)]
 pub struct McpServer {
-    served: Arc<SetOnce<Result<Served, String>>>,
-    /// What `tools/list` answers; see [`splice`].
-    list: splice::List,
+    live: Arc<Live>,
     calls: TaskTracker,
     /// Where a person is asked about calls first.
     confirmation: Option<Arc<Confirmation>>,
-}
-
-/// What is served, once it is there.
-struct Served {
-    api: Arc<Api>,
-    config: ServerConfig,
+    /// In a session, the changes since it began, until somebody tells its client of them.
+    untold: Option<Arc<Mutex<Option<Changes>>>>,
 }
 
 impl McpServer {
-    /// A server that waits for its API.
+    /// A server that waits for its API. `reload` says how often that may become another one afterwards, if at all.
     #[must_use]
-    pub fn pending() -> Self {
+    pub fn pending(reload: Option<Duration>) -> Self {
         Self {
-            served: Arc::new(SetOnce::new()),
-            list: splice::List::default(),
+            live: Arc::new(Live::pending(reload)),
             calls: TaskTracker::new(),
             confirmation: None,
+            untold: None,
         }
     }
 
@@ -85,28 +81,28 @@ impl McpServer {
     /// A server for the tools of `api`.
     #[must_use]
     pub fn new(api: Arc<Api>) -> Self {
-        let server = Self::pending();
+        let server = Self::pending(None);
         server.ready(api);
         server
     }
 
-    /// Gives a pending server its API; only the first one counts.
+    /// Gives the server its API, or another one; calls in flight stay with the one that they began with. Clients that can be
+    /// told are told where the list of tools is another one.
     pub fn ready(&self, api: Arc<Api>) {
-        let config = config(Some(&api));
-        let _ = self.list.set(Arc::clone(&api));
-        let _ = self.served.set(Ok(Served { api, config }));
+        let config = config(Some(&api), self.live.reload.is_some());
+        self.live.ready(Served { api, config });
     }
 
     /// Tells a pending server that its API will never come: what waits for it, and what comes yet, is answered with `why`,
     /// a sentence for a model.
     pub fn fail(&self, why: &str) {
-        let _ = self.served.set(Err(why.to_owned()));
+        self.live.fail(why);
     }
 
     /// Whether the API is there.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        matches!(self.served.get(), Some(Ok(_)))
+        self.live.served().is_some()
     }
 
     /// The calls in flight; waiting for it to empty is a clean end.
@@ -115,31 +111,29 @@ impl McpServer {
         &self.calls
     }
 
-    async fn api(&self) -> Result<&Arc<Api>, ErrorData> {
-        match self.served.wait().await {
-            Ok(served) => Ok(&served.api),
-            Err(why) => Err(ErrorData::internal_error(why.clone(), None)),
+    /// The handler of a session: a client that stays, and can be told of changes.
+    fn of_session(&self) -> Self {
+        Self {
+            untold: Some(Arc::new(Mutex::new(Some(self.live.changes())))),
+            ..self.clone()
         }
     }
 
     /// Asks the person behind the client about a call; `None` is a yes, and anything else the answer to the call.
     async fn confirmed(
-        &self,
+        api: &Api,
         confirmation: &Confirmation,
         offered: Offered<'_>,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<CallToolResponse>, ErrorData> {
         // Nobody is asked about a call that could not be made.
-        let line = match self.api().await?.prepare(&request.name, request.arguments.clone()) {
-            Some(Ok(prepared)) => {
-                let query = prepared.url.query().map(|query| format!("?{query}")).unwrap_or_default();
-                format!("{} {}{query}", prepared.method, prepared.url.path())
-            }
+        let prepared = match api.prepare(&request.name, request.arguments.clone()) {
+            Some(Ok(prepared)) => prepared,
             Some(Err(wrong)) => return Ok(Some((*wrong).into())),
             None => return Ok(None),
         };
-        Ok(match confirm::ask(confirmation, offered, &line, request, context).await {
+        Ok(match confirm::ask(confirmation, offered, &prepared, request, context).await {
             confirm::Verdict::Yes => None,
             confirm::Verdict::Ask(question) => Some((*question).into()),
             confirm::Verdict::No(mut refusal) => {
@@ -150,14 +144,17 @@ impl McpServer {
     }
 }
 
-fn config(api: Option<&Api>) -> ServerConfig {
+fn config(api: Option<&Api>, reloads: bool) -> ServerConfig {
     // Prompts, resources and completions are declared, and empty: clients that ask anyway get a clean answer.
-    let capabilities = ServerCapabilities::builder()
+    let mut capabilities = ServerCapabilities::builder()
         .enable_tools()
         .enable_prompts()
         .enable_resources()
         .enable_completions()
         .build();
+    if let Some(tools) = capabilities.tools.as_mut().filter(|_| reloads) {
+        tools.list_changed = Some(true);
+    }
     let info = Implementation::new("openapi-mcp", env!("CARGO_PKG_VERSION"));
     let Some(document) = api.map(Api::document) else {
         return ServerConfig::new(capabilities).with_server_info(info);
@@ -192,9 +189,33 @@ fn meta(context: &RequestContext<RoleServer>) -> Option<MetaObject> {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        match self.served.get() {
-            Some(Ok(served)) => served.config.clone(),
-            _ => config(None),
+        match self.live.served() {
+            Some(served) => served.config.clone(),
+            None => config(None, self.live.reload.is_some()),
+        }
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut result = self.negotiate_initialize(&request)?;
+        // Without a session there is no way to tell a client of this era anything.
+        if let Some(tools) = result.capabilities.tools.as_mut().filter(|_| self.untold.is_none()) {
+            tools.list_changed = None;
+        }
+        Ok(result)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let Some(untold) = self.untold.as_ref().filter(|_| self.live.reload.is_some()) else {
+            return;
+        };
+        // Once, however often a client says it.
+        if let Some(changes) = untold.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            tokio::spawn(Arc::clone(&self.live).tell(changes, context.peer));
         }
     }
 
@@ -208,13 +229,14 @@ impl ServerHandler for McpServer {
             return Err(ErrorData::invalid_params("unknown cursor: the list has one page", None));
         }
         let _in_flight = self.calls.token();
-        let tools = if self.api().await?.tools().is_empty() {
+        let tools = if self.live.api().await?.tools().is_empty() {
             Vec::new()
         } else {
             vec![splice::stand_in()]
         };
+        let ttl = self.live.reload.map_or(LIST_TTL, |reload| reload.min(LIST_TTL));
         let mut result = ListToolsResult::with_all_items(tools)
-            .with_ttl_ms(LIST_TTL_MS)
+            .with_ttl_ms(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
             .with_cache_scope(CacheScope::Public);
         result.meta = meta(&context);
         Ok(result)
@@ -240,28 +262,44 @@ impl ServerHandler for McpServer {
             .as_ref()
             .map(|reporter| move |done, total| reporter.report(done, total).boxed());
         let progress: Option<Progress<'_>> = report.as_ref().map(|report| report as _);
-        if let Some(confirmation) = &self.confirmation
-            && let Some(offered) = self.api().await?.get(&request.name)
-            && must_confirm(offered.hints, confirmation.which)
-            && let Some(answer) = self.confirmed(confirmation, offered, &request, &context).await?
-        {
-            return Ok(answer);
-        }
-        // While a person thinks, nothing is in flight that an end would have to wait for.
-        let _in_flight = self.calls.token();
+        let parts = context.extensions.get::<::http::request::Parts>();
+        let in_flight = self.calls.token();
+        // One API from here to the end, and the one by which it was judged who may call: meanwhile there may be another one.
+        let judged = parts.and_then(|parts| parts.extensions.get::<auth::Judged>());
+        let api = if let Some(auth::Judged(api)) = judged {
+            Arc::clone(api)
+        } else {
+            tokio::select! {
+                () = context.ct.cancelled() => return Err(cancelled()),
+                api = self.live.api() => api?,
+            }
+        };
+        let question = self.confirmation.as_deref().and_then(|confirmation| {
+            let offered = api.get(&request.name)?;
+            must_confirm(offered.hints, confirmation.which).then_some((confirmation, offered))
+        });
+        let _in_flight = match question {
+            None => in_flight,
+            Some((confirmation, offered)) => {
+                // While a person thinks, nothing is in flight that an end would have to wait for.
+                drop(in_flight);
+                if let Some(answer) = Self::confirmed(&api, confirmation, offered, &request, &context).await? {
+                    return Ok(answer);
+                }
+                self.calls.token()
+            }
+        };
         let caller = Caller {
             progress,
-            headers: context.extensions.get::<::http::request::Parts>().map(|parts| &parts.headers),
+            headers: parts.map(|parts| &parts.headers),
         };
         // rmcp does not end a cancelled handler by itself; dropping the call closes the request upstream.
         let result = tokio::select! {
-            () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
-            result = async { Ok(self.api().await?.call(&request.name, request.arguments, caller).await) } => result?,
+            () = context.ct.cancelled() => return Err(cancelled()),
+            result = api.call(&request.name, request.arguments, caller) => result,
         };
         let Some(mut result) = result else {
-            let hint = self
-                .api()
-                .await?
+            let hint = api
                 .nearest(&request.name)
                 .map(|name| format!("; did you mean {name}?"))
                 .unwrap_or_default();
@@ -272,6 +310,16 @@ impl ServerHandler for McpServer {
         };
         result.meta = meta(&context);
         Ok(result.into())
+    }
+
+    /// 2026-07-28: clients ask for the changes that they want to be told of.
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.live.reload.map(|_| requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.live.listened(&context).await;
+        Ok(())
     }
 
     /// rmcp takes a malformed `tools/call` for an unknown method; the method is known, its parameters are wrong.
@@ -286,12 +334,16 @@ impl ServerHandler for McpServer {
     }
 }
 
+fn cancelled() -> ErrorData {
+    ErrorData::internal_error("cancelled", None)
+}
+
 /// Reports progress to the client that asked for it.
 struct Reporter {
     peer: Peer<RoleServer>,
     token: ProgressToken,
     /// Set once the client did not take a notification in time.
-    silent: std::sync::atomic::AtomicBool,
+    silent: AtomicBool,
 }
 
 impl Reporter {
@@ -299,12 +351,11 @@ impl Reporter {
         Self {
             peer,
             token,
-            silent: std::sync::atomic::AtomicBool::new(false),
+            silent: AtomicBool::new(false),
         }
     }
 
     async fn report(&self, done: u64, total: Option<u64>) {
-        use std::sync::atomic::Ordering::Relaxed;
         if self.silent.load(Relaxed) {
             return;
         }

@@ -5,13 +5,13 @@
 //! the list, and its JSON is replaced by the list's on the way out. The stand-in's name is made of random bits in every
 //! process, so that no document and no reply can contain it.
 
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 use rmcp::model::Tool;
 
-use crate::api::Api;
+use super::live::Live;
 
 /// How much of a list is written at once.
 const PIECE: usize = 32 << 10;
@@ -25,19 +25,17 @@ static STAND_IN: LazyLock<(Tool, String)> = LazyLock::new(|| {
     (tool, json)
 });
 
-/// Where the text that goes in place of the stand-in is found. Set once the API is there.
-pub(super) type List = Arc<OnceLock<Arc<Api>>>;
-
 /// The tool to answer with.
 pub(super) fn stand_in() -> Tool {
     STAND_IN.0.clone()
 }
 
 /// The bytes with the list in place of the stand-in, or `None` where it is not in them.
-pub(super) fn splice(bytes: &[u8], list: &List) -> Option<Vec<u8>> {
+pub(super) fn splice(bytes: &[u8], live: &Live) -> Option<Vec<u8>> {
     let json = STAND_IN.1.as_bytes();
     let at = memmem::find(bytes, json)?;
-    let api = list.get()?;
+    let served = live.served()?;
+    let api = &served.api;
     let mut out = Vec::with_capacity(bytes.len() + api.texts().map(|text| text.len() + 1).sum::<usize>());
     out.extend_from_slice(bytes.get(..at)?);
     for (index, text) in api.texts().enumerate() {
@@ -52,10 +50,10 @@ pub(super) fn splice(bytes: &[u8], list: &List) -> Option<Vec<u8>> {
 
 /// The same in pieces, for who may take them slowly: a list can have megabytes, and many may ask for it at once. With the
 /// length of all of them.
-pub(super) fn pieces(bytes: &Bytes, list: &List) -> Option<(usize, impl Iterator<Item = Bytes> + Send + use<>)> {
+pub(super) fn pieces(bytes: &Bytes, live: &Live) -> Option<(usize, impl Iterator<Item = Bytes> + Send + use<>)> {
     let json = STAND_IN.1.as_bytes();
     let at = memmem::find(bytes, json)?;
-    let api = Arc::clone(list.get()?);
+    let api = Arc::clone(&live.served()?.api);
     let ends = bytes.len() - json.len();
     let texts: usize = api.texts().map(|text| text.len() + 1).sum();
     let length = ends + texts.saturating_sub(1);
@@ -84,10 +82,13 @@ pub(super) fn pieces(bytes: &Bytes, list: &List) -> Option<(usize, impl Iterator
 
 #[cfg(test)]
 mod tests {
+    use rmcp::model::ServerConfig;
+
+    use super::super::live::Served;
     use super::*;
+    use crate::api::{Api, ApiOptions};
 
     fn api() -> Arc<Api> {
-        use crate::api::ApiOptions;
         use crate::outbound::{OutboundOptions, client};
         let document = crate::spec::Document::parse(br#"{"openapi":"3.1.0","paths":{"/a":{"get":{},"put":{}}}}"#.to_vec(), None).unwrap();
         let client = client(&OutboundOptions {
@@ -101,16 +102,21 @@ mod tests {
 
     #[test]
     fn the_list_goes_in_where_the_stand_in_was() {
-        let list: List = Arc::default();
-        assert!(list.set(api()).is_ok());
+        let (live, api) = (Live::pending(None), api());
         let answer = format!("{{\"tools\":[{}]}}", serde_json::to_string(&stand_in()).unwrap());
-        assert_eq!(splice(b"another answer", &list), None);
-        let written = String::from_utf8(splice(answer.as_bytes(), &list).unwrap()).unwrap();
-        let tools = list.get().unwrap().texts().collect::<Vec<_>>().join(",");
+        assert_eq!(splice(answer.as_bytes(), &live), None, "there is no list yet");
+        let config = ServerConfig::default();
+        live.ready(Served {
+            api: Arc::clone(&api),
+            config,
+        });
+        assert_eq!(splice(b"another answer", &live), None);
+        let written = String::from_utf8(splice(answer.as_bytes(), &live).unwrap()).unwrap();
+        let tools = api.texts().collect::<Vec<_>>().join(",");
         assert!(tools.contains("\"get_a\"") && tools.contains("\"put_a\""));
         assert_eq!(written, format!("{{\"tools\":[{tools}]}}"));
-        assert!(pieces(&Bytes::from_static(b"another answer"), &list).is_none());
-        let (length, parts) = pieces(&answer.into(), &list).unwrap();
+        assert!(pieces(&Bytes::from_static(b"another answer"), &live).is_none());
+        let (length, parts) = pieces(&answer.into(), &live).unwrap();
         let parts: Vec<u8> = parts.flatten().collect();
         assert_eq!((length, String::from_utf8(parts).unwrap()), (written.len(), written));
     }

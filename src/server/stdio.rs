@@ -21,6 +21,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 
 use super::lines::{Line, Lines};
+use super::live::Live;
 use super::message::{self, Message};
 use super::{McpServer, splice};
 
@@ -40,7 +41,7 @@ pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()>
     let (stdin, stdout) = stdio_pipes();
     let output = Output(Arc::new(Outgoing {
         writer: Mutex::new(stdout),
-        list: server.list.clone(),
+        live: Arc::clone(&server.live),
         backlog: AtomicUsize::new(0),
         room: Notify::new(),
         broken: CancellationToken::new(),
@@ -49,6 +50,7 @@ pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()>
         lines: Lines::new(stdin),
         stopped: Box::pin(stop.cancelled_owned()),
         calls: server.calls().clone(),
+        ending: server.live.ending.clone(),
         draining: None,
         answering: None,
     }));
@@ -58,7 +60,7 @@ pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()>
                 input: Arc::clone(&input),
                 output: output.clone(),
             };
-            return match server.clone().serve(pipe).await {
+            return match server.of_session().serve(pipe).await {
                 Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
                 // What came was no way to begin; the next message may be.
                 Err(ServerInitializeError::ExpectedInitializeRequest(_) | ServerInitializeError::InitializeFailed(_)) => continue,
@@ -117,7 +119,7 @@ impl Transport<RoleServer> for Pipe {
         let output = self.output.clone();
         async move {
             let bytes = serde_json::to_vec(&item)?;
-            let bytes = splice::splice(&bytes, &output.0.list).unwrap_or(bytes);
+            let bytes = splice::splice(&bytes, &output.0.live).unwrap_or(bytes);
             output.write(bytes).await
         }
     }
@@ -136,6 +138,8 @@ struct Input {
     lines: Lines<StdioReader>,
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
     calls: TaskTracker,
+    /// Ends what only waits for changes.
+    ending: CancellationToken,
     /// No more is read; calls in flight are waited for.
     draining: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// The answer to a line that was no message: until it is taken, nothing more is read.
@@ -167,12 +171,12 @@ impl Input {
                 },
                 Ok(Some(Line::TooLong { head, tail, longest })) => Some(message::too_long(&head, &tail, longest)),
                 Ok(None) => {
-                    self.draining = Some(Box::pin(drain(self.calls.clone())));
+                    self.drain();
                     None
                 }
                 Err(error) => {
                     tracing::warn!("standard input cannot be read: {error}");
-                    self.draining = Some(Box::pin(drain(self.calls.clone())));
+                    self.drain();
                     None
                 }
             };
@@ -184,6 +188,11 @@ impl Input {
                 }));
             }
         }
+    }
+
+    fn drain(&mut self) {
+        self.ending.cancel();
+        self.draining = Some(Box::pin(drain(self.calls.clone())));
     }
 }
 
@@ -211,7 +220,7 @@ struct Output(Arc<Outgoing>);
 
 struct Outgoing {
     writer: Mutex<StdioWriter>,
-    list: splice::List,
+    live: Arc<Live>,
     /// Bytes that wait to be written.
     backlog: AtomicUsize,
     room: Notify,

@@ -12,6 +12,7 @@ use super::named::Named;
 use super::node::{self, Node, Object};
 use super::pointer;
 use super::reference::walk;
+use super::seen::Seen;
 
 /// The OpenAPI versions that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,6 +81,7 @@ pub struct Document {
     pub(super) opened: Mutex<HashMap<Span, HashMap<String, Span>>>,
     /// Looked for when a reference first needs it.
     named: OnceLock<Named>,
+    seen: Vec<Seen>,
 }
 
 /// What the root object says, and where its parts lie.
@@ -161,14 +163,16 @@ impl Document {
             index,
             opened: Mutex::default(),
             named: OnceLock::new(),
+            seen: Vec::new(),
         };
         document.place_files();
         Ok(document)
     }
 
     /// Takes in the files that references lead to, and what each such reference means; [`super::external`] reads them.
-    pub(super) fn extend(&mut self, files: Vec<File>, links: HashMap<(u32, String), Result<u32, String>>) {
+    pub(super) fn extend(&mut self, files: Vec<File>, links: HashMap<(u32, String), Result<u32, String>>, seen: Vec<Seen>) {
         self.files.extend(files);
+        self.seen = seen;
         self.links = links;
         self.place_files();
         self.named = OnceLock::new();
@@ -205,6 +209,12 @@ impl Document {
             placed.collect()
         };
         self.files.iter().flat_map(of_file).collect()
+    }
+
+    /// The other files, as they were when they were read.
+    #[must_use]
+    pub fn seen(&self) -> &[Seen] {
+        &self.seen
     }
 
     /// The OpenAPI version.

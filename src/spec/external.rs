@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use foldhash::HashMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use http::HeaderMap;
 use memchr::memmem;
@@ -19,7 +19,8 @@ use super::diagnostic::Diagnostic;
 use super::document::{Document, LoadError};
 use super::file::File;
 use super::node;
-use super::source::{LARGEST, Source, fetch, redacted};
+use super::seen::Seen;
+use super::source::{Found, LARGEST, Source, fetch, redacted};
 
 /// More files than this are not read; the largest known document has about 2,900.
 const MOST_FILES: usize = 5000;
@@ -63,6 +64,8 @@ struct Loader<'l> {
     root: Place,
     numbers: HashMap<Place, Result<u32, String>>,
     files: Vec<File>,
+    /// What was read, also where it was of no use.
+    seen: Vec<Seen>,
     bytes: usize,
 }
 
@@ -98,6 +101,7 @@ pub async fn complete(
         root: folder(&origin),
         numbers: HashMap::default(),
         files: Vec::new(),
+        seen: Vec::new(),
         bytes: 0,
     };
     let mut links = HashMap::default();
@@ -126,14 +130,14 @@ pub async fn complete(
             links.insert((file, uri), number.map(|(number, _)| number));
         }
     }
-    document.extend(loader.files, links);
+    document.extend(loader.files, links, loader.seen);
     diagnostics
 }
 
 impl Loader<'_> {
     /// The number of the file that `uri`, read in the file at `from`, names.
     async fn number(&mut self, uri: &str, from: &Place) -> Result<(u32, Place), String> {
-        let place = self.place(uri, from)?;
+        let place = self.place(uri, from).inspect_err(|_| self.seen.extend(absent(uri, from)))?;
         if let Some(known) = self.numbers.get(&place) {
             return known.clone().map(|number| (number, place));
         }
@@ -149,17 +153,22 @@ impl Loader<'_> {
             ));
         }
         let none = HeaderMap::new();
-        let bytes = match place {
-            Place::Path(path) => Source::Path(path.clone()).read(self.client, &HeaderMap::new()).await,
+        let mut headers = &none;
+        let found = match place {
+            Place::Path(path) => Source::Path(path.clone()).read_from(self.client, headers).await,
             Place::Url(url) => {
                 let own = matches!(&self.root, Place::Url(root) if root.origin() == url.origin());
                 // A redirect could lead out of what may be read.
-                fetch(self.client, url, if own { self.headers } else { &none }, 0)
-                    .await
-                    .map(|(bytes, _)| bytes)
+                headers = if own { self.headers } else { &none };
+                fetch(self.client, url, headers, 0).await
             }
         };
-        let bytes = bytes.map_err(|error| format!("`{uri}` is not read: {error}"))?;
+        let Found { bytes, validators, .. } = found.map_err(|error| format!("`{uri}` is not read: {error}"))?;
+        let source = match place {
+            Place::Path(path) => Source::Path(path.clone()),
+            Place::Url(url) => Source::Url(url.clone()),
+        };
+        self.seen.push(Seen::new(source, headers.clone(), &bytes, validators));
         self.bytes += bytes.len();
         let check = |text: &str| node::open(text).map(drop).map_err(LoadError::NotJson);
         let (file, ()) = File::parse(&place.to_string(), bytes, check).map_err(|error| format!("`{uri}` is not read: {error}"))?;
@@ -220,6 +229,21 @@ impl Loader<'_> {
             url.origin() == root.origin() && url.path().starts_with(root.path()) && url.username().is_empty() && url.password().is_none();
         inside.then_some(Place::Url(url))
     }
+}
+
+/// The file that a relative reference names, where there is none: its author may still be about to write it.
+fn absent(uri: &str, from: &Place) -> Option<Seen> {
+    let Place::Path(base) = from else { return None };
+    let relative = percent_decode_str(uri).decode_utf8().ok()?;
+    // Nothing outside is even looked at.
+    let is_below = Path::new(relative.as_ref())
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let path = base.parent().filter(|_| is_below)?.join(relative.as_ref());
+    let is_document = ["json", "yaml", "yml"]
+        .iter()
+        .any(|known| path.extension().is_some_and(|extension| extension == *known));
+    (is_document && !path.exists()).then(|| Seen::absent(path))
 }
 
 fn folder(place: &Place) -> Place {
@@ -353,6 +377,7 @@ mod tests {
             root: Place::Path(directory.path().join("api").canonicalize().unwrap()),
             numbers: HashMap::default(),
             files: Vec::new(),
+            seen: Vec::new(),
             bytes: 0,
         }
         .place("link.yaml", &Place::Path(directory.path().join("api/openapi.yaml")));

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use http::HeaderMap;
+use http::StatusCode;
+use http::header::{ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use thiserror::Error;
 use url::Url;
 
@@ -26,6 +27,39 @@ pub enum Source {
     Url(Url),
     /// Standard input, written `-`.
     Stdin,
+}
+
+/// What was read, and where it was found in the end.
+#[derive(Debug)]
+pub struct Found {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Where they were found: after a redirect, another URL than was asked for.
+    pub source: Source,
+    /// What the server said to tell versions apart by.
+    pub validators: Validators,
+}
+
+/// By what a server tells versions of a document apart (RFC 9110 section 8.8).
+#[derive(Debug, Clone, Default)]
+pub struct Validators {
+    etag: Option<HeaderValue>,
+    modified: Option<HeaderValue>,
+}
+
+impl Validators {
+    fn of(headers: &HeaderMap) -> Self {
+        Self {
+            etag: headers.get(ETAG).cloned(),
+            modified: headers.get(LAST_MODIFIED).cloned(),
+        }
+    }
+
+    /// The headers that ask for another version only (RFC 9110 section 13.1).
+    fn conditions(&self) -> HeaderMap {
+        let known = [(IF_NONE_MATCH, &self.etag), (IF_MODIFIED_SINCE, &self.modified)];
+        known.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect()
+    }
 }
 
 /// Why nothing could be read.
@@ -107,7 +141,7 @@ impl Source {
     /// # Errors
     /// [`ReadError`].
     pub async fn read(&self, client: &reqwest::Client, headers: &HeaderMap) -> Result<Vec<u8>, ReadError> {
-        self.read_from(client, headers).await.map(|(bytes, _)| bytes)
+        self.read_from(client, headers).await.map(|found| found.bytes)
     }
 
     /// As [`Source::read`], with the source where the bytes were found: after a redirect, that is another URL, and what
@@ -115,7 +149,12 @@ impl Source {
     ///
     /// # Errors
     /// [`ReadError`].
-    pub async fn read_from(&self, client: &reqwest::Client, headers: &HeaderMap) -> Result<(Vec<u8>, Self), ReadError> {
+    pub async fn read_from(&self, client: &reqwest::Client, headers: &HeaderMap) -> Result<Found, ReadError> {
+        let found = |bytes| Found {
+            bytes,
+            source: self.clone(),
+            validators: Validators::default(),
+        };
         match self {
             Self::Path(path) => {
                 let io = |error| ReadError::Io {
@@ -128,13 +167,10 @@ impl Source {
                     return Err(ReadError::NotAFile(path.display().to_string()));
                 }
                 let file = std::fs::File::open(path).map_err(io)?;
-                self.read_all(file, usize::try_from(metadata.len()).unwrap_or(LARGEST))
-                    .map(|bytes| (bytes, self.clone()))
+                self.read_all(file, usize::try_from(metadata.len()).unwrap_or(LARGEST)).map(found)
             }
-            Self::Stdin => self.read_all(std::io::stdin().lock(), 0).map(|bytes| (bytes, Self::Stdin)),
-            Self::Url(url) => fetch(client, url, headers, MOST_REDIRECTS)
-                .await
-                .map(|(bytes, url)| (bytes, Self::Url(url))),
+            Self::Stdin => self.read_all(std::io::stdin().lock(), 0).map(found),
+            Self::Url(url) => fetch(client, url, headers, MOST_REDIRECTS).await,
         }
     }
 
@@ -164,14 +200,36 @@ impl fmt::Display for Source {
 
 /// Fetches one URL, and tells where it was found in the end. At most so many redirects are followed, and only within its
 /// origin, because `headers` may hold a credential.
-pub(super) async fn fetch(client: &reqwest::Client, url: &Url, headers: &HeaderMap, redirects: usize) -> Result<(Vec<u8>, Url), ReadError> {
-    match tokio::time::timeout(FETCH_TIMEOUT, fetch_all(client, url, headers, redirects)).await {
+pub(super) async fn fetch(client: &reqwest::Client, url: &Url, headers: &HeaderMap, redirects: usize) -> Result<Found, ReadError> {
+    let found = in_time(url, fetch_all(client, url, headers, redirects)).await?;
+    // Nobody asked for another version only.
+    found.ok_or_else(|| ReadError::Status {
+        url: redacted(url),
+        status: "304 Not Modified".into(),
+        hint: String::new(),
+    })
+}
+
+/// As [`fetch`], but nothing where it is the version that is known.
+pub(super) async fn fetch_if_changed(
+    client: &reqwest::Client,
+    url: &Url,
+    headers: &HeaderMap,
+    known: &Validators,
+) -> Result<Option<Found>, ReadError> {
+    let mut headers = headers.clone();
+    headers.extend(known.conditions());
+    in_time(url, fetch_all(client, url, &headers, MOST_REDIRECTS)).await
+}
+
+async fn in_time<T>(url: &Url, fetched: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
+    match tokio::time::timeout(FETCH_TIMEOUT, fetched).await {
         Ok(result) => result,
         Err(_) => Err(ReadError::Slow(redacted(url))),
     }
 }
 
-async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, redirects: usize) -> Result<(Vec<u8>, Url), ReadError> {
+async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, redirects: usize) -> Result<Option<Found>, ReadError> {
     let mut current = url.clone();
     for round in 0..=redirects {
         let shown = redacted(&current);
@@ -184,6 +242,10 @@ async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, red
             .header("accept", "application/yaml, application/json, */*;q=0.5")
             .headers(headers.clone());
         let response = request.send().await.map_err(failed)?;
+        if response.status() == StatusCode::NOT_MODIFIED {
+            return Ok(None);
+        }
+        let validators = Validators::of(response.headers());
         let target = response
             .headers()
             .get("location")
@@ -217,7 +279,11 @@ async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, red
                 return Err(ReadError::TooLarge(shown));
             }
         }
-        return Ok((bytes, current));
+        return Ok(Some(Found {
+            bytes,
+            source: Source::Url(current),
+            validators,
+        }));
     }
     Err(ReadError::Status {
         url: redacted(url),

@@ -12,7 +12,7 @@ use rmcp::service::{ClientLifecycleMode, RequestContext, RunningService, serve_c
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, Session, Upstream, binary, petstore};
+use crate::support::{HttpServer, Session, SpecFile, Upstream, binary, petstore};
 
 /// What the petstore asks for.
 const KEY: &str = "X-API-Key: none-of-your-business";
@@ -239,6 +239,47 @@ fn a_yes_to_one_call_is_none_to_another() {
     let again = post(json!({"petId": 1}), Some((&state, yes())));
     assert_eq!(again["result"]["resultType"], "input_required", "a yes counts once: {again}");
     assert!(upstream.received().is_empty());
+}
+
+/// With `--reload`, the same tool may be another call by the time a person answers.
+#[test]
+fn a_yes_counts_only_for_the_request_that_was_shown() {
+    let moved = |path: &str| {
+        let item = json!({"delete": {"operationId": "tidy"}});
+        json!({"openapi": "3.1.0", "info": {"title": path, "version": "1"}, "paths": {path: item}}).to_string()
+    };
+    let (spec, upstream) = (SpecFile::new(&moved("/old")), Upstream::echo());
+    let server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--confirm",
+        "destructive",
+        "--reload",
+        "0.1",
+    ]);
+    let capabilities = json!({"elicitation": {}});
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": capabilities});
+    let post = |state: Option<&Value>| -> Value {
+        let mut params = json!({"name": "tidy", "arguments": {}, "_meta": meta});
+        if let Some(state) = state {
+            params["requestState"] = state.clone();
+            params["inputResponses"] = json!({"confirm": {"action": "accept", "content": {}}});
+        }
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: tidy"];
+        serde_json::from_str::<Value>(&server.post(&headers, &body.to_string()).1).unwrap()["result"].clone()
+    };
+    let asked = post(None);
+    assert!(asked.to_string().contains("Allow DELETE /old?"), "{asked}");
+    std::fs::write(spec.path(), moved("/everything")).unwrap();
+    server.logged("is served anew");
+    let again = post(Some(&asked["requestState"]));
+    assert!(again.to_string().contains("Allow DELETE /everything?"), "{again}");
+    assert!(upstream.received().is_empty());
+    assert_eq!(post(Some(&again["requestState"]))["isError"], false);
+    assert_eq!(upstream.take_one().line, "DELETE /everything HTTP/1.1");
 }
 
 /// Nothing that is sent is left out of the question, and nobody waits for an answer that cannot come.

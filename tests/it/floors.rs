@@ -38,6 +38,7 @@ const FENCES: [(&str, &[&str]); 8] = [
         &[
             "outbound.rs",
             "spec/source.rs",
+            "spec/seen.rs",
             "spec/external.rs",
             "proxy/client.rs",
             "proxy/oauth.rs",
@@ -48,6 +49,7 @@ const FENCES: [(&str, &[&str]); 8] = [
             "server/oauth.rs",
             "api.rs",
             "cli/load.rs",
+            "cli/reload.rs",
         ],
     ),
     ("axum::", &["server", "mock"]),

@@ -34,6 +34,7 @@ mod mutated;
 mod oauth;
 mod protocol;
 mod readme;
+mod reloaded;
 mod safety;
 mod tls;
 mod tokens;

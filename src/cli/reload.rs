@@ -1,0 +1,66 @@
+//! `--reload`: a changed document becomes new tools while the server runs.
+
+use std::sync::Arc;
+
+use super::load;
+use super::serve::{self, Standing};
+use crate::config::Config;
+use crate::error::Failure;
+use crate::outbound;
+use crate::server::McpServer;
+
+/// Looks again and again whether anything changed that the document was made of, and serves what it is then. What cannot be
+/// served changes nothing. Never ends, not even where there is nothing to look at, and holds for as long what is stood on.
+pub(super) async fn watch(config: Arc<Config>, server: McpServer, mut standing: Standing) {
+    let Some(every) = config.reload else {
+        return std::future::pending().await;
+    };
+    let client = match outbound::client(&config.outbound.for_others()) {
+        Ok(client) => client,
+        Err(error) => {
+            tracing::error!("changes of the document are not looked for: {error}");
+            return std::future::pending().await;
+        }
+    };
+    let (mut unseen, mut unread) = (None, None);
+    loop {
+        tokio::time::sleep(every).await;
+        // What could not even be read may be there the next time, although it is not another one then.
+        if !changed(&mut standing, &client, &mut unseen).await && unread.is_none() {
+            continue;
+        }
+        match serve::load(&config, &server, Some(&standing)).await {
+            Ok(mut now) => {
+                // Calls in flight go to the mock that they began with.
+                let before = standing.mocks.into_iter();
+                now.mocks.extend(before.filter(|(api, _)| api.strong_count() > 0));
+                standing = now;
+                unread = None;
+                tracing::info!("the document changed and is served anew");
+            }
+            Err(failure) => {
+                let why = load::in_a_line(&failure);
+                if unread.as_ref() != Some(&why) {
+                    tracing::error!("the document changed and cannot be served; the tools stay as they were: {why}");
+                }
+                unread = matches!(failure, Failure::Read(_) | Failure::Io(..)).then_some(why);
+            }
+        }
+    }
+}
+
+/// Looks at everything, so that a change of two files is one. What cannot be looked at is said once, and counts as it was.
+async fn changed(standing: &mut Standing, client: &reqwest::Client, said: &mut Option<String>) -> bool {
+    let (mut changed, mut problem) = (false, None);
+    for seen in &mut standing.seen {
+        match seen.look(client).await {
+            Ok(is_other) => changed |= is_other,
+            Err(error) => problem = Some(load::in_a_line(&error)),
+        }
+    }
+    if let Some(problem) = problem.as_ref().filter(|problem| said.as_ref() != Some(problem)) {
+        tracing::warn!("it cannot be told whether the document changed: {problem}");
+    }
+    *said = problem;
+    changed
+}

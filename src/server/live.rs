@@ -1,0 +1,127 @@
+//! What is served now: nothing yet, an API, or another one after its document changed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{ErrorData, ServerConfig};
+use rmcp::service::{Peer, SubscriptionContext};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::Api;
+
+/// How often it is looked whether a session is still there that nothing is told.
+const SESSION_CHECK: Duration = Duration::from_mins(1);
+
+/// What all handlers of a server have in common.
+pub(super) struct Live {
+    state: watch::Sender<State>,
+    /// How many times the list of tools became another one.
+    changes: watch::Sender<u64>,
+    /// How often the API may become another one.
+    pub(super) reload: Option<Duration>,
+    /// No request is taken any more; what only waits for changes must end.
+    pub(super) ending: CancellationToken,
+}
+
+/// Tells when the list of tools became another one.
+pub(super) type Changes = watch::Receiver<u64>;
+
+enum State {
+    /// Nothing yet.
+    Pending,
+    Ready(Arc<Served>),
+    /// Nothing ever, and why, in words for a model.
+    Failed(String),
+}
+
+/// An API, and how a server of it introduces itself.
+pub(super) struct Served {
+    pub(super) api: Arc<Api>,
+    pub(super) config: ServerConfig,
+}
+
+impl Live {
+    pub(super) fn pending(reload: Option<Duration>) -> Self {
+        Self {
+            state: watch::Sender::new(State::Pending),
+            changes: watch::Sender::new(0),
+            reload,
+            ending: CancellationToken::new(),
+        }
+    }
+
+    /// Serves this from now on, and tells who wants to know where the list of tools is another one.
+    pub(super) fn ready(&self, served: Served) {
+        let before = self.served();
+        let is_other = before.is_some_and(|before| !before.api.texts().eq(served.api.texts()));
+        self.state.send_replace(State::Ready(Arc::new(served)));
+        if is_other {
+            self.changes.send_modify(|count| *count += 1);
+        }
+    }
+
+    pub(super) fn fail(&self, why: &str) {
+        self.state.send_replace(State::Failed(why.to_owned()));
+    }
+
+    /// What is served now, if it is there.
+    pub(super) fn served(&self) -> Option<Arc<Served>> {
+        match &*self.state.borrow() {
+            State::Ready(served) => Some(Arc::clone(served)),
+            State::Pending | State::Failed(_) => None,
+        }
+    }
+
+    /// The API of now; waits for the first one.
+    pub(super) async fn api(&self) -> Result<Arc<Api>, ErrorData> {
+        if let State::Ready(served) = &*self.state.borrow() {
+            return Ok(Arc::clone(&served.api));
+        }
+        let mut states = self.state.subscribe();
+        let state = states.wait_for(|state| !matches!(state, State::Pending)).await;
+        match state.as_deref() {
+            Ok(State::Ready(served)) => Ok(Arc::clone(&served.api)),
+            Ok(State::Failed(why)) => Err(ErrorData::internal_error(why.clone(), None)),
+            // The sender lives as long as this value.
+            Ok(State::Pending) | Err(_) => Err(ErrorData::internal_error("the server is ending", None)),
+        }
+    }
+
+    /// The changes from now on.
+    pub(super) fn changes(&self) -> Changes {
+        self.changes.subscribe()
+    }
+
+    /// Tells the client of a session that began with a handshake of changes, until the session or the server ends.
+    pub(super) async fn tell(self: Arc<Self>, mut changes: Changes, peer: Peer<RoleServer>) {
+        while !peer.is_transport_closed() {
+            let told = tokio::select! {
+                () = self.ending.cancelled() => return,
+                () = tokio::time::sleep(SESSION_CHECK) => continue,
+                changed = changes.changed() => changed.is_ok() && peer.notify_tool_list_changed().await.is_ok(),
+            };
+            if !told {
+                return;
+            }
+        }
+    }
+
+    /// Tells a client of changes that listens for them by a request (2026-07-28), until the request or the server ends.
+    pub(super) async fn listened(&self, subscription: &SubscriptionContext) {
+        let mut changes = self.changes();
+        let wants_tools = subscription.accepted().tools_list_changed == Some(true);
+        loop {
+            tokio::select! {
+                () = subscription.cancelled() => return,
+                () = self.ending.cancelled() => return,
+                changed = changes.changed(), if wants_tools => {
+                    if changed.is_err() || subscription.sink().notify_tool_list_changed().await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What was read from a source, so that it can be told later whether something else is there now.
+
+use std::hash::BuildHasher as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use foldhash::quality::FixedState;
+use http::HeaderMap;
+
+use super::source::{ReadError, Source, Validators, fetch_if_changed};
+
+/// A file or a URL as it was when it was read.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    source: Source,
+    /// The headers that it was fetched with.
+    headers: HeaderMap,
+    digest: u64,
+    validators: Validators,
+    /// When the file was written, and how long it is; once somebody has looked.
+    written: Option<(SystemTime, u64)>,
+}
+
+impl Seen {
+    /// What was read as `bytes`.
+    #[must_use]
+    pub fn new(source: Source, headers: HeaderMap, bytes: &[u8], validators: Validators) -> Self {
+        Self {
+            source,
+            headers,
+            digest: digest(bytes),
+            validators,
+            written: None,
+        }
+    }
+
+    /// A file that is not there yet.
+    #[must_use]
+    pub fn absent(path: PathBuf) -> Self {
+        Self::new(Source::Path(path), HeaderMap::new(), &[], Validators::default())
+    }
+
+    /// Where it was read from.
+    #[must_use]
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Whether something else is there now; what is there is what was seen from then on. A file whose time and length are the
+    /// same is not read, and a URL is asked for another version only (RFC 9110 section 13).
+    ///
+    /// # Errors
+    /// [`ReadError`], where nobody can tell.
+    pub async fn look(&mut self, client: &reqwest::Client) -> Result<bool, ReadError> {
+        let bytes = match &self.source {
+            Source::Stdin => return Ok(false),
+            Source::Path(path) => {
+                let written = written(path);
+                let is_absent = written.is_none() && self.digest == digest(&[]);
+                if is_absent || (written.is_some() && written == self.written) {
+                    return Ok(false);
+                }
+                let bytes = self.source.read(client, &self.headers).await?;
+                self.written = written;
+                bytes
+            }
+            Source::Url(url) => {
+                let Some(found) = fetch_if_changed(client, url, &self.headers, &self.validators).await? else {
+                    return Ok(false);
+                };
+                self.validators = found.validators;
+                found.bytes
+            }
+        };
+        let digest = digest(&bytes);
+        Ok(std::mem::replace(&mut self.digest, digest) != digest)
+    }
+}
+
+fn written(path: &Path) -> Option<(SystemTime, u64)> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+fn digest(bytes: &[u8]) -> u64 {
+    FixedState::default().hash_one(bytes)
+}
