@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::support::project;
 
 /// Folder or file under `src/`, and the modules of ours that it may name.
-const FLOORS: [(&str, &[&str]); 11] = [
+const FLOORS: [(&str, &[&str]); 12] = [
     ("spec", &["spec"]),
     ("outbound.rs", &[]),
     ("annotate", &["annotate", "spec"]),
