@@ -305,6 +305,11 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
         }
     }
     let positions = if kind == MediaKind::Multipart {
+        for encoding in encoding.values_mut() {
+            // A part under such a type is a file, whatever its schema says.
+            let content_type = encoding.content_type.as_deref();
+            encoding.binary |= content_type.is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Binary);
+        }
         positions(document, &object, schema, item)
     } else {
         Default::default()
