@@ -11,7 +11,7 @@ use super::folder::Folder;
 use super::parts::{self, Parts};
 use super::style::{self, Keep};
 use super::xml;
-use crate::spec::body::Encoding;
+use crate::spec::body::{Encoding, essence};
 use crate::spec::operation::BODY;
 use crate::spec::{Document, MediaKind, MediaType, Style};
 
@@ -40,7 +40,10 @@ pub fn write(document: &Document, media_type: &MediaType, value: &Value, folder:
         }
         MediaKind::Form => Content::from(form(object(value, "a form")?, &media_type.encoding)),
         MediaKind::Multipart => {
-            let parts = Parts::of(object(value, "a multipart body")?, &media_type.encoding, folder)?;
+            let parts = match value {
+                Value::Array(items) if essence(&media_type.name) != "multipart/form-data" => Parts::nameless(items, media_type, folder)?,
+                value => Parts::of(object(value, "a multipart body")?, &media_type.encoding, folder)?,
+            };
             let boundary = parts.boundary();
             content_type = parts::with_boundary(&content_type, &boundary);
             parts.content(&boundary)
@@ -117,6 +120,7 @@ mod tests {
             kind: MediaKind::of(name),
             schema: crate::spec::body::BodySchema::Absent,
             encoding,
+            positions: Default::default(),
         }
     }
 

@@ -23,6 +23,8 @@ pub mod oauth;
 pub mod paging;
 pub mod parts;
 pub mod proof;
+#[cfg(test)]
+mod properties;
 pub mod redact;
 pub mod render;
 pub mod repair;

@@ -12,8 +12,9 @@ use super::error::CallError;
 use super::file;
 use super::folder::Folder;
 use super::style::{self, Keep};
-use crate::spec::MediaKind;
 use crate::spec::body::Encoding;
+use crate::spec::operation::BODY;
+use crate::spec::{MediaKind, MediaType, Style};
 
 /// The parts of a body.
 pub struct Parts {
@@ -21,7 +22,11 @@ pub struct Parts {
 }
 
 struct Part {
-    /// The header lines, each with its end.
+    /// Its name, and that of its file; a part of a list has none.
+    disposition: Option<String>,
+    /// The file's name, where the caller gave one.
+    given: Option<String>,
+    /// The other header lines, each with its end.
     head: String,
     piece: Piece,
 }
@@ -36,6 +41,14 @@ impl Parts {
         for (name, value) in object {
             let encoding = encodings.get(name).cloned().unwrap_or_default();
             let value = &*style::joined(value, &encoding.inner_separators);
+            if is_by_style(value, &encoding) {
+                let (style, explode) = form_style(Some(&encoding));
+                for (name, text) in style::query(name, value, style, explode, Keep::Unreserved) {
+                    let text = Value::String(decoded(&text));
+                    parts.push(Part::of(&decoded(&name), &text, &Encoding::default(), None)?);
+                }
+                continue;
+            }
             let joined;
             let items: Vec<&Value> = match value {
                 Value::Null => Vec::new(),
@@ -66,12 +79,29 @@ impl Parts {
         Ok(Self { parts })
     }
 
+    /// One part for each item, without names (OAS 3.2 "Encoding By Position").
+    ///
+    /// # Errors
+    /// Where a file is none.
+    pub fn nameless(items: &[Value], media_type: &MediaType, folder: Option<&Folder>) -> Result<Self, CallError> {
+        let (first, others) = &media_type.positions;
+        let parts = items.iter().enumerate().map(|(index, item)| {
+            let mut part = Part::of(BODY, item, first.get(index).unwrap_or(others), folder)?;
+            part.disposition = part.given.take().map(|name| format!("Content-Disposition: attachment; {name}\r\n"));
+            Ok(part)
+        });
+        Ok(Self {
+            parts: parts.collect::<Result<_, CallError>>()?,
+        })
+    }
+
     /// A boundary that depends on all parts that are in memory, so that equal calls make equal requests and no part can hold
     /// it by plan. What is in files is not known yet; with them it is one that nobody can guess.
     #[must_use]
     pub fn boundary(&self) -> String {
         let mut digest = Sha256::new();
         for part in &self.parts {
+            digest.update(part.disposition.as_deref().unwrap_or_default());
             digest.update(part.head.as_bytes());
             match &part.piece {
                 Piece::Bytes(bytes) => digest.update(bytes),
@@ -93,7 +123,7 @@ impl Parts {
         let mut pieces = Vec::new();
         let mut between = BytesMut::new();
         for part in self.parts {
-            between.extend_from_slice(format!("--{boundary}\r\n{}\r\n", part.head).as_bytes());
+            between.extend_from_slice(format!("--{boundary}\r\n{}{}\r\n", part.disposition.unwrap_or_default(), part.head).as_bytes());
             match part.piece {
                 Piece::Bytes(bytes) => between.extend_from_slice(&bytes),
                 file @ Piece::File(..) => {
@@ -113,12 +143,14 @@ impl Part {
     fn of(name: &str, value: &Value, encoding: &Encoding, folder: Option<&Folder>) -> Result<Self, CallError> {
         let declared = encoding.content_type.as_deref();
         let is_file = encoding.binary || declared.is_some_and(|content_type| matches!(MediaKind::of(content_type), MediaKind::Binary));
+        let mut given = None;
         let (piece, filename, content_type) = if is_file {
             let file = file::read(name, value, folder)?;
             let content_type = file
                 .media_type
                 .or_else(|| declared.map(str::to_owned))
                 .unwrap_or_else(|| "application/octet-stream".into());
+            given = file.filename.as_deref().map(named);
             (
                 file.piece,
                 Some(file.filename.unwrap_or_else(|| name.to_owned())),
@@ -131,15 +163,37 @@ impl Part {
             let text = style::scalar(value).unwrap_or_default().into_owned();
             (Piece::Bytes(Bytes::from(text)), None, declared.map(str::to_owned))
         };
-        let filename = filename
-            .map(|filename| format!("; filename=\"{}\"", quoted(&filename)))
-            .unwrap_or_default();
-        let mut head = format!("Content-Disposition: form-data; name=\"{}\"{filename}\r\n", quoted(name));
+        let filename = filename.map(|filename| format!("; {}", named(&filename))).unwrap_or_default();
+        let disposition = Some(format!("Content-Disposition: form-data; name=\"{}\"{filename}\r\n", quoted(name)));
+        let mut head = String::new();
         if let Some(content_type) = content_type {
             head.push_str(&format!("Content-Type: {}\r\n", header_text(&content_type)));
         }
-        Ok(Self { head, piece })
+        for (name, value) in &encoding.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        Ok(Self {
+            disposition,
+            given,
+            head,
+            piece,
+        })
     }
+}
+
+/// Whether a value becomes several parts by its `style` and `explode` (3.1 and later, also for `multipart/form-data`).
+fn is_by_style(value: &Value, encoding: &Encoding) -> bool {
+    let is_styled = encoding.style.is_some() || encoding.explode.is_some();
+    is_styled && !encoding.binary && (value.is_object() || (value.is_array() && encoding.style == Some(Style::DeepObject)))
+}
+
+/// A part is not percent-encoded.
+fn decoded(text: &str) -> String {
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+fn named(filename: &str) -> String {
+    format!("filename=\"{}\"", quoted(filename))
 }
 
 /// A name inside quotes, so that it can end neither them nor the line (WHATWG HTML "multipart/form-data encoding").

@@ -1,7 +1,10 @@
 //! XML bodies: a JSON value as the elements and attributes that the XML Objects of its schema name (OAS "XML Object").
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::rc::Rc;
 
+use foldhash::HashMap;
 use quick_xml::Writer;
 use quick_xml::events::attributes::Attribute;
 use quick_xml::events::{BytesCData, BytesDecl, BytesEnd, BytesStart, BytesText, Event};
@@ -13,7 +16,7 @@ use super::style;
 use crate::spec::body::BodySchema;
 use crate::spec::node::{Node, Object};
 use crate::spec::operation::BODY;
-use crate::spec::{Document, pointer};
+use crate::spec::{Document, Span, pointer};
 
 /// The root element where neither `xml.name` nor a component names it.
 const ROOT: &str = "root";
@@ -37,7 +40,12 @@ pub fn write(document: &Document, schema: &BodySchema, value: &Value) -> Result<
         BodySchema::At(span) => Some(document.node(*span)),
         BodySchema::Absent | BodySchema::Items(..) | BodySchema::Fields(_) => None,
     };
-    let shape = Shape { document, declared };
+    let known = Known {
+        document,
+        chains: RefCell::default(),
+        xml: RefCell::default(),
+    };
+    let shape = Shape { known: &known, declared };
     let mut out = Writer::new(Vec::new());
     emit(&mut out, Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let root = shape.component().filter(|name| is_name(name)).unwrap_or_else(|| ROOT.into());
@@ -118,34 +126,64 @@ impl Xml {
     }
 }
 
+/// What was read of schemas: a long list has many items and one schema.
+struct Known<'a> {
+    document: &'a Document,
+    chains: RefCell<HashMap<Span, Chain<'a>>>,
+    xml: RefCell<HashMap<Span, Rc<Xml>>>,
+}
+
+/// A schema, then what it refers to; each with its `properties`.
+type Chain<'a> = Rc<[(Object<'a>, Option<Object<'a>>)]>;
+
 /// A schema as it is declared, and through references and compositions.
 #[derive(Clone, Copy)]
-struct Shape<'a> {
-    document: &'a Document,
+struct Shape<'k, 'a> {
+    known: &'k Known<'a>,
     declared: Option<Node<'a>>,
 }
 
-impl<'a> Shape<'a> {
+impl<'a> Shape<'_, 'a> {
     fn of(self, declared: Option<Node<'a>>) -> Self {
         Self {
-            document: self.document,
+            known: self.known,
             declared,
         }
     }
 
-    /// The schema itself, then what it refers to.
-    fn chain(&self) -> Vec<Object<'a>> {
-        let Some(declared) = self.declared else { return Vec::new() };
+    fn chain(&self) -> Chain<'a> {
+        let Some(declared) = self.declared else { return Rc::from([]) };
+        let span = self.known.document.span(declared);
+        if let Some(known) = self.known.chains.borrow().get(&span) {
+            return Rc::clone(known);
+        }
         let own = declared.object();
         let refers = own.as_ref().is_some_and(|own| own.get("$ref").is_some());
-        let target = refers.then(|| self.document.resolve(declared).ok()?.object()).flatten();
-        own.into_iter().chain(target).collect()
+        let target = refers.then(|| self.known.document.resolve(declared).ok()?.object()).flatten();
+        let with_properties = |object: Object<'a>| {
+            let properties = object.get("properties").and_then(Node::object);
+            (object, properties)
+        };
+        let chain: Chain<'a> = own.into_iter().chain(target).map(with_properties).collect();
+        self.known.chains.borrow_mut().insert(span, Rc::clone(&chain));
+        chain
     }
 
     /// Its XML Object, else that of the only schema it is composed of.
-    fn xml(&self) -> Xml {
+    fn xml(&self) -> Rc<Xml> {
+        let Some(declared) = self.declared else { return Rc::default() };
+        let span = self.known.document.span(declared);
+        if let Some(known) = self.known.xml.borrow().get(&span) {
+            return Rc::clone(known);
+        }
+        let xml = Rc::new(self.read_xml());
+        self.known.xml.borrow_mut().insert(span, Rc::clone(&xml));
+        xml
+    }
+
+    fn read_xml(&self) -> Xml {
         let chain = self.chain();
-        let xml = |object: &Object<'a>| object.get("xml").and_then(Node::object).map(|xml| Xml::read(&xml));
+        let xml = |(object, _): &(Object<'a>, _)| object.get("xml").and_then(Node::object).map(|xml| Xml::read(&xml));
         if let Some(found) = chain.iter().find_map(xml) {
             return found;
         }
@@ -155,8 +193,8 @@ impl<'a> Shape<'a> {
         }
     }
 
-    fn only_part(chain: &[Object<'a>]) -> Option<Node<'a>> {
-        let parts = chain.iter().find_map(|object| object.get("allOf"))?.array()?;
+    fn only_part(chain: &[(Object<'a>, Option<Object<'a>>)]) -> Option<Node<'a>> {
+        let parts = chain.iter().find_map(|(object, _)| object.get("allOf"))?.array()?;
         parts.first().copied().filter(|_| parts.len() == 1)
     }
 
@@ -170,7 +208,7 @@ impl<'a> Shape<'a> {
     }
 
     /// Finds something in the schema or in any branch of its compositions.
-    fn find<T>(&self, looked_for: &impl Fn(&Object<'a>) -> Option<T>) -> Option<T> {
+    fn find<T>(&self, looked_for: &impl Fn(&(Object<'a>, Option<Object<'a>>)) -> Option<T>) -> Option<T> {
         let mut left = vec![*self];
         for _ in 0..MOST_SCHEMAS {
             let shape = left.pop()?;
@@ -178,7 +216,7 @@ impl<'a> Shape<'a> {
             if let Some(found) = chain.iter().find_map(looked_for) {
                 return Some(found);
             }
-            for object in &chain {
+            for (object, _) in &*chain {
                 for combinator in ["oneOf", "anyOf", "allOf"] {
                     let parts = object.get(combinator).and_then(Node::array).unwrap_or_default();
                     left.extend(parts.into_iter().rev().map(|part| shape.of(Some(part))));
@@ -189,13 +227,13 @@ impl<'a> Shape<'a> {
     }
 
     fn member(&self, name: &str) -> Self {
-        let declared = self.find(&|object| object.get("properties")?.object()?.get(name));
-        let free = || self.find(&|object| object.get("additionalProperties").filter(|node| node.text().starts_with('{')));
+        let declared = self.find(&|(_, properties)| properties.as_ref()?.get(name));
+        let free = || self.find(&|(object, _)| object.get("additionalProperties").filter(|node| node.text().starts_with('{')));
         self.of(declared.or_else(free))
     }
 
     fn items(&self) -> Self {
-        self.of(self.find(&|object| object.get("items")))
+        self.of(self.find(&|(object, _)| object.get("items")))
     }
 }
 
@@ -207,7 +245,7 @@ fn emit(out: &mut Output, event: Event<'_>) -> Result<(), CallError> {
 
 /// Writes `value` as an element, or as several, where it is a list without an element of its own. `inferred` is its name
 /// unless the schema has another; `encloses` says that a list gets an element in any case.
-fn element(out: &mut Output, inferred: &str, shape: &Shape<'_>, value: &Value, encloses: bool) -> Result<(), CallError> {
+fn element(out: &mut Output, inferred: &str, shape: &Shape<'_, '_>, value: &Value, encloses: bool) -> Result<(), CallError> {
     let xml = shape.xml();
     if let Value::Array(items) = value {
         let of_item = shape.items();
@@ -267,14 +305,14 @@ fn element(out: &mut Output, inferred: &str, shape: &Shape<'_>, value: &Value, e
     emit(out, Event::End(BytesEnd::new(tag)))
 }
 
-type Content<'a, 'v> = Vec<(String, Shape<'a>, NodeType, &'v Value)>;
+type Content<'k, 'a, 'v> = Vec<(String, Shape<'k, 'a>, NodeType, &'v Value)>;
 
 /// The members of an object as the attributes and the content of its element.
-fn split<'a, 'v>(
-    shape: &Shape<'a>,
+fn split<'k, 'a, 'v>(
+    shape: &Shape<'k, 'a>,
     members: &'v Map<String, Value>,
     attributes: &mut Vec<(String, String)>,
-    content: &mut Content<'a, 'v>,
+    content: &mut Content<'k, 'a, 'v>,
 ) -> Result<(), CallError> {
     for (name, value) in members {
         let of_member = shape.member(name);

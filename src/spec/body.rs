@@ -6,7 +6,7 @@ use foldhash::HashSet;
 
 use super::choice::alternatives;
 use super::document::{Document, Span, Version};
-use super::node::Node;
+use super::node::{Node, Object};
 use super::parameter::{self, Location, Style};
 
 /// The argument that chooses among the media types of a body, where there is something to choose.
@@ -44,6 +44,8 @@ pub struct Encoding {
     pub explode: Option<bool>,
     /// `allowReserved`.
     pub allow_reserved: bool,
+    /// `headers` of a part, where the document says what each of them holds: name and value.
+    pub headers: Vec<(String, String)>,
     /// Whether the schema says that the property holds bytes (`format: binary`, `contentEncoding`, `contentMediaType`).
     pub binary: bool,
     /// What joins lists within the list, from the outside in (2.0 `items.collectionFormat`).
@@ -87,6 +89,9 @@ pub struct MediaType {
     pub schema: BodySchema,
     /// For form and multipart bodies: how each property is written.
     pub encoding: BTreeMap<String, Encoding>,
+    /// For multipart bodies whose parts have no names (3.2 `prefixEncoding` and `itemEncoding`): how the first ones are
+    /// written, and how all others are.
+    pub positions: (Vec<Encoding>, Encoding),
 }
 
 /// A request body.
@@ -202,6 +207,7 @@ pub(super) fn read_swagger(document: &Document, parameters: &[Node<'_>], consume
                 kind,
                 schema: schema.map_or(BodySchema::Absent, BodySchema::At),
                 encoding: BTreeMap::new(),
+                positions: Default::default(),
             }
         };
         let mut media_types: Vec<MediaType> = consumes.iter().map(|name| media_type(name)).collect();
@@ -265,6 +271,7 @@ pub(super) fn read_swagger(document: &Document, parameters: &[Node<'_>], consume
         kind: MediaKind::of(name),
         schema: BodySchema::Fields(fields),
         encoding,
+        positions: Default::default(),
     };
     Some(RequestBody {
         required,
@@ -297,6 +304,16 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
             }
         }
     }
+    let positions = if kind == MediaKind::Multipart {
+        for encoding in encoding.values_mut() {
+            // A part under such a type is a file, whatever its schema says.
+            let content_type = encoding.content_type.as_deref();
+            encoding.binary |= content_type.is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Binary);
+        }
+        positions(document, &object, schema, item)
+    } else {
+        Default::default()
+    };
     // Only what was read as JSON is sent as JSON; `image/*` waits for the caller's own type.
     let name = if kind == MediaKind::Json && name.contains('*') {
         "application/json"
@@ -307,13 +324,32 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
         name: name.to_owned(),
         kind,
         schema: match (item, schema.map(|node| document.span(node))) {
-            (Some(item), whole) if matches!(kind, MediaKind::Json | MediaKind::Lines | MediaKind::Sequence) => {
+            (Some(item), whole)
+                if matches!(
+                    kind,
+                    MediaKind::Json | MediaKind::Lines | MediaKind::Sequence | MediaKind::Multipart
+                ) =>
+            {
                 BodySchema::Items(document.span(item), whole)
             }
             (_, whole) => whole.map_or(BodySchema::Absent, BodySchema::At),
         },
         encoding,
+        positions,
     }
+}
+
+/// How the parts of a list are written (OAS 3.2 "Encoding By Position").
+fn positions(document: &Document, media_type: &Object<'_>, schema: Option<Node<'_>>, item: Option<Node<'_>>) -> (Vec<Encoding>, Encoding) {
+    let first = media_type.get("prefixEncoding").and_then(Node::array).unwrap_or_default();
+    let first = first.into_iter().map(|node| read_encoding(document, node)).collect();
+    let mut others = media_type
+        .get("itemEncoding")
+        .map(|node| read_encoding(document, node))
+        .unwrap_or_default();
+    let of_whole = || document.resolve(schema?).ok()?.object()?.get("items");
+    others.binary = item.or_else(of_whole).is_some_and(|items| is_binary(document, items, 0));
+    (first, others)
 }
 
 fn is_text(document: &Document, schema: Node<'_>) -> bool {
@@ -333,8 +369,35 @@ fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
             .map(|style| Style::parse(&style, Location::Query).unwrap_or(Style::Form)),
         explode: object.boolean("explode"),
         allow_reserved: object.boolean("allowReserved").unwrap_or(false),
+        headers: part_headers(document, &object),
         ..Encoding::default()
     }
+}
+
+/// The headers of a part that can have one value only: no argument gives them. `Content-Type` is `contentType`'s (OAS
+/// "Encoding Object"); what says how the part is named and framed is ours (RFC 7578 sections 4.2 and 4.7).
+fn part_headers(document: &Document, encoding: &Object<'_>) -> Vec<(String, String)> {
+    let declared = encoding.get("headers").and_then(Node::object).unwrap_or_default();
+    let mut headers = Vec::new();
+    for (name, node) in declared.iter() {
+        let is_ours = ["content-type", "content-disposition", "content-transfer-encoding", "content-length"]
+            .iter()
+            .any(|ours| name.eq_ignore_ascii_case(ours));
+        let Some(header) = document.resolve(node).ok().and_then(Node::object).filter(|_| !is_ours) else {
+            continue;
+        };
+        let schema = header.get("schema").and_then(|schema| document.resolve(schema).ok()?.object());
+        let Some(schema) = schema else { continue };
+        let only = || schema.get("enum")?.array().filter(|values| values.len() == 1)?.first().copied();
+        let value = schema.get("const").or_else(only).or_else(|| schema.get("default"));
+        let Some(value) = value.and_then(Node::scalar) else { continue };
+        // RFC 9110 section 5: a name is a token, a value holds no control character.
+        let is_name = http::HeaderName::from_bytes(name.as_bytes()).is_ok();
+        if is_name && !value.chars().any(char::is_control) {
+            headers.push((name.to_owned(), value.into_owned()));
+        }
+    }
+    headers
 }
 
 /// How deep lists of lists are followed to find bytes.
