@@ -34,6 +34,7 @@ readme: build
 # Other people's MCP clients can use the server.
 clients: build
     tests/clients/run target/debug/openapi-mcp
+    tests/servers/run target/debug/openapi-mcp
 
 # The server passes the MCP conformance suite.
 conformance: build

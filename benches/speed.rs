@@ -14,6 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use openapi_mcp::api::{Api, ApiOptions, Destination};
+use openapi_mcp::outbound::{OutboundOptions, client};
+use openapi_mcp::proxy::{Response, render};
+use openapi_mcp::spec::Document;
+
 const STARTS: usize = 9;
 const CALLS: usize = 3000;
 const CLIENTS: usize = 64;
@@ -47,6 +52,8 @@ fn main() {
         println!("\nand of {} ({} bytes):", yaml.display(), std::fs::metadata(&yaml).unwrap().len());
         start(&yaml);
     }
+    println!();
+    work(&spec, tool, arguments);
     let upstream = upstream();
     println!();
     calls(&spec, &upstream, tool, arguments);
@@ -122,6 +129,44 @@ fn start(spec: &Path) {
         ours.cpu / bare.cpu,
         ours.peak / bare.peak
     );
+}
+
+/// What a call costs beside MCP and HTTP: arguments checked, bound and written as a request, and a small reply rendered.
+fn work(spec: &Path, tool: &str, arguments: &str) {
+    const ROUNDS: usize = 20_000;
+    let document = Document::parse(std::fs::read(spec).unwrap(), None).unwrap();
+    let options = ApiOptions {
+        destination: Destination::Fixed("http://127.0.0.1:9/".parse().unwrap()),
+        ..ApiOptions::default()
+    };
+    let plain = OutboundOptions {
+        tls: false,
+        ..OutboundOptions::default()
+    };
+    let (api, _) = Api::build(document, options, client(&plain).unwrap()).unwrap();
+    let arguments: serde_json::Map<String, serde_json::Value> = serde_json::from_str(arguments).unwrap();
+    let operation = api.get(tool).unwrap().operation;
+    let response = Response {
+        headers: [("content-type".parse().unwrap(), "application/json".parse().unwrap())]
+            .into_iter()
+            .collect(),
+        body: REPLY.into(),
+        ..Response::default()
+    };
+    let rendering = render::Rendering {
+        most_bytes: 60_000,
+        ..render::Rendering::default()
+    };
+    let prepare = || assert!(api.prepare(tool, Some(arguments.clone())).unwrap().is_ok());
+    prepare();
+    let of_each = |work: &dyn Fn()| {
+        let started = Instant::now();
+        (0..ROUNDS).for_each(|_| work());
+        started.elapsed().as_secs_f64() * 1e6 / ROUNDS as f64
+    };
+    let bound = of_each(&prepare);
+    let rendered = of_each(&|| assert!(!render::render(operation, &response, rendering).content.is_empty()));
+    println!("work of a call:      {bound:.1} us to check, bind and build, {rendered:.1} us to render");
 }
 
 /// Calls one after the other on both transports, and many at once over HTTP, beside the request made directly.
