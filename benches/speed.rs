@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use openapi_mcp::api::{Api, ApiOptions, Destination};
+use openapi_mcp::api::{Api, ApiOptions, Destination, Lack};
 use openapi_mcp::outbound::{OutboundOptions, client};
 use openapi_mcp::proxy::{Response, render};
 use openapi_mcp::spec::Document;
@@ -157,7 +157,7 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
         most_bytes: 60_000,
         ..render::Rendering::default()
     };
-    let prepare = || assert!(api.prepare(tool, Some(arguments.clone())).unwrap().is_ok());
+    let prepare = || assert!(api.prepare(tool, Some(arguments.clone()), Lack::Shown).unwrap().is_ok());
     prepare();
     let of_each = |work: &dyn Fn()| {
         let started = Instant::now();

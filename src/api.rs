@@ -27,7 +27,9 @@ use crate::proxy::proof::Prover;
 use crate::proxy::redact::Redactor;
 use crate::proxy::render::Rendering;
 use crate::proxy::upstream::{Outgoing, Upstreams};
-use crate::proxy::{self, Access, CallError, CallOptions, Credential, Credentials, Forwarding, Progress, Sandbox, UpstreamOptions, render};
+use crate::proxy::{
+    self, Access, CallError, CallOptions, Credential, Credentials, Fixed, Forwarding, Progress, Sandbox, UpstreamOptions, render,
+};
 pub use crate::proxy::{Request, filter};
 use crate::spec::security::{self, Requirements};
 use crate::spec::server::ServerError;
@@ -62,6 +64,15 @@ pub struct Caller<'c> {
     pub progress: Option<Progress<'c>>,
     /// The headers of the client's HTTP request.
     pub headers: Option<&'c HeaderMap>,
+}
+
+/// What becomes of a call that is only looked at, where a credential is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// It is refused, as the call would be.
+    Refused,
+    /// It is shown without.
+    Shown,
 }
 
 /// An API as tools.
@@ -256,14 +267,15 @@ impl Api {
     /// The request that a call would make, with `***` for the operator's credentials; or the result with `isError` that it
     /// would end in before anything is sent. `None` means that there is no such tool.
     #[must_use]
-    pub fn prepare(&self, name: &str, arguments: Option<JsonObject>) -> Option<Result<Request, Box<CallToolResult>>> {
+    pub fn prepare(&self, name: &str, arguments: Option<JsonObject>, lack: Lack) -> Option<Result<Request, Box<CallToolResult>>> {
         let index = *self.by_name.get(name)?;
         let (tool, entry) = (self.tools.get(index)?, self.entries.get(index)?);
         let operation = &entry.operation;
         let make = || {
-            let credential = match &entry.access {
-                Access::Granted(credential) => credential,
-                Access::Missing(why) => return Err(CallError::Credential(Arc::clone(why))),
+            let masked = match (&entry.access, lack) {
+                (Access::Granted(credential), _) => credential.masked(),
+                (Access::Missing(why), Lack::Refused) => return Err(CallError::Credential(Arc::clone(why))),
+                (Access::Missing(_), Lack::Shown) => Fixed::default(),
             };
             let (base, _, arguments) = entry.ready(tool, arguments.unwrap_or_default())?;
             let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
@@ -273,7 +285,7 @@ impl Api {
                 base,
                 &arguments,
                 accept,
-                &credential.masked(),
+                &masked,
                 self.call.files.as_ref(),
             )
         };

@@ -9,12 +9,13 @@ use serde_json::Value;
 use super::load::{self, Purpose};
 use super::{ConfigFile, dry_run};
 use crate::api::Caller;
+use crate::api::Lack;
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  openapi-mcp call --spec petstore.yaml --mock get_pet petId=7\n  openapi-mcp call --spec petstore.yaml create_pet body='{\"name\":\"Rex\"}'\n  openapi-mcp call --spec petstore.yaml create_pet body=@pet.json"
+    after_help = "Examples:\n  openapi-mcp call --spec petstore.yaml --mock get_pet petId=7\n  openapi-mcp call --spec petstore.yaml create_pet body='{\"name\":\"Rex\",\"status\":\"available\",\"price\":1}'\n  openapi-mcp call --spec petstore.yaml create_pet body=@pet.json"
 )]
 pub(super) struct CallCommand {
     #[command(flatten)]
@@ -42,7 +43,7 @@ pub(super) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let arguments = arguments(command).map_err(|problem| Failure::Settings(crate::config::ConfigError(vec![problem])))?;
     let (api, _) = load::api(&config, Purpose::Calls).await?;
     if let Some(shape) = command.dry_run
-        && let Some(prepared) = api.prepare(&command.tool, Some(arguments.clone()))
+        && let Some(prepared) = api.prepare(&command.tool, Some(arguments.clone()), Lack::Shown)
     {
         return Ok(match prepared {
             Ok(request) => {
@@ -71,6 +72,12 @@ pub(super) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
         shown(&result)
     };
     let _ = writeln!(std::io::stdout(), "{text}");
+    if !command.json && result.structured_content.is_some() {
+        // What is said of a reply is no part of it: `| jq` must still work.
+        for remark in result.content.iter().skip(1).filter_map(ContentBlock::as_text) {
+            let _ = writeln!(std::io::stderr(), "{}", remark.text);
+        }
+    }
     Ok(if result.is_error == Some(true) {
         ExitCode::FAILURE
     } else {

@@ -10,7 +10,7 @@ use super::load::{self, Purpose};
 use crate::check::{self, Level, format};
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
-use crate::spec::Source;
+use crate::spec::{Diagnostic, Source, server};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -40,13 +40,24 @@ enum Format {
 
 pub(super) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
     let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Error)?;
-    let (api, diagnostics) = load::api(&config, Purpose::Looks).await?;
+    let (api, mut diagnostics) = load::api(&config, Purpose::Looks).await?;
+    // A look calls nobody; `serve` would ask for this at once.
+    let root = server::root_url(&server::declared(api.document()), api.document().url.as_ref(), &config.server);
+    if config.base_url.is_none() && !config.mock && api.iter().any(|offered| offered.operation.servers.is_empty()) {
+        diagnostics.extend(root.err().map(|error| Diagnostic::warning("#/servers", error.to_string())));
+    }
     let source = match &config.source {
         Source::Path(path) => path.display().to_string(),
         Source::Url(url) => crate::spec::source::redacted(url),
         Source::Stdin => "stdin".into(),
     };
-    let report = check::check(source, &api, &diagnostics, &config.profile, config.annotate.layers.local);
+    let mut report = check::check(source, &api, &diagnostics, &config.profile, config.annotate.layers.local);
+    for finding in report.findings.iter_mut().filter(|finding| finding.file.is_none()) {
+        // What an overlay wrote stands at no line of the file, and what concerns the whole at no line at all.
+        if !config.overlays.is_empty() || finding.pointer == "#" {
+            (finding.line, finding.column) = (None, None);
+        }
+    }
     let text = match command.format {
         Format::Text => format::text(&report),
         Format::Json => format::json(&report),

@@ -1,5 +1,6 @@
 //! `openapi-mcp health`: the question a container asks, without a shell or curl in the image.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -23,6 +24,20 @@ pub(super) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
     })
     .map_err(Failure::Outbound)?;
     let answer = client.get(command.url.clone()).timeout(Duration::from_secs(5)).send().await;
-    let well = answer.is_ok_and(|response| response.status().is_success());
-    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let ill = match answer {
+        Ok(response) if response.status().is_success() => return Ok(ExitCode::SUCCESS),
+        Ok(response) => format!("it answers {}", response.status()),
+        Err(error) => {
+            let error = error.without_url();
+            let causes = std::iter::successors(std::error::Error::source(&error), |cause| cause.source());
+            causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
+        }
+    };
+    // A closed stderr is no reason to be well.
+    let _ = writeln!(
+        std::io::stderr(),
+        "{} is not well: {ill}",
+        crate::spec::source::redacted(&command.url)
+    );
+    Ok(ExitCode::FAILURE)
 }

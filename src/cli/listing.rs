@@ -27,7 +27,8 @@ impl Shown<'_> {
     pub(super) fn counted(&self) -> String {
         let read_only = self.tools.iter().filter(|offered| offered.hints.is_read_only()).count();
         if self.tools.len() == self.total {
-            format!("{} tools, {read_only} of them read-only", self.total)
+            let tools = if self.total == 1 { "tool" } else { "tools" };
+            format!("{} {tools}, {read_only} of them read-only", self.total)
         } else if self.tools.is_empty() {
             format!("none shown, {} tools in all", self.total)
         } else {

@@ -268,16 +268,11 @@ fn sandbox(api: &ApiSettings, limit: usize) -> Option<Sandbox> {
 
 /// `--server` and `--server-var`.
 fn server_choice(api: &ApiSettings, problems: &mut Vec<String>) -> Choice {
-    let mut choice = Choice::default();
-    let chooses = api.server.is_some() || !api.server_var.is_empty();
-    if chooses && (api.base_url.is_some() || api.mock == Some(true)) {
-        problems
-            .push("--server and --server-var say which server of the document is called; --base-url and --mock call none of them".into());
-    }
-    choice.pick = api.server.as_deref().map(|text| match text.trim().parse() {
+    let pick = api.server.as_deref().map(|text| match text.trim().parse() {
         Ok(number) => Pick::Number(number),
         Err(_) => Pick::Url(text.trim().to_owned()),
     });
+    let mut choice = Choice { pick, ..Choice::default() };
     if choice.pick == Some(Pick::Number(0)) {
         problems.push("--server counts from 1".into());
     }

@@ -33,7 +33,7 @@ use rmcp::{RoleServer, model::ErrorCode};
 use serde_json::json;
 use tokio_util::task::TaskTracker;
 
-use crate::api::{Api, Caller, Confirm, Offered, must_confirm};
+use crate::api::{Api, Caller, Confirm, Lack, Offered, must_confirm};
 use crate::proxy::Progress;
 use crate::spec::text;
 use confirm::Confirmation;
@@ -128,7 +128,7 @@ impl McpServer {
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<CallToolResponse>, ErrorData> {
         // Nobody is asked about a call that could not be made.
-        let prepared = match api.prepare(&request.name, request.arguments.clone()) {
+        let prepared = match api.prepare(&request.name, request.arguments.clone(), Lack::Refused) {
             Some(Ok(prepared)) => prepared,
             Some(Err(wrong)) => return Ok(Some((*wrong).into())),
             None => return Ok(None),

@@ -262,10 +262,10 @@ fn substitute(server: &Server, given: &BTreeMap<String, String>) -> Result<Strin
         let allowed = &variable.enumeration;
         let value = given.get(name).unwrap_or(&variable.default);
         if (allowed.is_empty() && value.is_empty()) || (!allowed.is_empty() && !allowed.contains(value)) {
-            let one_of = if allowed.is_empty() {
-                String::new()
-            } else {
-                format!(" (one of {})", allowed.join(", "))
+            let one_of = match (given.get(name), allowed.is_empty()) {
+                (_, true) => String::new(),
+                (None, false) => format!(" (one of {})", allowed.join(", ")),
+                (Some(value), false) => format!(" (one of {}; `{value}` is none of them)", allowed.join(", ")),
             };
             return Err(problem(one_of));
         }

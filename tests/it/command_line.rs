@@ -122,7 +122,7 @@ fn settings_come_from_file_variable_and_flag_in_rising_order() {
     };
     assert!(with(None, &[]).contains("5 tools"));
     assert!(with(Some("tag:store"), &[]).contains("6 tools"));
-    assert!(with(Some("tag:store"), &["--tool-include", "get_pet"]).contains("1 tools"));
+    assert!(with(Some("tag:store"), &["--tool-include", "get_pet"]).contains("1 tool"));
 }
 
 #[test]
