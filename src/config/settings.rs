@@ -14,7 +14,7 @@ use super::upstream::UpstreamSettings;
 #[serde(default)]
 pub struct ApiSettings {
     /// The OpenAPI document: a file, an http(s) URL, or - for standard input
-    #[arg(long, env = "OPENAPI_MCP_SPEC", value_name = "FILE|URL|-")]
+    #[arg(long, env = "OPENAPI_MCP_SPEC", hide_env_values = true, value_name = "FILE|URL|-")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec: Option<String>,
 
@@ -35,7 +35,13 @@ pub struct ApiSettings {
     pub spec_header_env: Vec<String>,
 
     /// An OpenAPI Overlay that is applied to the document: a file or an http(s) URL (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_OVERLAY", value_delimiter = ',', value_name = "FILE|URL")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_OVERLAY",
+        hide_env_values = true,
+        value_delimiter = ',',
+        value_name = "FILE|URL"
+    )]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overlay: Vec<String>,
 
@@ -45,17 +51,23 @@ pub struct ApiSettings {
     pub external_refs: Option<ExternalRefs>,
 
     /// Where requests go, instead of the servers that the document names
-    #[arg(long, env = "OPENAPI_MCP_BASE_URL", value_name = "URL")]
+    #[arg(long, env = "OPENAPI_MCP_BASE_URL", hide_env_values = true, value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
 
     /// Which of the document's servers is called: its number from 1, or its URL as the document writes it [default: 1]
-    #[arg(long, env = "OPENAPI_MCP_SERVER", value_name = "NUMBER|URL")]
+    #[arg(long, env = "OPENAPI_MCP_SERVER", hide_env_values = true, value_name = "NUMBER|URL")]
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "text_or_number")]
     pub server: Option<String>,
 
     /// A value for a variable in the URL of a server (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_SERVER_VAR", value_delimiter = ',', value_name = "NAME=VALUE")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_SERVER_VAR",
+        hide_env_values = true,
+        value_delimiter = ',',
+        value_name = "NAME=VALUE"
+    )]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub server_var: Vec<String>,
 

@@ -12,6 +12,8 @@ use crate::spec::pointer;
 const SMALLEST: usize = 64;
 /// Deeper than this nothing is taken apart.
 const DEEPEST: usize = 24;
+/// How much of a pointer is told.
+const LONGEST_POINTER: usize = 200;
 /// How many losses are told one by one.
 const MOST_TOLD: usize = 8;
 
@@ -137,8 +139,15 @@ fn members(
         left -= size;
     }
     out.push('{');
-    for (index, (key, node, _)) in members.iter().take(kept).enumerate() {
-        if index > 0 {
+    let mut dropped = members.len() - kept;
+    let mut first = true;
+    for (key, node, _) in members.iter().take(kept) {
+        // A key cannot be cut: it would be another one.
+        if framed(key) >= cap {
+            dropped += 1;
+            continue;
+        }
+        if !std::mem::take(&mut first) {
             out.push(',');
         }
         out.push_str(&serde_json::Value::String((*key).to_owned()).to_string());
@@ -148,10 +157,10 @@ fn members(
         fit(*node, cap.saturating_sub(framed(key)), depth + 1, place, out, losses);
         place.truncate(length);
     }
-    if kept < members.len() {
+    if dropped > 0 {
         losses.push(Loss {
             pointer: place.clone(),
-            kept,
+            kept: members.len() - dropped,
             of: members.len(),
             what: "members",
         });
@@ -217,7 +226,7 @@ pub fn told(losses: &[Loss]) -> String {
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.pointer.is_empty() {
-            write!(f, "`{}`: ", self.pointer)?;
+            write!(f, "`{}`: ", crate::spec::text::cut(&self.pointer, LONGEST_POINTER))?;
         }
         write!(f, "{} of {} {}", self.kept, self.of, self.what)
     }

@@ -10,7 +10,7 @@ use super::client::Response;
 use super::render::{Kind, content_type, decode, kind, named, shown, status_line, strip_bom};
 use crate::spec::Operation;
 use crate::spec::body::essence;
-use crate::spec::text;
+use crate::spec::{json, text};
 
 /// How much of an error's body the model sees, in bytes.
 pub(super) const LONGEST: usize = 16 << 10;
@@ -81,7 +81,7 @@ fn refused(status: StatusCode, advice: Option<&Advice>) -> String {
 
 fn error_body(content_type: &str, body: &Bytes) -> String {
     match kind(content_type, body) {
-        Kind::Json => match serde_json::from_slice::<Value>(strip_bom(body)) {
+        Kind::Json => match json::value(strip_bom(body)) {
             Ok(value) if essence(content_type) == "application/problem+json" => problem(&value),
             Ok(value) => value.to_string(),
             Err(_) => decode("", body),

@@ -1,6 +1,7 @@
 //! Multipart replies taken apart (RFC 2046 section 5.1).
 
 use bytes::Bytes;
+use memchr::memmem;
 
 /// More parts than this are not taken apart.
 const MOST_PARTS: usize = 256;
@@ -23,7 +24,8 @@ pub fn parts(content_type: &str, body: &Bytes) -> Option<Vec<Part>> {
         .filter_map(|parameter| parameter.split_once('='))
         .find(|(name, _)| name.trim().eq_ignore_ascii_case("boundary"))?;
     let delimiter = format!("--{}", boundary.1.trim().trim_matches('"'));
-    if delimiter.len() <= 2 {
+    // RFC 2046 section 5.1.1: a boundary has 1 to 70 characters.
+    if !(3..=72).contains(&delimiter.len()) {
         return None;
     }
     let starts: Vec<usize> = delimiters(body, delimiter.as_bytes());
@@ -45,10 +47,9 @@ pub fn parts(content_type: &str, body: &Bytes) -> Option<Vec<Part>> {
 /// Where delimiter lines begin.
 fn delimiters(body: &[u8], delimiter: &[u8]) -> Vec<usize> {
     let at_line_start = |index: usize| index == 0 || body.get(index - 1) == Some(&b'\n');
-    body.windows(delimiter.len())
-        .enumerate()
-        .filter(|(index, window)| *window == delimiter && at_line_start(*index))
-        .map(|(index, _)| index)
+    memmem::find_iter(body, delimiter)
+        .filter(|index| at_line_start(*index))
+        .take(MOST_PARTS + 1)
         .collect()
 }
 
@@ -67,7 +68,7 @@ fn split_head(part: &[u8]) -> (&[u8], &[u8]) {
         return (&[], content);
     }
     for separator in [&b"\r\n\r\n"[..], &b"\n\n"[..]] {
-        if let Some(at) = part.windows(separator.len()).position(|window| window == separator) {
+        if let Some(at) = memmem::find(part, separator) {
             return (
                 part.get(..at).unwrap_or_default(),
                 part.get(at + separator.len()..).unwrap_or_default(),

@@ -54,6 +54,13 @@ const SIZES: [&str; 12] = [
 /// many APIs use. `body` is its JSON.
 #[must_use]
 pub fn next(operation: &Operation, headers: &HeaderMap, body: &str) -> Option<Map<String, Value>> {
+    /// A cursor that is longer is no argument for a model.
+    const LONGEST: usize = 2048;
+    let found = next_page(operation, headers, body)?;
+    (Value::Object(found.clone()).to_string().len() <= LONGEST).then_some(found)
+}
+
+fn next_page(operation: &Operation, headers: &HeaderMap, body: &str) -> Option<Map<String, Value>> {
     let by_link = headers
         .get_all(LINK)
         .iter()

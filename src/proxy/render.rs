@@ -16,12 +16,15 @@ use super::style::{self, Keep};
 use super::{failure, multipart, paging};
 use crate::spec::Operation;
 use crate::spec::body::essence;
-use crate::spec::text;
+use crate::spec::{json as spec_json, text};
 
 /// Blobs above this size are named, not embedded: base64 of more than this helps no model.
 const LARGEST_BLOB: usize = 4 << 20;
 /// Larger JSON is not structured, only given as text.
 const LARGEST_TREE: usize = 2 << 20;
+
+/// How much of a header is shown.
+const LONGEST_HEADER: usize = 500;
 
 /// What a media type's bytes are to a model.
 pub(super) enum Kind {
@@ -115,15 +118,22 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
         },
         _ => vec![block(operation, &content_type, &response.body)],
     };
-    CallToolResult::success(blocks.into_iter().flat_map(|block| shortened(block, rendering)).collect())
+    let mut room = rendering.most_bytes;
+    CallToolResult::success(
+        blocks
+            .into_iter()
+            .flat_map(|block| shortened(block, rendering.most_bytes > 0, &mut room))
+            .collect(),
+    )
 }
 
-/// A text that is longer than a result may be, cut and told.
-fn shortened(block: ContentBlock, rendering: Rendering<'_>) -> Vec<ContentBlock> {
-    let Some(whole) = block.as_text().filter(|_| rendering.most_bytes > 0) else {
+/// A text that is longer than the room that is left, cut and told.
+fn shortened(block: ContentBlock, limited: bool, room: &mut usize) -> Vec<ContentBlock> {
+    let Some(whole) = block.as_text().filter(|_| limited) else {
         return vec![block];
     };
-    let (kept, loss) = cut::text(&whole.text, rendering.most_bytes);
+    let (kept, loss) = cut::text(&whole.text, *room);
+    *room -= kept.len();
     match loss {
         None => vec![block],
         Some(loss) => {
@@ -154,13 +164,22 @@ fn stream_result(operation: &Operation, response: &Response, framing: Framing, r
 /// accept only objects there; and the same as compact text.
 fn json_result(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
     let body = strip_bom(&response.body);
-    let parsed: Result<Value, _> = if body.len() > LARGEST_TREE {
+    let parsed: Result<Value, _> = if body.len() > LARGEST_TREE && spec_json::is_plain(body) {
         Err(None)
     } else {
-        serde_json::from_slice(body).map_err(Some)
+        spec_json::value(body).map_err(Some)
     };
     match parsed {
         Ok(value) => structured(operation, response, &value.to_string(), rendering),
+        // Nobody could tell what it means.
+        Err(Some(error)) if !spec_json::is_plain(body) => {
+            let sentence = format!(
+                "{} answered {} with JSON that is not read: {error}.",
+                shown(operation),
+                response.status
+            );
+            CallToolResult::error(vec![ContentBlock::text(sentence)])
+        }
         // Valid, but too large or too deep to be taken apart: a tree takes many times the memory of its text.
         Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
             structured(operation, response, &decode("", body), rendering)
@@ -186,7 +205,7 @@ fn structured(operation: &Operation, response: &Response, json: &str, rendering:
         (json.to_owned(), Vec::new())
     };
     let value = Some(&text).filter(|text| text.len() <= LARGEST_TREE);
-    let value = value.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let value = value.and_then(|text| spec_json::value(text.as_bytes()).ok());
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     if let Some(value) = value {
         result.structured_content = Some(if value.is_object() { value } else { json!({ "result": value }) });
@@ -290,7 +309,7 @@ fn headline(status: StatusCode, headers: &HeaderMap) -> String {
             || rate(name.as_str())
             || ["content-length", "content-type", "last-modified"].contains(&name.as_str());
         if let (true, Ok(value)) = (shown, value.to_str()) {
-            text.push_str(&format!("\n{name}: {}", text::one_line(value)));
+            text.push_str(&format!("\n{name}: {}", text::cut(&text::one_line(value), LONGEST_HEADER)));
         }
     }
     text

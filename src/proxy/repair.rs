@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::spec::json;
 use crate::spec::schema::reference;
 
 /// Deeper than this nothing is repaired.
@@ -74,7 +75,7 @@ fn object(value: &mut Value, schema: &Map<String, Value>, root: &Map<String, Val
 
 /// The text read as JSON, where that gives one of the kinds that fit.
 fn reread(text: &str, fitting: &[&str]) -> Option<Value> {
-    let parsed: Value = serde_json::from_str(text.trim()).ok()?;
+    let parsed = json::value(text.trim().as_bytes()).ok()?;
     let fits = match &parsed {
         Value::Null => fitting.contains(&"null"),
         Value::Bool(_) => fitting.contains(&"boolean"),

@@ -47,6 +47,8 @@ impl Sandbox {
         let mut child = Command::new(&self.program)
             .arg("filter")
             .env_clear()
+            // The allocator would reserve memory before there is a limit, which does not count then.
+            .env("MIMALLOC_ARENA_RESERVE", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -79,7 +79,7 @@ impl Base {
             // What was harmless piece by piece may still read as a dot segment together.
             if text
                 .get(start..)
-                .is_some_and(|segment| segment.starts_with('.') || segment.contains("%2"))
+                .is_some_and(|segment| segment.contains('.') || segment.contains("%2"))
                 && text.get(start..).is_some_and(has_dot_segment)
             {
                 return Err(TargetError::DotSegment(segment_name(segment)));

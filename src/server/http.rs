@@ -47,6 +47,7 @@ use super::sessions::{self, Sessions};
 pub use super::tls::Tls;
 pub use super::token::Token;
 use super::{McpServer, message, splice};
+use crate::spec::json;
 
 /// How long a client may take to send the headers of a request, idle time on a kept connection included.
 const HEADER_PATIENCE: Duration = Duration::from_secs(30);
@@ -365,7 +366,7 @@ async fn read_body(request: Request, next: Next) -> Response {
         {
             return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json\n").into_response();
         }
-        if !is_message(&bytes) {
+        if !is_message(&bytes) || !json::is_plain(&bytes) {
             return unreadable(&bytes);
         }
         parts

@@ -6,6 +6,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use crate::spec::json;
+
 /// What an unreadable message still says of itself.
 #[derive(Deserialize)]
 struct Loose<'a> {
@@ -21,6 +23,13 @@ pub(super) type Message = RxJsonRpcMessage<RoleServer>;
 
 /// The message of a text, or the answer to a text that is none; the answer is missing where none may be given.
 pub(super) fn read(text: &[u8]) -> Result<Message, Option<String>> {
+    if !json::is_plain(text) {
+        return Err(Some(answer(
+            "null",
+            -32600,
+            "Invalid Request: a key is one that this server keeps for itself",
+        )));
+    }
     serde_json::from_slice(text).map_err(|error| refusal(text, &error))
 }
 

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use serde_json::{Map, Value, json};
@@ -11,6 +13,7 @@ use url::Url;
 
 use super::keys::{Keys, Unavailable};
 use super::limits::Client;
+use crate::spec::json as spec_json;
 
 /// Where RFC 9728 section 3 puts the metadata, between host and path of the resource.
 pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
@@ -95,6 +98,11 @@ impl Oauth {
     pub(super) async fn verify(&self, token: &[u8]) -> Result<(Client, Scopes), TokenError> {
         if token.len() > LONGEST_TOKEN {
             return Err(TokenError::Invalid("the token is too long"));
+        }
+        // Its parts are read as trees, by another's hands.
+        let plain = |part: &[u8]| URL_SAFE_NO_PAD.decode(part).is_ok_and(|text| spec_json::is_plain(&text));
+        if !token.split(|byte| *byte == b'.').take(2).all(plain) {
+            return Err(TokenError::Invalid("the token is no JWT"));
         }
         let header = decode_header(token).map_err(|_| TokenError::Invalid("the token is no JWT"))?;
         // RFC 8725 section 3.11: what is made for another purpose is no access token. RFC 7515 section 4.1.11: what must be

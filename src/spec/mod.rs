@@ -7,6 +7,7 @@ pub mod diagnostic;
 pub mod document;
 pub mod external;
 pub mod file;
+pub mod json;
 pub mod keys;
 mod marks;
 mod named;

@@ -99,7 +99,7 @@ impl<'a> Node<'a> {
     /// The whole value as a tree, or `None` where it nests deeper than `serde_json` follows (128 levels).
     #[must_use]
     pub fn value(self) -> Option<Value> {
-        serde_json::from_str(self.text).ok()
+        super::json::value(self.text.as_bytes()).ok()
     }
 }
 

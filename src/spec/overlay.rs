@@ -65,7 +65,7 @@ fn apply_one(overlay: &Value, target: &mut Value) -> Result<ApplyReport, Overlay
 }
 
 fn read(name: &str, bytes: Vec<u8>) -> Result<Value, LoadError> {
-    let (_, value) = File::parse(name, bytes, |text| serde_json::from_str::<Value>(text).map_err(LoadError::NotJson))?;
+    let (_, value) = File::parse(name, bytes, |text| super::json::value(text.as_bytes()).map_err(LoadError::NotJson))?;
     Ok(value)
 }
 

@@ -69,6 +69,7 @@ fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
         ("plain", "def f: f; f", "more time or memory"),
         ("plain", "[range(1e12)]", "more time or memory"),
         ("plain", "\"x\" * 1e9 | . * 1000", "The filter was not applied"),
+        ("plain", "\"a\" * 700000000 | length", "The filter was not applied"),
         ("text", ".", "the reply is no JSON"),
     ] {
         let result = session.call(tool, &json!({"response_filter": filter}));
@@ -87,6 +88,6 @@ fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
     );
     upstream.take_one();
     // The process of a filter has no environment to tell of.
-    let result = session.call("plain", &json!({"response_filter": "env | length"}));
-    assert_eq!(result["structuredContent"]["result"], 0, "{result}");
+    let result = session.call("plain", &json!({"response_filter": "env | keys"}));
+    assert_eq!(result["structuredContent"]["result"], json!(["MIMALLOC_ARENA_RESERVE"]), "{result}");
 }

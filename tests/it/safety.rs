@@ -447,3 +447,122 @@ fn an_endless_stream_is_collected_within_the_time_of_a_call() {
         "{result}"
     );
 }
+
+/// JSON in JSON, under a key that the JSON library gives a meaning of its own: as deep as its author likes.
+fn nested(levels: usize) -> String {
+    let mut text = "1".to_owned();
+    for _ in 0..levels {
+        let inner = json!({ "$serde_json::private::RawValue": text }).to_string();
+        text = format!("{}{inner}{}", "[".repeat(120), "]".repeat(120));
+    }
+    text
+}
+
+#[test]
+fn nothing_nests_deeper_than_it_says() {
+    let deep = nested(12);
+    let body = deep.clone();
+    let upstream = Upstream::start(Box::new(move |request| {
+        let status = if request.line.contains("/bad") { 400 } else { 200 };
+        let (kind, body) = if request.line.contains("/events") {
+            ("text/event-stream", format!("data: {body}\n\n"))
+        } else {
+            ("application/json", body.clone())
+        };
+        reply(status, &[&format!("Content-Type: {kind}")], body.as_bytes())
+    }));
+    let any = json!({"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}, "operationId": "send"});
+    let spec = SpecFile::with_paths(&json!({
+        "/good": {"get": {"operationId": "good"}, "post": any},
+        "/bad": {"get": {"operationId": "bad"}},
+        "/events": {"get": {"operationId": "events"}}
+    }));
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    for tool in ["good", "bad", "events"] {
+        let result = session.call(tool, &json!({}));
+        assert_eq!(result["isError"], tool != "events", "{tool}");
+    }
+    session.call("send", &json!({"body": format!("{{\"a\":{deep}}}")}));
+    session.send_text(&format!(
+        r#"{{"jsonrpc":"2.0","id":"deep","method":"tools/call","params":{{"name":"send","arguments":{{"body":{{"a":{deep}}}}}}}}}"#
+    ));
+    assert_eq!(session.receive()["error"]["code"], -32600);
+    assert!(!session.tools().is_empty(), "still there");
+    let server = crate::support::HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url]);
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{deep}}}}}"#);
+    let (status, _) = server.post(&["MCP-Protocol-Version: 2025-11-25"], &body);
+    assert!(status.contains("400"), "{status}");
+    let (status, _) = server.post(
+        &["MCP-Protocol-Version: 2025-11-25"],
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#,
+    );
+    assert!(status.contains("200"), "{status}");
+}
+
+/// What looks like the end of a part at every byte is looked through once.
+#[test]
+fn a_multipart_reply_of_delimiters_is_read_in_one_pass() {
+    let dashes = "-".repeat(4 << 20);
+    let upstream = Upstream::start(Box::new(move |request| {
+        let boundary = if request.line.contains("/long") {
+            "-".repeat(30_000) + "x"
+        } else {
+            "-".repeat(60) + "x"
+        };
+        reply(
+            200,
+            &[&format!("Content-Type: multipart/mixed; boundary={boundary}")],
+            dashes.as_bytes(),
+        )
+    }));
+    let spec = SpecFile::with_paths(&json!({"/long": {"get": {"operationId": "long"}}, "/short": {"get": {"operationId": "short"}}}));
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    let begun = std::time::Instant::now();
+    for tool in ["long", "short"] {
+        let result = session.call(tool, &json!({}));
+        assert!(result.to_string().len() < 70_000, "{tool}: a result is as short as any other");
+    }
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn the_results_limit_holds_for_keys_headers_parts_and_cursors() {
+    let upstream = Upstream::start(Box::new(|request| {
+        let long = "k".repeat(300_000);
+        match request.line.split(' ').nth(1).unwrap() {
+            "/key" => reply(
+                200,
+                &["Content-Type: application/json"],
+                format!("{{\"{long}\":1,\"a\":2}}").as_bytes(),
+            ),
+            "/header" => reply(200, &[&format!("ETag: {}", &long[..90_000])], b""),
+            "/cursor" => reply(
+                200,
+                &[
+                    "Content-Type: application/json",
+                    &format!("Link: </cursor?cursor={}>; rel=next", &long[..90_000]),
+                ],
+                b"[1]",
+            ),
+            _ => {
+                let part = format!("--b\r\nContent-Type: text/plain\r\n\r\n{}\r\n", &long[..40_000]);
+                reply(
+                    200,
+                    &["Content-Type: multipart/mixed; boundary=b"],
+                    (part.repeat(50) + "--b--").as_bytes(),
+                )
+            }
+        }
+    }));
+    let cursor = json!({"operationId": "cursor", "parameters": [{"name": "cursor", "in": "query"}]});
+    let spec = SpecFile::with_paths(
+        &json!({"/key": {"get": {"operationId": "key"}}, "/header": {"get": {"operationId": "header"}},
+        "/cursor": {"get": cursor}, "/parts": {"get": {"operationId": "parts"}}}),
+    );
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    for tool in ["key", "header", "cursor", "parts"] {
+        let length = session.call(tool, &json!({})).to_string().len();
+        assert!(length < 130_000, "{tool}: {length}");
+    }
+    assert_eq!(session.call("key", &json!({}))["structuredContent"], json!({"a": 2}));
+}

@@ -1,0 +1,82 @@
+//! JSON of strangers as a tree.
+//!
+//! To keep numbers and texts as they are written, `serde_json` gives some keys a meaning of its own
+//! (`$serde_json::private::…`). A text that holds one would be read as something else than it says, and as deeply nested as
+//! its author likes, past every limit. No text of a stranger becomes a tree before its keys were looked at.
+
+use memchr::memmem;
+use serde::de::Error as _;
+use serde_json::Value;
+
+const RESERVED: &str = "$serde_json::private::";
+
+/// Reads a JSON text.
+///
+/// # Errors
+/// As `serde_json`; and where a key is one that `serde_json` keeps for itself.
+pub fn value(text: &[u8]) -> serde_json::Result<Value> {
+    if !is_plain(text) {
+        return Err(serde_json::Error::custom(format!(
+            "a key begins with `{RESERVED}`, which no API means"
+        )));
+    }
+    serde_json::from_slice(text)
+}
+
+/// Whether no key of a JSON text begins with what `serde_json` keeps for itself. A text that is no JSON may be either.
+#[must_use]
+pub fn is_plain(text: &[u8]) -> bool {
+    // Spelled out, or with escapes; most texts hold neither.
+    if memmem::find(text, RESERVED.as_bytes()).is_none() && memmem::find(text, b"\\u").is_none() {
+        return true;
+    }
+    let mut rest = text;
+    while let Some(start) = memchr::memchr(b'"', rest) {
+        let Some(string) = rest.get(start..) else { break };
+        let Some(length) = string_length(string) else { break };
+        let (Some(quoted), Some(after)) = (string.get(..length), string.get(length..)) else {
+            break;
+        };
+        let is_key = after.trim_ascii_start().first() == Some(&b':');
+        if is_key && serde_json::from_slice::<String>(quoted).is_ok_and(|key| key.starts_with(RESERVED)) {
+            return false;
+        }
+        rest = after;
+    }
+    true
+}
+
+/// How long the string is that the text begins with, both quotes included.
+fn string_length(text: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        let found = at + memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
+        if text.get(found) == Some(&b'"') {
+            return Some(found + 1);
+        }
+        at = found + 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_mean_something_else_are_refused_however_they_are_written() {
+        for text in [
+            r#"{"$serde_json::private::RawValue":"[1]"}"#,
+            r#"[{"a":{"$serde_json::private::Number" : "5"}}]"#,
+            r#"{"\u0024serde_json::private::RawValue":"[1]"}"#,
+            r#"{"$\u0073erde_json::private::RawValue":"1"}"#,
+        ] {
+            assert!(value(text.as_bytes()).is_err(), "{text}");
+        }
+        for text in [
+            r#"{"a":"$serde_json::private::RawValue","b":"\u0024","c":[1.50,12345678901234567890]}"#,
+            r#"["$serde_json::private::RawValue","\"","\\"]"#,
+        ] {
+            assert_eq!(value(text.as_bytes()).unwrap().to_string(), text.replace("\\u0024", "$"), "{text}");
+        }
+    }
+}
