@@ -18,6 +18,7 @@ pub mod filter;
 pub mod folder;
 pub mod forward;
 pub mod limit;
+pub mod media;
 pub mod multipart;
 pub mod oauth;
 pub mod paging;
