@@ -35,6 +35,7 @@ pub mod retry;
 pub mod sandbox;
 pub mod style;
 pub mod target;
+pub mod unescape;
 pub mod upstream;
 pub mod validate;
 pub mod xml;
