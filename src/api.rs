@@ -354,6 +354,11 @@ impl Api {
                 };
                 let mut result = render::render(operation, &response, rendering);
                 result.content.extend(remark.map(ContentBlock::text));
+                // Charsets and escapes are off only now.
+                self.redactor.redact_result(&mut result);
+                if let Some((_, redactor)) = &forwarded {
+                    redactor.redact_result(&mut result);
+                }
                 result
             }
             Err(error) if error.is_the_callers() => render::failed(operation, &error),

@@ -52,9 +52,10 @@ pub fn write(document: &Document, media_type: &MediaType, value: &Value, folder:
         MediaKind::Text => Content::from(style::scalar(value).unwrap_or_default().into_owned()),
         MediaKind::Binary => {
             let file = file::read(BODY, value, folder)?;
-            // A concrete type given by the caller says more than `image/*` of the document.
+            // A concrete type given by the caller says more than `image/*` of the document, and must be one of those.
             if content_type.contains('*') {
-                content_type = parts::header_text(file.media_type.as_deref().unwrap_or("application/octet-stream"));
+                let given = file.media_type_of(BODY, &[&media_type.name])?;
+                given.unwrap_or("application/octet-stream").clone_into(&mut content_type);
             }
             Content::of(vec![file.piece])
         }

@@ -23,6 +23,10 @@ const LONG_UPLOAD: u64 = 256 << 10;
 /// More records of a stream than this are not waited for.
 const MOST_RECORDS: usize = 1000;
 
+/// So many steps of a reply are told as they come, and then one in each [`STEP`].
+const FIRST_STEPS: u32 = 32;
+const STEP: Duration = Duration::from_millis(100);
+
 /// What an operator sets about calls.
 #[derive(Debug, Clone)]
 pub struct CallOptions {
@@ -147,6 +151,13 @@ pub async fn exchange(
     let mut rest = BytesMut::new();
     let mut received = 0_usize;
     let mut stopped = None;
+    let tell = progress.filter(|_| status.is_success()).map(|progress| {
+        move |received: usize| {
+            let received = u64::try_from(received).unwrap_or(u64::MAX);
+            progress(uploaded.saturating_add(received), total.map(|total| uploaded.saturating_add(total)))
+        }
+    });
+    let (mut pace, mut is_told) = (Pace::default(), true);
     while stopped.is_none() {
         let next = if records.is_some() {
             let Ok(next) = tokio::time::timeout_at(enough, stream.next()).await else {
@@ -170,9 +181,11 @@ pub async fn exchange(
         if records.as_mut().is_some_and(|records| records.feed(&chunk) >= MOST_RECORDS) {
             stopped = Some(Stopped::Records);
         }
-        if let Some(progress) = progress.filter(|_| status.is_success()) {
-            let received = u64::try_from(received).unwrap_or(u64::MAX);
-            progress(uploaded.saturating_add(received), total.map(|total| uploaded.saturating_add(total))).await;
+        if let Some(tell) = &tell {
+            is_told = pace.is_due();
+            if is_told {
+                tell(received).await;
+            }
         }
         if first.is_empty() {
             first = chunk;
@@ -184,12 +197,35 @@ pub async fn exchange(
             rest.extend_from_slice(&chunk);
         }
     }
+    if let Some(tell) = tell.filter(|_| !is_told) {
+        tell(first.len().max(rest.len())).await;
+    }
     Ok(Response {
         status,
         headers,
         body: if rest.is_empty() { first } else { rest.freeze() },
         stopped,
     })
+}
+
+/// How often a reply's progress is told: the first steps at once, then as often as anybody can read.
+#[derive(Default)]
+struct Pace {
+    told: u32,
+    last: Option<Instant>,
+}
+
+impl Pace {
+    /// Whether a step is told; counts it then.
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        let is_due = self.told < FIRST_STEPS || self.last.is_none_or(|last| now - last >= STEP);
+        if is_due {
+            self.told += 1;
+            self.last = Some(now);
+        }
+        is_due
+    }
 }
 
 /// A request body that takes its time.

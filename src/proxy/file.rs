@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::content::Piece;
 use super::error::CallError;
 use super::folder::Folder;
+use super::media;
 
 /// A file to send.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ pub fn read(argument: &str, value: &Value, folder: Option<&Folder>) -> Result<Fi
         argument: argument.to_owned(),
         problem: problem.to_owned(),
     };
-    match value {
+    let file = match value {
         Value::String(text) => decode(text).ok_or_else(|| unsendable("is neither base64 nor a data: URI")),
         Value::Object(object) => {
             let text = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -63,6 +64,29 @@ pub fn read(argument: &str, value: &Value, folder: Option<&Folder>) -> Result<Fi
             Ok(file)
         }
         _ => Err(unsendable("is no file: give base64, a data: URI, or an object with `data`")),
+    }?;
+    match &file.media_type {
+        Some(given) if !media::is_media_type(given) => Err(unsendable(&format!(
+            "has the media type `{}`, which is none: give a type and a subtype as in `image/png`",
+            given.escape_debug()
+        ))),
+        _ => Ok(file),
+    }
+}
+
+impl File {
+    /// The media type that was given, which must be one of the declared types and ranges.
+    ///
+    /// # Errors
+    /// [`CallError::Unsendable`] where it is none of them.
+    pub fn media_type_of(&self, argument: &str, declared: &[&str]) -> Result<Option<&str>, CallError> {
+        match self.media_type.as_deref() {
+            Some(given) if !media::is_declared(given, declared.iter().copied()) => Err(CallError::Unsendable {
+                argument: argument.to_owned(),
+                problem: format!("has the media type `{given}`, but the API takes `{}` there", declared.join("`, `")),
+            }),
+            given => Ok(given),
+        }
     }
 }
 
@@ -75,10 +99,16 @@ fn decode(text: &str) -> Option<File> {
         } else {
             percent_decode_str(data).collect()
         };
+        // Parameters alone are those of text (RFC 2397 section 2).
+        let media_type = match media_type {
+            "" => None,
+            parameters if parameters.starts_with(';') => Some(format!("text/plain{parameters}")),
+            named => Some(named.to_owned()),
+        };
         return Some(File {
             piece: Piece::Bytes(bytes.into()),
             filename: None,
-            media_type: Some(media_type.to_owned()).filter(|text| !text.is_empty()),
+            media_type,
         });
     }
     Some(File {

@@ -146,10 +146,9 @@ impl Part {
         let mut given = None;
         let (piece, filename, content_type) = if is_file {
             let file = file::read(name, value, folder)?;
-            let content_type = file
-                .media_type
-                .or_else(|| declared.map(str::to_owned))
-                .unwrap_or_else(|| "application/octet-stream".into());
+            let ranges: Vec<&str> = encoding.ranges.iter().map(String::as_str).collect();
+            let content_type = file.media_type_of(name, &ranges)?.or(declared);
+            let content_type = content_type.unwrap_or("application/octet-stream").to_owned();
             given = file.filename.as_deref().map(named);
             (
                 file.piece,
@@ -201,8 +200,8 @@ fn quoted(name: &str) -> String {
     name.replace('\r', "%0D").replace('\n', "%0A").replace('"', "%22")
 }
 
-/// A media type without what could start another header.
-pub(super) fn header_text(text: &str) -> String {
+/// A media type of the document without what could start another header.
+fn header_text(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).collect()
 }
 

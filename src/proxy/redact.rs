@@ -2,13 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use http::header::{HeaderMap, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use memchr::memmem::Finder;
+use rmcp::model::{CallToolResult, ContentBlock};
 use secrecy::ExposeSecret as _;
+use serde_json::Value;
 
 use super::client::Response;
 use super::credential::Credentials;
+use super::render::{Kind, content_type, decode, kind};
 use super::style::{self, Keep};
+use super::unescape::{Layer, unescape};
 
 const MARK: &[u8] = b"[redacted]";
 /// Shorter words of a header are words, not secrets.
@@ -17,6 +21,8 @@ const SHORTEST_WORD: usize = 8;
 const SHORTEST_VALUE: usize = 6;
 /// Digits alone are the identifiers of replies as well, and there they must not be torn apart.
 const SHORTEST_NUMBER: usize = 12;
+/// An escaped text in an escaped text in one: more is nobody's mistake.
+const DEEPEST: usize = 3;
 
 /// Knows what must not come back.
 #[derive(Debug, Default)]
@@ -67,18 +73,130 @@ impl Redactor {
 
     /// Takes the secrets out of body and headers.
     pub fn redact(&self, response: &mut Response) {
-        for finder in &self.finders {
-            if let Some(body) = without(finder, &response.body) {
-                response.body = body.into();
+        if self.finders.is_empty() {
+            return;
+        }
+        if let Some(body) = self.clean(&response.body) {
+            response.body = body.into();
+        }
+        for value in response.headers.values_mut() {
+            if let Some(clean) = self.clean(value.as_bytes())
+                && let Ok(clean) = HeaderValue::from_bytes(&clean)
+            {
+                *value = clean;
             }
-            for value in response.headers.values_mut() {
-                if let Some(clean) = without(finder, value.as_bytes())
-                    && let Ok(clean) = HeaderValue::from_bytes(&clean)
-                {
-                    *value = clean;
+        }
+        self.redact_charset(response);
+    }
+
+    /// Takes the secrets out of everything that a model reads: what was put together of decoded parts.
+    pub fn redact_result(&self, result: &mut CallToolResult) {
+        if self.finders.is_empty() {
+            return;
+        }
+        for block in &mut result.content {
+            if let ContentBlock::Text(text) = block {
+                self.redact_text(&mut text.text);
+            }
+        }
+        if let Some(value) = &mut result.structured_content {
+            self.redact_value(value);
+        }
+    }
+
+    /// A text in a charset that does not hold ASCII as it is: if a secret is in it, it goes on as UTF-8.
+    fn redact_charset(&self, response: &mut Response) {
+        let named = content_type(&response.headers);
+        let guessed = match response.body.get(..2) {
+            Some([0, _]) => Some("text/plain; charset=utf-16be"),
+            Some([_, 0]) => Some("text/plain; charset=utf-16le"),
+            _ => None,
+        };
+        let is_other = named.to_ascii_lowercase().contains("charset")
+            || response.body.starts_with(b"\xff\xfe")
+            || response.body.starts_with(b"\xfe\xff");
+        if (!is_other && guessed.is_none()) || !matches!(kind(&named, &response.body), Kind::Json | Kind::Text) {
+            return;
+        }
+        for label in [Some(named.as_str()).filter(|_| is_other), guessed].into_iter().flatten() {
+            if let Some(clean) = self.clean(decode(label, &response.body).as_bytes()) {
+                response.body = clean.into();
+                let essence = named.split(';').next().map(str::trim).filter(|essence| !essence.is_empty());
+                let utf8 = format!("{}; charset=utf-8", essence.unwrap_or("text/plain"));
+                if let Ok(utf8) = HeaderValue::from_str(&utf8) {
+                    response.headers.insert(CONTENT_TYPE, utf8);
                 }
             }
         }
+    }
+
+    fn redact_text(&self, text: &mut String) {
+        if let Some(clean) = self.clean(text.as_bytes()) {
+            *text = String::from_utf8_lossy(&clean).into_owned();
+        }
+    }
+
+    fn redact_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.redact_text(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
+            Value::Object(object) => {
+                object.values_mut().for_each(|value| self.redact_value(value));
+                if object.keys().any(|key| self.clean(key.as_bytes()).is_some()) {
+                    let members = std::mem::take(object).into_iter();
+                    *object = members
+                        .map(|(mut key, value)| {
+                            self.redact_text(&mut key);
+                            (key, value)
+                        })
+                        .collect();
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// The text without secrets, plain ones and escaped ones; `None` where it has none.
+    fn clean(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let mut clean = None;
+        for finder in &self.finders {
+            if let Some(without) = without(finder, clean.as_deref().unwrap_or(text)) {
+                clean = Some(without);
+            }
+        }
+        let escaped = self.without_escaped(clean.as_deref().unwrap_or(text));
+        escaped.or(clean)
+    }
+
+    fn without_escaped(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let mut layers: Vec<Layer> = Vec::new();
+        let mut ranges = Vec::new();
+        while layers.len() < DEEPEST
+            && let Some(layer) = unescape(layers.last().map_or(text, |layer| &layer.text))
+        {
+            layers.push(layer);
+            let found = self.finders.iter().flat_map(|finder| {
+                let text = layers.last().map_or(&[][..], |layer| &layer.text);
+                finder.find_iter(text).map(|at| (at, at + finder.needle().len()))
+            });
+            let source = |at: usize| layers.iter().rev().fold(at, |at, layer| layer.source(at));
+            ranges.extend(found.map(|(start, end)| (source(start), source(end))));
+        }
+        if ranges.is_empty() {
+            return None;
+        }
+        ranges.sort_unstable();
+        let mut clean = Vec::with_capacity(text.len());
+        let mut from = 0;
+        for (start, end) in ranges {
+            if start >= from {
+                clean.extend_from_slice(text.get(from..start).unwrap_or_default());
+                clean.extend_from_slice(MARK);
+            }
+            from = from.max(end);
+        }
+        clean.extend_from_slice(text.get(from..).unwrap_or_default());
+        Some(clean)
     }
 }
 
@@ -99,6 +217,10 @@ fn add(secrets: &mut BTreeSet<Vec<u8>>, secret: &[u8]) {
         let inner = json.trim_start_matches('"').trim_end_matches('"');
         secrets.insert(inner.as_bytes().to_vec());
         secrets.insert(inner.replace('/', "\\/").into_bytes());
+    }
+    // Where a secret looks escaped itself, taking escapes off a reply takes them off the secret as well.
+    if let Some(layer) = unescape(secret).filter(|layer| layer.text.len() >= SHORTEST_VALUE) {
+        secrets.insert(layer.text);
     }
     secrets.insert(secret.to_vec());
 }
@@ -142,6 +264,19 @@ mod tests {
             ("abcde", "abcde", "abcde"),
             ("12345678", r#"{"id":12345678}"#, r#"{"id":12345678}"#),
             ("123456789012", "123456789012", "[redacted]"),
+            (
+                "QWxh+ZGRpb/jp==",
+                r#"{"a":"x\u0051Wxh\u002bZGRpb\u002Fjp\u003d\u003d","b":"\n1"}"#,
+                r#"{"a":"x[redacted]","b":"\n1"}"#,
+            ),
+            ("QWxh+ZGRpb/jp==", "<p>QWxh&#43;ZGRpb&#x2F;jp&equals;=&amp;", "<p>[redacted]&amp;"),
+            ("QWxh+ZGRpb/jp==", "QWxh%2bZGRpb%2fjp=%3d%", "[redacted]%"),
+            (
+                "QWxh+ZGRpb/jp==",
+                r"QWxh\\u002bZGRpb\\/jp== QWxh\u0026#43;ZGRpb/jp==",
+                "[redacted] [redacted]",
+            ),
+            ("a%41+b/c", r"a%41\u002bb/c", "[redacted]"),
         ] {
             assert_eq!(said(value, body), expected, "{value}");
         }

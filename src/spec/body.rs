@@ -38,6 +38,8 @@ pub enum MediaKind {
 pub struct Encoding {
     /// `contentType`, the first where several are listed.
     pub content_type: Option<String>,
+    /// All types and ranges of `contentType`.
+    pub ranges: Vec<String>,
     /// `style`, one of those for queries.
     pub style: Option<Style>,
     /// `explode`.
@@ -359,11 +361,12 @@ fn is_text(document: &Document, schema: Node<'_>) -> bool {
 
 fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
     let object = document.resolve(node).unwrap_or(node).object().unwrap_or_default();
-    let content_type = object
-        .text("contentType")
-        .and_then(|types| types.split(',').next().map(|first| first.trim().to_owned()));
+    let types = object.text("contentType").unwrap_or_default();
+    let types = types.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let ranges: Vec<String> = types.map(str::to_owned).collect();
     Encoding {
-        content_type: content_type.filter(|content_type| !content_type.contains('*')),
+        content_type: ranges.first().filter(|content_type| !content_type.contains('*')).cloned(),
+        ranges,
         style: object
             .text("style")
             .map(|style| Style::parse(&style, Location::Query).unwrap_or(Style::Form)),

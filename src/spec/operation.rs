@@ -368,7 +368,14 @@ impl<'a> Reader<'a> {
             }
             let read = self.parameter(*node, warnings);
             match read {
-                Ok(parameter) if parameter.location == Location::Header && parameter::is_reserved_header(&parameter.name) => {}
+                Ok(parameter) if parameter.location == Location::Header && parameter::is_withheld_header(&parameter.name) => {
+                    if !parameter::is_ignored_header(&parameter.name) {
+                        warnings.push(format!(
+                            "the header parameter `{}` belongs to the connection, to a coding or to gateways; it is left out",
+                            parameter.name
+                        ));
+                    }
+                }
                 Ok(mut parameter) => {
                     if said.is_some() {
                         parameter.description.clone_from(said);
@@ -554,6 +561,31 @@ mod tests {
             operations[0].parameters.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(),
             ["X-Ok"]
         );
+        let names = [
+            "content-encoding",
+            "Accept-Encoding",
+            "HTTP2-Settings",
+            "Via",
+            "X-HTTP-Method-Override",
+            "X-HTTP-Method",
+            "X-Method-Override",
+            "X-Original-URL",
+            "X-Rewrite-URL",
+            "X-Real-IP",
+            "Origin",
+            "Set-Cookie",
+            "Host",
+        ];
+        for name in names {
+            let (operations, diagnostics) = read(&format!(
+                r#"{{"/a":{{"get":{{"parameters":[{{"name":"{name}","in":"header"}},{{"name":"Accept","in":"header"}}]}}}}}}"#
+            ));
+            assert!(operations[0].parameters.is_empty(), "{name}");
+            assert!(
+                matches!(&diagnostics[..], [only] if only.message.contains(&format!("`{name}`")) && only.message.contains("left out")),
+                "{diagnostics:?}"
+            );
+        }
     }
 
     #[test]

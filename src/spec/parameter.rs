@@ -205,6 +205,37 @@ pub fn is_reserved_header(name: &str) -> bool {
         || name.starts_with("x-forwarded-")
 }
 
+/// Headers that no argument may set: the reserved ones, those of codings and of another protocol version (RFC 9110 section
+/// 8.4 and 12.5.3, RFC 7540 section 3.2.1), and those by which gateways and frameworks take a request for another one, or
+/// for somebody else's. An operator may still set some of them.
+#[must_use]
+pub fn is_withheld_header(name: &str) -> bool {
+    is_reserved_header(name)
+        || matches!(
+            name.to_ascii_lowercase().as_str(),
+            "content-encoding"
+                | "accept-encoding"
+                | "http2-settings"
+                | "via"
+                | "origin"
+                | "set-cookie"
+                | "x-http-method-override"
+                | "x-http-method"
+                | "x-method-override"
+                | "x-original-url"
+                | "x-rewrite-url"
+                | "x-real-ip"
+        )
+}
+
+/// Whether OpenAPI itself says that a header parameter of that name is ignored (OAS "Parameter Object", `name`).
+#[must_use]
+pub fn is_ignored_header(name: &str) -> bool {
+    ["accept", "content-type", "authorization"]
+        .iter()
+        .any(|ignored| name.eq_ignore_ascii_case(ignored))
+}
+
 /// Reads one Parameter Object, already resolved. The key is only the sanitized name here; [`super::operation`] makes it
 /// unique. Problems that leave the parameter usable are pushed to `warnings`.
 ///

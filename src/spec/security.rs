@@ -231,7 +231,9 @@ fn http(scheme: &str) -> Result<SecurityScheme, String> {
 }
 
 /// RFC 9110 section 5.6.2.
-fn is_token(text: &str) -> bool {
+/// Whether the text is a token (RFC 9110 section 5.6.2).
+#[must_use]
+pub fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text
             .bytes()

@@ -619,3 +619,51 @@ fn p42_neither_arguments_nor_replies_are_logged_and_forwarded_headers_stay_on_th
         assert!(!logs.contains(secret), "{secret}: {logs}");
     }
 }
+
+#[test]
+fn p41_a_credential_that_comes_back_escaped_or_in_another_charset_is_taken_out() {
+    let upstream = Upstream::start(Box::new(|request| {
+        let json = r#"{"authorization":"Bearer QWxh\u002bZGRpb\u002fjpvcGVuI\u003d\u003d","QWxh\u002bZGRpb/jpvcGVuI==":1}"#;
+        let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        let page = b"<h1>Bearer QWxh&#43;ZGRpb&#x2F;jpvcGVuI&#61;&equals;</h1>";
+        match request.line.split(' ').nth(1).unwrap_or_default() {
+            "/json" => reply(200, &["Content-Type: application/json"], json.as_bytes()),
+            "/wide" => reply(
+                200,
+                &["Content-Type: text/plain; charset=utf-16"],
+                &wide("Bearer QWxh+ZGRpb/jpvcGVuI=="),
+            ),
+            "/wide-json" => reply(200, &["Content-Type: application/json"], &wide(json)),
+            "/parts" => {
+                let head = b"--x\r\nContent-Type: text/plain; charset=utf-16le\r\n\r\n";
+                let body = [head, &wide("QWxh+ZGRpb/jpvcGVuI==")[..], b"\r\n--x--"].concat();
+                reply(200, &["Content-Type: multipart/mixed; boundary=x"], &body)
+            }
+            "/page" => reply(200, &["Content-Type: text/html"], page),
+            _ => reply(500, &["Content-Type: text/html"], page),
+        }
+    }));
+    let tools = ["json", "wide", "wide-json", "parts", "page", "error-page"];
+    let paths: serde_json::Map<String, Value> = tools
+        .iter()
+        .map(|tool| (format!("/{tool}"), json!({"post": {"operationId": tool}})))
+        .collect();
+    let spec = SpecFile::with_paths(&Value::Object(paths));
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--header-env",
+        "Authorization=TOK",
+    ];
+    let mut session = session(&args, &[("TOK", "Bearer QWxh+ZGRpb/jpvcGVuI==")]);
+    for tool in tools {
+        let said = session.call(tool, &json!({})).to_string();
+        assert!(said.contains("[redacted]"), "{tool}: {said}");
+        for part in ["QWxh", "ZGRpb", "jpvcGVuI", "Z\\u0000G"] {
+            assert!(!said.contains(part), "{tool}: {said}");
+        }
+    }
+}

@@ -1,5 +1,8 @@
 //! Files that a call names by their path, and uploads that take their time; through the binary, to an upstream that records.
 
+use std::io::{Read as _, Write as _};
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
 use crate::support::{Session, SpecFile, Upstream, reply};
@@ -159,4 +162,46 @@ fn a_long_upload_is_told_as_it_goes() {
         assert!((told.last().unwrap().0 - length - 11.0).abs() < 0.5, "{told:?}");
     }
     assert_eq!(upstream.take_all().len(), 2);
+}
+
+#[test]
+fn a_reply_that_drips_is_told_now_and_then_and_at_its_end() {
+    const LENGTH: u32 = 6000;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let dripping = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_nodelay(true).unwrap();
+        let _ = stream.read(&mut [0; 4096]).unwrap();
+        write!(
+            stream,
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {LENGTH}\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        for _ in 0..LENGTH {
+            stream.write_all(b"x").unwrap();
+            // Another thread reads meanwhile.
+            std::thread::yield_now();
+        }
+    });
+    let spec = spec();
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &url]);
+    let started = Instant::now();
+    session.post(
+        "tools/call",
+        &json!({"name": "form", "arguments": {"body": {}}, "_meta": {"progressToken": "down"}}),
+    );
+    let mut told = Vec::new();
+    loop {
+        let message = session.receive();
+        if message["id"].is_number() {
+            assert_ne!(message["result"]["isError"], true, "{message}");
+            break;
+        }
+        told.push(message["params"]["progress"].as_f64().unwrap());
+    }
+    dripping.join().unwrap();
+    let most = 34 + started.elapsed().as_millis() / 100;
+    assert!(told.len() as u128 <= most, "{} of at most {most}: {told:?}", told.len());
+    assert!((told.last().unwrap() - f64::from(LENGTH)).abs() < 0.5, "{told:?}");
 }

@@ -1,0 +1,147 @@
+//! Texts with their escapes taken off: those of JSON (RFC 8259 section 7), URLs (RFC 3986 section 2.1) and HTML ("Character
+//! references"), without knowing which of them a text is in.
+
+use memchr::memchr3;
+
+/// The punctuation that HTML has names for and that credentials are written with.
+const NAMES: [(&[u8], u8); 29] = [
+    (b"amp", b'&'),
+    (b"lt", b'<'),
+    (b"gt", b'>'),
+    (b"quot", b'"'),
+    (b"apos", b'\''),
+    (b"plus", b'+'),
+    (b"sol", b'/'),
+    (b"bsol", b'\\'),
+    (b"equals", b'='),
+    (b"colon", b':'),
+    (b"semi", b';'),
+    (b"period", b'.'),
+    (b"comma", b','),
+    (b"lowbar", b'_'),
+    (b"num", b'#'),
+    (b"dollar", b'$'),
+    (b"percnt", b'%'),
+    (b"excl", b'!'),
+    (b"quest", b'?'),
+    (b"commat", b'@'),
+    (b"ast", b'*'),
+    (b"lpar", b'('),
+    (b"rpar", b')'),
+    (b"lsqb", b'['),
+    (b"rsqb", b']'),
+    (b"lcub", b'{'),
+    (b"rcub", b'}'),
+    (b"verbar", b'|'),
+    (b"Hat", b'^'),
+];
+
+/// A text without its escapes, and where it came from.
+#[derive(Debug)]
+pub struct Layer {
+    /// The text.
+    pub text: Vec<u8>,
+    /// After each escape: where the text goes on, here and in the source.
+    jumps: Vec<(usize, usize)>,
+}
+
+impl Layer {
+    /// The place in the source of a place in the text.
+    #[must_use]
+    pub fn source(&self, at: usize) -> usize {
+        let before = self.jumps.partition_point(|(here, _)| *here <= at);
+        let jump = before.checked_sub(1).and_then(|index| self.jumps.get(index));
+        jump.map_or(at, |(here, there)| there + (at - here))
+    }
+}
+
+/// Takes one layer of escapes off; `None` where there are none.
+#[must_use]
+pub fn unescape(source: &[u8]) -> Option<Layer> {
+    let mut layer: Option<Layer> = None;
+    let (mut from, mut at) = (0, 0);
+    while let Some(next) = memchr3(b'\\', b'&', b'%', source.get(at..).unwrap_or_default()) {
+        let start = at + next;
+        let Some((character, length)) = escape(source.get(start..).unwrap_or_default()) else {
+            at = start + 1;
+            continue;
+        };
+        let layer = layer.get_or_insert_with(|| Layer {
+            text: Vec::with_capacity(source.len()),
+            jumps: Vec::new(),
+        });
+        layer.text.extend_from_slice(source.get(from..start).unwrap_or_default());
+        match character {
+            Escaped::Byte(byte) => layer.text.push(byte),
+            Escaped::Character(character) => layer.text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+        at = start + length;
+        from = at;
+        layer.jumps.push((layer.text.len(), at));
+    }
+    if let Some(layer) = &mut layer {
+        layer.text.extend_from_slice(source.get(from..).unwrap_or_default());
+    }
+    layer
+}
+
+enum Escaped {
+    Byte(u8),
+    Character(char),
+}
+
+/// What an escape at the start of the text stands for, and its length.
+fn escape(text: &[u8]) -> Option<(Escaped, usize)> {
+    match text {
+        [b'%', high, low, ..] => Some((Escaped::Byte(u8::try_from(number(&[*high, *low], 16)?).ok()?), 3)),
+        [b'\\', byte @ (b'"' | b'\\' | b'/' | b'\''), ..] => Some((Escaped::Byte(*byte), 2)),
+        [b'\\', b'x', high, low, ..] => Some((Escaped::Character(char::from_u32(number(&[*high, *low], 16)?)?), 4)),
+        [b'\\', b'u', rest @ ..] => {
+            let first = number(rest.get(..4)?, 16)?;
+            if let Some(character) = char::from_u32(first) {
+                return Some((Escaped::Character(character), 6));
+            }
+            let second = rest.get(4..).and_then(|rest| rest.strip_prefix(b"\\u"))?;
+            let units = [first, number(second.get(..4)?, 16)?].map(|unit| u16::try_from(unit).unwrap_or_default());
+            Some((Escaped::Character(char::decode_utf16(units).next()?.ok()?), 12))
+        }
+        [b'&', rest @ ..] => {
+            let end = rest.iter().take(10).position(|byte| *byte == b';')?;
+            let name = rest.get(..end)?;
+            let character = match name {
+                [b'#', b'x' | b'X', digits @ ..] => char::from_u32(number(digits, 16)?)?,
+                [b'#', digits @ ..] => char::from_u32(number(digits, 10)?)?,
+                name => NAMES.iter().find(|(known, _)| *known == name)?.1.into(),
+            };
+            Some((Escaped::Character(character), end + 2))
+        }
+        _ => None,
+    }
+}
+
+fn number(digits: &[u8], radix: u32) -> Option<u32> {
+    let is_number = !digits.is_empty() && digits.iter().all(|digit| char::from(*digit).is_digit(radix));
+    let digits = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
+    u32::from_str_radix(digits, radix).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_come_off_and_places_are_known() {
+        for (source, text) in [
+            (r"a\u002bb\/\\c\ud83d\ude00", "a+b/\\c😀"),
+            ("%2B%c3%a9%%zz", "+é%%zz"),
+            ("&#43;&#x2F;&amp;&plus;&none;&", "+/&+&none;&"),
+        ] {
+            assert_eq!(String::from_utf8(unescape(source.as_bytes()).unwrap().text).unwrap(), text);
+        }
+        let layer = unescape(br"ab\u002bcd").unwrap();
+        assert_eq!([0, 2, 3, 5].map(|at| layer.source(at)), [0, 2, 8, 10]);
+        for plain in [r"a\", r"\u12", r"\ud800x", "%", "&#;", "&#99999999;", "abc"] {
+            assert!(unescape(plain.as_bytes()).is_none(), "{plain}");
+        }
+    }
+}
