@@ -129,7 +129,7 @@ fn a_bad_operation_costs_itself() {
     let output = run(&["tools", "--spec", spec.path()]);
     let (out, err) = (crate::support::stdout(&output), stderr(&output));
     assert!(
-        output.status.success() && out.contains("good") && out.contains("1 tools"),
+        output.status.success() && out.contains("good") && out.contains("1 tool"),
         "{out}{err}"
     );
     assert!(

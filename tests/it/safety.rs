@@ -535,17 +535,17 @@ fn the_results_limit_holds_for_keys_headers_parts_and_cursors() {
                 &["Content-Type: application/json"],
                 format!("{{\"{long}\":1,\"a\":2}}").as_bytes(),
             ),
-            "/header" => reply(200, &[&format!("ETag: {}", &long[..90_000])], b""),
+            "/header" => reply(200, &[&format!("ETag: {}", "k".repeat(90_000))], b""),
             "/cursor" => reply(
                 200,
                 &[
                     "Content-Type: application/json",
-                    &format!("Link: </cursor?cursor={}>; rel=next", &long[..90_000]),
+                    &format!("Link: </cursor?cursor={}>; rel=next", "k".repeat(90_000)),
                 ],
                 b"[1]",
             ),
             _ => {
-                let part = format!("--b\r\nContent-Type: text/plain\r\n\r\n{}\r\n", &long[..40_000]);
+                let part = format!("--b\r\nContent-Type: text/plain\r\n\r\n{}\r\n", "k".repeat(40_000));
                 reply(
                     200,
                     &["Content-Type: multipart/mixed; boundary=b"],
