@@ -267,9 +267,9 @@ def ask(client, job):
 # ---- the runs ----
 
 
-def one_run(report, binary, client, transport, era, cases):
+def one_run(report, binary, client, transport, era, cases, schemas="auto"):
     with Upstream() as upstream:
-        options = ["--spec", str(HERE / "verbs.yaml"), "--base-url", upstream.url]
+        options = ["--spec", str(HERE / "verbs.yaml"), "--base-url", upstream.url, "--output-schemas", schemas]
         job = {"era": era, "calls": [[name, arguments] for _, name, arguments, _, _ in cases]}
         if transport == "stdio":
             saw = ask(client, {**job, "command": [binary, "serve", *options]})
@@ -359,6 +359,11 @@ def main():
             for era in eras:
                 report = Report(f"{name} {transport} {era}")
                 runs.append((report, one_run, (binary, client, transport, era, cases)))
+        # The clients that check results against output schemas, with the document's own.
+        if name != "inspector":
+            for era in eras:
+                report = Report(f"{name} stdio {era}, strict output schemas")
+                runs.append((report, one_run, (binary, client, "stdio", era, cases, "strict")))
     runs.append((Report("python stdio modern, petstore with --mock"), mock_run, (binary, python)))
 
     def perform(run):
