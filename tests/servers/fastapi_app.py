@@ -89,5 +89,6 @@ if __name__ == "__main__":
 
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
+    listener.listen()  # Whoever reads the port may connect at once.
     print(listener.getsockname()[1], flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
