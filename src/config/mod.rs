@@ -6,16 +6,17 @@ mod annotate;
 pub mod credentials;
 mod file;
 pub mod forward;
+mod headers;
 pub mod settings;
+mod transport;
 pub mod upstream;
 pub mod variables;
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::header::HeaderMap;
 use thiserror::Error;
 use tokio::sync::Semaphore;
 use url::Url;
@@ -27,10 +28,10 @@ use crate::proxy::client::BYTES_PER_TOKEN;
 use crate::proxy::folder::Folder;
 use crate::proxy::sandbox::MOST;
 use crate::proxy::{CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
-use crate::server::http::{Allowed, HttpOptions};
 use crate::spec::server::{Choice, Pick};
-use crate::spec::{ExternalReferences, Source, parameter, server};
-use settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ResponseFilter, ServerSettings, TransportKind};
+use crate::spec::{ExternalReferences, Source, server};
+use settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ResponseFilter, ServerSettings};
+pub use transport::Transport;
 
 /// Clients give a call up after a minute; ours must have answered by then.
 const LONGEST_TIMEOUT: f64 = 3600.0;
@@ -85,20 +86,6 @@ pub struct Config {
     pub confirm: Confirm,
     /// How often a server looks whether the document changed.
     pub reload: Option<Duration>,
-}
-
-/// How clients reach the server.
-#[derive(Debug, Clone)]
-pub enum Transport {
-    /// Over standard input and output.
-    Stdio,
-    /// Over streamable HTTP.
-    Http {
-        /// The address to listen on.
-        bind: SocketAddr,
-        /// Who may ask, and how much.
-        options: Box<HttpOptions>,
-    },
 }
 
 /// How logs are written.
@@ -172,8 +159,8 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
         .base_url
         .as_deref()
         .and_then(|text| base_url(text).map_err(|problem| problems.push(problem)).ok());
-    let headers = headers(["--header", "--header-env"], &api.header, &api.header_env, &mut problems);
-    let source_headers = self::headers(
+    let headers = headers::read(["--header", "--header-env"], &api.header, &api.header_env, &mut problems);
+    let source_headers = headers::read(
         ["--spec-header", "--spec-header-env"],
         &api.spec_header,
         &api.spec_header_env,
@@ -198,7 +185,7 @@ pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems
         problems.push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
     }
     let server = server_choice(api, &mut problems);
-    let transport = transport(server_settings, &mut problems);
+    let transport = transport::resolve(server_settings, &mut problems);
     let forward = match transport {
         // A file that serves HTTP otherwise may say it; over stdio there are no headers.
         Transport::Stdio => Forwarding::default(),
@@ -293,58 +280,6 @@ fn base_url(text: &str) -> Result<Url, String> {
     server::usable(url).map_err(|error| format!("--base-url: {error}"))
 }
 
-/// The headers of two flags, one that takes values and one that takes the names of variables.
-fn headers([flag, env_flag]: [&str; 2], given: &[String], from_env: &[String], problems: &mut Vec<String>) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for text in given.iter().filter(|text| !text.trim().is_empty()) {
-        match text.split_once(':') {
-            Some((name, value)) => add_header(&mut headers, flag, name, value, problems),
-            // The text may be a secret that lost its name; it is not repeated.
-            None => problems.push(format!("{flag} wants `Name: value`, with a colon between")),
-        }
-    }
-    for text in from_env {
-        let Some((name, variable)) = text.split_once('=') else {
-            problems.push(format!("{env_flag} wants `Name=VARIABLE`"));
-            continue;
-        };
-        match std::env::var(variable) {
-            Ok(value) if value.trim().is_empty() => {
-                problems.push(format!("{env_flag}: the variable `{variable}` for the header `{name}` is empty"));
-            }
-            Ok(value) => add_header(&mut headers, env_flag, name, &value, problems),
-            Err(_) => problems.push(format!(
-                "{env_flag}: the variable `{variable}` for the header `{name}` is not set, or is no text"
-            )),
-        }
-    }
-    headers
-}
-
-fn add_header(headers: &mut HeaderMap, flag: &str, name: &str, value: &str, problems: &mut Vec<String>) {
-    let name = name.trim();
-    let Ok(parsed) = HeaderName::from_bytes(name.as_bytes()) else {
-        problems.push(format!("{flag}: `{}` is no header name", name.escape_debug()));
-        return;
-    };
-    let framing = parameter::is_reserved_header(parsed.as_str())
-        && !matches!(parsed.as_str(), "accept" | "authorization" | "cookie")
-        && !parsed.as_str().starts_with("x-forwarded-");
-    if framing {
-        problems.push(format!(
-            "{flag}: `{parsed}` belongs to the connection or to the body and cannot be set"
-        ));
-        return;
-    }
-    match HeaderValue::from_str(value.trim()) {
-        Ok(mut value) => {
-            value.set_sensitive(true);
-            headers.append(parsed, value);
-        }
-        Err(_) => problems.push(format!("{flag}: the value of `{parsed}` holds characters that no header can")),
-    }
-}
-
 fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
     let mut call = CallOptions::default();
     if let Some(seconds) = api.timeout {
@@ -393,79 +328,9 @@ fn reload(settings: &ServerSettings, source: Option<&Source>, problems: &mut Vec
     Some(Duration::from_secs_f64(seconds))
 }
 
-fn transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport {
-    if settings.transport.unwrap_or(TransportKind::Stdio) == TransportKind::Stdio {
-        // Said on purpose, perhaps over a file that serves HTTP otherwise.
-        if settings.transport.is_some() {
-            return Transport::Stdio;
-        }
-        let idle = [
-            ("--bind", settings.bind.is_some()),
-            ("--allow-host", !settings.allow_host.is_empty()),
-            ("--allow-origin", !settings.allow_origin.is_empty()),
-        ];
-        let idle = idle.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag);
-        for flag in idle.chain(settings.forward.given()).chain(settings.access.given()) {
-            problems.push(format!("{flag} needs --transport http"));
-        }
-        return Transport::Stdio;
-    }
-    let mut allowed = Allowed {
-        hosts: settings.allow_host.clone(),
-        origins: settings.allow_origin.clone(),
-    };
-    for host in allowed.hosts.iter().filter(|host| !Allowed::is_host(host)) {
-        problems.push(format!(
-            "--allow-host: `{host}` is no host name; write it as clients ask for it, as in mcp.example or mcp.example:8443"
-        ));
-    }
-    for origin in &allowed.origins {
-        if Url::parse(origin).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.path() == "/" && url.query().is_none()) {
-            continue;
-        }
-        problems.push(format!(
-            "--allow-origin: `{origin}` is no origin; write scheme and name, as in https://app.example"
-        ));
-    }
-    let limits = access::limits(&settings.access, problems);
-    let tls = access::tls(&settings.access, problems);
-    let text = settings.bind.as_deref().unwrap_or("127.0.0.1:8080");
-    let address = text.replace("localhost:", "127.0.0.1:").parse::<SocketAddr>();
-    let Ok(bind) = address else {
-        problems.push(format!("--bind: `{text}` is no address with a port, as in 127.0.0.1:8080"));
-        access::access(&settings.access, true, problems);
-        return Transport::Stdio;
-    };
-    let access = access::access(&settings.access, bind.ip().is_loopback(), problems);
-    // The name that clients use is one they may ask for.
-    let public = access.public_url.as_ref().and_then(|url| Some((url.host_str()?, url.port())));
-    allowed
-        .hosts
-        .extend(public.map(|(name, port)| port.map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"))));
-    if !bind.ip().is_loopback() {
-        if allowed.hosts.is_empty() {
-            problems.push(format!(
-                "--bind {bind} can be reached by others; name the hosts that clients ask for with --allow-host NAME, or --public-url URL"
-            ));
-        }
-        if settings.access.is_open() && settings.allow_unauthenticated != Some(true) {
-            problems.push(format!("--bind {bind} can be reached by others, and nobody has to prove who they are; give clients a token with --auth-token-env VARIABLE or --oauth-issuer URL, or, behind a proxy that asks them, add --allow-unauthenticated, or bind to 127.0.0.1"));
-        }
-    }
-    if settings.forward.forward_authorization == Some(true) && !settings.access.is_open() {
-        problems.push("--forward-authorization cannot be with --auth-token-env, --auth-token-file or --oauth-issuer: the token that opens this server is not the API's (MCP, \"Token Passthrough\")".into());
-    }
-    let options = Box::new(HttpOptions {
-        allowed,
-        access,
-        limits,
-        tls,
-    });
-    Transport::Http { bind, options }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::settings::TransportKind;
     use super::*;
 
     fn problems(api: &ApiSettings, server: &ServerSettings) -> String {

@@ -15,6 +15,7 @@ pub mod node;
 pub mod operation;
 pub mod overlay;
 pub mod parameter;
+mod parameters;
 pub mod pointer;
 pub mod reference;
 pub mod response;

@@ -2,9 +2,6 @@
 //!
 //! What the tool's look and the call's making must agree on, namely which argument feeds which parameter, lives here.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-
 use foldhash::{HashMap, HashSet};
 
 use http::Method;
@@ -13,9 +10,9 @@ use openapiv3::Server;
 use super::body::{self, RequestBody};
 use super::diagnostic::Diagnostic;
 use super::document::{Document, Span, Version};
-use super::keys;
 use super::node::{Node, Object, PathItem, path_items};
-use super::parameter::{self, Location, Parameter, Serialization, Style};
+use super::parameter::Parameter;
+use super::parameters::Parameters;
 use super::pointer;
 use super::server;
 use super::template::PathTemplate;
@@ -97,7 +94,7 @@ pub fn operations(document: &Document) -> (Vec<Operation>, Vec<Diagnostic>) {
         document,
         operations: Vec::new(),
         seen: HashSet::default(),
-        parameters: RefCell::default(),
+        parameters: Parameters::new(document),
         diagnostics: Vec::new(),
     };
     if let Some(paths) = document.member("paths") {
@@ -115,12 +112,9 @@ struct Reader<'a> {
     document: &'a Document,
     operations: Vec<Operation>,
     seen: HashSet<(Method, String)>,
-    parameters: RefCell<HashMap<Span, Parameter>>,
+    parameters: Parameters<'a>,
     diagnostics: Vec<Diagnostic>,
 }
-
-/// What a reference leads to, and the description beside it.
-type Referred<'a> = (Node<'a>, Option<String>);
 
 /// What a path item shares among its operations.
 struct Shared<'p, 'a> {
@@ -262,7 +256,10 @@ impl<'a> Reader<'a> {
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| format!("`{method}` is no HTTP method"))?;
         let template = PathTemplate::parse(shared.path)?;
         let own = object.get("parameters").and_then(Node::array).unwrap_or_default();
-        let (own, shared_parameters) = (self.resolved(&own, warnings), self.resolved(&shared.parameters, warnings));
+        let (own, shared_parameters) = (
+            self.parameters.resolved(&own, warnings),
+            self.parameters.resolved(&shared.parameters, warnings),
+        );
         let mut body = None;
         let mut produces = Vec::new();
         let swagger = self.document.version() == Version::V2_0;
@@ -283,7 +280,7 @@ impl<'a> Reader<'a> {
                 warnings.push("the request body declares no media type; it is served without a body".into());
             }
         }
-        let parameters = self.parameters(&shared_parameters, &own, &template, body.as_mut(), warnings);
+        let parameters = self.parameters.of(&shared_parameters, &own, &template, body.as_mut(), warnings);
         Ok(Operation {
             id: object.text("operationId").filter(|id| !id.trim().is_empty()),
             method,
@@ -322,145 +319,12 @@ impl<'a> Reader<'a> {
         found.sort_by_key(|(key, _)| key.as_ref() == "x-mcp");
         found
     }
-
-    /// Reads a parameter; one that many operations share is read once.
-    fn parameter(&self, node: Node<'a>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
-        let span = self.document.span(node);
-        if let Some(known) = self.parameters.borrow().get(&span) {
-            return Ok(known.clone());
-        }
-        let before = warnings.len();
-        let read = parameter::read(self.document, node, warnings)?;
-        if warnings.len() == before {
-            self.parameters.borrow_mut().insert(span, read.clone());
-        }
-        Ok(read)
-    }
-
-    /// The parameters, references followed, each with what is said of it beside the reference; one that leads nowhere is
-    /// left out with a warning.
-    fn resolved(&self, parameters: &[Node<'a>], warnings: &mut Vec<String>) -> Vec<Referred<'a>> {
-        let mut found = Vec::with_capacity(parameters.len());
-        for node in parameters {
-            match self.document.resolve(*node) {
-                Ok(target) => found.push((target, self.document.said_beside(*node))),
-                Err(why) => warnings.push(format!("{why}; the tool is served without that parameter")),
-            }
-        }
-        found
-    }
-
-    /// The parameters of path item and operation; the operation's replaces the path item's of the same name and location.
-    fn parameters(
-        &self,
-        shared: &[Referred<'a>],
-        own: &[Referred<'a>],
-        template: &PathTemplate,
-        body: Option<&mut RequestBody>,
-        warnings: &mut Vec<String>,
-    ) -> Vec<Parameter> {
-        let mut parameters: Vec<Parameter> = Vec::with_capacity(shared.len() + own.len());
-        let swagger = self.document.version() == Version::V2_0;
-        for (node, said) in shared.iter().chain(own) {
-            let place = || node.object().and_then(|object| object.text("in"));
-            if swagger && place().is_some_and(|place| place == "body" || place == "formData") {
-                continue;
-            }
-            let read = self.parameter(*node, warnings);
-            match read {
-                Ok(parameter) if parameter.location == Location::Header && parameter::is_withheld_header(&parameter.name) => {
-                    if !parameter::is_ignored_header(&parameter.name) {
-                        warnings.push(format!(
-                            "the header parameter `{}` belongs to the connection, to a coding or to gateways; it is left out",
-                            parameter.name
-                        ));
-                    }
-                }
-                Ok(mut parameter) => {
-                    if said.is_some() {
-                        parameter.description.clone_from(said);
-                    }
-                    let twin = parameters.iter_mut().find(|other| other.is(parameter.location, &parameter.name));
-                    match twin {
-                        Some(twin) => *twin = parameter,
-                        None => parameters.push(parameter),
-                    }
-                }
-                Err(why) => warnings.push(format!("{why}; the tool is served without that parameter")),
-            }
-        }
-        let variables: HashSet<&str> = template.variables().collect();
-        parameters.retain(|parameter| {
-            let stray = parameter.location == Location::Path && !variables.contains(parameter.name.as_str());
-            if stray {
-                warnings.push(format!("the path has no `{{{}}}`; that path parameter is left out", parameter.name));
-            }
-            !stray
-        });
-        for variable in template.variables() {
-            if !parameters
-                .iter()
-                .any(|parameter| parameter.location == Location::Path && parameter.name == variable)
-            {
-                warnings.push(format!(
-                    "`{{{variable}}}` of the path is not declared; it is served as a required string"
-                ));
-                parameters.push(undeclared(variable));
-            }
-        }
-        claim_keys(&mut parameters, body);
-        parameters
-    }
 }
 
 /// `TRACE` and any method of 3.2 are served too; what MCP is told about them is the annotator's business.
 fn is_method(key: &str, version: Version) -> bool {
     matches!(key, "get" | "put" | "post" | "delete" | "options" | "head" | "patch" | "trace")
         || (key == "query" && version >= Version::V3_2)
-}
-
-fn undeclared(variable: &str) -> Parameter {
-    Parameter {
-        key: keys::sanitize(variable),
-        name: variable.to_owned(),
-        location: Location::Path,
-        required: true,
-        precondition: false,
-        description: None,
-        deprecated: false,
-        serialization: Serialization::Style {
-            style: Style::Simple,
-            explode: false,
-            allow_reserved: false,
-        },
-        schema: None,
-        allow_empty: false,
-        inner_separators: Vec::new(),
-    }
-}
-
-/// Makes the keys unique: path parameters keep the bare name, the rest give way by location; `body` is the body's.
-fn claim_keys(parameters: &mut [Parameter], body: Option<&mut RequestBody>) {
-    let mut taken = HashSet::default();
-    if body.is_some() {
-        taken.insert(BODY.to_owned());
-    }
-    let mut order: BTreeMap<(u8, usize), &mut Parameter> = BTreeMap::new();
-    for (index, parameter) in parameters.iter_mut().enumerate() {
-        let rank = match parameter.location {
-            Location::Path => 0,
-            Location::Query | Location::QueryString => 1,
-            Location::Header => 2,
-            Location::Cookie => 3,
-        };
-        order.insert((rank, index), parameter);
-    }
-    for parameter in order.into_values() {
-        parameter.key = keys::claim(&mut taken, &parameter.key, parameter.location.as_str());
-    }
-    if let Some(body) = body.filter(|body| !body.alternatives.is_empty()) {
-        body.choice = keys::claim(&mut taken, body::CHOICE, BODY);
-    }
 }
 
 #[cfg(test)]

@@ -230,7 +230,6 @@ fn http(scheme: &str) -> Result<SecurityScheme, String> {
     }
 }
 
-/// RFC 9110 section 5.6.2.
 /// Whether the text is a token (RFC 9110 section 5.6.2).
 #[must_use]
 pub fn is_token(text: &str) -> bool {
