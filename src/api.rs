@@ -28,7 +28,7 @@ use crate::proxy::redact::Redactor;
 use crate::proxy::render::Rendering;
 use crate::proxy::upstream::{Outgoing, Upstreams};
 use crate::proxy::{
-    self, Access, CallError, CallOptions, Credential, Credentials, Fixed, Forwarding, Progress, Sandbox, UpstreamOptions, render,
+    self, Access, Base, CallError, CallOptions, Credential, Credentials, Fixed, Forwarding, Progress, Sandbox, UpstreamOptions, render,
 };
 pub use crate::proxy::{Request, filter};
 use crate::spec::security::{self, Requirements};
@@ -241,8 +241,13 @@ impl Api {
     /// The tool of that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Offered<'_>> {
+        let (tool, entry) = self.find(name)?;
+        Some(entry.offered(tool))
+    }
+
+    fn find(&self, name: &str) -> Option<(&Tool, &Entry)> {
         let index = *self.by_name.get(name)?;
-        Some(self.entries.get(index)?.offered(self.tools.get(index)?))
+        Some((self.tools.get(index)?, self.entries.get(index)?))
     }
 
     /// The tool names nearest to one that does not exist.
@@ -254,8 +259,7 @@ impl Api {
     /// Calls a tool. Everything that goes wrong, here or at the API, is a result with `isError`; `None` means that there is
     /// no such tool. Dropping the future ends the request.
     pub async fn call(&self, name: &str, arguments: Option<JsonObject>, caller: Caller<'_>) -> Option<CallToolResult> {
-        let index = *self.by_name.get(name)?;
-        let (tool, entry) = (self.tools.get(index)?, self.entries.get(index)?);
+        let (tool, entry) = self.find(name)?;
         // A panic is a bug of ours; it must not take down the calls of others.
         let outcome = AssertUnwindSafe(self.run(tool, entry, arguments, caller)).catch_unwind().await;
         Some(outcome.unwrap_or_else(|_| {
@@ -268,9 +272,7 @@ impl Api {
     /// would end in before anything is sent. `None` means that there is no such tool.
     #[must_use]
     pub fn prepare(&self, name: &str, arguments: Option<JsonObject>, lack: Lack) -> Option<Result<Request, Box<CallToolResult>>> {
-        let index = *self.by_name.get(name)?;
-        let (tool, entry) = (self.tools.get(index)?, self.entries.get(index)?);
-        let operation = &entry.operation;
+        let (tool, entry) = self.find(name)?;
         let make = || {
             let masked = match (&entry.access, lack) {
                 (Access::Granted(credential), _) => credential.masked(),
@@ -278,18 +280,15 @@ impl Api {
                 (Access::Missing(_), Lack::Shown) => Fixed::default(),
             };
             let (base, _, arguments) = entry.ready(tool, arguments.unwrap_or_default())?;
-            let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
-            proxy::request::build(
-                &self.document,
-                operation,
-                base,
-                &arguments,
-                accept,
-                &masked,
-                self.call.files.as_ref(),
-            )
+            self.request(entry, base, &arguments, &masked)
         };
-        Some(make().map_err(|error| Box::new(render::failed(operation, &error))))
+        Some(make().map_err(|error| Box::new(render::failed(&entry.operation, &error))))
+    }
+
+    fn request(&self, entry: &Entry, base: &Base, arguments: &JsonObject, fixed: &Fixed) -> Result<Request, CallError> {
+        let operation = &entry.operation;
+        let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
+        proxy::request::build(&self.document, operation, base, arguments, accept, fixed, self.call.files.as_ref())
     }
 
     async fn run(&self, tool: &Tool, entry: &Entry, arguments: Option<JsonObject>, caller: Caller<'_>) -> CallToolResult {
@@ -303,21 +302,12 @@ impl Api {
             Ok(ready) => ready,
             Err(error) => return render::failed(operation, &error),
         };
-        let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
         let forwarded = match self.forwarded(credential, caller.headers) {
             Ok(forwarded) => forwarded,
             Err(error) => return render::failed(operation, &error),
         };
         let make = || {
-            let mut request = proxy::request::build(
-                &self.document,
-                operation,
-                base,
-                &arguments,
-                accept,
-                &credential.fixed,
-                self.call.files.as_ref(),
-            )?;
+            let mut request = self.request(entry, base, &arguments, &credential.fixed)?;
             if let Some((headers, _)) = &forwarded {
                 request
                     .headers
@@ -339,13 +329,12 @@ impl Api {
                     redactor.redact(&mut response);
                 }
                 tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
-                let filter = self
-                    .sandbox
-                    .as_ref()
-                    .zip(arguments.get(&operation.filter_key()).and_then(Value::as_str));
-                let remark = match filter {
-                    Some((sandbox, filter)) => filtered(sandbox, filter, &mut response).await.err(),
-                    None => None,
+                let remark = if let Some(sandbox) = &self.sandbox
+                    && let Some(filter) = arguments.get(&operation.filter_key()).and_then(Value::as_str)
+                {
+                    filtered(sandbox, filter, &mut response).await.err()
+                } else {
+                    None
                 };
                 let rendering = Rendering {
                     promise: entry.promise,

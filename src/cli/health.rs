@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use url::Url;
 
+use super::load;
 use crate::error::Failure;
 use crate::outbound::{self, OutboundOptions};
 
@@ -27,11 +28,7 @@ pub(super) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
     let ill = match answer {
         Ok(response) if response.status().is_success() => return Ok(ExitCode::SUCCESS),
         Ok(response) => format!("it answers {}", response.status()),
-        Err(error) => {
-            let error = error.without_url();
-            let causes = std::iter::successors(std::error::Error::source(&error), |cause| cause.source());
-            causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
-        }
+        Err(error) => load::in_a_line(&error.without_url()),
     };
     // A closed stderr is no reason to be well.
     let _ = writeln!(

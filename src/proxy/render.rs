@@ -155,7 +155,7 @@ fn stream_result(operation: &Operation, response: &Response, framing: Framing, r
         };
         format!("The stream goes on: {} records were collected until {why}.", records.len())
     });
-    let mut result = structured(operation, response, &Value::Array(records).to_string(), rendering);
+    let mut result = structured(operation, response, &Value::Array(records).to_string(), None, rendering);
     result.content.extend(remark.map(ContentBlock::text));
     result
 }
@@ -170,7 +170,7 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
         spec_json::value(body).map_err(Some)
     };
     match parsed {
-        Ok(value) => structured(operation, response, &value.to_string(), rendering),
+        Ok(value) => structured(operation, response, &value.to_string(), Some(value), rendering),
         // Nobody could tell what it means.
         Err(Some(error)) if !spec_json::is_plain(body) => {
             let sentence = format!(
@@ -182,7 +182,7 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
         }
         // Valid, but too large or too deep to be taken apart: a tree takes many times the memory of its text.
         Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
-            structured(operation, response, &decode("", body), rendering)
+            structured(operation, response, &decode("", body), None, rendering)
         }
         Err(error) => {
             let reason = error.map_or_else(String::new, |error| format!(" ({error})"));
@@ -197,15 +197,20 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
     }
 }
 
-/// JSON text as a result: cut where it is too long, and with the arguments of the next page where it names one.
-fn structured(operation: &Operation, response: &Response, json: &str, rendering: Rendering<'_>) -> CallToolResult {
-    let (text, losses) = if rendering.most_bytes > 0 && json.len() > rendering.most_bytes {
-        cut::json(json, rendering.most_bytes)
+/// JSON text as a result: cut where it is too long, and with the arguments of the next page where it names one. `tree` is the
+/// text taken apart, where somebody has done that already.
+fn structured(operation: &Operation, response: &Response, json: &str, tree: Option<Value>, rendering: Rendering<'_>) -> CallToolResult {
+    let (text, losses, tree) = if rendering.most_bytes > 0 && json.len() > rendering.most_bytes {
+        let (text, losses) = cut::json(json, rendering.most_bytes);
+        (text, losses, None)
     } else {
-        (json.to_owned(), Vec::new())
+        (json.to_owned(), Vec::new(), tree)
     };
-    let value = Some(&text).filter(|text| text.len() <= LARGEST_TREE);
-    let value = value.and_then(|text| spec_json::value(text.as_bytes()).ok());
+    let value = if text.len() > LARGEST_TREE {
+        None
+    } else {
+        tree.or_else(|| spec_json::value(text.as_bytes()).ok())
+    };
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     if let Some(value) = value {
         result.structured_content = Some(if value.is_object() { value } else { json!({ "result": value }) });
