@@ -11,10 +11,10 @@ const LONGEST: usize = 64;
 /// characters as one underscore (none at the ends), and cut with a stable hash where it is too long.
 #[must_use]
 pub fn sanitize(name: &str) -> String {
-    let legal = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '.' | '-');
-    if !name.is_empty() && name.len() <= LONGEST && name.chars().all(legal) {
+    if is_legal(name) {
         return name.to_owned();
     }
+    let legal = |character: char| u8::try_from(character).is_ok_and(is_key_byte);
     let words: Vec<&str> = name.split(|character| !legal(character)).filter(|word| !word.is_empty()).collect();
     let key = if words.is_empty() { "argument".to_owned() } else { words.join("_") };
     // A name that lost everything but a shared stand-in would clash with its like; the hash tells them apart.
@@ -23,6 +23,16 @@ pub fn sanitize(name: &str) -> String {
     } else {
         key
     }
+}
+
+/// Whether [`sanitize`] leaves `name` as it is.
+#[must_use]
+pub fn is_legal(name: &str) -> bool {
+    !name.is_empty() && name.len() <= LONGEST && name.bytes().all(is_key_byte)
+}
+
+fn is_key_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
 }
 
 /// The first characters of `text` and a hash of `whole`, together at most `longest` bytes. `text` is ASCII.
@@ -50,7 +60,7 @@ pub fn hash(text: &str) -> String {
 /// `key`, or the first of `key_suffix`, `key_suffix_2`, … that `taken` does not hold; the answer is taken then.
 pub fn claim(taken: &mut HashSet<String>, key: &str, suffix: &str) -> String {
     let candidates = std::iter::once(key.to_owned())
-        .chain(std::iter::once(format!("{key}_{suffix}")))
+        .chain(std::iter::once_with(|| format!("{key}_{suffix}")))
         .chain((2_usize..).map(|number| format!("{key}_{suffix}_{number}")));
     for candidate in candidates {
         let candidate = if candidate.len() > LONGEST {

@@ -20,6 +20,8 @@ pub(super) type Referred<'a> = (Node<'a>, Option<String>);
 pub(super) struct Parameters<'a> {
     document: &'a Document,
     known: RefCell<HashMap<Span, Parameter>>,
+    /// What references lead to, by the text that stands for the parameter and the file it stands in.
+    referred: RefCell<HashMap<(u32, &'a str), Referred<'a>>>,
 }
 
 impl<'a> Parameters<'a> {
@@ -27,6 +29,7 @@ impl<'a> Parameters<'a> {
         Self {
             document,
             known: RefCell::default(),
+            referred: RefCell::default(),
         }
     }
 
@@ -49,12 +52,27 @@ impl<'a> Parameters<'a> {
     pub(super) fn resolved(&self, parameters: &[Node<'a>], warnings: &mut Vec<String>) -> Vec<Referred<'a>> {
         let mut found = Vec::with_capacity(parameters.len());
         for node in parameters {
-            match self.document.resolve(*node) {
-                Ok(target) => found.push((target, self.document.said_beside(*node))),
+            match self.follow(*node) {
+                Ok(referred) => found.push(referred),
                 Err(why) => warnings.push(format!("{why}; the tool is served without that parameter")),
             }
         }
         found
+    }
+
+    /// Operations of one document refer to the same few parameters, in the same words.
+    fn follow(&self, node: Node<'a>) -> Result<Referred<'a>, String> {
+        const LONGEST_REMEMBERED: usize = 160;
+        if node.text().len() > LONGEST_REMEMBERED || !node.text().contains("\"$ref\"") {
+            return Ok((self.document.resolve(node)?, self.document.said_beside(node)));
+        }
+        let key = (self.document.span(node).file, node.text());
+        if let Some(known) = self.referred.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let referred = (self.document.resolve(node)?, self.document.said_beside(node));
+        self.referred.borrow_mut().insert(key, referred.clone());
+        Ok(referred)
     }
 
     /// The parameters of path item and operation; the operation's replaces the path item's of the same name and location.

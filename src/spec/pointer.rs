@@ -42,7 +42,14 @@ pub fn tokens(fragment: &str) -> Option<Vec<String>> {
     }
     let decoded: Cow<'_, str> = percent_decode_str(fragment).decode_utf8().ok()?;
     let rest = decoded.strip_prefix('/')?;
-    Some(rest.split('/').map(|token| token.replace("~1", "/").replace("~0", "~")).collect())
+    let unescaped = |token: &str| {
+        if token.contains('~') {
+            token.replace("~1", "/").replace("~0", "~")
+        } else {
+            token.to_owned()
+        }
+    };
+    Some(rest.split('/').map(unescaped).collect())
 }
 
 #[cfg(test)]

@@ -150,8 +150,13 @@ struct Odd {
 
 impl Json {
     fn string<E: de::Error>(&mut self, string: &str) -> Result<(), E> {
-        let quoted = serde_json::to_string(string).map_err(E::custom)?;
-        self.raw(&quoted)
+        if string.bytes().any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+            let quoted = serde_json::to_string(string).map_err(E::custom)?;
+            return self.raw(&quoted);
+        }
+        self.raw("\"")?;
+        self.raw(string)?;
+        self.raw("\"")
     }
 
     /// Something that stands for a scalar until its own text is known.
@@ -269,7 +274,7 @@ impl<'de> Visitor<'de> for Write<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         self.0.raw("{")?;
-        let mut keys = HashSet::new();
+        let mut keys = Vec::new();
         let mut merged = Vec::new();
         let mut first = true;
         while let Some(key) = map.next_key::<String>()? {
@@ -294,8 +299,10 @@ impl<'de> Visitor<'de> for Write<'_> {
             let start = self.0.text.len();
             let value = map.next_value_seed(Write(&mut *self.0)).map(|()| true);
             self.0.forgive(value, start)?;
-            keys.insert(key);
+            keys.push(key);
         }
+        // Few mappings merge others; only those need to know their own keys.
+        let mut keys: HashSet<String> = keys.into_iter().filter(|_| !merged.is_empty()).collect();
         for text in &merged {
             for mapping in sources(text) {
                 for (key, value) in mapping {

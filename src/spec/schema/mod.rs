@@ -155,7 +155,7 @@ impl<'d> Schemas<'d> {
     pub fn form(&mut self, fields: Vec<(String, bool, Value)>) -> Value {
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for (name, is_required, schema) in fields {
-            self.has_odd_names |= !rename::is_legal(&name);
+            self.has_odd_names |= !keys::is_legal(&name);
             if is_required {
                 required.push(Value::String(name.clone()));
             }
@@ -215,7 +215,7 @@ impl<'d> Schemas<'d> {
         }
         let is_input = self.direction == Direction::Input;
         let wire = (is_input && self.has_odd_names && rename(&mut root)).then(|| root.clone());
-        finish(&mut root);
+        finish(&mut root, wire.is_some());
         let mut bytes = size(&root);
         // What is wide and not deep: a great many arguments, or constants.
         for level in 0..THINNEST {
@@ -278,10 +278,12 @@ fn unsaid(schema: &Value) -> usize {
     bytes
 }
 
-/// The last touch: notes for ourselves go, and every property says what it is.
-fn finish(schema: &mut Value) {
+/// The last touch: notes for ourselves go, where there are any, and every property says what it is.
+fn finish(schema: &mut Value, is_renamed: bool) {
     let Value::Object(object) = schema else { return };
-    forget_names(object);
+    if is_renamed {
+        forget_names(object);
+    }
     if let Some(Value::Object(properties)) = object.get_mut("properties") {
         for (name, property) in properties {
             if let Value::Object(property) = property
@@ -292,7 +294,7 @@ fn finish(schema: &mut Value) {
             }
         }
     }
-    each_mut(object, finish);
+    each_mut(object, |inner| finish(inner, is_renamed));
 }
 
 #[cfg(test)]

@@ -50,14 +50,9 @@ pub(super) fn rename(root: &mut Value) -> bool {
     true
 }
 
-/// Whether that is a key that every model API accepts.
-pub(super) fn is_legal(name: &str) -> bool {
-    keys::sanitize(name) == name
-}
-
 fn has_odd_names(schema: &Schema) -> bool {
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let mut found = properties.into_iter().any(|(name, _)| !is_legal(name));
+    let mut found = properties.into_iter().any(|(name, _)| !keys::is_legal(name));
     each(schema, |inner| found = found || inner.as_object().is_some_and(has_odd_names));
     found
 }
@@ -237,11 +232,15 @@ impl Naming {
         const MOST_TRIES: usize = 4;
         let declared = declared(schemas);
         let mut naming = Self::default();
-        if declared.iter().all(|name| is_legal(name)) {
+        if declared.iter().all(|name| keys::is_legal(name)) {
             return naming;
         }
         // Whatever is spoken of keeps its own name; nothing else may be called so.
-        let mut taken: HashSet<String> = declared.iter().filter(|name| is_legal(name)).map(|name| (*name).clone()).collect();
+        let mut taken: HashSet<String> = declared
+            .iter()
+            .filter(|name| keys::is_legal(name))
+            .map(|name| (*name).clone())
+            .collect();
         schemas.iter().for_each(|schema| mentioned(schema, &mut taken));
         let patterns: Vec<(&String, regress::Regex)> = schemas
             .iter()
@@ -249,7 +248,7 @@ impl Naming {
             .flat_map(Map::keys)
             .filter_map(|pattern| Some((pattern, regress::Regex::with_flags(pattern, "u").ok()?)))
             .collect();
-        for name in declared.into_iter().filter(|name| !is_legal(name)) {
+        for name in declared.into_iter().filter(|name| !keys::is_legal(name)) {
             let falls = |key: &str, pattern: &regress::Regex| pattern.find(key).is_some() && pattern.find(name).is_none();
             let legal = keys::sanitize(name);
             let mut key = keys::claim(&mut taken, &legal, "property");

@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 use super::annotations::{annotation, describe_choice, hides};
 use super::cut::LOST;
 use super::direction::{HIDDEN, LOOSE, is_marked, read_only_names, required_names};
-use super::rename::is_legal;
 use super::shape::{complete_containers, count, drop_contradictions, exclusive_limits, make_nullable, types};
 use super::walk::SINGLE;
 use super::{Direction, Schemas};
 use crate::spec::document::Span;
+use crate::spec::keys::is_legal;
 use crate::spec::text;
 
 /// One schema under translation.
