@@ -150,14 +150,14 @@ impl Api {
         let nothing: Rc<[SecurityRequirement]> = Rc::from([]);
         let mut first_error = None;
         for annotated in annotated {
-            let json = annotated.json();
             let Annotated {
                 mut tool,
                 operation,
-                output,
+                has_output,
                 wire,
                 hints,
                 category,
+                json,
                 ..
             } = annotated;
             // It stands in the text now, and is most of what a tool without schemas takes.
@@ -195,8 +195,8 @@ impl Api {
                 upstream,
                 repeats,
                 wire,
-                json: json.into_boxed_str(),
-                promise: promise(output.is_some(), is_strict),
+                json,
+                promise: promise(has_output, is_strict),
                 checks: OnceLock::new(),
                 accept: OnceLock::new(),
             });

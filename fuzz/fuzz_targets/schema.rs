@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     options.schemas.inline_all = *choice & 4 != 0;
     let (tools, diagnostics) = annotate(&document, operations(&document).0, &options);
     for tool in &tools {
-        let text = tool.input.get();
+        let text = tool.input();
         let cannot = diagnostics.iter().any(|diagnostic| diagnostic.message.contains("all cut that can be"));
         // The budget does not count escapes.
         let escapes = text.bytes().filter(|byte| *byte == b'\\').count() * 6;

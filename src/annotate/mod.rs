@@ -18,11 +18,11 @@ pub mod search;
 pub mod selection;
 pub mod words;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rmcp::model::{Tool, ToolAnnotations};
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::spec::schema::{SchemaOptions, Schemas};
@@ -82,7 +82,7 @@ impl Default for AnnotateOptions {
 
 /// A tool and the operation it stands for.
 ///
-/// Schemas are kept as text: as trees those of a large API take many times the memory, and nobody needs more than a few.
+/// The tool is kept as text: as trees the schemas of a large API take many times the memory, and nobody needs more than a few.
 pub struct Annotated {
     /// The tool without its schemas.
     pub tool: Tool,
@@ -92,26 +92,31 @@ pub struct Annotated {
     pub hints: Hints,
     /// What the tool belongs to: the operation's first tag, unless a person said otherwise.
     pub category: Option<String>,
-    /// The input schema.
-    pub input: Box<RawValue>,
-    /// The output schema, where one is offered.
-    pub output: Option<Box<RawValue>>,
+    /// Whether an output schema is offered.
+    pub has_output: bool,
     /// Where property names had to be changed: the input schema with the names on the wire noted in it.
     pub wire: Option<Arc<Map<String, Value>>>,
+    /// The whole tool as it stands in `tools/list`.
+    pub json: Box<str>,
+    /// Where the input schema stands in it.
+    input: Range<usize>,
+    /// How many bytes the output schema takes there.
+    output: usize,
 }
 
-/// The members of a tool in the order in which clients show them.
+/// The members of a tool before its schemas, in the order in which clients show them.
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Listed<'t> {
+struct Head<'t> {
     name: &'t str,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'t str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'t str>,
-    input_schema: &'t RawValue,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<&'t RawValue>,
+}
+
+/// The members after them.
+#[derive(Serialize)]
+struct Tail<'t> {
     #[serde(skip_serializing_if = "Option::is_none")]
     annotations: Option<&'t ToolAnnotations>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -150,6 +155,7 @@ pub fn annotate(document: &Document, operations: Vec<Operation>, options: &Annot
         diagnostics.push(Diagnostic::warning("#", format!("the pattern `{pattern}` matches no operation")));
     }
     let mut schemas = Schemas::new(document);
+    let mut scratch = Vec::new();
     let mut tools = Vec::with_capacity(operations.len());
     for (((name, own), operation), Decision { hints, said }) in names.into_iter().zip(own).zip(operations).zip(decisions) {
         if said.enabled == Some(false) || !options.selection.admits([&own, &name], &operation, &hints) {
@@ -181,14 +187,16 @@ pub fn annotate(document: &Document, operations: Vec<Operation>, options: &Annot
                 .filter(|category| !category.is_empty()),
             operation: Box::new(operation),
             hints,
-            input: RawValue::NULL.to_owned(),
-            output: None,
+            has_output: false,
             wire: None,
+            json: Box::default(),
+            input: 0..0,
+            output: 0,
         };
-        annotated.describe_input(&mut schemas, &options.schemas, options, &mut diagnostics);
+        annotated.describe_input(&mut schemas, &options.schemas, options, &mut diagnostics, &mut scratch);
         tools.push(annotated);
     }
-    fit_list(&mut tools, &mut schemas, options, &mut diagnostics);
+    fit_list(&mut tools, &mut schemas, options, &mut diagnostics, &mut scratch);
     drop(schemas);
     describe_outputs(document, &mut tools, options, &mut diagnostics);
     (tools, diagnostics)
@@ -219,27 +227,59 @@ fn rename(
 }
 
 impl Annotated {
-    /// The tool as it stands in `tools/list`.
+    /// The input schema as JSON.
     #[must_use]
-    pub fn json(&self) -> String {
+    pub fn input(&self) -> &str {
+        self.json.get(self.input.clone()).unwrap_or_default()
+    }
+
+    /// Writes the tool with this input schema, and without an output schema.
+    fn write(&mut self, schema: &Map<String, Value>, scratch: &mut Vec<u8>) {
         let category = self.category.as_deref();
         // Most operations have one tag, which is their category: it is not said twice.
         let tags = match self.operation.tags.as_slice() {
             [only] if Some(only.as_str()) == category => &[],
             tags => tags,
         };
-        let listed = Listed {
+        let head = Head {
             name: &self.tool.name,
             title: self.tool.title.as_deref(),
             description: self.tool.description.as_deref(),
-            input_schema: &self.input,
-            output_schema: self.output.as_deref(),
+        };
+        let tail = Tail {
             annotations: self.tool.annotations.as_ref(),
             meta: (category.is_some() || !tags.is_empty()).then_some(Meta {
                 own: Grouping { category, tags },
             }),
         };
-        serde_json::to_string(&listed).unwrap_or_default()
+        scratch.clear();
+        add(scratch, &head);
+        scratch.pop();
+        scratch.extend_from_slice(br#","inputSchema":"#);
+        let start = scratch.len();
+        add(scratch, schema);
+        self.input = start..scratch.len();
+        let end = scratch.len();
+        add(scratch, &tail);
+        match scratch.get_mut(end..) {
+            // Nothing follows the schema.
+            Some([b'{', b'}']) => {
+                scratch.truncate(end);
+                scratch.push(b'}');
+            }
+            Some([brace, ..]) => *brace = b',',
+            _ => {}
+        }
+        self.json = str::from_utf8(scratch).unwrap_or_default().into();
+        (self.has_output, self.output) = (false, 0);
+    }
+
+    /// Puts an output schema beside the input schema.
+    fn offer_output(&mut self, schema: &str) {
+        let mut text = std::mem::take(&mut self.json).into_string();
+        text.insert_str(self.input.end, &format!(",\"outputSchema\":{schema}"));
+        self.json = text.into();
+        (self.has_output, self.output) = (true, schema.len());
     }
 
     /// How many bytes that is, about.
@@ -252,7 +292,7 @@ impl Annotated {
             + own_title.map_or(0, String::len)
             + self.tool.description.as_ref().map_or(0, |text| text.len())
             + self.tool.title.as_ref().map_or(0, String::len);
-        FRAME + words + self.input.get().len() + self.output.as_ref().map_or(0, |output| output.get().len())
+        FRAME + words + self.input.len() + self.output
     }
 
     fn describe_input(
@@ -261,6 +301,7 @@ impl Annotated {
         limits: &SchemaOptions,
         options: &AnnotateOptions,
         diagnostics: &mut Vec<Diagnostic>,
+        scratch: &mut Vec<u8>,
     ) {
         let mut warnings = Vec::new();
         let mut completed = input::input_schema(&self.operation, schemas, limits, options.files, &mut warnings);
@@ -272,7 +313,7 @@ impl Annotated {
                 .into_iter()
                 .map(|warning| Diagnostic::warning(self.operation.pointer.clone(), warning)),
         );
-        self.input = raw(&completed.schema);
+        self.write(&completed.schema, scratch);
         self.wire = completed.wire.map(Arc::new);
     }
 }
@@ -287,13 +328,20 @@ fn shown(tags: &mut Vec<String>) {
     tags.retain(|tag| !tag.is_empty());
 }
 
-fn raw(schema: &Map<String, Value>) -> Box<RawValue> {
-    serde_json::value::to_raw_value(schema).unwrap_or_else(|_| RawValue::NULL.to_owned())
+/// Appends a value as JSON. Values of ours can always be written (their keys are texts), and memory takes what it is given.
+fn add(scratch: &mut Vec<u8>, value: &impl Serialize) {
+    let _ = serde_json::to_writer(scratch, value);
 }
 
 /// Where the list as a whole is over its budget, the largest schemas give way until it fits: all of them down to the same
 /// size, so that no small tool pays for a large one.
-fn fit_list(tools: &mut [Annotated], schemas: &mut Schemas<'_>, options: &AnnotateOptions, diagnostics: &mut Vec<Diagnostic>) {
+fn fit_list(
+    tools: &mut [Annotated],
+    schemas: &mut Schemas<'_>,
+    options: &AnnotateOptions,
+    diagnostics: &mut Vec<Diagnostic>,
+    scratch: &mut Vec<u8>,
+) {
     const SMALLEST: usize = 512;
     let total: usize = tools.iter().map(Annotated::bytes).sum();
     if total <= options.list_budget {
@@ -317,7 +365,7 @@ fn fit_list(tools: &mut [Annotated], schemas: &mut Schemas<'_>, options: &Annota
         ..options.schemas.clone()
     };
     for tool in tools.iter_mut().filter(|tool| tool.bytes() > cap) {
-        tool.describe_input(schemas, &limits, options, diagnostics);
+        tool.describe_input(schemas, &limits, options, diagnostics, scratch);
     }
 }
 
@@ -338,15 +386,17 @@ fn describe_outputs(document: &Document, tools: &mut [Annotated], options: &Anno
         OutputSchemas::Auto | OutputSchemas::Lenient => {
             let outputs: Vec<_> = tools
                 .iter()
-                .map(|tool| output::lenient(document, &tool.operation).map(|schema| raw(&schema)))
+                .map(|tool| output::lenient(document, &tool.operation).map(|schema| Value::Object(schema).to_string()))
                 .collect();
-            let bytes: usize = outputs.iter().flatten().map(|schema| schema.get().len()).sum();
+            let bytes: usize = outputs.iter().flatten().map(String::len).sum();
             if options.output == OutputSchemas::Auto && inputs + bytes > options.output_budget {
                 diagnostics.push(over());
                 return;
             }
             for (tool, output) in tools.iter_mut().zip(outputs) {
-                tool.output = output;
+                if let Some(output) = output {
+                    tool.offer_output(&output);
+                }
             }
         }
         OutputSchemas::Strict => {
@@ -359,7 +409,9 @@ fn describe_outputs(document: &Document, tools: &mut [Annotated], options: &Anno
                         .into_iter()
                         .map(|warning| Diagnostic::warning(tool.operation.pointer.clone(), warning)),
                 );
-                tool.output = output.map(|schema| raw(&schema));
+                if let Some(output) = output {
+                    tool.offer_output(&Value::Object(output).to_string());
+                }
             }
         }
     }

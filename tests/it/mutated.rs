@@ -49,7 +49,7 @@ proptest! {
             let (operations, _) = operations(&document);
             let (tools, diagnostics) = annotate(&document, operations, &AnnotateOptions::default());
             for tool in &tools {
-                let schema = serde_json::from_str(tool.input.get()).unwrap();
+                let schema = serde_json::from_str(tool.input()).unwrap();
                 prop_assert!(jsonschema::meta::is_valid(&schema), "{}", schema);
             }
             for diagnostic in diagnostics.iter().take(3) {

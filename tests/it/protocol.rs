@@ -47,6 +47,13 @@ fn modes() -> [(&'static str, ClientLifecycleMode); 2] {
     ]
 }
 
+/// The client of these tests waits without end for an answer that it cannot read.
+async fn in_time(check: impl Future<Output = ()>) {
+    tokio::time::timeout(crate::support::PATIENCE, check)
+        .await
+        .expect("every answer comes");
+}
+
 async fn check(era: &str, client: RunningService<RoleClient, ClientConfig>, upstream: &Upstream) {
     let tools = client.list_all_tools().await.unwrap();
     assert_eq!(tools.len(), METHODS.len() + 1, "{era}");
@@ -103,7 +110,7 @@ fn a15_every_verb_is_told_and_called_over_stdio_in_both_eras() {
             let client = serve_client_with_lifecycle(ClientConfig::default(), TokioChildProcess::new(command).unwrap(), mode)
                 .await
                 .unwrap();
-            check(era, client, &upstream).await;
+            in_time(check(era, client, &upstream)).await;
         }
     });
 }
@@ -118,7 +125,7 @@ fn a15_every_verb_is_told_and_called_over_http_in_both_eras() {
         for (era, mode) in modes() {
             let transport = StreamableHttpClientTransport::from_uri(server.url());
             let client = serve_client_with_lifecycle(ClientConfig::default(), transport, mode).await.unwrap();
-            check(era, client, &upstream).await;
+            in_time(check(era, client, &upstream)).await;
         }
     });
 }
