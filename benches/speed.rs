@@ -28,10 +28,16 @@ const REPLY: &str = r#"{"names":["octocat","atom","electron","api"],"total":4,"n
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     if let [_, verb, file] = args.as_slice()
-        && verb == "parse"
+        && (verb == "parse" || verb == "read")
     {
-        // The floor of a start, in a process of its own so that its memory can be read.
+        // In a process of its own, so that its memory can be read.
         let bytes = std::fs::read(file).unwrap();
+        if verb == "read" {
+            let document = Document::parse(bytes, None).unwrap();
+            println!("{}", document.title());
+            let _ = std::io::stdin().read(&mut [0]);
+            return;
+        }
         let value: serde_json::Value = if is_json(Path::new(file)) {
             serde_json::from_slice(&bytes).unwrap()
         } else {
@@ -84,10 +90,25 @@ fn document() -> (PathBuf, &'static str, &'static str) {
     )
 }
 
-/// CPU and peak memory from the start to the complete answer of `tools/list`.
+/// What this program needs to do something with the document, in a process of its own.
+fn alone(verb: &str, spec: &Path) -> Usage {
+    let begin = Instant::now();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([verb, spec.to_str().unwrap()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    let usage = Usage::of(&child, begin.elapsed());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    usage
+}
+
+/// CPU and memory from the start to the complete answer of `tools/list`, beside the floor: a bare parse of the file.
 fn start(spec: &Path) {
-    let mut ours: Vec<Usage> = Vec::new();
-    let mut bare: Vec<Usage> = Vec::new();
+    let (mut ours, mut read, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     let mut bytes = 0;
     for _ in 0..STARTS {
         let begin = Instant::now();
@@ -102,32 +123,26 @@ fn start(spec: &Path) {
         ]);
         bytes = session.request("tools/list", "{}").len();
         ours.push(Usage::of(&session.child, begin.elapsed()));
-        let begin = Instant::now();
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["parse", spec.to_str().unwrap()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
-        bare.push(Usage::of(&child, begin.elapsed()));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        drop(session);
+        read.push(alone("read", spec));
+        bare.push(alone("parse", spec));
     }
-    let ours = Usage::median(&ours);
+    let (ours, read, bare) = (Usage::median(&ours), Usage::median(&read), Usage::median(&bare));
+    let show = |what: String, usage: &Usage| {
+        println!(
+            "{what:<36} wall {:5.1} ms, CPU {:5.1} ms, peak {:5.1} MiB, of its own {:5.1} MiB",
+            usage.wall, usage.cpu, usage.peak, usage.own
+        );
+    };
+    show(format!("start to tools/list ({bytes} bytes):"), &ours);
+    show("reading the document alone:".into(), &read);
+    show("bare parse into a tree:".into(), &bare);
     println!(
-        "start to tools/list ({bytes} bytes): wall {:.1} ms, CPU {:.1} ms, peak {:.1} MiB",
-        ours.wall, ours.cpu, ours.peak
-    );
-    let bare = Usage::median(&bare);
-    println!(
-        "bare parse into a tree:             wall {:.1} ms, CPU {:.1} ms, peak {:.1} MiB",
-        bare.wall, bare.cpu, bare.peak
-    );
-    println!(
-        "ratio:                              CPU {:.2}, peak memory {:.2}",
+        "ratio of the start to the bare parse: CPU {:.2}, peak memory {:.2}, own memory {:.2}; of reading alone: CPU {:.2}",
         ours.cpu / bare.cpu,
-        ours.peak / bare.peak
+        ours.peak / bare.peak,
+        ours.own / bare.own,
+        read.cpu / bare.cpu
     );
 }
 
@@ -255,12 +270,14 @@ fn percentiles(mut times: Vec<f64>) -> (f64, f64) {
     (times[times.len() / 2], times[times.len() * 99 / 100])
 }
 
-/// CPU time and peak memory of a process so far.
+/// CPU time and memory of a process so far: the peak with the pages of the program itself that lie in memory, and what
+/// is its own now, without any file.
 #[derive(Clone, Copy)]
 struct Usage {
     wall: f64,
     cpu: f64,
     peak: f64,
+    own: f64,
 }
 
 impl Usage {
@@ -272,19 +289,15 @@ impl Usage {
             .filter_map(|text| text.split(' ').next()?.parse::<u64>().ok())
             .sum();
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-        let peak: f64 = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmHWM:"))
-            .unwrap()
-            .trim()
-            .trim_end_matches(" kB")
-            .trim()
-            .parse()
-            .unwrap();
+        let kilobytes = |name: &str| -> f64 {
+            let value = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            value.trim().trim_end_matches(" kB").parse().unwrap()
+        };
         Self {
             wall: wall.as_secs_f64() * 1e3,
             cpu: nanoseconds as f64 / 1e6,
-            peak: peak / 1024.0,
+            peak: kilobytes("VmHWM:") / 1024.0,
+            own: kilobytes("RssAnon:") / 1024.0,
         }
     }
 
@@ -298,6 +311,7 @@ impl Usage {
             wall: middle(|usage| usage.wall),
             cpu: middle(|usage| usage.cpu),
             peak: middle(|usage| usage.peak),
+            own: middle(|usage| usage.own),
         }
     }
 }
