@@ -392,6 +392,27 @@ impl Upstream {
         Self { url, received }
     }
 
+    /// Whatever `answer` writes to the connection once a request is read; the connection ends with it.
+    pub fn raw(answer: impl Fn(&Received, &mut TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let (log, answer) = (Arc::clone(&received), Arc::new(answer));
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                let (log, answer) = (Arc::clone(&log), Arc::clone(&answer));
+                std::thread::spawn(move || {
+                    let Some(request) = read_request(&mut BufReader::new(&stream)) else {
+                        return;
+                    };
+                    log.lock().unwrap().push(request.clone());
+                    answer(&request, &mut stream);
+                });
+            }
+        });
+        Self { url, received }
+    }
+
     pub fn received(&self) -> Vec<Received> {
         self.received.lock().unwrap().clone()
     }

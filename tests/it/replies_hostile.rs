@@ -1,0 +1,486 @@
+//! What an API may answer, or fail to: every broken, endless, swollen or misleading reply becomes an answer of ours, within
+//! the time and the memory that a call may take. The numbers are those that the project holds itself to.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Received, Session, SpecFile, Upstream, project, reply};
+
+fn number(request: &Received) -> usize {
+    request
+        .line
+        .split(' ')
+        .nth(1)
+        .and_then(|path| path.rsplit('/').next()?.parse().ok())
+        .unwrap_or(usize::MAX)
+}
+
+/// `case` is a GET and `send` a POST of the number that says which reply is wanted; `well` is answered as it should be.
+fn session(upstream: &Upstream, more: &[&str]) -> Session {
+    let parameter = json!([{"name": "n", "in": "path", "required": true, "schema": {"type": "integer"}}]);
+    let spec = SpecFile::with_paths(&json!({
+        "/case/{n}": {"get": {"operationId": "case", "parameters": parameter}, "post": {"operationId": "send", "parameters": parameter}},
+        "/well": {"get": {"operationId": "well"}},
+    }));
+    let base = format!("{}/base", upstream.url);
+    Session::start(
+        &[
+            &["serve", "--spec", spec.path(), "--base-url", &base, "--breaker-failures", "0"],
+            more,
+        ]
+        .concat(),
+    )
+}
+
+fn well() -> Vec<u8> {
+    reply(200, &["Content-Type: application/json"], b"{\"well\":true}")
+}
+
+fn is_well(session: &mut Session) {
+    assert_eq!(session.call("well", &json!({}))["structuredContent"], json!({"well": true}));
+}
+
+#[test]
+fn p9_no_redirect_is_followed() {
+    let other = Upstream::echo();
+    let host = other.url.trim_start_matches("http://").to_owned();
+    let port = host.rsplit(':').next().unwrap().to_owned();
+    let locations = [
+        format!("http://{host}/steal"),
+        format!("http://localhost:{port}/steal"),
+        format!("//{host}/steal"),
+        format!("\\\\{host}\\steal"),
+        format!("/\\{host}/steal"),
+        format!("http:{host}/steal"),
+        format!("http://operator:secret@{host}/steal"),
+        format!("https://{host}/steal"),
+        "/steal".to_owned(),
+        "../../steal".to_owned(),
+        "/base/case/0".to_owned(),
+        "file:///etc/passwd".to_owned(),
+        "javascript:alert(1)".to_owned(),
+        String::new(),
+    ];
+    let statuses = [301_u16, 302, 303, 307, 308];
+    let cases = locations.len() * statuses.len();
+    assert!(cases >= 52);
+    let upstream = Upstream::start(Box::new(move |request| {
+        let number = number(request);
+        let location = format!("Location: {}", locations[number % locations.len()]);
+        reply(statuses[number / locations.len()], &[&location, "Set-Cookie: s=1"], b"moved")
+    }));
+    let mut session = session(
+        &upstream,
+        &[
+            "--header",
+            "X-Api-Key: s3cret-key",
+            "--header",
+            "Authorization: Bearer s3cret-token",
+        ],
+    );
+    for number in 0..cases {
+        for tool in ["case", "send"] {
+            let result = session.call(tool, &json!({"n": number}));
+            assert_eq!(result["isError"], true, "{number}: {result}");
+            let received = upstream.take_one();
+            assert_eq!(received.header("cookie"), None);
+        }
+    }
+    assert!(other.received().is_empty(), "{:?}", other.received());
+}
+
+/// Writes until the other side has had enough, a piece at a time, and says how much was taken.
+fn pour(stream: &mut TcpStream, piece: &[u8], most: usize) -> usize {
+    let mut taken = 0;
+    while taken < most && stream.write_all(piece).is_ok() {
+        taken += piece.len();
+    }
+    taken
+}
+
+/// Writes a little every now and then, until the other side has had enough.
+fn drip(stream: &mut TcpStream, piece: &[u8]) {
+    while stream.write_all(piece).is_ok() {
+        std::thread::park_timeout(Duration::from_millis(100));
+    }
+}
+
+fn hold(stream: &mut TcpStream) {
+    let _ = stream.read_to_end(&mut Vec::new());
+}
+
+#[test]
+fn p10_every_hung_upstream_is_an_error_in_time_and_its_neighbours_do_not_wait() {
+    const JSON: &str = "Content-Type: application/json\r\n";
+    let upstream = Upstream::raw(|request, stream| {
+        let mut say = |text: &str| stream.write_all(text.as_bytes()).unwrap();
+        match number(request) {
+            0 => {}
+            1 => say("HTTP/1.1"),
+            2 => say("HTTP/1.1 200 OK\r\nContent-Ty"),
+            3 => {
+                say("HTTP/1.1 200 OK\r\nX-Slow: ");
+                drip(stream, b"x");
+            }
+            4 => {
+                say("HTTP/1.1 200 OK\r\n");
+                drip(stream, b"X-More: y\r\n");
+            }
+            5 => say(&format!("HTTP/1.1 200 OK\r\n{JSON}Content-Length: 100\r\n\r\n")),
+            6 => {
+                say(&format!("HTTP/1.1 200 OK\r\n{JSON}Content-Length: 1000000\r\n\r\n"));
+                drip(stream, b" ");
+            }
+            7 => {
+                say(&format!("HTTP/1.1 200 OK\r\n{JSON}Transfer-Encoding: chunked\r\n\r\n"));
+                drip(stream, b"1\r\n \r\n");
+            }
+            8 => say(&format!("HTTP/1.1 200 OK\r\n{JSON}Transfer-Encoding: chunked\r\n\r\nff")),
+            9 => drip(stream, b"HTTP/1.1 100 Continue\r\n\r\n"),
+            10 => {
+                say("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n");
+                drip(stream, b": nothing\n\n");
+            }
+            11 => say(&format!(
+                "HTTP/1.1 200 OK\r\n{JSON}Content-Encoding: gzip\r\nContent-Length: 100\r\n\r\n\u{1f}"
+            )),
+            _ => {
+                let _ = stream.write_all(&well());
+                return;
+            }
+        }
+        hold(stream);
+    });
+    let mut session = session(&upstream, &["--timeout", "3", "--retries", "0"]);
+    let started = Instant::now();
+    let hung: Vec<u64> = (0..12)
+        .map(|number| session.post("tools/call", &json!({"name": "case", "arguments": {"n": number}})))
+        .collect();
+    // Answered while the others hang: they come before any of those.
+    let healthy: Vec<u64> = (0..10)
+        .map(|_| session.post("tools/call", &json!({"name": "well", "arguments": {}})))
+        .collect();
+    for _ in &healthy {
+        let answer = session.receive();
+        assert!(healthy.contains(&answer["id"].as_u64().unwrap()), "{answer}");
+        assert_eq!(answer["result"]["isError"], false);
+    }
+    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    for _ in &hung {
+        let answer = session.receive();
+        let case = hung.iter().position(|id| answer["id"] == *id).unwrap();
+        // What an event stream has said until then is a result, with a word on its end.
+        assert_eq!(answer["result"]["isError"], case != 10, "{case}: {answer}");
+        assert!(answer.to_string().contains("3 s") || case == 10, "{case}: {answer}");
+    }
+    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+    is_well(&mut session);
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zlib(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A row of `replies.yaml`.
+#[derive(serde::Deserialize)]
+struct BrokenReply {
+    what: String,
+    fails: bool,
+    reply: String,
+}
+
+/// Replies that are broken, and whether the fault is one that nobody may take for a success.
+fn broken() -> Vec<(String, Vec<u8>, bool)> {
+    let mut all: Vec<(String, Vec<u8>, bool)> = Vec::new();
+    let ok = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+    let body = br#"{"items":[{"id":1,"name":"one"},{"id":2,"name":"two"}],"total":2}"#;
+    let with = |head: &str, body: &[u8]| [head.as_bytes(), b"\r\n", body].concat();
+    // Cut at many places: within the head, the length, a chunk, and a compressed body.
+    let whole = with(&format!("{ok}Content-Length: {}\r\n", body.len()), body);
+    let chunked: Vec<u8> = body
+        .chunks(9)
+        .flat_map(|chunk| [format!("{:x}\r\n", chunk.len()).as_bytes(), chunk, b"\r\n"].concat())
+        .collect();
+    let chunked = with(
+        &format!("{ok}Transfer-Encoding: chunked\r\n"),
+        &[&chunked[..], b"0\r\n\r\n"].concat(),
+    );
+    for tenth in 1..10 {
+        let cut = |bytes: &[u8]| bytes[..bytes.len() * tenth / 10].to_vec();
+        all.push((format!("a length, cut at {tenth}"), cut(&whole), true));
+        all.push((format!("chunks, cut at {tenth}"), cut(&chunked), true));
+        for (coding, bytes) in [("gzip", gzip(body)), ("deflate", zlib(body))] {
+            let bytes = cut(&bytes);
+            let head = format!("{ok}Content-Encoding: {coding}\r\nContent-Length: {}\r\n", bytes.len());
+            all.push((format!("{coding}, cut at {tenth}"), with(&head, &bytes), true));
+        }
+    }
+    let mut wrong_sum = gzip(body);
+    let at = wrong_sum.len() - 6;
+    wrong_sum[at] ^= 0xff;
+    let coded = |coding: &str, bytes: &[u8]| {
+        with(
+            &format!("{ok}Content-Encoding: {coding}\r\nContent-Length: {}\r\n", bytes.len()),
+            bytes,
+        )
+    };
+    let mut add = |what: &str, bytes: Vec<u8>, fails: bool| all.push((what.to_owned(), bytes, fails));
+    add("a gzip with a wrong sum", coded("gzip", &wrong_sum), true);
+    add("no gzip at all", coded("gzip", body), true);
+    add("no brotli at all", coded("br", &[0xff; 40]), true);
+    add("no zstd at all", coded("zstd", body), true);
+    add("a coding nobody knows", coded("x-rot13", body), false);
+    add("words after a gzip", coded("gzip", &[&gzip(body)[..], b"trailing"].concat()), false);
+    add("bytes that are no text", vec![0xff; 600], true);
+    add(
+        "a switch of protocols",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81\x01x".to_vec(),
+        true,
+    );
+    add(
+        "bytes that are no UTF-8",
+        with(&format!("{ok}Content-Length: 4\r\n"), b"\"\xff\xfe\""),
+        false,
+    );
+    let listed = std::fs::read(project("tests/cases/hostile/replies.yaml")).unwrap();
+    for case in serde_yaml::from_slice::<Vec<BrokenReply>>(&listed).unwrap() {
+        add(&case.what, case.reply.into_bytes(), case.fails);
+    }
+    all
+}
+
+#[test]
+fn p11_every_broken_reply_is_an_answer_and_what_is_cut_is_no_success() {
+    let cases = broken();
+    assert!(cases.len() >= 54, "{}", cases.len());
+    let replies: Vec<Vec<u8>> = cases.iter().map(|(_, bytes, _)| bytes.clone()).collect();
+    let upstream = Upstream::raw(move |request, stream| {
+        let bytes = replies.get(number(request)).cloned().unwrap_or_else(well);
+        let _ = stream.write_all(&bytes);
+    });
+    let mut session = session(&upstream, &["--timeout", "5", "--retries", "0"]);
+    for (number, (what, _, fails)) in cases.iter().enumerate() {
+        let result = session.call("send", &json!({"n": number}));
+        assert_eq!(upstream.take_all().len(), 1, "{what}: exactly one request leaves");
+        assert!(!fails || result["isError"] == true, "{what}: {result}");
+        assert!(
+            result["content"][0]["text"].is_string() || result["content"] == json!([]),
+            "{what}: {result}"
+        );
+    }
+    is_well(&mut session);
+    let log = session.end();
+    assert!(!log.contains("panicked"), "{log}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn p11_a_reset_connection_is_an_error() {
+    // A connection that is closed with something unread is reset.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for (number, stream) in listener.incoming().enumerate() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 10]);
+            let said: &[u8] = match number % 3 {
+                0 => b"",
+                1 => b"HTTP/1.1 200 OK\r\nContent-Le",
+                _ => b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"a\":",
+            };
+            let _ = stream.write_all(said);
+        }
+    });
+    let spec = SpecFile::with_paths(&json!({"/a": {"post": {"operationId": "send"}}}));
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &url, "--breaker-failures", "0"]);
+    for _ in 0..9 {
+        let result = session.call("send", &json!({}));
+        assert_eq!(result["isError"], true, "{result}");
+    }
+}
+
+/// What `bombs` made the server take, in MiB, is bounded, and so is every answer.
+#[cfg(target_os = "linux")]
+#[test]
+fn p12_endless_and_swollen_replies_take_little_memory() {
+    use crate::support::memory;
+
+    const ENDLESS: usize = 6;
+    let million = vec![b' '; 1 << 20];
+    // Members of a gzip file follow one another (RFC 1952 section 2.2): 1 GiB in all.
+    let swollen: Vec<u8> = gzip(&million).repeat(1024);
+    let twice = gzip(&swollen);
+    let deflated = zlib(&vec![b' '; 64 << 20]);
+    let zeros = format!("[{}0]", "0,".repeat(8 << 20)).into_bytes();
+    let most_zeros = format!("[{}0]", "0,".repeat(5_000_000)).into_bytes();
+    let most_objects = format!("[{}{{}}]", "{\"a\":0},".repeat(1_200_000)).into_bytes();
+    let poured = Arc::new(AtomicUsize::new(0));
+    let total = Arc::clone(&poured);
+    let upstream = Upstream::raw(move |request, stream| {
+        let head = |more: &str| format!("HTTP/1.1 200 OK\r\nConnection: close\r\n{more}\r\n\r\n");
+        let mut whole = |kind: &str, bytes: &[u8]| {
+            let head = head(&format!("Content-Type: application/json\r\n{kind}Content-Length: {}", bytes.len()));
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(bytes));
+        };
+        let chunk = |text: &[u8]| [format!("{:x}\r\n", text.len()).as_bytes(), text, b"\r\n"].concat();
+        let (more, piece) = match number(request) {
+            0 => ("Content-Type: text/plain\r\nContent-Length: 10737418240".into(), million.clone()),
+            1 => ("Content-Type: text/plain\r\nTransfer-Encoding: chunked".into(), chunk(&million)),
+            2 => ("Content-Type: application/octet-stream".into(), million.clone()),
+            3 => (
+                "Content-Type: text/event-stream".into(),
+                [b"data: ", &million[..], b"\n\n"].concat(),
+            ),
+            4 => ("Content-Type: application/x-ndjson".into(), [b"\"", &million[..], b"\"\n"].concat()),
+            5 => (
+                "Content-Type: multipart/mixed; boundary=b".into(),
+                [b"--b\r\n\r\n", &million[..], b"\r\n"].concat(),
+            ),
+            6 => return whole("Content-Encoding: gzip\r\n", &swollen),
+            7 => return whole("Content-Encoding: deflate\r\n", &deflated),
+            8 => return whole("Content-Encoding: gzip, gzip\r\n", &twice),
+            9 => return whole("", &zeros),
+            10 => return whole("", &most_zeros),
+            11 => return whole("", &most_objects),
+            _ => {
+                let _ = stream.write_all(&well());
+                return;
+            }
+        };
+        let _: String = more;
+        let _ = stream.write_all(head(&more).as_bytes());
+        total.fetch_add(pour(stream, &piece, 10 << 30), SeqCst);
+    });
+    let mut session = session(&upstream, &["--timeout", "20", "--retries", "0"]);
+    is_well(&mut session);
+    let before = memory(session.pid());
+    let watched = session.pid();
+    let done = Arc::new(AtomicUsize::new(0));
+    let watch = {
+        let done = Arc::clone(&done);
+        std::thread::spawn(move || {
+            let mut most = 0;
+            while done.load(SeqCst) == 0 {
+                most = most.max(memory(watched));
+                std::thread::park_timeout(Duration::from_millis(5));
+            }
+            most
+        })
+    };
+    for number in 0..12 {
+        let started = Instant::now();
+        let result = session.call("case", &json!({"n": number}));
+        let length = result.to_string().len();
+        assert!(length < 200_000, "{number}: {length} bytes");
+        assert_eq!(
+            result["isError"],
+            number < 10 && number != 3 && number != 4,
+            "{number}: {}",
+            result.to_string().get(..200).unwrap_or_default()
+        );
+        assert!(started.elapsed() < Duration::from_secs(15), "{number}: {:?}", started.elapsed());
+        is_well(&mut session);
+    }
+    done.store(1, SeqCst);
+    let most = watch.join().unwrap();
+    assert!(most.saturating_sub(before) < 256, "{before} MiB grew to {most}");
+    // Kernels buffer some megabytes of each on the way.
+    assert!(
+        poured.load(SeqCst) < ENDLESS * (64 << 20),
+        "{} bytes were taken",
+        poured.load(SeqCst)
+    );
+}
+
+#[test]
+fn p13_a_text_is_cut_between_characters() {
+    let sizes = [299_usize, 300, 301, 1_000, 100_000];
+    let characters = ["é", "日", "💥"];
+    let upstream = Upstream::start(Box::new(move |request| {
+        let number = number(request);
+        let (size, offset, character, bad) = (sizes[number % 5], number / 5 % 4, characters[number / 20 % 3], number >= 60);
+        let text = "a".repeat(offset) + &character.repeat(size);
+        let kind = "Content-Type: text/plain; charset=utf-8";
+        reply(if bad { 400 } else { 200 }, &[kind], text.as_bytes())
+    }));
+    let mut session = session(&upstream, &["--max-result-tokens", "100"]);
+    for number in 0..120 {
+        let result = session.call("case", &json!({"n": number}));
+        assert_eq!(result["isError"], number >= 60, "{result}");
+        let text = result["content"][0]["text"].as_str().unwrap();
+        let character = characters[number / 20 % 3];
+        assert!(
+            !text.contains('\u{fffd}') && text.len() < if number < 60 { 600 } else { 20_000 },
+            "{number}: {text}"
+        );
+        let body = text.split_once('\n').filter(|_| number >= 60).map_or(text, |(_, body)| body);
+        assert!(body.contains(character), "{number}: {text}");
+    }
+}
+
+#[test]
+fn p16_heads_without_measure_are_errors() {
+    let upstream = Upstream::raw(|request, stream| {
+        let _ = match number(request) {
+            0 => {
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nX-Long: ");
+                pour(stream, &vec![b'x'; 1 << 16], 10 << 20);
+                stream.write_all(b"\r\nContent-Length: 2\r\n\r\n{}")
+            }
+            1 => {
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n");
+                let lines: String = (0..50_000).map(|number| format!("X-{number}: y\r\n")).collect();
+                let _ = stream.write_all(lines.as_bytes());
+                stream.write_all(b"Content-Length: 2\r\n\r\n{}")
+            }
+            2 => stream.write_all(format!("HTTP/1.1 200 {}\r\nContent-Length: 2\r\n\r\n{{}}", "x".repeat(1 << 20)).as_bytes()),
+            _ => stream.write_all(&well()),
+        };
+    });
+    let mut session = session(&upstream, &["--timeout", "10", "--retries", "0"]);
+    for number in 0..3 {
+        let result = session.call("case", &json!({"n": number}));
+        assert_eq!(result["isError"], true, "{number}: {result}");
+        assert!(result.to_string().len() < 100_000, "{number}");
+    }
+    is_well(&mut session);
+}
+
+#[test]
+fn p15_five_hundred_calls_at_once_get_their_own_answers_and_no_cookie_of_others() {
+    let upstream = Upstream::start(Box::new(|request| {
+        let number = number(request);
+        assert_eq!(request.header("cookie"), None);
+        let cookie = format!("Set-Cookie: session=secret{number}");
+        let body = json!({"number": number, "pad": "x".repeat(number % 50 * 100)}).to_string();
+        reply(200, &["Content-Type: application/json", &cookie], body.as_bytes())
+    }));
+    let mut session = session(&upstream, &[]);
+    let sent: std::collections::HashMap<u64, usize> = (0..500)
+        .map(|number| {
+            (
+                session.post("tools/call", &json!({"name": "case", "arguments": {"n": number}})),
+                number,
+            )
+        })
+        .collect();
+    for _ in 0..500 {
+        let answer: Value = session.receive();
+        let number = sent[&answer["id"].as_u64().unwrap()];
+        assert_eq!(answer["result"]["structuredContent"]["number"], number);
+        assert!(!answer.to_string().contains("secret"), "{answer}");
+    }
+}
