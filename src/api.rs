@@ -151,7 +151,7 @@ impl Api {
         let mut first_error = None;
         for annotated in annotated {
             let Annotated {
-                mut tool,
+                tool,
                 operation,
                 has_output,
                 wire,
@@ -160,8 +160,6 @@ impl Api {
                 json,
                 ..
             } = annotated;
-            // It stands in the text now, and is most of what a tool without schemas takes.
-            tool.description = None;
             let base = match bases.of(&operation) {
                 Ok(base) => base,
                 Err(error) => {

@@ -64,7 +64,7 @@ pub fn offer_filter(completed: &mut Completed, operation: &Operation) {
 }
 
 fn parameter_schema(parameter: &Parameter, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
-    let translated = parameter.schema.map(|span| schemas.translate(span, warnings));
+    let translated = parameter.schema.map(|span| schemas.translate_shared(span, warnings));
     let mut schema = match translated {
         Some(Value::Object(schema)) => schema,
         _ => Map::from_iter([("type".to_owned(), Value::from("string"))]),

@@ -76,7 +76,7 @@ impl Rule {
 
 impl Layers {
     /// What the policy and the document say of all operations.
-    pub(super) fn author(&self, document: &Document, operations: &[Operation], diagnostics: &mut Vec<Diagnostic>) -> Vec<Decision> {
+    pub(super) fn author(&self, document: &Document, operations: &[Box<Operation>], diagnostics: &mut Vec<Diagnostic>) -> Vec<Decision> {
         let root = if self.trust == Trust::Ignore {
             Vec::new()
         } else {
@@ -95,7 +95,7 @@ impl Layers {
             }
             decision
         };
-        operations.iter().map(decide).collect()
+        operations.iter().map(Box::as_ref).map(decide).collect()
     }
 
     /// What the operator says over it; operations are known by the names that they have by themselves, and by those that the
@@ -105,7 +105,7 @@ impl Layers {
         decisions: &mut [Decision],
         own: &[String],
         given: &[String],
-        operations: &[Operation],
+        operations: &[Box<Operation>],
         diagnostics: &mut Vec<Diagnostic>,
     ) {
         diagnostics.extend(self.remarks.iter().map(|remark| Diagnostic::warning("#", remark.clone())));

@@ -84,7 +84,7 @@ impl Default for AnnotateOptions {
 ///
 /// The tool is kept as text: as trees the schemas of a large API take many times the memory, and nobody needs more than a few.
 pub struct Annotated {
-    /// The tool without its schemas.
+    /// The tool without what is long: schemas and description.
     pub tool: Tool,
     /// The operation that a call makes.
     pub operation: Box<Operation>,
@@ -102,6 +102,8 @@ pub struct Annotated {
     input: Range<usize>,
     /// How many bytes the output schema takes there.
     output: usize,
+    /// How many bytes of words there are.
+    words: usize,
 }
 
 /// The members of a tool before its schemas, in the order in which clients show them.
@@ -141,7 +143,7 @@ struct Grouping<'t> {
 /// One tool per operation that is selected, each with the operation it stands for, and remarks on schemas that had to be
 /// read loosely.
 #[must_use]
-pub fn annotate(document: &Document, operations: Vec<Operation>, options: &AnnotateOptions) -> (Vec<Annotated>, Vec<Diagnostic>) {
+pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &AnnotateOptions) -> (Vec<Annotated>, Vec<Diagnostic>) {
     // Names come from all operations, so that a selection never changes the name of a tool.
     let mut names = names::names(&operations, &options.names);
     let mut diagnostics = Vec::new();
@@ -185,13 +187,14 @@ pub fn annotate(document: &Document, operations: Vec<Operation>, options: &Annot
                 .or_else(|| operation.tags.first().cloned())
                 .map(|category| text::cut(&text::one_line(&category), words::LONGEST_TITLE))
                 .filter(|category| !category.is_empty()),
-            operation: Box::new(operation),
+            operation,
             hints,
             has_output: false,
             wire: None,
             json: Box::default(),
             input: 0..0,
             output: 0,
+            words: 0,
         };
         annotated.describe_input(&mut schemas, &options.schemas, options, &mut diagnostics, &mut scratch);
         tools.push(annotated);
@@ -205,7 +208,7 @@ pub fn annotate(document: &Document, operations: Vec<Operation>, options: &Annot
 /// The names with people's wishes; one that has nothing a name may be made of is told and not heeded.
 fn rename(
     names: &mut Vec<String>,
-    operations: &[Operation],
+    operations: &[Box<Operation>],
     decisions: &[Decision],
     options: &AnnotateOptions,
     diagnostics: &mut Vec<Diagnostic>,
@@ -233,18 +236,35 @@ impl Annotated {
         self.json.get(self.input.clone()).unwrap_or_default()
     }
 
-    /// Writes the tool with this input schema, and without an output schema.
+    /// Writes the tool, with this input schema and without an output schema. What is only words is in the text then.
     fn write(&mut self, schema: &Map<String, Value>, scratch: &mut Vec<u8>) {
+        scratch.clear();
+        if self.json.is_empty() {
+            self.write_frame(scratch);
+        } else {
+            scratch.extend_from_slice(self.json.as_bytes());
+        }
+        let tail = scratch.split_off(self.input.end);
+        scratch.truncate(self.input.start);
+        add(scratch, schema);
+        self.input.end = scratch.len();
+        scratch.extend_from_slice(&tail);
+        self.json = str::from_utf8(scratch).unwrap_or_default().into();
+    }
+
+    /// Writes all but the schemas.
+    fn write_frame(&mut self, scratch: &mut Vec<u8>) {
         let category = self.category.as_deref();
         // Most operations have one tag, which is their category: it is not said twice.
         let tags = match self.operation.tags.as_slice() {
             [only] if Some(only.as_str()) == category => &[],
             tags => tags,
         };
+        let description = self.tool.description.take();
         let head = Head {
             name: &self.tool.name,
             title: self.tool.title.as_deref(),
-            description: self.tool.description.as_deref(),
+            description: description.as_deref(),
         };
         let tail = Tail {
             annotations: self.tool.annotations.as_ref(),
@@ -252,14 +272,16 @@ impl Annotated {
                 own: Grouping { category, tags },
             }),
         };
-        scratch.clear();
+        let own_title = self.tool.annotations.as_ref().and_then(|annotations| annotations.title.as_ref());
+        self.words = self.tool.name.len()
+            + own_title.map_or(0, String::len)
+            + description.as_ref().map_or(0, |text| text.len())
+            + self.tool.title.as_ref().map_or(0, String::len);
         add(scratch, &head);
         scratch.pop();
         scratch.extend_from_slice(br#","inputSchema":"#);
-        let start = scratch.len();
-        add(scratch, schema);
-        self.input = start..scratch.len();
         let end = scratch.len();
+        self.input = end..end;
         add(scratch, &tail);
         match scratch.get_mut(end..) {
             // Nothing follows the schema.
@@ -270,8 +292,6 @@ impl Annotated {
             Some([brace, ..]) => *brace = b',',
             _ => {}
         }
-        self.json = str::from_utf8(scratch).unwrap_or_default().into();
-        (self.has_output, self.output) = (false, 0);
     }
 
     /// Puts an output schema beside the input schema.
@@ -287,12 +307,7 @@ impl Annotated {
     pub fn bytes(&self) -> usize {
         /// The hints and the keys around the members.
         const FRAME: usize = 220;
-        let own_title = self.tool.annotations.as_ref().and_then(|annotations| annotations.title.as_ref());
-        let words = self.tool.name.len()
-            + own_title.map_or(0, String::len)
-            + self.tool.description.as_ref().map_or(0, |text| text.len())
-            + self.tool.title.as_ref().map_or(0, String::len);
-        FRAME + words + self.input.len() + self.output
+        FRAME + self.words + self.input.len() + self.output
     }
 
     fn describe_input(

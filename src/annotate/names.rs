@@ -28,19 +28,19 @@ impl Default for NameOptions {
 /// One name per operation, in their order. A name is what a person wished for, else the operationId, with illegal characters
 /// replaced, else method and path; where two operations would share one (whatever the case of its letters), each gets a hash of its method and path.
 #[must_use]
-pub fn names(operations: &[Operation], options: &NameOptions) -> Vec<String> {
+pub fn names(operations: &[Box<Operation>], options: &NameOptions) -> Vec<String> {
     named(operations, |_| None, options)
 }
 
 /// [`names`], with the wishes of people for the operation of that index.
 #[must_use]
-pub fn named<'w>(operations: &[Operation], wished: impl Fn(usize) -> Option<&'w str>, options: &NameOptions) -> Vec<String> {
+pub fn named<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> Option<&'w str>, options: &NameOptions) -> Vec<String> {
     let wish = |(index, operation)| {
         let wished = wished(index).map(legal).filter(|name| !name.is_empty());
         let wish = wished.unwrap_or_else(|| wish(operation));
         fit(&options.prefix, &wish, &Operation::label(operation), options.longest)
     };
-    let wanted: Vec<String> = operations.iter().enumerate().map(wish).collect();
+    let wanted: Vec<String> = operations.iter().map(Box::as_ref).enumerate().map(wish).collect();
     let mut count: HashMap<String, usize> = HashMap::new();
     for name in &wanted {
         *count.entry(name.to_ascii_lowercase()).or_default() += 1;

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use crate::spec::operations;
 
-    fn read(responses: &str) -> (Document, Operation) {
+    fn read(responses: &str) -> (Document, Box<Operation>) {
         let text = format!(
             r##"{{"openapi":"3.0.3","paths":{{"/a":{{"get":{{"responses":{responses}}}}}}},"components":{{"schemas":{{
             "Pet":{{"type":"object","required":["id"],"properties":{{"id":{{"type":"integer","description":"Its number"}},"secret":{{"type":"string","writeOnly":true}},"parent":{{"$ref":"#/components/schemas/Pet"}}}}}}}}}}}}"##

@@ -151,7 +151,7 @@ impl Selection {
 
     /// The `include` patterns that match nothing at all: most likely a slip of the pen.
     #[must_use]
-    pub fn idle<'s>(&'s self, own: &[String], given: &[String], operations: &[Operation]) -> Vec<&'s Pattern> {
+    pub fn idle<'s>(&'s self, own: &[String], given: &[String], operations: &[Box<Operation>]) -> Vec<&'s Pattern> {
         let matches = |pattern: &&Pattern| {
             let mut all = own.iter().zip(given).zip(operations);
             !all.any(|((own, given), operation)| pattern.matches([own, given], operation))
@@ -180,7 +180,7 @@ mod tests {
         operations
             .iter()
             .filter(|operation| selection.admits(["tool_name", "given"], operation, &Hints::of_method(&operation.method)))
-            .map(Operation::label)
+            .map(|operation| operation.label())
             .collect()
     }
 

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::spec::{Document, operations};
 
-    fn operation(json: &str) -> Operation {
+    fn operation(json: &str) -> Box<Operation> {
         let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/pets/{{petId}}":{{"get":{json}}}}}}}"#);
         operations(&Document::parse(text.into_bytes(), None).unwrap()).0.remove(0)
     }

@@ -23,7 +23,7 @@ use answer::{Answer, answer};
 
 /// A route of the mock.
 struct Route {
-    operation: Operation,
+    operation: Box<Operation>,
     /// How many literal segments it has: `/pets/mine` is meant before `/pets/{id}`.
     literals: usize,
 }

@@ -89,7 +89,7 @@ impl Operation {
 
 /// All operations of a document in its order, and what is wrong with those that are not among them.
 #[must_use]
-pub fn operations(document: &Document) -> (Vec<Operation>, Vec<Diagnostic>) {
+pub fn operations(document: &Document) -> (Vec<Box<Operation>>, Vec<Diagnostic>) {
     let mut reader = Reader {
         document,
         operations: Vec::new(),
@@ -110,7 +110,7 @@ pub fn operations(document: &Document) -> (Vec<Operation>, Vec<Diagnostic>) {
 
 struct Reader<'a> {
     document: &'a Document,
-    operations: Vec<Operation>,
+    operations: Vec<Box<Operation>>,
     seen: HashSet<(Method, String)>,
     parameters: Parameters<'a>,
     diagnostics: Vec<Diagnostic>,
@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
                         .retain(|other| other.method != operation.method || other.path != operation.path);
                     warnings.push(format!("{} is written twice; the last one is served", operation.label()));
                 }
-                self.operations.push(operation);
+                self.operations.push(Box::new(operation));
             }
             Err(why) => {
                 let what = format!("{} {} is left out: {why}", method.to_ascii_uppercase(), shared.path);
@@ -331,7 +331,7 @@ fn is_method(key: &str, version: Version) -> bool {
 mod tests {
     use super::*;
 
-    fn read(paths: &str) -> (Vec<Operation>, Vec<Diagnostic>) {
+    fn read(paths: &str) -> (Vec<Box<Operation>>, Vec<Diagnostic>) {
         let text = format!(
             r#"{{"openapi":"3.1.0","info":{{"title":"T"}},"paths":{paths},"components":{{
                 "parameters":{{"Limit":{{"name":"limit","in":"query","schema":{{"type":"integer"}}}}}},
@@ -388,7 +388,7 @@ mod tests {
             r#"{"/good":{"get":{}},"/bad":{"get":"nonsense","post":{},"put":{"$ref":"other.yaml"}},"bad":{"get":{}},"/worse":7,"x-ext":{}}"#,
         );
         assert_eq!(
-            operations.iter().map(Operation::label).collect::<Vec<_>>(),
+            operations.iter().map(|operation| operation.label()).collect::<Vec<_>>(),
             ["GET /good", "POST /bad"]
         );
         let pointers: Vec<_> = diagnostics.iter().map(|d| d.pointer.as_str()).collect();
@@ -402,7 +402,7 @@ mod tests {
     fn a_path_item_may_be_a_reference() {
         let (operations, diagnostics) =
             read(r##"{"/pets":{"$ref":"#/components/pathItems/Pets"},"/none":{"$ref":"#/components/pathItems/None"}}"##);
-        assert_eq!(operations.iter().map(Operation::label).collect::<Vec<_>>(), ["GET /pets"]);
+        assert_eq!(operations.iter().map(|operation| operation.label()).collect::<Vec<_>>(), ["GET /pets"]);
         assert!(diagnostics[0].message.contains("points to nothing"), "{diagnostics:?}");
     }
 

@@ -17,25 +17,156 @@ fn status(server: &HttpServer, headers: &[&str]) -> String {
 }
 
 #[test]
-fn foreign_hosts_and_origins_are_refused() {
+fn p26_foreign_origins_are_refused() {
     let server = server();
     assert!(status(&server, &[]).contains(" 200 "), "{}", status(&server, &[]));
-    for header in [
-        "Host: evil.example",
-        "Host: localhost.evil.example",
-        "Host: 127.0.0.1:1:1",
-        "Origin: http://evil.example",
-        "Origin: null",
-        "Origin: http://localhost.evil.example",
-    ] {
-        assert!(
-            status(&server, &[header]).contains(" 403 "),
-            "{header}: {}",
-            status(&server, &[header])
-        );
+    let foreign = [
+        "http://evil.example",
+        "https://evil.example",
+        "null",
+        "",
+        " ",
+        "*",
+        "http://localhost.evil.example",
+        "http://evil.example:80",
+        "http://evil.example/localhost",
+        "http://evil.example#localhost",
+        "http://evil.example?localhost",
+        "http://localhost@evil.example",
+        "http://localhost:3000@evil.example",
+        "http://evil.example\\@localhost",
+        "http://127.0.0.1.evil.example",
+        "http://127.0.0.1.nip.io",
+        "http://0.0.0.0",
+        "http://10.0.0.1",
+        "http://192.168.0.1:3000",
+        "http://[::ffff:10.0.0.1]",
+        "http://[::1].evil.example",
+        "http://xn--localhost-9ua.example",
+        "http://localhost, http://evil.example",
+        "http://evil.example http://localhost",
+        "file://",
+        "chrome-extension://abcdefghijklmnop",
+        "ftp://localhost",
+        "localhost",
+        "http://",
+        "http://localhost:99999",
+    ];
+    assert!(foreign.len() >= 24);
+    for origin in foreign {
+        let answer = status(&server, &[&format!("Origin: {origin}")]);
+        assert!(answer.contains(" 403 "), "{origin:?}: {answer}");
     }
-    assert!(status(&server, &["Origin: http://localhost:3000"]).contains(" 200 "));
+    for origin in [
+        "http://localhost",
+        "http://localhost:3000",
+        "http://127.0.0.1:5173",
+        "http://[::1]:8080",
+    ] {
+        assert!(status(&server, &[&format!("Origin: {origin}")]).contains(" 200 "), "{origin}");
+    }
     assert!(status(&server, &["Origin: http://localhost", "Origin: http://localhost"]).contains(" 403 "));
+}
+
+#[test]
+fn p27_foreign_and_malformed_hosts_are_refused_and_no_page_gets_a_permission() {
+    let server = server();
+    let foreign = [
+        "evil.example",
+        "localhost.evil.example",
+        "evil.example:80",
+        "127.0.0.1.evil.example",
+        "127.0.0.1:1:1",
+        "127.0.0.1:99999999",
+        "127.0.0.1:-1",
+        "127.0.0.1:x",
+        "localhost:",
+        "[::1].evil.example",
+        "[::1",
+        "::1",
+        "[::1]x",
+        "localhost@evil.example",
+        "evil.example@localhost",
+        "localhost/evil",
+        "localhost evil.example",
+        "localhost,evil.example",
+        "0.0.0.0",
+        "10.0.0.1",
+        "2130706433",
+        "0x7f.1",
+        "",
+    ];
+    assert!(foreign.len() >= 15);
+    for host in foreign {
+        let answer = status(&server, &[&format!("Host: {host}")]);
+        assert!(answer.contains(" 403 ") || answer.contains(" 400 "), "{host:?}: {answer}");
+    }
+    for host in ["localhost", "LOCALHOST:8080", "127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:8080"] {
+        assert!(status(&server, &[&format!("Host: {host}")]).contains(" 200 "), "{host}");
+    }
+    let two = server.raw("POST /mcp HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    assert!(two.contains(" 400 ") || two.contains(" 403 "), "{two}");
+    let none = server.raw("POST /mcp HTTP/1.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    assert!(none.contains(" 400 ") || none.contains(" 403 "), "{none}");
+    for method in ["POST", "GET", "OPTIONS", "DELETE"] {
+        let answer = server.raw(&format!(
+            "{method} /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost:3000\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        ));
+        assert!(!answer.to_ascii_lowercase().contains("access-control-allow"), "{answer}");
+    }
+}
+
+#[test]
+fn p28_no_form_of_a_page_can_call_and_nothing_else_answers() {
+    let server = server();
+    // What a page can send without asking first (Fetch Standard, "CORS-safelisted request-header"), and what looks like JSON.
+    for kind in [
+        "text/plain",
+        "text/plain;application/json",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=application/json",
+        "",
+        "application/jsonx",
+        "application/json+x",
+        "text/json",
+        "application/json, text/plain",
+    ] {
+        let answer = status(&server, &[&format!("Content-Type: {kind}")]);
+        assert!(answer.contains(" 415 "), "{kind:?}: {answer}");
+    }
+    for kind in ["application/json", "application/json; charset=utf-8", "Application/JSON"] {
+        let answer = status(&server, &[&format!("Content-Type: {kind}")]);
+        assert!(answer.contains(" 200 "), "{kind:?}: {answer}");
+    }
+    for path in [
+        "/",
+        "/mcp/",
+        "/MCP",
+        "//mcp",
+        "/mcp/x",
+        "/sse",
+        "/message",
+        "/openapi.json",
+        "/metrics",
+        "/.env",
+        "/mcp%2f",
+        "/x/../mcp",
+    ] {
+        let answer = server.raw(&format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}"));
+        assert!(answer.contains(" 404 ") || answer.contains(" 400 "), "{path}: {answer}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn p28_it_listens_where_it_is_told_to_and_nowhere_else() {
+    let server = server();
+    let port: u16 = server.address.rsplit(':').next().unwrap().parse().unwrap();
+    // Every address of 127.0.0.0/8 is this machine, and only one was named.
+    for other in ["127.0.0.2", "127.1.2.3"] {
+        assert!(std::net::TcpStream::connect((other, port)).is_err(), "{other}");
+    }
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
 }
 
 #[test]

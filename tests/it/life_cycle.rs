@@ -102,6 +102,100 @@ fn a_signal_answers_what_is_in_flight_on_both_transports() {
     assert_eq!(server.wait(), Some(0));
 }
 
+#[cfg(unix)]
+#[test]
+fn p38_twenty_calls_in_flight_are_answered_and_new_work_is_refused() {
+    let (upstream, release, asked) = held();
+    let spec = spec();
+    let mut server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url]);
+    let (pid, address) = (server.pid(), server.address.clone());
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow"}}"#;
+    let answers: Vec<(String, String)> = std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..20)
+            .map(|_| scope.spawn(|| server.post(&["MCP-Protocol-Version: 2025-11-25"], call)))
+            .collect();
+        for _ in 0..20 {
+            asked.recv_timeout(Duration::from_secs(20)).unwrap();
+        }
+        signal(pid, "TERM");
+        server.logged("stopping");
+        // Nobody new is let in.
+        let started = Instant::now();
+        while TcpStream::connect(&address).is_ok_and(|mut stream| {
+            let _ = stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).is_ok_and(|_| answer.contains(" 200 "))
+        }) {
+            assert!(started.elapsed() < Duration::from_secs(10), "new work is still taken");
+        }
+        for _ in 0..20 {
+            release.send(()).unwrap();
+        }
+        calls.into_iter().map(|call| call.join().unwrap()).collect()
+    });
+    for (status, answer) in answers {
+        assert!(status.contains(" 200 ") && answer.contains("\"done\":true"), "{status} {answer}");
+    }
+    assert_eq!(server.wait(), Some(0));
+}
+
+/// A client that listens for changes, and an upstream that never answers, must not keep the process.
+#[cfg(unix)]
+#[test]
+fn p38_an_open_stream_and_a_hung_upstream_delay_the_end_for_a_while_only() {
+    let (asked, was_asked) = channel::<()>();
+    let asked = Mutex::new(asked);
+    let upstream = Upstream::raw(move |_, stream| {
+        asked.lock().unwrap().send(()).unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let spec = spec();
+    let mut server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--timeout",
+        "50",
+        "--confirm",
+        "destructive",
+    ]);
+    let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
+        {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+    let head = |method: &str, more: &str| {
+        format!(
+            "{method} /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\n{more}",
+            server.address
+        )
+    };
+    let answer = server.raw(&format!(
+        "{}Connection: close\r\nContent-Length: {}\r\n\r\n{begin}",
+        head("POST", ""),
+        begin.to_string().len()
+    ));
+    let session = answer
+        .lines()
+        .find(|line| line.starts_with("mcp-session-id: "))
+        .unwrap_or_else(|| panic!("{answer}"))
+        .to_owned();
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.write_all(head("GET", &format!("{session}\r\n\r\n")).as_bytes()).unwrap();
+    let mut first = [0; 15];
+    stream.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200 OK");
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow"}}"#;
+    let mut calling = TcpStream::connect(&server.address).unwrap();
+    calling
+        .write_all((head("POST", &format!("{session}\r\nContent-Length: {}\r\n\r\n", call.len())) + call).as_bytes())
+        .unwrap();
+    was_asked.recv_timeout(Duration::from_secs(20)).unwrap();
+    let started = Instant::now();
+    signal(server.pid(), "TERM");
+    let code = server.wait();
+    assert!(started.elapsed() < Duration::from_secs(45), "{:?}", started.elapsed());
+    assert!(matches!(code, Some(0 | 143)), "{code:?} {}", server.logs());
+}
+
 #[test]
 fn an_answer_may_take_longer_than_the_end_of_stdin() {
     // Longer than the five seconds that rmcp gives calls after the end.

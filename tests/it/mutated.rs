@@ -35,7 +35,7 @@ const PIECES: [&str; 24] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if crate::support::soak() { 10_000 } else { 300 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn p21_a_mutated_document_is_served_or_refused(edits in proptest::collection::vec((any::<prop::sample::Index>(), 0..30_usize, 0..PIECES.len()), 1..12)) {

@@ -119,15 +119,13 @@ impl<'d> Schemas<'d> {
         }
     }
 
-    /// The schema at `span` in 2020-12. References in it name `#/$defs/…`, which [`Schemas::complete`] fills in. What
-    /// cannot be read becomes the schema that accepts anything, and a sentence in `warnings`.
-    pub fn translate(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
-        // Shared parameters bring the same schema to hundreds of operations.
+    /// As [`Schemas::translate`], of a schema that many operations may share: it is translated once and remembered.
+    pub fn translate_shared(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
         if let Some(known) = self.translated.get(&span) {
             return known.clone();
         }
         let before = warnings.len();
-        let value = self.translate_anew(span, warnings);
+        let value = self.translate(span, warnings);
         // What was warned of is warned of wherever it is used.
         if warnings.len() == before && size(&value) <= LARGEST_REMEMBERED {
             self.translated.insert(span, value.clone());
@@ -135,7 +133,9 @@ impl<'d> Schemas<'d> {
         value
     }
 
-    fn translate_anew(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
+    /// The schema at `span` in 2020-12. References in it name `#/$defs/…`, which [`Schemas::complete`] fills in. What
+    /// cannot be read becomes the schema that accepts anything, and a sentence in `warnings`.
+    pub fn translate(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
         let node = self.document.node(span);
         if let Some(value) = node.value() {
             Translation {
