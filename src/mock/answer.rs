@@ -74,7 +74,7 @@ fn example(document: &Document, media: &Media<'_>) -> Option<Example> {
         return Some(Example::Value(value));
     }
     for (_, node) in media.object.get("examples").and_then(Node::object).unwrap_or_default().iter() {
-        let Some(object) = document.resolve(node).ok().and_then(Node::object) else {
+        let Some(object) = document.resolve_object(node).ok().flatten() else {
             continue;
         };
         // Some documents write a reference where the value itself belongs, and mean what it leads to.

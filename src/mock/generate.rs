@@ -28,7 +28,7 @@ struct Generator<'d> {
 
 impl Generator<'_> {
     fn value(&mut self, schema: Node<'_>, depth: usize) -> Value {
-        let Some(object) = self.document.resolve(schema).ok().and_then(Node::object) else {
+        let Some(object) = self.document.resolve_object(schema).ok().flatten() else {
             return Value::Null;
         };
         if depth > DEEPEST * 2 || self.left == 0 {

@@ -171,10 +171,10 @@ fn sequential(media_type: &str) -> Option<MediaKind> {
 /// # Errors
 /// A sentence where it cannot be read.
 pub(super) fn read(document: &Document, declared: Node<'_>) -> Result<Option<RequestBody>, String> {
-    let resolved = document
-        .resolve(declared)
-        .map_err(|why| format!("its request body cannot be read: {why}"))?;
-    let object = resolved.object().ok_or("its request body is no object")?;
+    let object = document
+        .resolve_object(declared)
+        .map_err(|why| format!("its request body cannot be read: {why}"))?
+        .ok_or("its request body is no object")?;
     let content = object.get("content").and_then(Node::object).unwrap_or_default();
     let mut media_types: Vec<MediaType> = content.iter().map(|(name, node)| media_type(document, name, node)).collect();
     if media_types.is_empty() {
@@ -349,13 +349,13 @@ fn positions(document: &Document, media_type: &Object<'_>, schema: Option<Node<'
         .get("itemEncoding")
         .map(|node| read_encoding(document, node))
         .unwrap_or_default();
-    let of_whole = || document.resolve(schema?).ok()?.object()?.get("items");
+    let of_whole = || document.resolve_object(schema?).ok()??.get("items");
     others.binary = item.or_else(of_whole).is_some_and(|items| is_binary(document, items, 0));
     (first, others)
 }
 
 fn is_text(document: &Document, schema: Node<'_>) -> bool {
-    let schema = document.resolve(schema).ok().and_then(Node::object);
+    let schema = document.resolve_object(schema).ok().flatten();
     schema.is_some_and(|schema| schema.text("type").as_deref() == Some("string"))
 }
 
@@ -386,10 +386,10 @@ fn part_headers(document: &Document, encoding: &Object<'_>) -> Vec<(String, Stri
         let is_ours = ["content-type", "content-disposition", "content-transfer-encoding", "content-length"]
             .iter()
             .any(|ours| name.eq_ignore_ascii_case(ours));
-        let Some(header) = document.resolve(node).ok().and_then(Node::object).filter(|_| !is_ours) else {
+        let Some(header) = document.resolve_object(node).ok().flatten().filter(|_| !is_ours) else {
             continue;
         };
-        let schema = header.get("schema").and_then(|schema| document.resolve(schema).ok()?.object());
+        let schema = header.get("schema").and_then(|schema| document.resolve_object(schema).ok()?);
         let Some(schema) = schema else { continue };
         let only = || schema.get("enum")?.array().filter(|values| values.len() == 1)?.first().copied();
         let value = schema.get("const").or_else(only).or_else(|| schema.get("default"));
@@ -429,7 +429,7 @@ fn properties<'a>(document: &'a Document, schema: Option<Node<'a>>, seen: &mut H
 /// Whether a schema stands for bytes, or for a list of byte strings (OAS 3.0 `format: binary`, 3.1 `contentEncoding`
 /// and `contentMediaType`).
 fn is_binary(document: &Document, schema: Node<'_>, depth: usize) -> bool {
-    let Some(object) = document.resolve(schema).ok().and_then(Node::object) else {
+    let Some(object) = document.resolve_object(schema).ok().flatten() else {
         return false;
     };
     if object.text("format").is_some_and(|format| format == "binary" || format == "byte")

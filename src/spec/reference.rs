@@ -1,8 +1,12 @@
 //! What the `$ref`s of a document lead to (RFC 6901 pointers, `$anchor`, `$id`, other files).
 
 use super::document::{Document, Span, Version};
-use super::node::Node;
+use super::node::{Node, Object};
 use super::pointer;
+
+/// References that lead to references are followed this often.
+const LONGEST_CHAIN: usize = 32;
+const ENDLESS: &str = "a chain of references that never ends";
 
 impl Document {
     /// The value that a `$ref` names. `from` is a value of the file in which the reference stands.
@@ -99,7 +103,6 @@ impl Document {
     /// # Errors
     /// As [`Document::target`], or a chain of references that never ends.
     pub fn resolve<'a>(&'a self, mut node: Node<'a>) -> Result<Node<'a>, String> {
-        const LONGEST_CHAIN: usize = 32;
         for _ in 0..LONGEST_CHAIN {
             // Most objects are no references; looking for the word is cheaper than opening them.
             if !node.text().contains("\"$ref\"") {
@@ -110,7 +113,22 @@ impl Document {
                 Some(reference) => node = self.target(&reference, node)?,
             }
         }
-        Err("a chain of references that never ends".into())
+        Err(ENDLESS.into())
+    }
+
+    /// As [`Document::resolve`], and opened: `None` where what is found is no object.
+    ///
+    /// # Errors
+    /// As [`Document::resolve`].
+    pub fn resolve_object<'a>(&'a self, mut node: Node<'a>) -> Result<Option<Object<'a>>, String> {
+        for _ in 0..LONGEST_CHAIN {
+            let Some(object) = node.object() else { return Ok(None) };
+            match object.get("$ref").and_then(Node::string) {
+                None => return Ok(Some(object)),
+                Some(reference) => node = self.target(&reference, node)?,
+            }
+        }
+        Err(ENDLESS.into())
     }
 
     /// The `description` beside a `$ref`, which overrides the referenced one (OAS 3.1 and later, "Reference Object").

@@ -41,7 +41,7 @@ pub fn responses<'a>(document: &'a Document, operation: &Operation) -> Vec<Respo
         .and_then(Node::object)
         .unwrap_or_default();
     let read = |(status, node): (&str, Node<'a>)| {
-        let object = document.resolve(node).ok()?.object()?;
+        let object = document.resolve_object(node).ok()??;
         let media = if document.version() == Version::V2_0 {
             swagger_media(operation, &object)
         } else {
