@@ -402,7 +402,10 @@ mod tests {
     fn a_path_item_may_be_a_reference() {
         let (operations, diagnostics) =
             read(r##"{"/pets":{"$ref":"#/components/pathItems/Pets"},"/none":{"$ref":"#/components/pathItems/None"}}"##);
-        assert_eq!(operations.iter().map(|operation| operation.label()).collect::<Vec<_>>(), ["GET /pets"]);
+        assert_eq!(
+            operations.iter().map(|operation| operation.label()).collect::<Vec<_>>(),
+            ["GET /pets"]
+        );
         assert!(diagnostics[0].message.contains("points to nothing"), "{diagnostics:?}");
     }
 

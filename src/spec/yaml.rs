@@ -159,6 +159,15 @@ impl Json {
         self.raw("\"")
     }
 
+    /// The next key of an object, after what separates it from the one before.
+    fn key<E: de::Error>(&mut self, key: &str) -> Result<(), E> {
+        if !self.text.ends_with('{') {
+            self.raw(",")?;
+        }
+        self.string(key)?;
+        self.raw(":")
+    }
+
     /// Something that stands for a scalar until its own text is known.
     fn odd<E: de::Error>(&mut self, text: &str, is_number: bool) -> Result<(), E> {
         let start = self.text.len();
@@ -186,6 +195,38 @@ impl Json {
         }
         self.text.push_str(text);
         Ok(())
+    }
+}
+
+/// Whether a key says that what follows is to be merged (`<<`).
+#[derive(PartialEq)]
+enum Merge {
+    Wanted,
+    No,
+}
+
+/// Writes the next key of a mapping to the JSON text, unless it is one for merging.
+struct Key<'j>(&'j mut Json);
+
+impl<'de> DeserializeSeed<'de> for Key<'_> {
+    type Value = Merge;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Merge, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_> {
+    type Value = Merge;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: de::Error>(self, key: &str) -> Result<Merge, E> {
+        if key == "<<" {
+            return Ok(Merge::Wanted);
+        }
+        self.0.key(key).map(|()| Merge::No)
     }
 }
 
@@ -273,12 +314,11 @@ impl<'de> Visitor<'de> for Write<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let start = self.0.text.len();
         self.0.raw("{")?;
-        let mut keys = Vec::new();
         let mut merged = Vec::new();
-        let mut first = true;
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "<<" {
+        while let Some(key) = map.next_key_seed(Key(&mut *self.0))? {
+            if key == Merge::Wanted {
                 // What is merged counts like what is written.
                 let mut inner = Json {
                     text: String::new(),
@@ -290,31 +330,17 @@ impl<'de> Visitor<'de> for Write<'_> {
                 merged.push(inner.text);
                 continue;
             }
-            if !first {
-                self.0.raw(",")?;
-            }
-            first = false;
-            self.0.string(&key)?;
-            self.0.raw(":")?;
             let start = self.0.text.len();
             let value = map.next_value_seed(Write(&mut *self.0)).map(|()| true);
             self.0.forgive(value, start)?;
-            keys.push(key);
         }
-        // Few mappings merge others; only those need to know their own keys.
-        let mut keys: HashSet<String> = keys.into_iter().filter(|_| !merged.is_empty()).collect();
-        for text in &merged {
-            for mapping in sources(text) {
-                for (key, value) in mapping {
-                    if keys.insert(key.clone().into_owned()) {
-                        if !first {
-                            self.0.raw(",")?;
-                        }
-                        first = false;
-                        self.0.string(&key)?;
-                        self.0.raw(":")?;
-                        self.0.raw(value.text())?;
-                    }
+        if !merged.is_empty() {
+            let own = format!("{}}}", self.0.text.get(start..).unwrap_or_default());
+            let mut keys: HashSet<String> = sources(&own).into_iter().flatten().map(|(key, _)| key.into_owned()).collect();
+            for (key, value) in merged.iter().flat_map(|text| sources(text)).flatten() {
+                if keys.insert(key.clone().into_owned()) {
+                    self.0.key(&key)?;
+                    self.0.raw(value.text())?;
                 }
             }
         }
