@@ -342,8 +342,12 @@ impl Api {
                 let mut result = render::render(operation, &response, rendering);
                 result.content.extend(remark.map(ContentBlock::text));
                 // Charsets and escapes are off only now.
-                self.redactor.redact_result(&mut result);
-                if let Some((_, redactor)) = &forwarded {
+                let redactors = [
+                    Some(&self.redactor),
+                    response.redactor.as_deref(),
+                    forwarded.as_ref().map(|(_, own)| own),
+                ];
+                for redactor in redactors.into_iter().flatten() {
                     redactor.redact_result(&mut result);
                 }
                 result

@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use openapi_mcp::proxy::{Response, render};
 use openapi_mcp::spec::{Document, Operation, operations};
 
-static OPERATION: OnceLock<Operation> = OnceLock::new();
+static OPERATION: OnceLock<Box<Operation>> = OnceLock::new();
 
 fuzz_target!(|input: (u16, String, Vec<u8>, u8)| {
     let (status, content_type, body, promise) = input;
@@ -16,7 +16,7 @@ fuzz_target!(|input: (u16, String, Vec<u8>, u8)| {
         operations(&document).0.remove(0)
     });
     let (Ok(status), Ok(content_type)) = (http::StatusCode::from_u16(status), content_type.parse()) else { return };
-    let response = Response { status, headers: [("content-type".parse().expect("a name"), content_type)].into_iter().collect(), body: body.into(), stopped: None };
+    let response = Response { status, headers: [("content-type".parse().expect("a name"), content_type)].into_iter().collect(), body: body.into(), ..Response::default() };
     let promise = [render::Promise::None, render::Promise::AnyObject, render::Promise::AsDeclared][usize::from(promise) % 3];
     let result = render::render(operation, &response, render::Rendering { promise, most_bytes: 500, advice: None });
     let checked = promise != render::Promise::None && result.is_error != Some(true);

@@ -1,12 +1,14 @@
 //! `openapi-mcp health`: the question a container asks, without a shell or curl in the image.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use url::Url;
 
 use super::load;
+use crate::config::{ConfigError, upstream};
 use crate::error::Failure;
 use crate::outbound::{self, OutboundOptions};
 
@@ -15,12 +17,22 @@ pub(super) struct HealthCommand {
     /// Where the server answers
     #[arg(default_value = "http://127.0.0.1:8080/healthz")]
     url: Url,
+
+    /// PEM file of authorities to trust besides those of the system (repeatable)
+    #[arg(long, value_name = "FILE")]
+    ca_cert: Vec<PathBuf>,
 }
 
 pub(super) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
+    let mut problems = Vec::new();
+    let authorities = upstream::authorities(&command.ca_cert, &mut problems);
+    if !problems.is_empty() {
+        return Err(Failure::Settings(ConfigError(problems)));
+    }
     let client = outbound::client(&OutboundOptions {
         connect_timeout: Duration::from_secs(3),
         tls: command.url.scheme() == "https",
+        authorities,
         ..OutboundOptions::default()
     })
     .map_err(Failure::Outbound)?;

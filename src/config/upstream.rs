@@ -89,13 +89,7 @@ impl UpstreamSettings {
 
 /// How connections are made; files are read here, and everything wrong with them is pushed to `problems`.
 pub(super) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) -> OutboundOptions {
-    let mut authorities = Vec::new();
-    for path in &settings.ca_cert {
-        match certificates(path) {
-            Ok(read) => authorities.extend(read),
-            Err(why) => problems.push(format!("--ca-cert: {why}")),
-        }
-    }
+    let authorities = authorities(&settings.ca_cert, problems);
     let identity = match (&settings.client_cert, &settings.client_key) {
         (None, None) => None,
         (None, Some(_)) => {
@@ -177,6 +171,18 @@ fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Vec<String>) ->
         }
     }
     Some(Proxy { url, credential })
+}
+
+/// The certificates of `--ca-cert`; what is wrong with a file is pushed to `problems`.
+pub fn authorities(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<CertificateDer<'static>> {
+    let mut authorities = Vec::new();
+    for path in paths {
+        match certificates(path) {
+            Ok(read) => authorities.extend(read),
+            Err(why) => problems.push(format!("--ca-cert: {why}")),
+        }
+    }
+    authorities
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {

@@ -1,6 +1,7 @@
 //! Sending a request and reading the reply, within limits of time and size.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -14,6 +15,7 @@ use tokio::time::Instant;
 use super::error::CallError;
 use super::events::{Counter, Framing};
 use super::folder::Folder;
+use super::redact::Redactor;
 use super::request::Request;
 
 /// About how many bytes of a result make a token: few, so that what fits by this count fits.
@@ -63,6 +65,8 @@ pub struct Response {
     pub body: Bytes,
     /// Why a stream of records was not read to its end.
     pub stopped: Option<Stopped>,
+    /// Takes out of results what was fetched to sign the request.
+    pub redactor: Option<Arc<Redactor>>,
 }
 
 /// A limit that ended a stream of records.
@@ -205,6 +209,7 @@ pub async fn exchange(
         headers,
         body: if rest.is_empty() { first } else { rest.freeze() },
         stopped,
+        redactor: None,
     })
 }
 

@@ -71,7 +71,7 @@ pub struct Token {
     /// `Authorization` with it.
     pub header: HeaderValue,
     /// Takes it out of replies.
-    pub redactor: Redactor,
+    pub redactor: Arc<Redactor>,
     fresh_until: Option<Instant>,
     expires: Option<Instant>,
 }
@@ -227,7 +227,7 @@ impl TokenSource {
         let life = granted.expires_in.as_ref().and_then(seconds);
         Ok(Token {
             header,
-            redactor: Redactor::for_values([access.as_bytes()].into_iter()),
+            redactor: Arc::new(Redactor::for_values([access.as_bytes()].into_iter())),
             fresh_until: life.map(|life| started + life.saturating_sub(MARGIN.min(life / 10))),
             expires: life.map(|life| started + life),
         })

@@ -406,6 +406,7 @@ mod tests {
             headers,
             body: Bytes::copy_from_slice(body),
             stopped: None,
+            redactor: None,
         };
         serde_json::to_value(render(&operations[0], &response, Rendering::default())).unwrap()
     }

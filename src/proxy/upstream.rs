@@ -187,6 +187,7 @@ impl Upstream {
             }
             if let (Signing::Token(_, token), Ok(response)) = (&signing, &mut outcome) {
                 token.redactor.redact(response);
+                response.redactor = Some(Arc::clone(&token.redactor));
             }
             return outcome;
         }

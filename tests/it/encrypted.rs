@@ -90,6 +90,31 @@ fn a_certificate_is_served_and_replaced_without_a_restart() {
 }
 
 #[test]
+fn health_trusts_a_certificate_that_it_is_told_of() {
+    use crate::support::run;
+
+    let directory = tempfile::tempdir().unwrap();
+    certificate(directory.path());
+    let server = server(directory.path());
+    let url = format!("https://{}/healthz", server.address.replace("127.0.0.1", "localhost"));
+    let file = directory.path().join("tls.crt").display().to_string();
+    let well = run(&["health", &url, "--ca-cert", &file]);
+    assert_eq!(well.status.code(), Some(0), "{}", stderr(&well));
+    let unknown = run(&["health", &url]);
+    assert!(
+        unknown.status.code() == Some(1) && stderr(&unknown).contains("is not well"),
+        "{}",
+        stderr(&unknown)
+    );
+    let none = run(&["health", &url, "--ca-cert", "/nonexistent.pem"]);
+    assert!(
+        none.status.code() == Some(2) && stderr(&none).contains("--ca-cert"),
+        "{}",
+        stderr(&none)
+    );
+}
+
+#[test]
 fn both_versions_of_http_are_spoken() {
     let directory = tempfile::tempdir().unwrap();
     let certificate = certificate(directory.path());

@@ -103,9 +103,19 @@ fn p1_no_path_value_leaves_its_segment() {
             );
             let once = percent_encoding::percent_decode_str(inner).decode_utf8().unwrap();
             assert_eq!(once, value, "the value arrives as it was");
-            assert!(!["..", "."].contains(&&*once));
+            // However often a sloppy server decodes, and whatever it takes for a slash, it finds no dot segment.
+            let mut read = inner.to_owned();
+            for _ in 0..4 {
+                let dots = read.split(['/', '\\']).map(|segment| segment.split(';').next().unwrap_or_default());
+                assert!(
+                    !dots.into_iter().any(|segment| segment == "." || segment == ".."),
+                    "{tool} {value:?}: {path}"
+                );
+                read = percent_encoding::percent_decode_str(&read).decode_utf8_lossy().into_owned();
+            }
         }
     }
+    assert!(3 * hostile_values().len() >= 508);
     assert!(sent > 200, "most values are odd, but legal data: {sent}");
 }
 

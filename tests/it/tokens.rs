@@ -35,6 +35,32 @@ fn authority(life: &'static str) -> Upstream {
     }))
 }
 
+/// What comes in parts and charsets shows a token only once it is decoded.
+#[test]
+fn p41_a_fetched_token_that_comes_back_in_a_charset_of_its_own_is_taken_out() {
+    let upstream = Upstream::start(Box::new(|request| {
+        if request.line.contains("/token") {
+            return reply(
+                200,
+                &["Content-Type: application/json"],
+                b"{\"access_token\":\"fetched-t0ken-value\"}",
+            );
+        }
+        let token = request.header("authorization").unwrap_or_default().to_owned();
+        let wide: Vec<u8> = token.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let head = b"--x\r\nContent-Type: text/plain; charset=utf-16le\r\n\r\n";
+        reply(
+            200,
+            &["Content-Type: multipart/mixed; boundary=x"],
+            &[head, &wide[..], b"\r\n--x--"].concat(),
+        )
+    }));
+    let spec = oauth_document(&format!("{}/token", upstream.url));
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let said = session(&args, &CLIENT).call("pets", &json!({"body": {}})).to_string();
+    assert!(said.contains("[redacted]") && !said.contains("t0ken"), "{said}");
+}
+
 fn oauth_document(token_url: &str) -> SpecFile {
     let operation = |id: &str, security: Value| json!({"post": {"operationId": id, "security": security, "requestBody": {"content": {"application/json": {}}}}});
     SpecFile::new(
