@@ -10,8 +10,9 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
-use http::header::HeaderMap;
+use http::header::{AUTHORIZATION, HeaderMap};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
 use self::entry::{Entry, accept, filtered, promise};
@@ -49,6 +50,8 @@ pub struct ApiOptions {
     pub credentials: Option<Credentials>,
     /// Headers of clients that go upstream.
     pub forward: Forwarding,
+    /// What else must not come back in a reply, such as the password of a proxy.
+    pub secrets: Vec<SecretString>,
     /// Limits of a call.
     pub call: CallOptions,
     /// Limits of an upstream.
@@ -139,7 +142,7 @@ impl Api {
             tools: Vec::with_capacity(annotated.len()),
             entries: Vec::with_capacity(annotated.len()),
             by_name: HashMap::with_capacity(annotated.len()),
-            redactor: Redactor::new(&options.headers, &credentials),
+            redactor: Redactor::default(),
             warnings: Vec::new(),
             forward: options.forward.clone(),
             call: options.call,
@@ -199,6 +202,9 @@ impl Api {
                 accept: OnceLock::new(),
             });
         }
+        let mut sent = resolver.sent();
+        sent.extend(options.secrets.iter().map(|secret| secret.expose_secret().as_bytes().to_vec()));
+        api.redactor = Redactor::new(&options.headers, &credentials, &sent);
         if options.credentials.is_some() {
             api.warnings = resolver.warnings();
         }
@@ -330,7 +336,8 @@ impl Api {
                 let remark = if let Some(sandbox) = &self.sandbox
                     && let Some(filter) = arguments.get(&operation.filter_key()).and_then(Value::as_str)
                 {
-                    filtered(sandbox, filter, &mut response).await.err()
+                    let left = self.call.timeout.saturating_sub(started.elapsed());
+                    filtered(sandbox, filter, &mut response, left).await.err()
                 } else {
                     None
                 };
@@ -342,12 +349,8 @@ impl Api {
                 let mut result = render::render(operation, &response, rendering);
                 result.content.extend(remark.map(ContentBlock::text));
                 // Charsets and escapes are off only now.
-                let redactors = [
-                    Some(&self.redactor),
-                    response.redactor.as_deref(),
-                    forwarded.as_ref().map(|(_, own)| own),
-                ];
-                for redactor in redactors.into_iter().flatten() {
+                let own = std::iter::once(&self.redactor).chain(forwarded.as_ref().map(|(_, own)| own));
+                for redactor in own.chain(response.redactors.iter().map(Arc::as_ref)) {
                     redactor.redact_result(&mut result);
                 }
                 result
@@ -368,6 +371,9 @@ impl Api {
         let mut picked = client.map(|client| self.forward.pick(client)).unwrap_or_default();
         for name in credential.fixed.headers.keys() {
             picked.remove(name);
+        }
+        if credential.signer.is_some() {
+            picked.remove(AUTHORIZATION);
         }
         if let Some((ours, _)) = credential.of_client.iter().find(|(_, theirs)| !picked.contains_key(theirs)) {
             let why = format!("nothing was sent, because the API asks for a credential that the client has to send in its `{ours}` header");

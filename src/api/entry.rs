@@ -1,10 +1,12 @@
 //! A tool's other half: the operation, and everything about a call that is decided at start.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use http::header::HeaderValue;
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::Offered;
 use crate::annotate::Hints;
@@ -97,14 +99,16 @@ impl Entry {
 }
 
 /// Puts what a filter makes of a reply in its place; a reply that is no JSON, and a failure, stay as they are.
-pub(super) async fn filtered(sandbox: &Sandbox, filter: &str, response: &mut Response) -> Result<(), String> {
+/// `left` is what is left of the call's time.
+pub(super) async fn filtered(sandbox: &Sandbox, filter: &str, response: &mut Response, left: Duration) -> Result<(), String> {
     if !response.status.is_success() {
         return Ok(());
     }
     let Some(json) = render::json_text(response) else {
         return Err("The filter was not applied, because the reply is no JSON.".into());
     };
-    match sandbox.run(filter, json.as_bytes()).await {
+    let late = || Err("it was not done when the time for the call was over".into());
+    match timeout(left, sandbox.run(filter, json.as_bytes())).await.unwrap_or_else(|_| late()) {
         Ok(output) => {
             render::put_json(response, output.into());
             Ok(())

@@ -55,10 +55,10 @@ pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
                 let listener = http::bind(*bind).await.map_err(|error| Failure::Bind(bind.to_string(), error))?;
                 let address = listener.local_addr().map_err(failed)?;
                 tracing::info!("listening on {}://{address}/mcp", options.scheme());
-                // The issuer's keys may be behind TLS even where the API is not.
+                // The issuer's keys may be behind TLS even where the API is not, and the issuer is not the API.
                 let outbound = OutboundOptions {
                     tls: true,
-                    ..config.outbound.clone()
+                    ..config.outbound.for_others()
                 };
                 let oauth = options.access.oauth.as_ref();
                 let keys = oauth.map(|_| outbound::client(&outbound)).transpose().map_err(Failure::Outbound)?;

@@ -165,18 +165,16 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
     let jwks_url = settings.oauth_jwks_url.as_ref().and_then(|text| {
         let url = Url::parse(text)
             .ok()
-            .filter(|url| url.has_host() && matches!(url.scheme(), "http" | "https"));
+            .filter(|url| url.has_host() && matches!(url.scheme(), "http" | "https") && !has_user(url));
         if url.is_none() {
-            problems.push(format!("--oauth-jwks-url: `{text}` is no http(s) URL"));
+            problems.push("--oauth-jwks-url: this is no http(s) URL without user and password".into());
         }
         url
     });
     // Whoever can change the keys on their way can make tokens up. Where their place is given, the issuer is only a name.
     match Url::parse(issuer) {
-        Ok(url) if url.query().is_some() || url.fragment().is_some() || !url.has_host() => {
-            problems.push(format!(
-                "--oauth-issuer: `{issuer}` is no issuer: it has no host, or has a query or a fragment"
-            ));
+        Ok(url) if url.query().is_some() || url.fragment().is_some() || !url.has_host() || has_user(&url) => {
+            problems.push("--oauth-issuer: this is no issuer: it has no host, or has a user, a query or a fragment".into());
         }
         Ok(url) if url.scheme() == "https" || jwks_url.is_some() || is_loopback(&url) => {}
         _ => problems.push(format!(
@@ -203,6 +201,11 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
         read_scope: settings.oauth_read_scope.clone(),
         write_scope: settings.oauth_write_scope.clone(),
     })
+}
+
+/// Credentials in a URL end up wherever the URL is told.
+fn has_user(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
 }
 
 fn is_loopback(url: &Url) -> bool {

@@ -105,6 +105,10 @@ impl CredentialSettings {
     }
 }
 
+/// Settings of our own whose variables are called like those of credentials. The credential of a scheme of such a name can
+/// only be given in the file.
+const SETTINGS: [&str; 2] = ["TOKEN_ENV", "TOKEN_FILE"];
+
 /// The credentials with their values; everything wrong with them is pushed to `problems`, and no value is.
 pub(super) fn resolve(settings: &CredentialSettings, problems: &mut Vec<String>) -> Credentials {
     let mut credentials = Credentials {
@@ -116,6 +120,9 @@ pub(super) fn resolve(settings: &CredentialSettings, problems: &mut Vec<String>)
         let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
             continue;
         };
+        if SETTINGS.contains(&suffix) {
+            continue;
+        }
         match value
             .into_string()
             .map_err(|_| "is no text")

@@ -72,5 +72,10 @@ pub(super) fn resolve(settings: &ForwardSettings, problems: &mut Vec<String>) ->
 fn stays(name: &HeaderName) -> bool {
     let name = name.as_str();
     let reserved = parameter::is_reserved_header(name) && !matches!(name, "authorization") && !name.starts_with("x-forwarded-");
-    reserved || name.starts_with("mcp-") || matches!(name, "content-encoding" | "accept-encoding" | "origin" | "range")
+    reserved
+        || name.starts_with("mcp-")
+        || matches!(
+            name,
+            "content-encoding" | "accept-encoding" | "origin" | "range" | "http2-settings" | "set-cookie"
+        )
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 
 use super::proof::{Lack, Proof, Prover, Signer, sensitive};
+use super::redact;
 use super::request::Fixed;
 use crate::spec::text;
 use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
@@ -104,6 +105,26 @@ impl<'a> Resolver<'a> {
             }),
             strays: 0,
         }
+    }
+
+    /// What operations carry, as it is sent: what the operator gave may look different.
+    #[must_use]
+    pub fn sent(&self) -> Vec<Vec<u8>> {
+        let decoded = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
+        let mut sent = Vec::new();
+        for proof in self.proofs.values().flatten() {
+            match proof {
+                Proof::Header(name, value) => sent.extend(redact::of_header(name, value)),
+                Proof::Query(_, value) => sent.extend([value.as_bytes().to_vec(), decoded(value)]),
+                Proof::Cookie(pair) => {
+                    let value = pair.split_once('=').map_or("", |(_, value)| value);
+                    sent.extend([value.as_bytes().to_vec(), decoded(value)]);
+                }
+                Proof::Signer(Signer::Token(source)) => sent.extend(source.client_pair().map(String::into_bytes)),
+                Proof::Signer(Signer::Digest(_)) | Proof::Elsewhere | Proof::Client(..) => {}
+            }
+        }
+        sent
     }
 
     /// Whether the model is asked for a parameter: not for what the operator, a client or a scheme of `requirements` sets.

@@ -65,8 +65,8 @@ pub struct Response {
     pub body: Bytes,
     /// Why a stream of records was not read to its end.
     pub stopped: Option<Stopped>,
-    /// Takes out of results what was fetched to sign the request.
-    pub redactor: Option<Arc<Redactor>>,
+    /// Take out of results what was fetched to sign the request.
+    pub redactors: Vec<Arc<Redactor>>,
 }
 
 /// A limit that ended a stream of records.
@@ -209,7 +209,7 @@ pub async fn exchange(
         headers,
         body: if rest.is_empty() { first } else { rest.freeze() },
         stopped,
-        redactor: None,
+        redactors: Vec::new(),
     })
 }
 

@@ -109,6 +109,16 @@ pub struct Credentials {
     pub optional: bool,
 }
 
+/// Whether a credential of that kind may have that part, besides its value.
+fn uses(scheme: &SecurityScheme, part: Part) -> bool {
+    let by_user = matches!(part, Part::Username | Part::Password);
+    match scheme {
+        SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => part != Part::Value && !by_user,
+        SecurityScheme::Http(kind) => by_user && ["basic", "digest"].iter().any(|known| kind.eq_ignore_ascii_case(known)),
+        SecurityScheme::ApiKey { .. } | SecurityScheme::MutualTls => false,
+    }
+}
+
 /// `user:password`, as far as both are there.
 pub(super) fn user_and_password(given: &Given) -> Option<String> {
     if let (Some(user), Some(password)) = (given.get(&Part::Username), given.get(&Part::Password)) {
@@ -169,6 +179,40 @@ impl Credentials {
         let file = self.schemes.get(scheme).cloned().unwrap_or_default();
         let plain = self.of_variables(&Self::plain_suffix(scheme), file);
         self.of_variables(&Self::suffix(scheme), plain)
+    }
+
+    /// What there is for a scheme of a document. A variable that holds a part of another scheme's credential is not this one's
+    /// value, whatever the document calls its schemes: then the other one's name is given beside it.
+    #[must_use]
+    pub fn of_document<'s>(&self, name: &str, schemes: &'s BTreeMap<String, SecurityScheme>) -> (Given, Option<&'s str>) {
+        let mut given = self.of(name);
+        let of_another = |variable: &str| {
+            let is_part = |(other, scheme): &(&'s String, &SecurityScheme)| {
+                let stem_of = |part: Part| uses(scheme, part).then(|| variable.strip_suffix(part.suffix())).flatten();
+                let names = [Self::suffix(other), Self::plain_suffix(other)];
+                *other != name
+                    && Part::ALL
+                        .into_iter()
+                        .filter_map(stem_of)
+                        .any(|stem| names.iter().any(|name| name == stem))
+            };
+            schemes.iter().find(is_part).map(|(other, _)| other.as_str())
+        };
+        let mut value = self.schemes.get(name).and_then(|given| given.get(&Part::Value)).cloned();
+        let mut owner = None;
+        for variable in [Self::plain_suffix(name), Self::suffix(name)] {
+            if let Some(found) = self.variables.get(&variable) {
+                match of_another(&variable) {
+                    Some(other) => owner = Some(other),
+                    None => value = Some(found.clone()),
+                }
+            }
+        }
+        match value {
+            Some(value) => given.insert(Part::Value, value),
+            None => given.remove(&Part::Value),
+        };
+        (given, owner)
     }
 
     fn plain_suffix(scheme: &str) -> String {

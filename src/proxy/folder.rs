@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Larger files are not sent.
 const LARGEST: u64 = 4 << 30;
@@ -37,13 +37,35 @@ impl Folder {
         Ok(Self { root })
     }
 
+    /// The path within the folder, without dots; `None` where it leads out, be it for a part of the way.
+    fn own(&self, path: &str) -> Option<PathBuf> {
+        let path = Path::new(path);
+        let path = if path.is_absolute() {
+            path.strip_prefix(&self.root).ok()?
+        } else {
+            path
+        };
+        let mut own = PathBuf::new();
+        for component in path.components() {
+            match component {
+                Component::Normal(name) => own.push(name),
+                Component::CurDir => {}
+                Component::ParentDir if own.pop() => {}
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+            }
+        }
+        Some(own)
+    }
+
     /// Opens the file at `path`, which is relative to the folder, or whole and below it.
     ///
     /// # Errors
     /// A sentence without the names of folders. Whether there is anything outside the folder is not told.
     pub fn open(&self, path: &str) -> Result<Found, &'static str> {
         const NOWHERE: &str = "names no file in the folder that this server sends files from";
-        let resolved = self.root.join(path).canonicalize().map_err(|_| NOWHERE)?;
+        // By its letters first: asking the system about a path that leads out and back tells what is there.
+        let own = self.own(path).ok_or(NOWHERE)?;
+        let resolved = self.root.join(own).canonicalize().map_err(|_| NOWHERE)?;
         if !resolved.starts_with(&self.root) {
             return Err(NOWHERE);
         }
@@ -114,6 +136,24 @@ mod tests {
                 assert!(folder.open(path).is_err(), "{path}");
             }
             assert!(folder.open("up/in/a.txt").is_ok());
+            // Whether these are there must not matter.
+            for there in [
+                "../in-not/../in/a.txt",
+                "up/in-not/../in/a.txt",
+                "../none/../in/a.txt",
+                "up/none/../in/a.txt",
+            ] {
+                let found = folder.open(there).is_ok();
+                assert_eq!(found, there.starts_with("up"), "{there}");
+            }
+            let back = outside
+                .path()
+                .canonicalize()
+                .unwrap()
+                .join("in-not/../in/a.txt")
+                .display()
+                .to_string();
+            assert!(folder.open(&back).is_err());
         }
         assert!(Folder::new(&root.join("a.txt")).is_err());
         assert!(Folder::new(&root.join("none")).is_err());

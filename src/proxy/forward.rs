@@ -1,6 +1,6 @@
 //! Headers of a client that go upstream: those that the operator lists, under the names that the operator gives.
 
-use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use http::header::{AUTHORIZATION, CONNECTION, HeaderMap, HeaderName};
 
 use super::redact::Redactor;
 
@@ -28,7 +28,17 @@ impl Forwarding {
     #[must_use]
     pub fn pick(&self, client: &HeaderMap) -> HeaderMap {
         let mut picked = HeaderMap::new();
+        // What a client names there belongs to its connection with us (RFC 9110 section 7.6.1).
+        let of_connection: Vec<&str> = client
+            .get_all(CONNECTION)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(',').map(str::trim))
+            .collect();
         for (ours, theirs) in &self.headers {
+            if of_connection.iter().any(|name| name.eq_ignore_ascii_case(ours.as_str())) {
+                continue;
+            }
             for value in client.get_all(ours) {
                 let mut value = value.clone();
                 value.set_sensitive(true);

@@ -10,6 +10,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
+use tokio::sync::OwnedMutexGuard;
 use url::{Host, Url, form_urlencoded};
 
 use super::client::{self, CallOptions, Response};
@@ -83,7 +84,7 @@ pub struct TokenSource {
     client: reqwest::Client,
     current: RwLock<Option<Arc<Token>>>,
     /// Held by the one who fetches.
-    flight: tokio::sync::Mutex<Flight>,
+    flight: Arc<tokio::sync::Mutex<Flight>>,
 }
 
 #[derive(Debug, Default)]
@@ -93,6 +94,7 @@ struct Flight {
     /// The client's secret goes into the body, because the endpoint did not take it from a header.
     in_body: bool,
     failed: Option<(Instant, CallError)>,
+    fetched: Option<(Instant, Arc<Token>)>,
 }
 
 /// RFC 6749 section 5.1.
@@ -128,7 +130,7 @@ impl TokenSource {
             grant,
             client,
             current: RwLock::default(),
-            flight: tokio::sync::Mutex::default(),
+            flight: Arc::default(),
         }
     }
 
@@ -136,23 +138,30 @@ impl TokenSource {
     ///
     /// # Errors
     /// [`CallError::Credential`] where none can be had.
-    pub async fn token(&self, spent: Option<&Arc<Token>>) -> Result<Arc<Token>, CallError> {
+    pub async fn token(self: &Arc<Self>, spent: Option<&Arc<Token>>) -> Result<Arc<Token>, CallError> {
         let asked = Instant::now();
         let usable = || {
             let current = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
             current.filter(|token| token.is_good(Instant::now()) && !spent.is_some_and(|spent| Arc::ptr_eq(spent, token)))
         };
-        let mut flight = match usable() {
+        let flight = match usable() {
             Some(token) if token.is_fresh(asked) => return Ok(token),
             // It will expire soon: one caller refreshes, and the others use it meanwhile.
-            Some(token) => match self.flight.try_lock() {
+            Some(token) => match Arc::clone(&self.flight).try_lock_owned() {
                 Ok(flight) if flight.failed.as_ref().is_none_or(|(at, _)| at.elapsed() > PAUSE) => flight,
                 _ => return Ok(token),
             },
-            None => self.flight.lock().await,
+            None => Arc::clone(&self.flight).lock_owned().await,
         };
         if let Some(token) = usable().filter(|token| token.is_fresh(Instant::now())) {
             return Ok(token);
+        }
+        // However short its life, whoever waited for it shares it.
+        if let Some((at, token)) = &flight.fetched
+            && *at > asked
+            && !spent.is_some_and(|spent| Arc::ptr_eq(spent, token))
+        {
+            return Ok(Arc::clone(token));
         }
         if let Some((at, error)) = &flight.failed
             && *at > asked
@@ -160,19 +169,36 @@ impl TokenSource {
             // Whoever waited for that attempt shares its outcome.
             return usable().ok_or_else(|| error.clone());
         }
+        // Whoever asked may give up; a refresh token that was exchanged meanwhile would be lost for everybody.
+        let fetched = tokio::spawn(Arc::clone(self).renew(flight)).await;
+        let fetched = fetched.unwrap_or_else(|_| Err(self.failure("asking for it failed")));
+        fetched.or_else(|error| usable().ok_or(error))
+    }
+
+    async fn renew(self: Arc<Self>, mut flight: OwnedMutexGuard<Flight>) -> Result<Arc<Token>, CallError> {
         match self.fetch(&mut flight).await {
             Ok(token) => {
                 flight.failed = None;
                 let token = Arc::new(token);
+                flight.fetched = Some((Instant::now(), Arc::clone(&token)));
                 *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&token));
                 Ok(token)
             }
             Err(error) => {
                 tracing::warn!("{error}");
                 flight.failed = Some((Instant::now(), error.clone()));
-                usable().ok_or(error)
+                Err(error)
             }
         }
+    }
+
+    /// The client's name and secret as they are sent in `Basic`.
+    #[must_use]
+    pub fn client_pair(&self) -> Option<String> {
+        let (id, secret) = (self.grant.client_id.as_ref()?, self.grant.client_secret.as_ref()?);
+        // Both are form-encoded first (RFC 6749 section 2.3.1).
+        let encode = |value: &SecretString| style::encode(value.expose_secret(), Keep::Unreserved);
+        Some(STANDARD.encode(format!("{}:{}", encode(id), encode(secret))))
     }
 
     async fn fetch(&self, flight: &mut Flight) -> Result<Token, CallError> {
@@ -211,7 +237,8 @@ impl TokenSource {
         {
             return Err(self.failure("the token endpoint gives tokens of another type than Bearer"));
         }
-        if let Some(next) = granted.refresh_token {
+        let next = granted.refresh_token;
+        if let Some(next) = next.clone() {
             let before = flight.refresh_token.as_ref().or(self.grant.refresh_token.as_ref());
             if before.is_some_and(|before| before.expose_secret() != next.expose_secret()) {
                 tracing::warn!(
@@ -227,7 +254,9 @@ impl TokenSource {
         let life = granted.expires_in.as_ref().and_then(seconds);
         Ok(Token {
             header,
-            redactor: Arc::new(Redactor::for_values([access.as_bytes()].into_iter())),
+            redactor: Arc::new(Redactor::for_values(
+                std::iter::once(access.as_bytes()).chain(next.as_ref().map(|next| next.expose_secret().as_bytes())),
+            )),
             fresh_until: life.map(|life| started + life.saturating_sub(MARGIN.min(life / 10))),
             expires: life.map(|life| started + life),
         })
@@ -255,10 +284,8 @@ impl TokenSource {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
         match (&grant.client_id, &grant.client_secret) {
-            (Some(id), Some(secret)) if !flight.in_body => {
-                // Both are form-encoded first (RFC 6749 section 2.3.1).
-                let encode = |value: &SecretString| style::encode(value.expose_secret(), Keep::Unreserved);
-                let pair = STANDARD.encode(format!("{}:{}", encode(id), encode(secret)));
+            (Some(_), Some(_)) if !flight.in_body => {
+                let pair = self.client_pair().unwrap_or_default();
                 let value = sensitive(format!("Basic {pair}").as_bytes());
                 headers.insert(AUTHORIZATION, value.map_err(|_| self.failure("the client's name cannot be sent"))?);
             }
@@ -333,15 +360,29 @@ pub fn is_safe(url: &Url) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && local)
 }
 
-/// RFC 6749 section 5.2: a code, and only such characters as codes are made of.
+/// The codes that a token endpoint may refuse with (RFC 6749 section 5.2, RFC 8707 section 2, and what others give).
+const CODES: [&str; 11] = [
+    "invalid_request",
+    "invalid_client",
+    "invalid_grant",
+    "unauthorized_client",
+    "unsupported_grant_type",
+    "invalid_scope",
+    "invalid_target",
+    "access_denied",
+    "server_error",
+    "temporarily_unavailable",
+    "slow_down",
+];
+
+/// A code that is known: anything else could be what we have just sent.
 fn error_code(reply: &Response) -> Option<String> {
     #[derive(Deserialize)]
     struct Refused {
         error: String,
     }
     let code = serde_json::from_slice::<Refused>(&reply.body).ok()?.error;
-    let plain = !code.is_empty() && code.len() <= 64 && code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    plain.then_some(code)
+    CODES.contains(&code.as_str()).then_some(code)
 }
 
 /// A number, or the text of one, as some servers write it.

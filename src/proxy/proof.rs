@@ -82,11 +82,16 @@ pub struct Prover<'a> {
 impl Prover<'_> {
     /// What a scheme adds to a call, or what is missing.
     pub(super) fn prove(&self, name: &str) -> Result<Proof, Lack> {
-        let given = self.credentials.of(name);
+        let (given, owner) = self.credentials.of_document(name, self.schemes);
         let value = given.get(&Part::Value).map(SecretString::expose_secret);
         let lack = |cause: Option<&str>| Lack {
             setting: self.setting(name),
-            cause: cause.map(str::to_owned),
+            cause: cause.map(str::to_owned).or_else(|| {
+                let owner = text::cut(&text::one_line(owner?), 100);
+                Some(format!(
+                    "its variable holds a part of the credential of `{owner}`; give this one in the configuration file"
+                ))
+            }),
         };
         let Some(scheme) = self.schemes.get(name) else {
             return Err(lack(Some("the document does not define it")));

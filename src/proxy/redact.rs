@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use memchr::memmem::Finder;
 use rmcp::model::{CallToolResult, ContentBlock};
 use secrecy::ExposeSecret as _;
@@ -31,10 +33,14 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// For the operator's headers and credentials.
+    /// For the operator's headers and credentials, and for what is sent of them in another form.
     #[must_use]
-    pub fn new(headers: &HeaderMap, credentials: &Credentials) -> Self {
+    pub fn new(headers: &HeaderMap, credentials: &Credentials, sent: &[Vec<u8>]) -> Self {
         let mut secrets = BTreeSet::new();
+        let of_headers = headers.iter().flat_map(|(name, value)| of_header(name, value));
+        for secret in of_headers.chain(sent.iter().cloned()).filter(|secret| is_telling(secret)) {
+            add(&mut secrets, &secret);
+        }
         for value in headers.values() {
             let words = value.as_bytes().split(u8::is_ascii_whitespace);
             words
@@ -43,11 +49,11 @@ impl Redactor {
         }
         for secret in credentials.secrets() {
             let secret = secret.expose_secret();
-            if is_telling(secret) {
+            if is_telling(secret.as_bytes()) {
                 add(&mut secrets, secret.as_bytes());
             }
         }
-        for part in credentials.pairs().iter().filter(|part| is_telling(part)) {
+        for part in credentials.pairs().iter().filter(|part| is_telling(part.as_bytes())) {
             add(&mut secrets, part.as_bytes());
         }
         Self::of(secrets)
@@ -56,9 +62,7 @@ impl Redactor {
     /// For single secrets, such as a token that was fetched.
     pub fn for_values<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
         let mut secrets = BTreeSet::new();
-        values
-            .filter(|value| value.len() >= SHORTEST_WORD)
-            .for_each(|value| add(&mut secrets, value));
+        values.filter(|value| is_telling(value)).for_each(|value| add(&mut secrets, value));
         Self::of(secrets)
     }
 
@@ -200,8 +204,38 @@ impl Redactor {
     }
 }
 
-fn is_telling(secret: &str) -> bool {
-    let least = if secret.bytes().all(|byte| byte.is_ascii_digit()) {
+/// The secrets that a header may hold: all of it, what follows the scheme of `Authorization`, `Basic` decoded, and the values
+/// of cookies.
+pub(super) fn of_header(name: &HeaderName, value: &HeaderValue) -> Vec<Vec<u8>> {
+    let whole = value.as_bytes().trim_ascii();
+    let mut found = vec![whole];
+    if *name == COOKIE {
+        let pairs = whole.split(|byte| *byte == b';');
+        found.extend(pairs.filter_map(|pair| Some(pair.get(pair.iter().position(|byte| *byte == b'=')? + 1..)?.trim_ascii())));
+    }
+    let mut found: Vec<Vec<u8>> = found.into_iter().map(<[u8]>::to_vec).collect();
+    if let Some((scheme, rest)) = whole
+        .iter()
+        .position(u8::is_ascii_whitespace)
+        .and_then(|at| whole.split_at_checked(at))
+    {
+        let rest = rest.trim_ascii();
+        if *name == AUTHORIZATION || scheme.eq_ignore_ascii_case(b"bearer") || scheme.eq_ignore_ascii_case(b"basic") {
+            found.push(rest.to_vec());
+        }
+        if scheme.eq_ignore_ascii_case(b"basic")
+            && let Ok(pair) = STANDARD.decode(rest)
+        {
+            let password = pair.iter().position(|byte| *byte == b':').and_then(|at| pair.get(at + 1..));
+            found.extend(password.map(<[u8]>::to_vec));
+            found.push(pair);
+        }
+    }
+    found
+}
+
+fn is_telling(secret: &[u8]) -> bool {
+    let least = if secret.iter().all(u8::is_ascii_digit) {
         SHORTEST_NUMBER
     } else {
         SHORTEST_VALUE
@@ -221,6 +255,10 @@ fn add(secrets: &mut BTreeSet<Vec<u8>>, secret: &[u8]) {
     // Where a secret looks escaped itself, taking escapes off a reply takes them off the secret as well.
     if let Some(layer) = unescape(secret).filter(|layer| layer.text.len() >= SHORTEST_VALUE) {
         secrets.insert(layer.text);
+    }
+    // What reads headers as Latin-1, as RFC 9110 section 5.5 once had it, writes other characters twice.
+    if !secret.is_ascii() {
+        secrets.insert(secret.iter().map(|byte| char::from(*byte)).collect::<String>().into_bytes());
     }
     secrets.insert(secret.to_vec());
 }
@@ -255,7 +293,7 @@ mod tests {
                 body: Bytes::copy_from_slice(body.as_bytes()),
                 ..Response::default()
             };
-            Redactor::new(&HeaderMap::new(), &given(value)).redact(&mut response);
+            Redactor::new(&HeaderMap::new(), &given(value), &[]).redact(&mut response);
             String::from_utf8(response.body.to_vec()).unwrap()
         };
         for (value, body, expected) in [

@@ -406,7 +406,7 @@ mod tests {
             headers,
             body: Bytes::copy_from_slice(body),
             stopped: None,
-            redactor: None,
+            redactors: Vec::new(),
         };
         serde_json::to_value(render(&operations[0], &response, Rendering::default())).unwrap()
     }

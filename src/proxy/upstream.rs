@@ -18,6 +18,7 @@ use super::error::CallError;
 use super::limit::{Gate, Pace};
 use super::oauth::{Token, TokenSource};
 use super::proof::Signer;
+use super::redact::Redactor;
 use super::request::Request;
 use super::retry::{self, Budget};
 use super::target::Base;
@@ -147,6 +148,8 @@ impl Upstream {
     ) -> Result<Response, CallError> {
         self.budget.count();
         let (mut request, mut renewed) = (first, false);
+        // What was refused may come back as well.
+        let mut spent: Vec<Arc<Redactor>> = Vec::new();
         let mut signing = match &outgoing.credential.signer {
             None => Signing::Not,
             Some(Signer::Token(source)) => Signing::Token(source, token(source, None, deadline).await?),
@@ -172,8 +175,10 @@ impl Upstream {
             if attempt < MOST_ATTEMPTS {
                 // A request that is refused for its credential was not acted on. A token may be revoked before its time, and
                 // a challenge comes with the first refusal.
+                let before = signing.redactor();
                 if !renewed && signing.renew(&outcome, deadline).await? {
                     renewed = true;
+                    spent.extend(before);
                     request = (outgoing.make)()?;
                     continue;
                 }
@@ -186,8 +191,9 @@ impl Upstream {
                 }
             }
             if let (Signing::Token(_, token), Ok(response)) = (&signing, &mut outcome) {
-                token.redactor.redact(response);
-                response.redactor = Some(Arc::clone(&token.redactor));
+                spent.push(Arc::clone(&token.redactor));
+                spent.iter().for_each(|redactor| redactor.redact(response));
+                response.redactors = spent;
             }
             return outcome;
         }
@@ -198,11 +204,18 @@ impl Upstream {
 /// How the requests of one call are signed.
 enum Signing<'c> {
     Not,
-    Token(&'c TokenSource, Arc<Token>),
+    Token(&'c Arc<TokenSource>, Arc<Token>),
     Digest(&'c Digest),
 }
 
 impl Signing<'_> {
+    fn redactor(&self) -> Option<Arc<Redactor>> {
+        match self {
+            Self::Token(_, token) => Some(Arc::clone(&token.redactor)),
+            Self::Not | Self::Digest(_) => None,
+        }
+    }
+
     /// Makes good what a 401 complains about; whether the request can be sent again with that.
     async fn renew(&mut self, outcome: &Result<Response, CallError>, deadline: Instant) -> Result<bool, CallError> {
         let Ok(response) = outcome else { return Ok(false) };
@@ -220,7 +233,7 @@ impl Signing<'_> {
     }
 }
 
-async fn token(source: &TokenSource, spent: Option<&Arc<Token>>, deadline: Instant) -> Result<Arc<Token>, CallError> {
+async fn token(source: &Arc<TokenSource>, spent: Option<&Arc<Token>>, deadline: Instant) -> Result<Arc<Token>, CallError> {
     let late = |_| CallError::Credential("no access token came in time; nothing was sent".into());
     timeout_at(deadline, source.token(spent)).await.map_err(late)?
 }

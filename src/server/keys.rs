@@ -10,6 +10,8 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
 
+use crate::spec::source::redacted;
+
 /// How often the keys are read again.
 const REFRESH_INTERVAL: Duration = Duration::from_mins(10);
 /// How often they are asked for while there are none.
@@ -211,7 +213,11 @@ impl Keys {
             let mut url = issuer.clone();
             url.set_path(&place);
             match self.get(&url).await {
-                Ok(document) => return self.keys_url(&issuer, &document).map_err(|problem| format!("{url}: {problem}")),
+                Ok(document) => {
+                    return self
+                        .keys_url(&issuer, &document)
+                        .map_err(|problem| format!("{}: {problem}", redacted(&url)));
+                }
                 Err(problem) => problems.push(problem),
             }
         }
@@ -244,21 +250,28 @@ impl Keys {
     async fn get(&self, url: &Url) -> Result<Value, String> {
         let read = async {
             let request = self.client.get(url.clone()).header("accept", "application/json");
-            let mut response = request.send().await.map_err(|error| format!("{url}: {}", reason(&error)))?;
+            let mut response = request
+                .send()
+                .await
+                .map_err(|error| format!("{}: {}", redacted(url), reason(&error)))?;
             if response.status() != http::StatusCode::OK {
-                return Err(format!("{url} answers {}", response.status()));
+                return Err(format!("{} answers {}", redacted(url), response.status()));
             }
             let mut body = Vec::new();
-            while let Some(chunk) = response.chunk().await.map_err(|error| format!("{url}: {}", reason(&error)))? {
+            while let Some(chunk) = response
+                .chunk()
+                .await
+                .map_err(|error| format!("{}: {}", redacted(url), reason(&error)))?
+            {
                 if body.len() + chunk.len() > LARGEST {
-                    return Err(format!("{url} is larger than {LARGEST} bytes"));
+                    return Err(format!("{} is larger than {LARGEST} bytes", redacted(url)));
                 }
                 body.extend_from_slice(&chunk);
             }
-            serde_json::from_slice(&body).map_err(|error| format!("{url} is no JSON: {error}"))
+            serde_json::from_slice(&body).map_err(|error| format!("{} is no JSON: {error}", redacted(url)))
         };
         let outcome = tokio::time::timeout(PATIENCE, read).await;
-        outcome.unwrap_or_else(|_| Err(format!("{url} did not answer within {} s", PATIENCE.as_secs())))
+        outcome.unwrap_or_else(|_| Err(format!("{} did not answer within {} s", redacted(url), PATIENCE.as_secs())))
     }
 }
 

@@ -117,6 +117,156 @@ fn the_variable_of_a_scheme_is_its_name_in_capitals() {
     }
 }
 
+/// `OPENAPI_MCP_AUTH_TOKEN_FILE` says who may call us, and must not become what a document's scheme of that name is sent.
+#[test]
+fn a_setting_that_is_called_like_a_credential_is_none() {
+    for (scheme, variable) in [
+        ("token-file", "OPENAPI_MCP_AUTH_TOKEN_FILE"),
+        ("token_env", "OPENAPI_MCP_AUTH_TOKEN_ENV"),
+    ] {
+        let upstream = Upstream::echo();
+        let spec = document(
+            &json!({scheme: {"type": "apiKey", "in": "header", "name": "X-Key"}}),
+            &json!([{scheme: []}]),
+        );
+        let mut command = command(&["call", "--spec", spec.path(), "--base-url", &upstream.url, "call"]);
+        let output = command.env(variable, "/run/tokens").output().unwrap();
+        assert!(
+            !output.status.success() && upstream.received().is_empty(),
+            "{scheme}: {}",
+            stderr(&output)
+        );
+    }
+}
+
+/// A document may call a scheme as it likes: `petsClientSecret` is not what makes the client secret of `pets` a key.
+#[test]
+fn a_part_of_one_schemes_credential_is_never_anothers_value() {
+    let upstream = Upstream::echo();
+    let schemes = json!({
+        "pets": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "http://127.0.0.1:1/token", "scopes": {}}}},
+        "petsClientSecret": {"type": "apiKey", "in": "header", "name": "X-Key"},
+        "petsRefreshToken": {"type": "http", "scheme": "bearer"},
+        "login": {"type": "http", "scheme": "basic"},
+        "loginPassword": {"type": "apiKey", "in": "query", "name": "p"},
+        // Nobody's part.
+        "otherClientId": {"type": "apiKey", "in": "header", "name": "X-Key"},
+    });
+    let variables = [
+        ("OPENAPI_MCP_AUTH_PETS_CLIENT_ID", "client"),
+        ("OPENAPI_MCP_AUTH_PETS_CLIENT_SECRET", "s3cret-of-client"),
+        ("OPENAPI_MCP_AUTH_PETS_REFRESH_TOKEN", "s3cret-to-refresh"),
+        ("OPENAPI_MCP_AUTH_LOGIN_USERNAME", "ann"),
+        ("OPENAPI_MCP_AUTH_LOGIN_PASSWORD", "s3cret-of-ann"),
+        ("OPENAPI_MCP_AUTH_OTHER_CLIENT_ID", "key-of-other"),
+    ];
+    for name in ["petsClientSecret", "petsRefreshToken", "loginPassword"] {
+        let spec = document(&schemes, &json!([{name: []}]));
+        let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
+        let result = session.call("call", &json!({}));
+        assert!(result["isError"] == true && upstream.received().is_empty(), "{name}: {result}");
+        let logs = session.end();
+        assert!(logs.contains("configuration file") && !logs.contains("s3cret"), "{name}: {logs}");
+    }
+    let spec = document(&schemes, &json!([{"otherClientId": []}]));
+    let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
+    assert_eq!(session.call("call", &json!({}))["isError"], false);
+    assert_eq!(carried(&upstream.take_one()), ["x-key: key-of-other"]);
+}
+
+/// What is given and what is sent may differ: a word before a token, blanks around a key, an encoding.
+#[test]
+fn p41_a_credential_that_comes_back_as_it_was_sent_is_taken_out() {
+    let key = |name: &str| json!({(name): {"type": "apiKey", "in": "header", "name": "X-Key"}});
+    let bearer = json!({"t": {"type": "http", "scheme": "bearer"}});
+    for (schemes, header, variable, value, echo) in [
+        (bearer.clone(), false, "OPENAPI_MCP_AUTH_T", "Bearer s3cr3t-value", "s3cr3t-value"),
+        (bearer, false, "OPENAPI_MCP_AUTH_T", "bearer  s3cr3t-value", "Bearer s3cr3t-value"),
+        (
+            key("k"),
+            false,
+            "OPENAPI_MCP_AUTH_K",
+            " s3cr3t-value-of-key ",
+            "s3cr3t-value-of-key",
+        ),
+        (
+            key("xIbmClientId"),
+            false,
+            "OPENAPI_MCP_AUTH_X_IBM_CLIENT_ID",
+            "s3cr3t-key",
+            "s3cr3t-key",
+        ),
+        (key("k"), false, "OPENAPI_MCP_AUTH_K", "s3cr3t-ü", "s3cr3t-\u{c3}\u{bc}"),
+        (json!({}), true, "X-K=HELD", "ab3de7x", "ab3de7x"),
+        (json!({}), true, "X-K=HELD", "pass wd4 s3cr", "pass wd4 s3cr"),
+        (
+            json!({}),
+            true,
+            "Authorization=HELD",
+            "Basic dXNlcjpodW50ZXIyaHVudGVyMg==",
+            "hunter2hunter2",
+        ),
+        (json!({}), true, "Authorization=HELD", "Token ab3de7x", "ab3de7x"),
+        (json!({}), true, "Cookie=HELD", "sid=s3cr3t; theme=dark", "s3cr3t"),
+    ] {
+        let said = echo.to_owned();
+        let upstream = Upstream::start(Box::new(move |_| {
+            reply(
+                200,
+                &["Content-Type: application/json"],
+                json!({"echo": format!("<{said}>")}).to_string().as_bytes(),
+            )
+        }));
+        let security: Vec<Value> = schemes.as_object().unwrap().keys().map(|name| json!({name: []})).collect();
+        let spec = document(&schemes, &security.into());
+        let mut args = vec!["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+        if header {
+            args.extend(["--header-env", variable]);
+        }
+        let mut session = session(&args, &[(if header { "HELD" } else { variable }, value)]);
+        let echoed = session.call("call", &json!({}))["structuredContent"]["echo"].to_string();
+        assert!(
+            echoed.contains("[redacted]") && !echoed.contains(echo),
+            "{variable} {value:?}: {echoed}"
+        );
+    }
+}
+
+#[test]
+fn what_belongs_to_the_clients_connection_or_to_a_digest_is_not_forwarded() {
+    let upstream = Upstream::echo();
+    let digest = document(&json!({"d": {"type": "http", "scheme": "digest"}}), &json!([{"d": []}]));
+    let args = [
+        "--spec",
+        digest.path(),
+        "--base-url",
+        &upstream.url,
+        "--forward-header=X-T",
+        "--forward-authorization",
+    ];
+    let server = HttpServer::start_with(&args, &[("OPENAPI_MCP_AUTH_D", "ann:pass-word")]);
+    let sent = [
+        "MCP-Protocol-Version: 2025-11-25",
+        "Authorization: Bearer of-the-client",
+        "X-T: hop",
+        "Connection: close, x-t",
+    ];
+    let (line, _) = server.post(&sent, CALL);
+    let received = upstream.take_one();
+    assert!(
+        line.contains(" 200 ") && received.header("authorization").is_none() && received.header("x-t").is_none(),
+        "{received:?}"
+    );
+    for name in ["Http2-Settings", "Set-Cookie"] {
+        let refused = run(&["serve", "--spec", digest.path(), "--transport", "http", "--forward-header", name]);
+        assert!(
+            refused.status.code() == Some(2) && stderr(&refused).contains("stays here"),
+            "{}",
+            stderr(&refused)
+        );
+    }
+}
+
 #[test]
 fn security_is_an_or_of_ands_of_the_operation_over_the_document() {
     let upstream = Upstream::echo();

@@ -91,3 +91,27 @@ fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
     let result = session.call("plain", &json!({"response_filter": "env | keys"}));
     assert_eq!(result["structuredContent"]["result"], json!(["MIMALLOC_ARENA_RESERVE"]), "{result}");
 }
+
+#[test]
+fn a_filter_has_what_is_left_of_the_calls_time() {
+    let (spec, upstream) = (spec(), upstream());
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--response-filter",
+        "jq",
+        "--timeout",
+        "1",
+    ];
+    let mut session = Session::start(&args);
+    let started = std::time::Instant::now();
+    let result = session.call("plain", &json!({"response_filter": "[range(1e9)] | length"}));
+    assert!(started.elapsed() < std::time::Duration::from_secs(3), "{:?}", started.elapsed());
+    assert!(
+        result.to_string().contains("the time for the call was over") && result["isError"] == false,
+        "{result}"
+    );
+}

@@ -443,6 +443,16 @@ fn settings_of_an_issuer_that_cannot_be_safe_are_all_told_at_start() {
     for expected in ["must be an https URL", "`a b`", "--public-url", "--oauth-jwks-url", "--allow-host"] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+    let text = told(&[
+        "--oauth-issuer",
+        "https://me:s3cret@login.example",
+        "--oauth-jwks-url",
+        "https://me:s3cret@login.example/keys",
+    ]);
+    assert!(
+        text.contains("--oauth-issuer") && text.contains("--oauth-jwks-url") && !text.contains("s3cret"),
+        "{text}"
+    );
     let text = told(&["--oauth-scope", "a", "--oauth-audience", "b", "--public-url", "mcp.example"]);
     for expected in [
         "--oauth-scope needs --oauth-issuer",

@@ -173,3 +173,26 @@ fn a_proxy_is_used_when_asked_for_and_never_because_of_the_environment() {
     let output = run(&[&args[..], &["--proxy", "http://ann:hunter2@h.example"]].concat());
     assert!(output.status.code() == Some(2) && stderr(&output).contains("--proxy-auth-env") && !stderr(&output).contains("hunter2"));
 }
+
+/// `--insecure-upstream` is about the API: whoever can pass for the issuer can make tokens up.
+#[test]
+fn an_insecure_api_does_not_make_the_issuer_of_tokens_insecure() {
+    let authority = Authority::new();
+    let issuer = authority.serve();
+    let (certificate, key) = (authority.file("client.pem"), authority.file("client.key"));
+    let server = crate::support::HttpServer::start(&[
+        "--spec",
+        &crate::support::petstore(),
+        "--base-url",
+        "https://localhost:1",
+        "--insecure-upstream",
+        "--client-cert",
+        &certificate,
+        "--client-key",
+        &key,
+        "--oauth-issuer",
+        &issuer,
+    ]);
+    let logs = server.logged("cannot be read");
+    assert!(logs.contains("ertificate") && !logs.contains("names no issuer"), "{logs}");
+}

@@ -219,6 +219,109 @@ fn refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
     );
 }
 
+/// A refresh token that is exchanged for another one works once. Who gives up while that happens must not take it along.
+#[test]
+fn a_cancelled_call_does_not_lose_a_refresh_token() {
+    let (asked, was_asked) = std::sync::mpsc::channel::<()>();
+    let (release, wait) = std::sync::mpsc::channel::<()>();
+    let (asked, wait) = (std::sync::Mutex::new(asked), std::sync::Mutex::new(wait));
+    let rotation = std::sync::atomic::AtomicUsize::new(0);
+    let upstream = Upstream::start(Box::new(move |request| {
+        if !request.line.contains("/token") {
+            return reply(200, &["Content-Type: application/json"], b"{}");
+        }
+        let turn = rotation.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        if turn == 0 {
+            asked.lock().unwrap().send(()).unwrap();
+            let _ = wait.lock().unwrap().recv_timeout(crate::support::PATIENCE);
+        }
+        let given = String::from_utf8(request.body.clone()).unwrap();
+        if !given.contains(&format!("refresh_token=refresh-{turn}")) {
+            return reply(400, &["Content-Type: application/json"], b"{\"error\":\"invalid_grant\"}");
+        }
+        let granted = json!({"access_token": format!("access-{turn}"), "refresh_token": format!("refresh-{}", turn + 1)});
+        reply(200, &["Content-Type: application/json"], granted.to_string().as_bytes())
+    }));
+    let spec = oauth_document("/token");
+    let variables = [
+        ("OPENAPI_MCP_AUTH_PETS_CLIENT_ID", "app"),
+        ("OPENAPI_MCP_AUTH_PETS_REFRESH_TOKEN", "refresh-0"),
+    ];
+    let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
+    let id = session.post("tools/call", &json!({"name": "pets", "arguments": {"body": {}}}));
+    was_asked.recv_timeout(crate::support::PATIENCE).unwrap();
+    session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+    // Answered after the notification was read.
+    session.request("ping", &json!({}));
+    release.send(()).unwrap();
+    let result = session.call("pets", &json!({"body": {}}));
+    assert_eq!(result["isError"], false, "{result}");
+}
+
+#[test]
+fn a_token_that_is_good_for_no_time_is_fetched_once_for_those_who_wait() {
+    let upstream = Upstream::start(Box::new(|request| {
+        if request.line.contains("/token") {
+            std::thread::park_timeout(std::time::Duration::from_millis(300));
+            return reply(
+                200,
+                &["Content-Type: application/json"],
+                b"{\"access_token\":\"access-token\",\"expires_in\":0}",
+            );
+        }
+        reply(200, &["Content-Type: application/json"], b"{}")
+    }));
+    let spec = oauth_document("/token");
+    let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &CLIENT);
+    for _ in 0..16 {
+        session.post("tools/call", &json!({"name": "pets", "arguments": {"body": {}}}));
+    }
+    for _ in 0..16 {
+        assert_eq!(session.receive()["result"]["isError"], false);
+    }
+    assert!(count(&upstream, "/token") < 4, "{} tokens were fetched", count(&upstream, "/token"));
+}
+
+#[test]
+fn what_a_token_endpoint_says_or_an_api_echoes_shows_no_secret() {
+    let upstream = Upstream::start(Box::new(|request| {
+        let body: &[u8] = b"{\"error\":\"secret_in_lower_case\"}";
+        reply(
+            if request.line.contains("/token") { 400 } else { 200 },
+            &["Content-Type: application/json"],
+            body,
+        )
+    }));
+    let spec = oauth_document("/token");
+    let client = [
+        ("OPENAPI_MCP_AUTH_PETS_CLIENT_ID", "app"),
+        ("OPENAPI_MCP_AUTH_PETS_CLIENT_SECRET", "secret_in_lower_case"),
+    ];
+    let mut refused = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &client);
+    let said = refused.call("pets", &json!({"body": {}})).to_string() + &refused.end();
+    assert!(said.contains("answered 400") && !said.contains("secret_in"), "{said}");
+
+    // A token that was refused, and the client's pair, come back with the reply to the second try.
+    let number = std::sync::atomic::AtomicUsize::new(0);
+    let upstream = Upstream::start(Box::new(move |request| {
+        let json = |status, body: &Value| reply(status, &["Content-Type: application/json"], body.to_string().as_bytes());
+        if request.line.contains("/token") {
+            let number = number.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            return json(
+                200,
+                &json!({"access_token": format!("tok{number}en"), "refresh_token": "next-refresh"}),
+            );
+        }
+        let first = request.header("authorization") == Some("Bearer tok0en");
+        let echo = json!({"old": "tok0en", "new": "tok1en", "pair": "bXklMjBjbGllbnQ6Y2xpZW50LXMzY3JldA==", "next": "next-refresh"});
+        json(if first { 401 } else { 200 }, &echo)
+    }));
+    let result = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &CLIENT).call("pets", &json!({"body": {}}));
+    for name in ["old", "new", "pair", "next"] {
+        assert_eq!(result["structuredContent"][name], "[redacted]", "{name}: {result}");
+    }
+}
+
 /// Whether `Authorization: Digest` answers the challenge of the test's API (RFC 7616 section 3.4.1).
 fn answers(authorization: &str, method: &str) -> bool {
     use sha2::Digest as _;
