@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::header::HeaderValue;
 use rmcp::model::{JsonObject, Tool};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -109,6 +110,10 @@ pub(super) async fn filtered(sandbox: &Sandbox, filter: &str, response: &mut Res
     };
     let late = || Err("it was not done when the time for the call was over".into());
     match timeout(left, sandbox.run(filter, json.as_bytes())).await.unwrap_or_else(|_| late()) {
+        // jq knows values that JSON does not, such as NaN.
+        Ok(output) if serde_json::from_slice::<IgnoredAny>(output.as_ref()).is_err() => {
+            Err("The filter was not applied, and this is the whole reply: what it gives is no JSON.".into())
+        }
         Ok(output) => {
             render::put_json(response, output.into());
             Ok(())

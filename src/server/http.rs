@@ -46,6 +46,7 @@ use super::patient::Patient;
 use super::sessions::{self, Sessions};
 pub use super::tls::Tls;
 pub use super::token::Token;
+use super::watch::Activity;
 use super::{McpServer, message, splice};
 use crate::spec::json;
 
@@ -167,23 +168,33 @@ struct Connections {
 impl Connections {
     async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: Peer, watcher: Watcher) {
         let Self { app, builder, knows_peers } = self;
+        let activity = Activity::new();
+        let seen = activity.clone();
         let app = service_fn(move |mut request: hyper::Request<Incoming>| {
             if knows_peers {
                 request.extensions_mut().insert(peer);
             }
             let is_last = has_odd_coding(request.headers());
+            let (seen, working) = (seen.clone(), seen.working());
             let answered = app.call(request);
             async move {
                 let mut response = answered.await?;
                 if is_last {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
+                let response = response.map(|body| seen.watch(body));
+                drop(working);
                 Ok::<_, std::convert::Infallible>(response)
             }
         });
-        let connection = builder.serve_connection(TokioIo::new(Patient::new(stream)), app).into_owned();
-        if let Err(error) = watcher.watch(connection).await {
-            tracing::debug!("a connection ended early: {error}");
+        let connection = builder
+            .serve_connection(TokioIo::new(Patient::new(stream, activity.clone())), app)
+            .into_owned();
+        tokio::select! {
+            ended = watcher.watch(connection) => if let Err(error) = ended {
+                tracing::debug!("a connection ended early: {error}");
+            },
+            () = activity.stalled() => tracing::debug!("nothing moves on a connection any more; it is ended"),
         }
     }
 }

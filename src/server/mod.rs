@@ -16,6 +16,7 @@ mod splice;
 pub mod stdio;
 mod tls;
 mod token;
+mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};

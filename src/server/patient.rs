@@ -10,6 +10,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
+use super::watch::Activity;
+
 /// How long the first bytes may take, and how long a client may take next to nothing of an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// hyper-util decides by the connection preface of HTTP/2, which has this many bytes (RFC 9113 section 3.4).
@@ -25,12 +27,14 @@ pub(super) struct Patient<S> {
     read: usize,
     /// While a write waits, and what was taken since.
     stalled: Option<(Pin<Box<Sleep>>, usize)>,
+    activity: Activity,
 }
 
 impl<S> Patient<S> {
-    pub(super) fn new(inner: S) -> Self {
+    pub(super) fn new(inner: S, activity: Activity) -> Self {
         Self {
             inner,
+            activity,
             opening: None,
             read: 0,
             stalled: None,
@@ -43,6 +47,7 @@ impl<S> Patient<S> {
     }
 
     fn took(&mut self, count: usize) {
+        self.activity.wrote(count);
         if let Some((_, taken)) = &mut self.stalled {
             *taken += count;
             if *taken >= LEAST_TAKEN {

@@ -86,6 +86,66 @@ fn slow_clients_disturb_nobody_and_are_dropped() {
     }
 }
 
+/// A frame of HTTP/2 (RFC 9113 section 4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// HTTP/2 has a small talk of its own: who answers pings and asks for nothing, or takes nothing of an answer, is slow as well.
+#[test]
+fn clients_of_http_2_that_only_answer_pings_are_dropped() {
+    if !soak() {
+        return;
+    }
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--max-connections", "8"]);
+    // No room for answers at all (SETTINGS_INITIAL_WINDOW_SIZE), and a list that is asked for: HPACK without tables.
+    let text = |name: &str, value: &str| {
+        let length = |text: &str| u8::try_from(text.len()).unwrap();
+        [&[0, length(name)], name.as_bytes(), &[length(value)], value.as_bytes()].concat()
+    };
+    let headers: Vec<u8> = [
+        (":method", "GET"),
+        (":scheme", "http"),
+        (":path", "/healthz"),
+        (":authority", server.address.as_str()),
+    ]
+    .iter()
+    .flat_map(|(name, value)| text(name, value))
+    .collect();
+    let asked = [frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]), frame(1, 5, 1, &headers)].concat();
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for opening in [frame(4, 0, 0, &[]), asked] {
+            for _ in 0..4 {
+                let (mut stream, opening) = (connect(&server), opening.clone());
+                scope.spawn(move || {
+                    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+                    stream.write_all(&opening).unwrap();
+                    let mut head = [0; 9];
+                    while stream.read_exact(&mut head).is_ok() {
+                        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+                        let mut payload = vec![0; length];
+                        if stream.read_exact(&mut payload).is_err() {
+                            break;
+                        }
+                        let answer = match (head[3], head[4] & 1) {
+                            (6, 0) => frame(6, 1, 0, &payload),
+                            (4, 0) => frame(4, 1, 0, &[]),
+                            _ => continue,
+                        };
+                        if stream.write_all(&answer).is_err() {
+                            break;
+                        }
+                    }
+                    assert!(began.elapsed() < Duration::from_secs(65), "still there after {:?}", began.elapsed());
+                });
+            }
+        }
+    });
+    assert!(server.post(&[], CALL).0.contains(" 200 "));
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn huge_bodies_are_refused_early() {

@@ -93,6 +93,28 @@ fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
 }
 
 #[test]
+fn what_a_filter_gives_that_is_no_json_is_told_as_the_filters_fault() {
+    let (spec, upstream) = (spec(), upstream());
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--response-filter",
+        "jq",
+    ];
+    let mut session = Session::start(&args);
+    for filter in ["nan", "{(1): 2}"] {
+        let result = session.call("plain", &json!({"response_filter": filter}));
+        assert!(
+            result["isError"] == false && result.to_string().contains("The filter was not applied"),
+            "{filter}: {result}"
+        );
+    }
+}
+
+#[test]
 fn a_filter_has_what_is_left_of_the_calls_time() {
     let (spec, upstream) = (spec(), upstream());
     let args = [

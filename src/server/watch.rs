@@ -1,0 +1,134 @@
+//! Connections on which nothing moves. hyper limits the time for headers of HTTP/1; a connection of HTTP/2 that answers pings
+//! stays for as long as its client likes, with nothing asked or with an answer that is never taken.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::body::{Frame, SizeHint};
+use tokio::time::{Instant, sleep_until};
+
+/// How long a connection may be without a request.
+const IDLE_PATIENCE: Duration = Duration::from_secs(30);
+/// How long an answer may be without a part of it being taken. Streams that wait for changes say something every 15 s.
+const ANSWER_PATIENCE: Duration = Duration::from_mins(1);
+
+/// Writes of together so many bytes are a part of an answer, and not the small talk of HTTP/2.
+const LEAST_WRITTEN: usize = 4 << 10;
+
+/// What goes on on a connection.
+#[derive(Clone)]
+pub(super) struct Activity(Arc<Mutex<State>>);
+
+struct State {
+    /// Requests that are being worked on: their own limits of time hold.
+    working: usize,
+    /// Answers that are on their way.
+    answering: usize,
+    moved: Instant,
+    /// Bytes since then.
+    written: usize,
+}
+
+impl Activity {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Mutex::new(State {
+            working: 0,
+            answering: 0,
+            moved: Instant::now(),
+            written: 0,
+        })))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.moved = Instant::now();
+        state.written = 0;
+        change(&mut state);
+    }
+
+    /// The client has taken some bytes: what hyper holds of an answer is on its way after the answer's end as well.
+    pub(super) fn wrote(&self, count: usize) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.written += count;
+        if state.written >= LEAST_WRITTEN {
+            state.moved = Instant::now();
+            state.written = 0;
+        }
+    }
+
+    /// A request has come; it is worked on until the value is dropped.
+    pub(super) fn working(&self) -> Working {
+        self.change(|state| state.working += 1);
+        Working(self.clone())
+    }
+
+    /// The body of an answer, watched on its way.
+    pub(super) fn watch(&self, body: Body) -> Body {
+        self.change(|state| state.answering += 1);
+        Body::new(Watched {
+            body,
+            activity: self.clone(),
+        })
+    }
+
+    /// Until nothing has moved for too long.
+    pub(super) async fn stalled(&self) {
+        loop {
+            let end = {
+                let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let patience = if state.answering > 0 { ANSWER_PATIENCE } else { IDLE_PATIENCE };
+                (state.working == 0).then(|| state.moved + patience)
+            };
+            match end {
+                Some(end) if end <= Instant::now() => return,
+                Some(end) => sleep_until(end).await,
+                // Whatever is worked on comes to its end; it need not be seen at once.
+                None => sleep_until(Instant::now() + IDLE_PATIENCE).await,
+            }
+        }
+    }
+}
+
+/// A request that is being worked on.
+pub(super) struct Working(Activity);
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.change(|state| state.working -= 1);
+    }
+}
+
+struct Watched {
+    body: Body,
+    activity: Activity,
+}
+
+impl HttpBody for Watched {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if polled.is_ready() {
+            self.activity.change(|_| {});
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.activity.change(|state| state.answering -= 1);
+    }
+}
