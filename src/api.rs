@@ -357,7 +357,9 @@ impl Api {
             }
             Err(error) if error.is_the_callers() => render::failed(operation, &error),
             Err(error) => {
-                tracing::warn!(tool = %tool.name, ms = started.elapsed().as_millis(), "the call failed: {error}");
+                let host = base.url().host_str().unwrap_or_default();
+                let port = base.url().port_or_known_default().unwrap_or_default();
+                tracing::warn!(tool = %tool.name, host, port, ms = started.elapsed().as_millis(), "the call failed: {error}");
                 render::failed(operation, &error)
             }
         }

@@ -48,6 +48,10 @@ pub(super) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
         return Ok(match prepared {
             Ok(request) => {
                 let _ = writeln!(std::io::stdout(), "{}", dry_run::shown(&request, shape));
+                // A request is shown also where a credential is missing, without which it would not be sent.
+                if let Some(Err(refusal)) = api.prepare(&command.tool, Some(arguments), Lack::Refused) {
+                    let _ = writeln!(std::io::stderr(), "note: this would not be sent: {}", shown(&refusal));
+                }
                 ExitCode::SUCCESS
             }
             Err(result) => {

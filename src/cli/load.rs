@@ -228,6 +228,12 @@ fn report(document: &Document, diagnostics: &[Diagnostic]) {
             tracing::debug!("{line}");
         }
     } else if !remarks.is_empty() {
-        tracing::info!("{} remarks on the document; --log-level debug shows them", remarks.len());
+        let count = remarks.len();
+        let what = if count == 1 {
+            "1 remark".to_owned()
+        } else {
+            format!("{count} remarks")
+        };
+        tracing::info!("{what} on the document; --log-level debug shows them");
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use url::Url;
 
+use super::variables::called;
 use crate::server::http::{Access, Limits, OauthOptions, Tls, Token};
 
 /// Settings of who may call over HTTP, and how much.
@@ -119,7 +120,7 @@ pub(super) fn access(settings: &AccessSettings, is_local: bool, problems: &mut V
                         .map(|problem| format!("--auth-token-env: the variable `{variable}`: {problem}")),
                 ),
             },
-            Err(_) => problems.push(format!("--auth-token-env: the variable `{variable}` is not set, or is no text")),
+            Err(_) => problems.push(format!("--auth-token-env: {} is not set, or is no text", called(variable))),
         }
     }
     for path in &settings.auth_token_file {

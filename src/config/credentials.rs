@@ -8,6 +8,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use url::{Origin, Url};
 
+use super::variables::called;
 use crate::proxy::credential::PREFIX;
 use crate::proxy::{Credentials, Given, Part};
 use crate::spec::server;
@@ -23,7 +24,7 @@ pub struct CredentialSettings {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub auth: BTreeMap<String, SchemeSettings>,
 
-    /// An origin that headers and credentials may go to besides the API's own, such as <https://uploads.example> (repeatable)
+    /// An origin that headers and credentials may go to besides the API's own, as in `https://uploads.example` (repeatable)
     #[arg(long, env = "OPENAPI_MCP_CREDENTIAL_ORIGIN", value_delimiter = ',', value_name = "ORIGIN")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub credential_origin: Vec<String>,
@@ -225,7 +226,7 @@ fn read(reference: &Reference) -> Result<SecretString, String> {
 
 /// The secret that a variable holds.
 pub(super) fn secret_variable(name: &str) -> Result<SecretString, String> {
-    let value = std::env::var(name).map_err(|_| format!("the variable `{name}` is not set, or is no text"))?;
+    let value = std::env::var(name).map_err(|_| format!("{} is not set, or is no text", called(name)))?;
     secret(&value).map_err(|why| format!("the variable `{name}` {why}"))
 }
 

@@ -2,6 +2,7 @@
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
+use super::variables::called;
 use crate::spec::parameter;
 
 /// The headers of two flags, one that takes values and one that takes the names of variables.
@@ -25,7 +26,8 @@ pub(super) fn read([flag, env_flag]: [&str; 2], given: &[String], from_env: &[St
             }
             Ok(value) => add(&mut headers, env_flag, name, &value, problems),
             Err(_) => problems.push(format!(
-                "{env_flag}: the variable `{variable}` for the header `{name}` is not set, or is no text"
+                "{env_flag}: {} for the header `{name}` is not set, or is no text",
+                called(variable)
             )),
         }
     }

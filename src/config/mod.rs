@@ -151,7 +151,7 @@ pub fn log_options(api: &ApiSettings) -> LogOptions {
 /// [`ConfigError`] with all problems; `problems` are those that were found on the way here.
 pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems: Vec<String>) -> Result<Config, ConfigError> {
     let source = match api.spec.as_deref() {
-        None => Err("no document is given; add --spec FILE, --spec URL or --spec - (standard input)".to_owned()),
+        None => Err("no document is given; add --spec FILE, --spec URL, or --spec - (standard input, where no client needs it)".to_owned()),
         Some(spec) => Source::parse(spec).map_err(|error| format!("--spec: {error}")),
     };
     let source = source.map_err(|problem| problems.push(problem)).ok();

@@ -243,7 +243,7 @@ pub struct ServerSettings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow_host: Vec<String>,
 
-    /// A web origin whose pages may call besides loopback, such as <https://app.example> (repeatable)
+    /// A web origin whose pages may call besides loopback, as in `https://app.example` (repeatable)
     #[arg(long, env = "OPENAPI_MCP_ALLOW_ORIGIN", value_delimiter = ',', value_name = "ORIGIN")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow_origin: Vec<String>,

@@ -25,6 +25,18 @@ pub fn without_empty(command: Command) -> Command {
     command.mut_subcommands(without_empty)
 }
 
+/// How a variable that somebody names is called in an error. Where a name is wanted people write the value (`$TOKEN`), and
+/// that is not repeated.
+#[must_use]
+pub(super) fn called(name: &str) -> String {
+    let is_name = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    if name.len() <= 64 && name.bytes().all(is_name) {
+        format!("the variable `{name}`")
+    } else {
+        "the variable (what is given looks like a value, and its name is wanted)".into()
+    }
+}
+
 /// A sentence for each variable that looks like a setting and is none.
 #[must_use]
 pub fn unknown(command: &Command) -> Vec<String> {

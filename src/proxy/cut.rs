@@ -60,42 +60,8 @@ fn fit(node: Node<'_>, budget: usize, depth: usize, place: &mut String, out: &mu
     } else if depth >= DEEPEST {
         lost(0, 1, "values");
         out.push_str("null");
-    } else if let Some(items) = node.array() {
-        let kept = {
-            let mut room = budget.saturating_sub(2);
-            let whole = |item: &Node<'_>| {
-                let size = item.text().trim_end().len() + 1;
-                let fits = size <= room;
-                room = room.saturating_sub(size);
-                fits
-            };
-            items.iter().copied().take_while(whole).count()
-        };
-        out.push('[');
-        for (index, item) in items.iter().take(kept).enumerate() {
-            if index > 0 {
-                out.push(',');
-            }
-            out.push_str(item.text().trim_end());
-        }
-        // One item that is too long for all is better than none.
-        let first = items.first().filter(|_| kept == 0 && budget > SMALLEST);
-        if let Some(first) = first {
-            let length = place.len();
-            pointer::push_index(place, 0);
-            fit(*first, budget - 2, depth + 1, place, out, losses);
-            place.truncate(length);
-        }
-        let kept = kept.max(usize::from(first.is_some()));
-        if kept < items.len() {
-            losses.push(Loss {
-                pointer: place.clone(),
-                kept,
-                of: items.len(),
-                what: "items",
-            });
-        }
-        out.push(']');
+    } else if text.starts_with('[') {
+        list(node, budget, depth, place, out, losses);
     } else if let Some(object) = node.object() {
         members(&object, budget, depth, place, out, losses);
     } else {
@@ -103,6 +69,45 @@ fn fit(node: Node<'_>, budget: usize, depth: usize, place: &mut String, out: &mu
         lost(0, 1, "values");
         out.push_str("null");
     }
+}
+
+/// The first items of a list, as many as there is room for. A list may have millions: none of them is kept.
+fn list(node: Node<'_>, budget: usize, depth: usize, place: &mut String, out: &mut String, losses: &mut Vec<Loss>) {
+    let (mut kept, mut count, mut first) = (0_usize, 0_usize, None);
+    let mut room = Some(budget.saturating_sub(2));
+    out.push('[');
+    node.each_item(|item| {
+        let text = item.text().trim_end();
+        room = room.and_then(|room| room.checked_sub(text.len() + 1));
+        if count == 0 {
+            first = Some(item);
+        }
+        count += 1;
+        if room.is_some() {
+            if kept > 0 {
+                out.push(',');
+            }
+            out.push_str(text);
+            kept += 1;
+        }
+    });
+    // One item that is too long for all is better than none.
+    if let Some(first) = first.filter(|_| kept == 0 && budget > SMALLEST) {
+        let length = place.len();
+        pointer::push_index(place, 0);
+        fit(first, budget - 2, depth + 1, place, out, losses);
+        place.truncate(length);
+        kept = 1;
+    }
+    if kept < count {
+        losses.push(Loss {
+            pointer: place.clone(),
+            kept,
+            of: count,
+            what: "items",
+        });
+    }
+    out.push(']');
 }
 
 /// The members of an object share the room: what is small stays whole, the large ones give way alike.

@@ -60,6 +60,15 @@ impl<'a> Node<'a> {
         Some(items.into_iter().map(|item| Node::new(item.get())).collect())
     }
 
+    /// Shows the items one after the other, and keeps none of them; whether the value is an array.
+    pub fn each_item(self, visit: impl FnMut(Node<'a>)) -> bool {
+        if !self.text.starts_with('[') {
+            return false;
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(self.text);
+        serde::Deserializer::deserialize_seq(&mut deserializer, Items(visit)).is_ok()
+    }
+
     /// The strings among the items; none where the value is no array.
     #[must_use]
     pub fn strings(self) -> Vec<String> {
@@ -137,6 +146,24 @@ impl<'a> Object<'a> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
+    }
+}
+
+/// Shows each item of an array.
+struct Items<F>(F);
+
+impl<'de, F: FnMut(Node<'de>)> Visitor<'de> for Items<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
+        while let Some(item) = seq.next_element::<&'de RawValue>()? {
+            (self.0)(Node::new(item.get()));
+        }
+        Ok(())
     }
 }
 

@@ -181,6 +181,21 @@ fn tokens_that_are_of_no_use_are_all_told_at_start() {
         "0",
     ];
     let output = command(&args).env("EMPTY", "").env("SHORT", "s3cret").output().unwrap();
+    let value = command(&[
+        "serve",
+        "--spec",
+        &petstore(),
+        "--transport",
+        "http",
+        "--auth-token-env",
+        "a68eac37d41494",
+    ]);
+    let value = { value }.output().unwrap();
+    assert!(
+        value.status.code() == Some(2) && !stderr(&value).contains("a68e"),
+        "{}",
+        stderr(&value)
+    );
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
     for expected in [
