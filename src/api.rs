@@ -22,6 +22,7 @@ use crate::annotate::{AnnotateOptions, Annotated, Hints, OutputSchemas, annotate
 use crate::outbound::Clients;
 use crate::proxy::access::Resolver;
 pub use crate::proxy::content::Content;
+use crate::proxy::credential::forms;
 use crate::proxy::destination::Bases;
 pub use crate::proxy::destination::Destination;
 use crate::proxy::proof::Prover;
@@ -203,7 +204,10 @@ impl Api {
             });
         }
         let mut sent = resolver.sent();
-        sent.extend(options.secrets.iter().map(|secret| secret.expose_secret().as_bytes().to_vec()));
+        for secret in options.secrets.iter().map(SecretString::expose_secret) {
+            sent.push(secret.as_bytes().to_vec());
+            sent.extend(forms(secret).into_iter().flatten().map(String::into_bytes));
+        }
         api.redactor = Redactor::new(&options.headers, &credentials, &sent);
         if options.credentials.is_some() {
             api.warnings = resolver.warnings();

@@ -6,8 +6,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use reqwest::redirect::Policy;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
@@ -59,20 +57,6 @@ pub struct Clients {
     pub own: reqwest::Client,
     /// For everybody else.
     pub other: reqwest::Client,
-}
-
-impl Proxy {
-    /// What nobody else may see: the pair, the password alone, and the pair as `Basic` writes it.
-    #[must_use]
-    pub fn secrets(&self) -> Vec<SecretString> {
-        let Some(pair) = self.credential.as_ref().map(SecretString::expose_secret) else {
-            return Vec::new();
-        };
-        let password = pair.split_once(':').map_or("", |(_, password)| password);
-        [pair.to_owned(), password.to_owned(), STANDARD.encode(pair)]
-            .map(SecretString::from)
-            .into()
-    }
 }
 
 impl From<reqwest::Client> for Clients {

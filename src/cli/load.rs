@@ -122,7 +122,7 @@ pub(super) async fn all(config: &Config, purpose: Purpose) -> Result<Loaded, Fai
         // A look calls nobody, and a mock lets everybody in.
         credentials: (purpose == Purpose::Calls && !config.mock).then(|| config.credentials.clone()),
         forward: config.forward.clone(),
-        secrets: config.outbound.proxy.iter().flat_map(outbound::Proxy::secrets).collect(),
+        secrets: config.outbound.proxy.iter().filter_map(|proxy| proxy.credential.clone()).collect(),
         call: config.call.clone(),
         sandbox: config.sandbox.clone(),
         upstream: config.upstream.clone(),

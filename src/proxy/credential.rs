@@ -109,12 +109,24 @@ pub struct Credentials {
     pub optional: bool,
 }
 
+/// `user:password` as `Basic` writes it, and the password alone; nothing where there is no colon.
+#[must_use]
+pub fn forms(pair: &str) -> Option<[String; 2]> {
+    let (_, password) = pair.split_once(':')?;
+    Some([STANDARD.encode(pair), password.to_owned()])
+}
+
+/// Whether an HTTP scheme takes `user:password`.
+pub(super) fn takes_pair(kind: &str) -> bool {
+    ["basic", "digest"].iter().any(|known| kind.eq_ignore_ascii_case(known))
+}
+
 /// Whether a credential of that kind may have that part, besides its value.
 fn uses(scheme: &SecurityScheme, part: Part) -> bool {
     let by_user = matches!(part, Part::Username | Part::Password);
     match scheme {
         SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => part != Part::Value && !by_user,
-        SecurityScheme::Http(kind) => by_user && ["basic", "digest"].iter().any(|known| kind.eq_ignore_ascii_case(known)),
+        SecurityScheme::Http(kind) => by_user && takes_pair(kind),
         SecurityScheme::ApiKey { .. } | SecurityScheme::MutualTls => false,
     }
 }
@@ -157,10 +169,7 @@ impl Credentials {
     pub fn pairs(&self) -> Vec<String> {
         let mut pairs = Vec::new();
         for value in self.secrets() {
-            if let Some((_, password)) = value.expose_secret().split_once(':') {
-                pairs.push(STANDARD.encode(value.expose_secret()));
-                pairs.push(password.to_owned());
-            }
+            pairs.extend(forms(value.expose_secret()).into_iter().flatten());
         }
         let suffixes = self.variables.keys().filter_map(|name| name.strip_suffix(Part::Password.suffix()));
         let of_suffix = |suffix: &str| self.of_variables(suffix, Given::new());

@@ -9,7 +9,7 @@ use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
-use super::credential::{Credentials, Given, PREFIX, Part, user_and_password};
+use super::credential::{Credentials, Given, PREFIX, Part, takes_pair, user_and_password};
 use super::digest::Digest;
 use super::forward::Forwarding;
 use super::oauth::{Endpoint, Grant, TokenSource, is_safe};
@@ -216,7 +216,7 @@ impl Prover<'_> {
     pub(super) fn setting(&self, name: &str) -> String {
         let variable = format!("{PREFIX}{}", Credentials::suffix(name));
         match self.schemes.get(name) {
-            Some(SecurityScheme::Http(kind)) if ["basic", "digest"].iter().any(|known| kind.eq_ignore_ascii_case(known)) => {
+            Some(SecurityScheme::Http(kind)) if takes_pair(kind) => {
                 format!("{variable} (as `user:password`)")
             }
             Some(SecurityScheme::OAuth2 { .. }) => {

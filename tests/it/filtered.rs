@@ -28,15 +28,7 @@ fn spec() -> SpecFile {
 #[test]
 fn a_reply_is_filtered_before_it_is_given() {
     let (spec, upstream) = (spec(), upstream());
-    let mut session = Session::start(&[
-        "serve",
-        "--spec",
-        spec.path(),
-        "--base-url",
-        &upstream.url,
-        "--response-filter",
-        "jq",
-    ]);
+    let mut session = Session::serving(&spec, &upstream, &["--response-filter", "jq"]);
     let result = session.call("plain", &json!({"response_filter": "[.items[] | {id}]"}));
     assert_eq!(result["structuredContent"], json!({"result": [{"id": 1}, {"id": 2}]}), "{result}");
     assert_eq!(upstream.take_one().line, "GET /plain HTTP/1.1");
@@ -54,15 +46,7 @@ fn a_reply_is_filtered_before_it_is_given() {
 #[test]
 fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
     let (spec, upstream) = (spec(), upstream());
-    let mut session = Session::start(&[
-        "serve",
-        "--spec",
-        spec.path(),
-        "--base-url",
-        &upstream.url,
-        "--response-filter",
-        "jq",
-    ]);
+    let mut session = Session::serving(&spec, &upstream, &["--response-filter", "jq"]);
     for (tool, filter, remark) in [
         ("plain", ".items[", "no jq program"),
         ("plain", ".total.name", "The filter was not applied"),
@@ -95,16 +79,7 @@ fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
 #[test]
 fn what_a_filter_gives_that_is_no_json_is_told_as_the_filters_fault() {
     let (spec, upstream) = (spec(), upstream());
-    let args = [
-        "serve",
-        "--spec",
-        spec.path(),
-        "--base-url",
-        &upstream.url,
-        "--response-filter",
-        "jq",
-    ];
-    let mut session = Session::start(&args);
+    let mut session = Session::serving(&spec, &upstream, &["--response-filter", "jq"]);
     for filter in ["nan", "{(1): 2}"] {
         let result = session.call("plain", &json!({"response_filter": filter}));
         assert!(
@@ -117,18 +92,7 @@ fn what_a_filter_gives_that_is_no_json_is_told_as_the_filters_fault() {
 #[test]
 fn a_filter_has_what_is_left_of_the_calls_time() {
     let (spec, upstream) = (spec(), upstream());
-    let args = [
-        "serve",
-        "--spec",
-        spec.path(),
-        "--base-url",
-        &upstream.url,
-        "--response-filter",
-        "jq",
-        "--timeout",
-        "1",
-    ];
-    let mut session = Session::start(&args);
+    let mut session = Session::serving(&spec, &upstream, &["--response-filter", "jq", "--timeout", "1"]);
     let started = std::time::Instant::now();
     let result = session.call("plain", &json!({"response_filter": "[range(1e9)] | length"}));
     assert!(started.elapsed() < std::time::Duration::from_secs(3), "{:?}", started.elapsed());

@@ -24,8 +24,7 @@ fn text(result: &Value) -> &str {
 }
 
 fn session(upstream: &Upstream, more: &[&str]) -> Session {
-    let spec = document();
-    Session::start(&[&["serve", "--spec", spec.path(), "--base-url", &upstream.url], more].concat())
+    Session::serving(&document(), upstream, more)
 }
 
 const OK: &[&str] = &["Content-Type: application/json"];

@@ -35,8 +35,7 @@ fn pairs(text: &str) -> Vec<(String, String)> {
 
 fn session(paths: &Value, upstream: &Upstream) -> (Session, SpecFile) {
     let spec = SpecFile::with_paths(paths);
-    let session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
-    (session, spec)
+    (Session::serving(&spec, upstream, &[]), spec)
 }
 
 #[test]

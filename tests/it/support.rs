@@ -89,6 +89,11 @@ impl Session {
         Self::start_with(command(args))
     }
 
+    /// A session of a document with an API.
+    pub fn serving(spec: &SpecFile, upstream: &Upstream, more: &[&str]) -> Self {
+        Self::start(&[&["serve", "--spec", spec.path(), "--base-url", &upstream.url], more].concat())
+    }
+
     /// A session in which something else is said before the handshake.
     pub fn start_after(args: &[&str], before: &str) -> Self {
         Self::open(command(args), before)

@@ -196,3 +196,36 @@ fn an_insecure_api_does_not_make_the_issuer_of_tokens_insecure() {
     let logs = server.logged("cannot be read");
     assert!(logs.contains("ertificate") && !logs.contains("names no issuer"), "{logs}");
 }
+
+#[test]
+fn p41_a_proxys_password_that_comes_back_is_taken_out() {
+    let proxy = Upstream::start(Box::new(|request| {
+        let basic = request.header("proxy-authorization").unwrap_or_default();
+        let echo = json!({"basic": basic, "password": "hunter2-hunter2", "pair": "user:hunter2-hunter2"});
+        reply(200, &["Content-Type: application/json"], echo.to_string().as_bytes())
+    }));
+    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "call"}}}));
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        "http://api.example",
+        "--proxy",
+        &proxy.url,
+        "--proxy-auth-env",
+        "PAIR",
+    ];
+    let mut command = command(&args);
+    command.env("PAIR", "user:hunter2-hunter2");
+    let result = Session::start_with(command).call("call", &json!({}));
+    assert_eq!(
+        proxy.take_one().header("proxy-authorization"),
+        Some("Basic dXNlcjpodW50ZXIyLWh1bnRlcjI=")
+    );
+    assert_eq!(
+        result["structuredContent"],
+        json!({"basic": "Basic [redacted]", "password": "[redacted]", "pair": "[redacted]"}),
+        "{result}"
+    );
+}
