@@ -282,10 +282,13 @@ impl HttpServer {
         let (sink, stderr) = (Arc::clone(&logs), BufReader::new(child.stderr.take().expect("piped")));
         std::thread::spawn(move || {
             stderr.lines().map_while(Result::ok).for_each(|line| {
-                if let Some((_, address)) = line.split_once("listening on ").and_then(|(_, url)| url.split_once("://")) {
-                    let _ = sender.send(address.trim_end_matches("/mcp").to_owned());
-                }
+                let url = line.split_once("listening on ").and_then(|(_, url)| url.split_once("://"));
+                let address = url.map(|(_, address)| address.trim_end_matches("/mcp").to_owned());
+                // Logged before the address is told: whoever has the address may read the line at once.
                 *sink.lock().unwrap() += &(line + "\n");
+                if let Some(address) = address {
+                    let _ = sender.send(address);
+                }
             });
         });
         let address = first
