@@ -29,14 +29,10 @@ pub(super) fn run() -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::Io("the filter cannot be read".into(), error))?;
     let (program, json) = text.split_once('\n').unwrap_or((&text, ""));
     let program: String = serde_json::from_str(program).unwrap_or_default();
-    Ok(match filter::run(&program, json) {
-        Ok(output) => {
-            let _ = std::io::stdout().write_all(output.as_bytes());
-            ExitCode::SUCCESS
-        }
-        Err(why) => {
-            let _ = writeln!(std::io::stderr(), "{why}");
-            ExitCode::FAILURE
-        }
-    })
+    let (output, code) = match filter::run(&program, json) {
+        Ok(output) => (output, ExitCode::SUCCESS),
+        Err(complaint) => (complaint, ExitCode::from(filter::REJECTED)),
+    };
+    let _ = std::io::stdout().write_all(output.as_bytes());
+    Ok(code)
 }

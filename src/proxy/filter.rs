@@ -8,6 +8,9 @@ use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Vars, data, unwrap_valr};
 use jaq_json::{Val, read};
 
+/// Exit code of a process whose standard output is the complaint of [`run`]; no other output of a failed process is shown.
+pub const REJECTED: u8 = 65;
+
 /// What the program makes of the JSON, as JSON; of several outputs, a list.
 ///
 /// # Errors

@@ -10,12 +10,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
+use super::filter;
+use crate::spec::text;
+
 /// How long a filter may run.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest program, in bytes.
 const LONGEST_PROGRAM: usize = 4096;
-/// How much of a complaint is told.
-const LONGEST_COMPLAINT: u64 = 500;
+/// The longest complaint that is shown, in bytes.
+const MAX_COMPLAINT: usize = 500;
+/// The exit code of a Rust program that panicked.
+const PANICKED: i32 = 101;
 
 /// What runs filters.
 #[derive(Debug, Clone)]
@@ -51,14 +56,14 @@ impl Sandbox {
             .env("MIMALLOC_ARENA_RESERVE", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| {
                 tracing::error!("filters cannot be run: {error}");
                 "filters cannot be run here".to_owned()
             })?;
-        let (Some(mut stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+        let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("filters cannot be run here".into());
         };
         let most = u64::try_from(self.limit).unwrap_or(u64::MAX);
@@ -70,22 +75,23 @@ impl Sandbox {
                 let _ = stdin.write_all(json).await;
                 drop(stdin);
             };
-            let (mut out, mut complaint) = (Vec::new(), String::new());
+            let mut out = Vec::new();
             let mut stdout = stdout.take(most.saturating_add(1));
-            let mut stderr = stderr.take(LONGEST_COMPLAINT);
-            let take = stdout.read_to_end(&mut out);
-            let hear = stderr.read_to_string(&mut complaint);
-            let (read, heard, ()) = futures_util::join!(take, hear, give);
-            let too_much = out.len() > self.limit;
-            if too_much {
+            let (read, ()) = futures_util::join!(stdout.read_to_end(&mut out), give);
+            if out.len() > self.limit {
                 let _ = child.start_kill();
+                return Err("it gives more than a reply may hold".to_owned());
             }
-            let status = child.wait().await;
-            match (read.and(heard), status) {
-                _ if too_much => Err("it gives more than a reply may hold".to_owned()),
+            match (read, child.wait().await) {
                 (Ok(_), Ok(status)) if status.success() => Ok(out),
-                _ if complaint.trim().is_empty() => Err("it wants more time or memory than a filter may have".into()),
-                _ => Err(complaint.trim().to_owned()),
+                (Ok(_), Ok(status)) if status.code() == Some(filter::REJECTED.into()) => {
+                    Err(text::cut(String::from_utf8_lossy(&out).trim(), MAX_COMPLAINT))
+                }
+                (_, Ok(status)) if status.code().is_some_and(|code| code != PANICKED) => {
+                    Err("it ended its own process, which `halt` and `halt_error` do: leave them out".to_owned())
+                }
+                // Killed at a limit, or out of memory; the process's own words about that are not for the model.
+                _ => Err("it needs more time or memory than a filter may have, or a part of jq that is not available here".to_owned()),
             }
         };
         match tokio::time::timeout(PATIENCE, talk).await {

@@ -54,6 +54,9 @@ fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
         ("plain", "[range(1e12)]", "more time or memory"),
         ("plain", "\"x\" * 1e9 | . * 1000", "The filter was not applied"),
         ("plain", "\"a\" * 700000000 | length", "The filter was not applied"),
+        ("plain", "import \"x\" as $d; $d", "not available here"),
+        ("plain", "def f: [f]; f", "more time or memory"),
+        ("plain", "\"secret\" | halt_error", "`halt_error`"),
         ("text", ".", "the reply is no JSON"),
     ] {
         let result = session.call(tool, &json!({"response_filter": filter}));
@@ -62,6 +65,9 @@ fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
             .unwrap()
             .to_owned();
         assert!(last.contains(remark) || last.contains("runs for more than"), "{filter}: {last}");
+        for leak in ["panicked", "memory allocation", ".rs:", "RUST_BACKTRACE", "secret"] {
+            assert!(!last.contains(leak), "{filter}: {last}");
+        }
         assert_eq!(result["isError"], false, "{filter}");
         upstream.take_one();
     }
