@@ -14,10 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use openapi_mcp::api::{Api, ApiOptions, Destination, Lack};
-use openapi_mcp::outbound::{OutboundOptions, client};
-use openapi_mcp::proxy::{Response, render};
-use openapi_mcp::spec::Document;
+use openapi_mcp::internals::{self as render, Response};
+use openapi_mcp::{Api, ApiOptions, Destination, Document, Lack, OutboundOptions, client};
 
 const STARTS: usize = 21;
 const CALLS: usize = 3000;

@@ -17,11 +17,11 @@ use serde_json::Value;
 
 use self::entry::{Entry, accept, filtered, promise};
 use crate::annotate::obey::may_repeat;
-pub use crate::annotate::obey::{Confirm, must_confirm};
+pub(crate) use crate::annotate::obey::{Confirm, must_confirm};
 use crate::annotate::{AnnotateOptions, Annotated, Hints, OutputSchemas, annotate};
 use crate::outbound::Clients;
 use crate::proxy::access::Resolver;
-pub use crate::proxy::content::Content;
+pub(crate) use crate::proxy::content::Content;
 use crate::proxy::credential::forms;
 use crate::proxy::destination::Bases;
 pub use crate::proxy::destination::Destination;
@@ -32,7 +32,7 @@ use crate::proxy::upstream::{Outgoing, Upstreams};
 use crate::proxy::{
     self, Access, Base, CallError, CallOptions, Credential, Credentials, Fixed, Forwarding, Progress, Sandbox, UpstreamOptions, render,
 };
-pub use crate::proxy::{Request, filter};
+pub(crate) use crate::proxy::{Request, filter};
 use crate::spec::security::{self, Requirements};
 use crate::spec::server::ServerError;
 use crate::spec::text;

@@ -15,7 +15,7 @@ use crate::spec::{LoadError, ReadError};
 
 /// A failure that ends the program.
 #[derive(Debug, Error)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// Wrong settings, all of them.
     #[error(transparent)]
     Settings(ConfigError),
@@ -74,7 +74,7 @@ impl Failure {
 
     /// The failure for clients of a server that has answered their handshake already: nothing of where and how it runs.
     #[must_use]
-    pub fn for_clients(&self) -> &'static str {
+    pub(crate) fn for_clients(&self) -> &'static str {
         match self {
             Self::Read(_) => "there are no tools: the API's document could not be fetched; the server's log says why",
             Self::Document { .. } => "there are no tools: the API's document could not be read; the server's log says why",
@@ -89,7 +89,7 @@ impl Failure {
 
     /// Writes the failure and its causes to standard error, and gives the exit code.
     #[must_use]
-    pub fn report(&self) -> ExitCode {
+    pub(crate) fn report(&self) -> ExitCode {
         let mut text = String::new();
         for line in self.to_string().lines() {
             let _ = writeln!(text, "error: {line}");

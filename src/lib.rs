@@ -1,6 +1,33 @@
-//! `openapi-mcp` turns an OpenAPI document into an MCP server.
+//! `openapi-mcp` turns an OpenAPI document into an MCP server: one annotated tool per operation, and each tool call
+//! forwarded to the API as an HTTP request.
 //!
-//! One straight pipe. At start:
+//! The `openapi-mcp` binary is the product. This library is what the binary is made of, for programs that want the same
+//! tools inside a process of their own: load a document, list its tools, call one, serve all of them.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use openapi_mcp::{Api, ApiOptions, Caller, Document, McpServer, OutboundOptions};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let document = Document::parse(std::fs::read("petstore.yaml")?, None)?;
+//! let client = openapi_mcp::client(&OutboundOptions::default())?;
+//! // Operations that cannot become tools are named in the diagnostics.
+//! let (api, diagnostics) = Api::build(document, ApiOptions::default(), client)?;
+//! for tool in api.tools() {
+//!     println!("{}: {:?}", tool.name, tool.annotations);
+//! }
+//!
+//! let arguments = serde_json::json!({ "petId": 7 }).as_object().cloned();
+//! let result = api.call("getPetById", arguments, Caller::default()).await;
+//!
+//! let stop = tokio_util::sync::CancellationToken::new();
+//! openapi_mcp::serve_stdio(McpServer::new(Arc::new(api)), stop).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Inside, it is one straight pipe; `ARCHITECTURE.md` is its map. At start:
 //!
 //! ```text
 //! Source ─read─▶ bytes ─parse─▶ Document ─operations─▶ Operations + Diagnostics ─annotate─▶ Tools ─▶ Server
@@ -11,22 +38,43 @@
 //! ```text
 //! JSON arguments ─bind─▶ Arguments ─build─▶ Request ─send─▶ Response ─render─▶ CallToolResult
 //! ```
-//!
-//! Only `read`, `send` and the server do IO; everything between is pure. The modules come in reading order: what the API
-//! is, what its tools look like, what a call does, the two together, and then the doors to the outside.
 
-pub mod spec;
+mod spec;
 
-pub mod annotate;
-pub mod proxy;
+mod annotate;
+mod proxy;
 
-pub mod api;
+mod api;
 
-pub mod check;
-pub mod mock;
-pub mod server;
+mod check;
+mod mock;
+mod server;
 
-pub mod cli;
-pub mod config;
-pub mod error;
-pub mod outbound;
+mod cli;
+mod config;
+mod error;
+mod outbound;
+
+pub use annotate::{AnnotateOptions, Hint, Hints, OutputSchemas, Policy, Reason};
+pub use api::{Api, ApiOptions, Caller, Destination, Lack, Offered};
+pub use cli::run;
+pub use outbound::{Clients, OutboundError, OutboundOptions, client};
+pub use server::McpServer;
+pub use server::http::{HttpOptions, bind as bind_http, serve as serve_http};
+pub use server::stdio::serve as serve_stdio;
+pub use spec::{Diagnostic, Document, ExternalReferences, LoadError, ReadError, Severity, Source};
+
+/// What the tests, the benches and the fuzz targets of this repository reach into. Not a part of the library's promise.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::annotate::annotate;
+    pub use crate::proxy::events::{Counter, Framing, records};
+    pub use crate::proxy::render::{Promise, Rendering, failed, render};
+    pub use crate::proxy::restore::restore;
+    pub use crate::proxy::style::{Keep, encode};
+    pub use crate::proxy::target::{Base, PathValue};
+    pub use crate::proxy::{Request, Response};
+    pub use crate::spec::external::complete;
+    pub use crate::spec::keys::sanitize;
+    pub use crate::spec::{Operation, PathTemplate, operations};
+}

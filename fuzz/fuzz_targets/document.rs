@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openapi_mcp::annotate::{AnnotateOptions, annotate};
-use openapi_mcp::spec::{Document, operations};
+use openapi_mcp::internals::{annotate, operations};
+use openapi_mcp::{AnnotateOptions, Document};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(document) = Document::parse(bytes.to_vec(), None) else { return };

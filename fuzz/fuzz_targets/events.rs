@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openapi_mcp::proxy::events::{Counter, Framing, records};
+use openapi_mcp::internals::{Counter, Framing, records};
 
 fuzz_target!(|input: (u8, Vec<u8>, Vec<u8>)| {
     let (framing, text, cuts) = input;

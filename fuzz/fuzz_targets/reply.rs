@@ -4,8 +4,8 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use openapi_mcp::proxy::{Response, render};
-use openapi_mcp::spec::{Document, Operation, operations};
+use openapi_mcp::Document;
+use openapi_mcp::internals::{self as render, Operation, Response, operations};
 
 static OPERATION: OnceLock<Box<Operation>> = OnceLock::new();
 

@@ -3,9 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openapi_mcp::annotate::{AnnotateOptions, annotate};
-use openapi_mcp::proxy::restore;
-use openapi_mcp::spec::{Document, keys, operations};
+use openapi_mcp::internals::{annotate, operations, restore, sanitize};
+use openapi_mcp::{AnnotateOptions, Document};
 use serde_json::{Map, Value, json};
 
 const BUDGETS: [usize; 4] = [64 << 10, 4 << 10, 700, 512];
@@ -38,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
         legal(&schema);
         if let Some(wire) = &tool.wire {
             let mut arguments = json!({ "body": schema });
-            restore::restore(&mut arguments, wire);
+            restore(&mut arguments, wire);
         }
     }
 });
@@ -51,7 +50,7 @@ fn legal(schema: &Value) {
         match (key.as_str(), value) {
             ("properties", Value::Object(properties)) => {
                 for (name, inner) in properties {
-                    assert_eq!(&keys::sanitize(name), name, "{schema}");
+                    assert_eq!(&sanitize(name), name, "{schema}");
                     legal(inner);
                 }
             }

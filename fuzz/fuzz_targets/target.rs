@@ -2,9 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openapi_mcp::proxy::style::{Keep, encode};
-use openapi_mcp::proxy::target::{Base, PathValue};
-use openapi_mcp::spec::PathTemplate;
+use openapi_mcp::internals::{Base, Keep, PathTemplate, PathValue, encode};
 use url::Url;
 
 fuzz_target!(|input: (String, String, String, bool)| {

@@ -8,7 +8,7 @@ use crate::spec::Operation;
 
 /// How much advice weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Weight {
+pub(crate) enum Weight {
     /// A thought.
     Thought,
     /// Most likely wrong.
@@ -18,7 +18,7 @@ pub enum Weight {
 /// What there is to say on the hints that are served for an operation. `local` is the operator's word that the API deals
 /// with nothing outside.
 #[must_use]
-pub fn advice(operation: &Operation, served: &Hints, local: bool) -> Vec<(Weight, String)> {
+pub(crate) fn advice(operation: &Operation, served: &Hints, local: bool) -> Vec<(Weight, String)> {
     let mut advice = Vec::new();
     let label = operation.label();
     if served.is_contradiction() {

@@ -25,7 +25,7 @@ pub enum Hint {
 pub enum Reason {
     /// MCP's default, written out because another hint of the tool was set.
     Default,
-    /// The HTTP method; see [`hints`].
+    /// The HTTP method; see `hints::for_method`.
     Method,
     /// Something written in the operation.
     Evidence(&'static str),

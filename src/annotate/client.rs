@@ -2,7 +2,7 @@
 
 /// A client to shape the tools for. `Generic` suits all that follow the specification.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Client {
+pub(crate) enum Client {
     /// Any client.
     #[default]
     Generic,
@@ -22,7 +22,7 @@ pub enum Client {
 
 /// What a client makes of a list of tools.
 #[derive(Debug, Clone, Copy)]
-pub struct Profile {
+pub(crate) struct Profile {
     /// The client's name, for people.
     pub name: &'static str,
     /// How long a tool name may be once the client has put the server's name before it.
@@ -36,7 +36,7 @@ pub struct Profile {
 impl Client {
     /// Its profile.
     #[must_use]
-    pub fn profile(self) -> Profile {
+    pub(crate) fn profile(self) -> Profile {
         // The names that clients show to models are `mcp__SERVER__TOOL` or the like, with a limit of 60 to 64 characters in
         // all; what is left for the tool assumes a server name of about ten.
         let (name, longest_name, most_tools, knows_references) = match self {

@@ -6,7 +6,7 @@ use super::annotations::{Hint, Hints, Reason};
 use crate::spec::{Location, Operation, Parameter};
 
 /// Corrects the hints of the method by what the operation says it needs.
-pub(super) fn correct(hints: &mut Hints, operation: &Operation) {
+pub(crate) fn correct(hints: &mut Hints, operation: &Operation) {
     if !hints.is_set() || hints.effective(Hint::ReadOnly) {
         return;
     }

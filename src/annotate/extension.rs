@@ -6,15 +6,15 @@ use crate::spec::operation::is_tool_extension;
 use crate::spec::{Diagnostic, Document, Operation, Span, pointer};
 
 /// What the author says of a tool, and in which extension.
-pub(super) struct Authored {
+pub(crate) struct Authored {
     /// The extension's name.
-    pub(super) extension: &'static str,
+    pub(crate) extension: &'static str,
     /// What it says.
-    pub(super) said: Override,
+    pub(crate) said: Override,
 }
 
 /// The extensions of the document's root, weakest of all.
-pub(super) fn of_root(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
+pub(crate) fn of_root(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
     let mut root: Vec<(Box<str>, Span)> = document
         .members("x-")
         .filter(|(name, _)| is_tool_extension(name))
@@ -35,7 +35,7 @@ pub(super) fn of_root(document: &Document, diagnostics: &mut Vec<Diagnostic>) ->
 }
 
 /// The extensions of an operation: its path item's, then its own.
-pub(super) fn of_operation(document: &Document, operation: &Operation, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
+pub(crate) fn of_operation(document: &Document, operation: &Operation, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
     if operation.extensions.is_empty() {
         return Vec::new();
     }

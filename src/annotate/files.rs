@@ -17,7 +17,7 @@ pub enum Files {
 
 impl Files {
     /// The schema of a file.
-    pub(super) fn schema(self) -> Map<String, Value> {
+    pub(crate) fn schema(self) -> Map<String, Value> {
         let schema = match self {
             Self::Inline => json!({
                 "type": ["string", "object"],
@@ -47,7 +47,7 @@ impl Files {
     }
 
     /// Tells the model how to give the files of a form.
-    pub(super) fn describe(self, root: &mut Map<String, Value>, wire: Option<&Map<String, Value>>, body: &RequestBody) {
+    pub(crate) fn describe(self, root: &mut Map<String, Value>, wire: Option<&Map<String, Value>>, body: &RequestBody) {
         for (index, media_type) in body.media_types().enumerate() {
             if media_type.kind == MediaKind::Multipart {
                 let branch = (!body.alternatives.is_empty()).then_some(index);

@@ -5,7 +5,7 @@ use http::Method;
 /// A row of the verb table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "MCP has four hints")]
-pub struct Row {
+pub(crate) struct Row {
     /// `readOnlyHint`.
     pub read_only: bool,
     /// `destructiveHint`.
@@ -31,7 +31,7 @@ pub struct Row {
 ///
 /// The method compares without case.
 #[must_use]
-pub fn for_method(method: &Method) -> Option<Row> {
+pub(crate) fn for_method(method: &Method) -> Option<Row> {
     let (read_only, destructive, idempotent, because) = match method.as_str().to_ascii_uppercase().as_str() {
         // RFC 9110 section 9.2.1 calls these safe, 9.2.2 makes every safe method idempotent. QUERY is both by its draft.
         "GET" | "QUERY" => (true, false, true, "a safe, idempotent read"),

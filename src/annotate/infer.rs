@@ -178,7 +178,7 @@ const NEAR: [&str; 4] = ["memory", "session", "config", "local"];
 
 /// What the words of the operation's name say, over what is already known. `local` is the operator's word that the API
 /// deals with nothing outside.
-pub(super) fn correct(hints: &mut Hints, operation: &Operation, local: bool) {
+pub(crate) fn correct(hints: &mut Hints, operation: &Operation, local: bool) {
     let name = Name::of(operation);
     // What is known already keeps its better reason.
     let mut say = |hint: Hint, value: bool, word| {

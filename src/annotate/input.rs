@@ -12,7 +12,7 @@ use crate::spec::{MediaKind, MediaType, Operation, Parameter, RequestBody, Span}
 
 /// The input schema of an operation: a self-contained 2020-12 object schema, closed at the root, without combinators
 /// there, since several clients refuse those. Remarks on what had to be read loosely go to `warnings`.
-pub fn input_schema(
+pub(crate) fn input_schema(
     operation: &Operation,
     schemas: &mut Schemas<'_>,
     options: &SchemaOptions,
@@ -51,7 +51,7 @@ pub fn input_schema(
 }
 
 /// The argument that filters the reply: one more property of the root.
-pub fn offer_filter(completed: &mut Completed, operation: &Operation) {
+pub(crate) fn offer_filter(completed: &mut Completed, operation: &Operation) {
     let property = json!({
         "type": "string",
         "description": "A jq filter, such as `.items[] | {id, name}`, for the JSON of the reply: only its output is given",

@@ -22,7 +22,7 @@ pub enum Policy {
 
 /// How far the document's own word on tools counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Trust {
+pub enum HintTrust {
     /// It can only make a tool look more careful.
     #[default]
     Tighten,
@@ -49,7 +49,7 @@ pub struct Layers {
     /// Whether the API deals with nothing outside, so that `infer` may close what is near.
     pub local: bool,
     /// How far the document is trusted.
-    pub trust: Trust,
+    pub trust: HintTrust,
     /// The configuration's rules; a later one is stronger.
     pub rules: Vec<Rule>,
     /// The command line's.
@@ -60,11 +60,11 @@ pub struct Layers {
 
 /// What all layers together say of a tool.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Decision {
+pub(crate) struct Decision {
     /// The hints.
-    pub(super) hints: Hints,
+    pub(crate) hints: Hints,
     /// Everything else.
-    pub(super) said: Override,
+    pub(crate) said: Override,
 }
 
 impl Rule {
@@ -76,8 +76,8 @@ impl Rule {
 
 impl Layers {
     /// What the policy and the document say of all operations.
-    pub(super) fn author(&self, document: &Document, operations: &[Box<Operation>], diagnostics: &mut Vec<Diagnostic>) -> Vec<Decision> {
-        let root = if self.trust == Trust::Ignore {
+    pub(crate) fn author(&self, document: &Document, operations: &[Box<Operation>], diagnostics: &mut Vec<Diagnostic>) -> Vec<Decision> {
+        let root = if self.trust == HintTrust::Ignore {
             Vec::new()
         } else {
             extension::of_root(document, diagnostics)
@@ -87,7 +87,7 @@ impl Layers {
                 hints: policy_hints(self.policy, self.local, operation),
                 said: Override::default(),
             };
-            if self.trust != Trust::Ignore {
+            if self.trust != HintTrust::Ignore {
                 let own = extension::of_operation(document, operation, diagnostics);
                 if !root.is_empty() || !own.is_empty() {
                     self.take(&mut decision, root.iter().chain(&own), operation, diagnostics);
@@ -100,7 +100,7 @@ impl Layers {
 
     /// What the operator says over it; operations are known by the names that they have by themselves, and by those that the
     /// document gave them.
-    pub(super) fn operate(
+    pub(crate) fn operate(
         &self,
         decisions: &mut [Decision],
         own: &[String],
@@ -153,7 +153,7 @@ impl Layers {
             decision.said.take(said.clone());
         }
         for (hint, value, extension) in hints {
-            if self.trust == Trust::Tighten && decision.hints.would_loosen(hint, value) {
+            if self.trust == HintTrust::Tighten && decision.hints.would_loosen(hint, value) {
                 let message = format!(
                     "the document's `{extension}` says {}={value} of {}, which would make it look more harmless than it is known to be; this is not taken (--document-hints trust takes the document at its word)",
                     hint.word(),
@@ -168,7 +168,7 @@ impl Layers {
 }
 
 /// The hints of a policy, before anybody has said anything.
-pub(super) fn policy_hints(policy: Policy, local: bool, operation: &Operation) -> Hints {
+pub(crate) fn policy_hints(policy: Policy, local: bool, operation: &Operation) -> Hints {
     let mut hints = Hints::of_method(&operation.method);
     if policy != Policy::Method {
         evidence::correct(&mut hints, operation);

@@ -1,22 +1,22 @@
 //! What a tool looks like: name, title, description, input schema and hints. Knows the document, and nothing of calls.
 
-pub mod advice;
-pub mod annotations;
-pub mod client;
+pub(crate) mod advice;
+pub(crate) mod annotations;
+pub(crate) mod client;
 mod evidence;
 mod extension;
-pub mod files;
-pub mod hints;
+pub(crate) mod files;
+pub(crate) mod hints;
 mod infer;
-pub mod input;
-pub mod layers;
-pub mod names;
-pub mod obey;
-pub mod output;
-pub mod overrides;
-pub mod search;
-pub mod selection;
-pub mod words;
+pub(crate) mod input;
+pub(crate) mod layers;
+pub(crate) mod names;
+pub(crate) mod obey;
+pub(crate) mod output;
+pub(crate) mod overrides;
+pub(crate) mod search;
+pub(crate) mod selection;
+pub(crate) mod words;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,13 +30,14 @@ use crate::spec::{Diagnostic, Document, Operation, text};
 use layers::Decision;
 
 pub use annotations::{Hint, Hints, Reason};
-pub use client::{Client, Profile};
-pub use files::Files;
-pub use layers::{Layers, Policy, Rule, Trust};
-pub use names::NameOptions;
+pub(crate) use client::{Client, Profile};
+pub(crate) use files::Files;
+pub use layers::Policy;
+pub(crate) use layers::{HintTrust, Layers, Rule};
+pub(crate) use names::NameOptions;
 pub use output::OutputSchemas;
-pub use overrides::Override;
-pub use selection::{Pattern, PatternError, Selection};
+pub(crate) use overrides::Override;
+pub(crate) use selection::{Pattern, Selection};
 
 /// What an operator sets about the look of tools.
 #[derive(Debug, Clone)]

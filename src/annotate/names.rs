@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::spec::{Operation, keys};
 
 /// The longest name that every client accepts, its own prefix not counted.
-pub const LONGEST: usize = 64;
+pub(crate) const LONGEST: usize = 64;
 
 /// What an operator sets about names.
 #[derive(Debug, Clone)]
@@ -28,13 +28,13 @@ impl Default for NameOptions {
 /// One name per operation, in their order. A name is what a person wished for, else the operationId, with illegal characters
 /// replaced, else method and path; where two operations would share one (whatever the case of its letters), each gets a hash of its method and path.
 #[must_use]
-pub fn names(operations: &[Box<Operation>], options: &NameOptions) -> Vec<String> {
+pub(crate) fn names(operations: &[Box<Operation>], options: &NameOptions) -> Vec<String> {
     named(operations, |_| None, options)
 }
 
 /// [`names`], with the wishes of people for the operation of that index.
 #[must_use]
-pub fn named<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> Option<&'w str>, options: &NameOptions) -> Vec<String> {
+pub(crate) fn named<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> Option<&'w str>, options: &NameOptions) -> Vec<String> {
     let wish = |(index, operation)| {
         let wished = wished(index).map(legal).filter(|name| !name.is_empty());
         let wish = wished.unwrap_or_else(|| wish(operation));
@@ -69,7 +69,7 @@ pub fn named<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> Option
 
 /// Whether anything of a wished name can stand in a tool name.
 #[must_use]
-pub fn is_sayable(wish: &str) -> bool {
+pub(crate) fn is_sayable(wish: &str) -> bool {
     !legal(wish).is_empty()
 }
 

@@ -17,19 +17,13 @@ pub enum Confirm {
 
 /// Whether a call may be made again where its first try failed: a repeat must change nothing more.
 #[must_use]
-pub fn may_repeat(hints: &Hints) -> bool {
+pub(crate) fn may_repeat(hints: &Hints) -> bool {
     hints.is_read_only() || hints.effective(Hint::Idempotent)
-}
-
-/// Whether a reply may be kept and given again: the call must change nothing.
-#[must_use]
-pub fn may_keep(hints: &Hints) -> bool {
-    hints.is_read_only()
 }
 
 /// Whether a person has to agree first.
 #[must_use]
-pub fn must_confirm(hints: &Hints, confirm: Confirm) -> bool {
+pub(crate) fn must_confirm(hints: &Hints, confirm: Confirm) -> bool {
     match confirm {
         Confirm::None => false,
         Confirm::Destructive => hints.is_destructive(),
@@ -44,23 +38,22 @@ mod tests {
 
     #[test]
     fn the_rules_follow_the_hints() {
-        for (method, repeat, keep, destructive, write) in [
-            ("GET", true, true, false, false),
-            ("QUERY", true, true, false, false),
-            ("POST", false, false, false, true),
-            ("PUT", true, false, true, true),
-            ("PATCH", false, false, true, true),
-            ("DELETE", true, false, true, true),
-            ("TRACE", false, false, true, true),
+        for (method, repeat, destructive, write) in [
+            ("GET", true, false, false),
+            ("QUERY", true, false, false),
+            ("POST", false, false, true),
+            ("PUT", true, true, true),
+            ("PATCH", false, true, true),
+            ("DELETE", true, true, true),
+            ("TRACE", false, true, true),
         ] {
             let hints = Hints::of_method(&Method::from_bytes(method.as_bytes()).unwrap());
             let told = (
                 may_repeat(&hints),
-                may_keep(&hints),
                 must_confirm(&hints, Confirm::Destructive),
                 must_confirm(&hints, Confirm::Write),
             );
-            assert_eq!(told, (repeat, keep, destructive, write), "{method}");
+            assert_eq!(told, (repeat, destructive, write), "{method}");
             assert!(!must_confirm(&hints, Confirm::None));
         }
     }

@@ -34,7 +34,7 @@ pub enum OutputSchemas {
 
 /// A schema that describes the JSON of an operation's successes and accepts any object.
 #[must_use]
-pub fn lenient(document: &Document, operation: &Operation) -> Option<Map<String, Value>> {
+pub(crate) fn lenient(document: &Document, operation: &Operation) -> Option<Map<String, Value>> {
     let responses = successes(document, operation);
     let schema = responses
         .iter()
@@ -60,7 +60,7 @@ pub fn lenient(document: &Document, operation: &Operation) -> Option<Map<String,
 
 /// The document's own schema, where every success is JSON; anything but an object is wrapped as `result`.
 #[must_use]
-pub fn strict(
+pub(crate) fn strict(
     document: &Document,
     operation: &Operation,
     schemas: &mut Schemas<'_>,

@@ -26,7 +26,7 @@ pub struct Override {
 }
 
 /// What is wrong with one key: the path to it, and a sentence.
-pub type Problem = (Vec<String>, String);
+pub(crate) type Problem = (Vec<String>, String);
 
 const KEYS: [&str; 6] = ["enabled", "name", "title", "description", "category", "annotations"];
 

@@ -2,7 +2,7 @@
 
 /// What of a tool is searched.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its title.
@@ -18,7 +18,7 @@ pub struct Fields<'a> {
 /// How well a tool fits the query: `None` unless every word of it begins, or is, a word of some field. A whole word counts
 /// more than its beginning, and a name more than a description.
 #[must_use]
-pub fn score(query: &str, fields: &Fields<'_>) -> Option<u32> {
+pub(crate) fn score(query: &str, fields: &Fields<'_>) -> Option<u32> {
     let tags = fields.tags.join(" ");
     let weighted = [
         (8, words(fields.name)),

@@ -106,7 +106,7 @@ impl Pattern {
     }
 
     /// Whether it matches the operation under one of its tool names.
-    pub(super) fn matches(&self, names: [&str; 2], operation: &Operation) -> bool {
+    pub(crate) fn matches(&self, names: [&str; 2], operation: &Operation) -> bool {
         match self.field {
             Field::Operation => {
                 names.iter().any(|name| self.glob.is_match(name)) || operation.id.as_deref().is_some_and(|id| self.glob.is_match(id))
@@ -120,7 +120,7 @@ impl Pattern {
 
 /// A text as a glob that matches nothing else.
 #[must_use]
-pub fn literal(text: &str) -> String {
+pub(crate) fn literal(text: &str) -> String {
     let mut glob = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -6,11 +6,11 @@ use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut, one_line, spelled};
 use crate::spec::{Operation, Parameter};
 
 /// Longer summaries are sentences, not titles.
-pub(super) const LONGEST_TITLE: usize = 100;
+pub(crate) const LONGEST_TITLE: usize = 100;
 
 /// A human title: the summary, else the operationId or the path spelled as words ("List Pets").
 #[must_use]
-pub fn title(operation: &Operation) -> String {
+pub(crate) fn title(operation: &Operation) -> String {
     let summary = operation.summary.as_deref().map(one_line).filter(|summary| !summary.is_empty());
     if let Some(summary) = summary {
         return cut(summary.trim_end_matches('.'), LONGEST_TITLE);
@@ -27,7 +27,7 @@ pub fn title(operation: &Operation) -> String {
 
 /// What the tool does, never empty: summary and description where they say different things, and a word on deprecation.
 #[must_use]
-pub fn description(operation: &Operation) -> String {
+pub(crate) fn description(operation: &Operation) -> String {
     let summary = operation.summary.as_deref().map(clean).unwrap_or_default();
     let description = operation.description.as_deref().map(clean).unwrap_or_default();
     let mut text = match (summary.is_empty(), description.is_empty()) {
@@ -46,7 +46,7 @@ pub fn description(operation: &Operation) -> String {
 /// What a parameter means: its own description, else the schema's (`None` here: it is there already), else a sentence
 /// made from name, location and type.
 #[must_use]
-pub fn parameter_description(parameter: &Parameter, schema_says: Option<&str>, kind: &str) -> Option<String> {
+pub(crate) fn parameter_description(parameter: &Parameter, schema_says: Option<&str>, kind: &str) -> Option<String> {
     let own = parameter.description.as_deref().map(clean).filter(|text| !text.is_empty());
     match (own, schema_says) {
         (Some(own), _) => Some(cut(&own, LONGEST_DESCRIPTION)),

@@ -17,35 +17,35 @@ use crate::spec::body::essence;
 use crate::spec::{Document, Operation, response};
 
 /// A tool's other half.
-pub(super) struct Entry {
+pub(crate) struct Entry {
     // Boxed: it is large, and moves from list to list.
-    pub(super) operation: Box<Operation>,
-    pub(super) base: Option<Arc<Base>>,
-    pub(super) hints: Hints,
-    pub(super) category: Option<Box<str>>,
-    pub(super) access: Access,
-    pub(super) upstream: Option<Arc<Upstream>>,
+    pub(crate) operation: Box<Operation>,
+    pub(crate) base: Option<Arc<Base>>,
+    pub(crate) hints: Hints,
+    pub(crate) category: Option<Box<str>>,
+    pub(crate) access: Access,
+    pub(crate) upstream: Option<Arc<Upstream>>,
     /// Whether its hints allow to send a request again.
-    pub(super) repeats: bool,
+    pub(crate) repeats: bool,
     /// The input schema with the names on the wire, where some had to be changed.
-    pub(super) wire: Option<Arc<JsonObject>>,
+    pub(crate) wire: Option<Arc<JsonObject>>,
     /// The tool as clients get it.
-    pub(super) json: Box<str>,
+    pub(crate) json: Box<str>,
     /// What is promised of a reply.
-    pub(super) promise: render::Promise,
+    pub(crate) promise: render::Promise,
     /// Compiled on first use: most tools of a large API are never called.
-    pub(super) checks: OnceLock<Option<Checks>>,
-    pub(super) accept: OnceLock<HeaderValue>,
+    pub(crate) checks: OnceLock<Option<Checks>>,
+    pub(crate) accept: OnceLock<HeaderValue>,
 }
 
 /// What the arguments of a tool are checked against.
-pub(super) struct Checks {
-    pub(super) schema: Arc<JsonObject>,
-    pub(super) validator: Validator,
+pub(crate) struct Checks {
+    pub(crate) schema: Arc<JsonObject>,
+    pub(crate) validator: Validator,
 }
 
 impl Entry {
-    pub(super) fn offered<'a>(&'a self, tool: &'a Tool) -> Offered<'a> {
+    pub(crate) fn offered<'a>(&'a self, tool: &'a Tool) -> Offered<'a> {
         Offered {
             tool,
             operation: &self.operation,
@@ -56,7 +56,7 @@ impl Entry {
     }
 
     /// Where the call goes, and its arguments as they are sent.
-    pub(super) fn ready(&self, tool: &Tool, arguments: JsonObject) -> Result<(&Base, &Upstream, JsonObject), CallError> {
+    pub(crate) fn ready(&self, tool: &Tool, arguments: JsonObject) -> Result<(&Base, &Upstream, JsonObject), CallError> {
         let Value::Object(arguments) = self.checked(tool, Value::Object(arguments))? else {
             return Err(CallError::Arguments("The arguments are no object.".into()));
         };
@@ -101,7 +101,7 @@ impl Entry {
 
 /// Puts what a filter makes of a reply in its place; a reply that is no JSON, and a failure, stay as they are.
 /// `left` is what is left of the call's time.
-pub(super) async fn filtered(sandbox: &Sandbox, filter: &str, response: &mut Response, left: Duration) -> Result<(), String> {
+pub(crate) async fn filtered(sandbox: &Sandbox, filter: &str, response: &mut Response, left: Duration) -> Result<(), String> {
     if !response.status.is_success() {
         return Ok(());
     }
@@ -123,7 +123,7 @@ pub(super) async fn filtered(sandbox: &Sandbox, filter: &str, response: &mut Res
 }
 
 /// What a tool promises of its results.
-pub(super) fn promise(has_output: bool, is_strict: bool) -> Promise {
+pub(crate) fn promise(has_output: bool, is_strict: bool) -> Promise {
     match (has_output, is_strict) {
         (false, _) => Promise::None,
         (true, true) => Promise::AsDeclared,
@@ -132,7 +132,7 @@ pub(super) fn promise(has_output: bool, is_strict: bool) -> Promise {
 }
 
 /// `Accept`: what the document says a success looks like, JSON first, and anything else after that.
-pub(super) fn accept(document: &Document, operation: &Operation) -> HeaderValue {
+pub(crate) fn accept(document: &Document, operation: &Operation) -> HeaderValue {
     const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
     let mut types: Vec<String> = Vec::new();
     for media in response::successes(document, operation).iter().flat_map(|response| &response.media) {

@@ -13,7 +13,7 @@ const MOST_LINES: usize = 50;
 
 /// For people.
 #[must_use]
-pub fn text(report: &Report) -> String {
+pub(crate) fn text(report: &Report) -> String {
     let mut out = String::new();
     for (level, word) in [(Level::Error, "error"), (Level::Warning, "warning"), (Level::Note, "note")] {
         let all: Vec<&Finding> = report.findings.iter().filter(|finding| finding.level == level).collect();
@@ -51,13 +51,13 @@ pub fn text(report: &Report) -> String {
 
 /// For programs.
 #[must_use]
-pub fn json(report: &Report) -> String {
+pub(crate) fn json(report: &Report) -> String {
     serde_json::to_string_pretty(report).unwrap_or_default() + "\n"
 }
 
 /// GitHub's workflow commands, one line a finding.
 #[must_use]
-pub fn github(report: &Report) -> String {
+pub(crate) fn github(report: &Report) -> String {
     let mut out = String::new();
     for finding in &report.findings {
         let word = match finding.level {
@@ -84,7 +84,7 @@ pub fn github(report: &Report) -> String {
 
 /// SARIF 2.1.0.
 #[must_use]
-pub fn sarif(report: &Report) -> String {
+pub(crate) fn sarif(report: &Report) -> String {
     let result = |finding: &Finding| {
         let level = match finding.level {
             Level::Error => "error",

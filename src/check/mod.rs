@@ -1,6 +1,6 @@
 //! `openapi-mcp check`: everything that serving a document would bring to light, as one report.
 
-pub mod format;
+pub(crate) mod format;
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ const BYTES_PER_TOKEN: usize = 4;
 
 /// What was found.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub(crate) struct Report {
     /// Where the document came from.
     pub source: String,
     /// Its title.
@@ -40,7 +40,7 @@ pub struct Report {
 
 /// What one tool takes.
 #[derive(Debug, Serialize)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// The tool's name.
     pub tool: String,
     /// Its bytes in the list.
@@ -50,7 +50,7 @@ pub struct Cost {
 /// How much a finding weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub(crate) enum Level {
     /// An operation is not served.
     Error,
     /// Something is read differently from how it is written, or a client will not take it.
@@ -61,7 +61,7 @@ pub enum Level {
 
 /// One finding.
 #[derive(Debug, Serialize)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// How much it weighs.
     pub level: Level,
     /// What kind it is: `document`, `client` or `annotation`.
@@ -84,7 +84,7 @@ pub struct Finding {
 impl Report {
     /// How many findings have that level.
     #[must_use]
-    pub fn count(&self, level: Level) -> usize {
+    pub(crate) fn count(&self, level: Level) -> usize {
         self.findings.iter().filter(|finding| finding.level == level).count()
     }
 }
@@ -92,7 +92,7 @@ impl Report {
 /// Looks at an API and at what was found while it was built, with the eyes of a client. `local` is the operator's word that
 /// the API deals with nothing outside.
 #[must_use]
-pub fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Profile, local: bool) -> Report {
+pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Profile, local: bool) -> Report {
     let document = api.document();
     let at: HashMap<&str, Span> = api
         .iter()

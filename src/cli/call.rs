@@ -17,7 +17,7 @@ use crate::error::Failure;
 #[command(
     after_help = "Examples:\n  openapi-mcp call --spec petstore.yaml --mock get_pet petId=7\n  openapi-mcp call --spec petstore.yaml create_pet body='{\"name\":\"Rex\",\"status\":\"available\",\"price\":1}'\n  openapi-mcp call --spec petstore.yaml create_pet body=@pet.json"
 )]
-pub(super) struct CallCommand {
+pub(crate) struct CallCommand {
     #[command(flatten)]
     api: ApiSettings,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(super) struct CallCommand {
     arguments: Vec<String>,
 }
 
-pub(super) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Warn)?;
     let arguments = arguments(command).map_err(|problem| Failure::Settings(crate::config::ConfigError(vec![problem])))?;
     let (api, _) = load::api(&config, Purpose::Calls).await?;

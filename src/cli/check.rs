@@ -16,7 +16,7 @@ use crate::spec::{Diagnostic, Source, server};
 #[command(
     after_help = "Exit codes: 0 nothing is lost, 1 an operation is left out (with --strict: or anything is read loosely), 2 wrong settings, 3 the document cannot be read."
 )]
-pub(super) struct CheckCommand {
+pub(crate) struct CheckCommand {
     #[command(flatten)]
     api: ApiSettings,
     #[command(flatten)]
@@ -38,7 +38,7 @@ enum Format {
     Github,
 }
 
-pub(super) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
     let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Error)?;
     let (api, mut diagnostics) = load::api(&config, Purpose::Looks).await?;
     // A look calls nobody; `serve` would ask for this at once.

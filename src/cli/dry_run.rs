@@ -6,7 +6,7 @@ use crate::api::{Content, Request};
 
 /// How the request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// As an HTTP/1.1 message
     Http,
     /// As a command for a shell
@@ -14,7 +14,7 @@ pub(super) enum Shape {
 }
 
 /// The request in that shape. It holds no credential; see [`crate::api::Api::prepare`].
-pub(super) fn shown(request: &Request, shape: Shape) -> String {
+pub(crate) fn shown(request: &Request, shape: Shape) -> String {
     match shape {
         Shape::Http => http(request),
         Shape::Curl => curl(request),

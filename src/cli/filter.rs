@@ -14,7 +14,7 @@ const MEMORY: u64 = 512 << 20;
 #[cfg(unix)]
 const SECONDS: u64 = 3;
 
-pub(super) fn run() -> Result<ExitCode, Failure> {
+pub(crate) fn run() -> Result<ExitCode, Failure> {
     #[cfg(unix)]
     for (resource, limit) in [
         (rlimit::Resource::AS, MEMORY),

@@ -13,7 +13,7 @@ use crate::error::Failure;
 use crate::outbound::{self, OutboundOptions};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct HealthCommand {
+pub(crate) struct HealthCommand {
     /// Where the server answers
     #[arg(default_value = "http://127.0.0.1:8080/healthz")]
     url: Url,
@@ -23,7 +23,7 @@ pub(super) struct HealthCommand {
     ca_cert: Vec<PathBuf>,
 }
 
-pub(super) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
     let mut problems = Vec::new();
     let authorities = upstream::authorities(&command.ca_cert, &mut problems);
     if !problems.is_empty() {

@@ -11,20 +11,20 @@ use crate::api::Offered;
 use crate::spec::text::one_line;
 
 /// What is shown.
-pub(super) struct Shown<'a> {
+pub(crate) struct Shown<'a> {
     /// The document's title.
-    pub(super) title: String,
+    pub(crate) title: String,
     /// The tools of this page.
-    pub(super) tools: &'a [Offered<'a>],
+    pub(crate) tools: &'a [Offered<'a>],
     /// How many come before.
-    pub(super) offset: usize,
+    pub(crate) offset: usize,
     /// How many there are in all.
-    pub(super) total: usize,
+    pub(crate) total: usize,
 }
 
 impl Shown<'_> {
     /// How many there are, and which of them are shown.
-    pub(super) fn counted(&self) -> String {
+    pub(crate) fn counted(&self) -> String {
         let read_only = self.tools.iter().filter(|offered| offered.hints.is_read_only()).count();
         if self.tools.len() == self.total {
             let tools = if self.total == 1 { "tool" } else { "tools" };
@@ -54,7 +54,7 @@ fn source(hints: &Hints, hint: Hint) -> String {
 }
 
 /// A row a tool.
-pub(super) fn table(shown: &Shown<'_>) -> String {
+pub(crate) fn table(shown: &Shown<'_>) -> String {
     let mut table = Table::new();
     table
         .load_style(comfy_table::presets::NOTHING)
@@ -95,7 +95,7 @@ pub(super) fn table(shown: &Shown<'_>) -> String {
 }
 
 /// Each tool with a line a hint: value and source.
-pub(super) fn explained(shown: &Shown<'_>) -> String {
+pub(crate) fn explained(shown: &Shown<'_>) -> String {
     let mut out = String::new();
     for offered in shown.tools {
         let _ = writeln!(out, "{}  {}", offered.tool.name, one_line(&offered.operation.label()));
@@ -114,7 +114,7 @@ pub(super) fn explained(shown: &Shown<'_>) -> String {
 }
 
 /// An array of tools as clients get them.
-pub(super) fn json(shown: &Shown<'_>) -> serde_json::Result<String> {
+pub(crate) fn json(shown: &Shown<'_>) -> serde_json::Result<String> {
     let tools: Vec<Value> = shown
         .tools
         .iter()
@@ -146,7 +146,7 @@ pub(super) fn json(shown: &Shown<'_>) -> serde_json::Result<String> {
 }
 
 /// A row a tool, RFC 4180.
-pub(super) fn csv(shown: &Shown<'_>) -> io::Result<String> {
+pub(crate) fn csv(shown: &Shown<'_>) -> io::Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let mut header: Vec<String> = ["name", "title", "method", "path", "category", "tags"].map(str::to_owned).into();
     header.extend(Hint::ALL.map(|hint| hint.key().to_owned()));
@@ -176,7 +176,7 @@ pub(super) fn csv(shown: &Shown<'_>) -> io::Result<String> {
 }
 
 /// A page for people, with a reason for each hint.
-pub(super) fn markdown(shown: &Shown<'_>) -> String {
+pub(crate) fn markdown(shown: &Shown<'_>) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "# {}: tools and their hints\n", cell(&shown.title));
     let _ = writeln!(out, "{}.\n", shown.counted());

@@ -18,7 +18,7 @@ use crate::spec::{Diagnostic, Document, ExternalReferences, Seen, Severity, exte
 /// Reads and checks the settings, and starts logging.
 ///
 /// Only `serve` has settings of a server; for the other commands what a file says of them does not count.
-pub(super) fn settings(
+pub(crate) fn settings(
     api: &ApiSettings,
     server: Option<&ServerSettings>,
     file: Option<&Path>,
@@ -35,27 +35,27 @@ pub(super) fn settings(
 }
 
 /// More findings than this are counted, not shown.
-pub(super) const MOST_LINES: usize = 50;
+pub(crate) const MOST_LINES: usize = 50;
 
 /// Whether the API is going to be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     Calls,
     Looks,
 }
 
 /// An API, and what it stands on.
-pub(super) struct Loaded {
-    pub(super) api: Api,
-    pub(super) diagnostics: Vec<Diagnostic>,
+pub(crate) struct Loaded {
+    pub(crate) api: Api,
+    pub(crate) diagnostics: Vec<Diagnostic>,
     /// What its calls go to under `--mock`; it must live as long as they may come.
-    pub(super) mock: Option<mock::Running>,
+    pub(crate) mock: Option<mock::Running>,
     /// Everything that was read, where somebody wants to know later whether it changed.
-    pub(super) seen: Vec<Seen>,
+    pub(crate) seen: Vec<Seen>,
 }
 
 /// Reads the document and builds the API, for as long as the process lives.
-pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<Diagnostic>), Failure> {
+pub(crate) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<Diagnostic>), Failure> {
     if purpose == Purpose::Calls {
         caution(config);
     }
@@ -65,7 +65,7 @@ pub(super) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<D
 }
 
 /// Says what an operator should have in mind for as long as calls are made.
-pub(super) fn caution(config: &Config) {
+pub(crate) fn caution(config: &Config) {
     if config.outbound.insecure && !config.mock {
         tracing::warn!(
             "--insecure-upstream: the API's certificate is NOT CHECKED; whoever is on the way can read and change every call, credentials included"
@@ -74,7 +74,7 @@ pub(super) fn caution(config: &Config) {
 }
 
 /// Reads the document and builds the API.
-pub(super) async fn all(config: &Config, purpose: Purpose) -> Result<Loaded, Failure> {
+pub(crate) async fn all(config: &Config, purpose: Purpose) -> Result<Loaded, Failure> {
     // A look at a file calls nobody.
     let local = purpose == Purpose::Looks
         && config.external_references != ExternalReferences::Any
@@ -181,7 +181,7 @@ async fn overlaid(
 }
 
 /// An error and its causes, for a line of the log.
-pub(super) fn in_a_line(error: &dyn std::error::Error) -> String {
+pub(crate) fn in_a_line(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string().replace('\n', "; ");
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -30,7 +30,7 @@ use crate::error::Failure;
     max_term_width = 120,
     after_help = "Exit codes: 0 fine, 1 a call failed, 2 wrong settings, 3 a document that cannot be served."
 )]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
 }

@@ -11,7 +11,7 @@ use crate::server::McpServer;
 
 /// Looks again and again whether anything changed that the document was made of, and serves what it is then. What cannot be
 /// served changes nothing. Never ends, not even where there is nothing to look at, and holds for as long what is stood on.
-pub(super) async fn watch(config: Arc<Config>, server: McpServer, mut standing: Standing) {
+pub(crate) async fn watch(config: Arc<Config>, server: McpServer, mut standing: Standing) {
     let Some(every) = config.reload else {
         return std::future::pending().await;
     };

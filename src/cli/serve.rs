@@ -25,7 +25,7 @@ const INTERRUPTED: i32 = 130;
 /// How long a server without a document goes on to answer, so that what is on its way gets the reason and no closed door.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-pub(super) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     let config = Arc::new(load::settings(
         &command.api,
         Some(&command.server),
@@ -98,7 +98,7 @@ fn failed(error: std::io::Error) -> Failure {
 }
 
 /// Reads the document and hands its tools to the server; gives what they stand on. What was said `before` is not said again.
-pub(super) async fn load(config: &Config, server: &McpServer, before: Option<&Standing>) -> Result<Standing, Failure> {
+pub(crate) async fn load(config: &Config, server: &McpServer, before: Option<&Standing>) -> Result<Standing, Failure> {
     if before.is_none() {
         load::caution(config);
     }
@@ -127,11 +127,11 @@ pub(super) async fn load(config: &Config, server: &McpServer, before: Option<&St
 }
 
 /// What an API stands on while it is served.
-pub(super) struct Standing {
+pub(crate) struct Standing {
     /// What calls go to under `--mock`, also those in flight that began with an API before.
-    pub(super) mocks: Vec<(Weak<Api>, Running)>,
+    pub(crate) mocks: Vec<(Weak<Api>, Running)>,
     /// What was read for it.
-    pub(super) seen: Vec<Seen>,
+    pub(crate) seen: Vec<Seen>,
     /// What the operator was told of it.
     warnings: Vec<String>,
 }

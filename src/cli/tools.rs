@@ -14,7 +14,7 @@ use crate::api::{Api, Offered};
 use crate::config::settings::{ApiSettings, LogLevel};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ToolsCommand {
+pub(crate) struct ToolsCommand {
     #[command(flatten)]
     api: ApiSettings,
     #[command(flatten)]
@@ -81,7 +81,7 @@ enum Format {
     Csv,
 }
 
-pub(super) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Warn)?;
     let (api, _) = load::api(&config, Purpose::Looks).await?;
     let all = command.filter.apply(&api);

@@ -14,7 +14,7 @@ use crate::server::http::{Access, Limits, OauthOptions, Tls, Token};
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
-pub struct AccessSettings {
+pub(crate) struct AccessSettings {
     /// A bearer token that HTTP clients must send is in this environment variable (repeatable)
     #[arg(long, env = "OPENAPI_MCP_AUTH_TOKEN_ENV", value_delimiter = ',', value_name = "VARIABLE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -83,12 +83,12 @@ pub struct AccessSettings {
 
 impl AccessSettings {
     /// Whether nobody is asked who they are.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.auth_token_env.is_empty() && self.auth_token_file.is_empty() && self.oauth_issuer.is_none()
     }
 
     /// The flags that are given, all of which need HTTP.
-    pub(super) fn given(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
         let flags = [
             ("--auth-token-env", !self.auth_token_env.is_empty()),
             ("--auth-token-file", !self.auth_token_file.is_empty()),
@@ -104,7 +104,7 @@ impl AccessSettings {
 }
 
 /// How clients prove who they are; `is_local` where only this machine can reach us.
-pub(super) fn access(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) -> Access {
+pub(crate) fn access(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) -> Access {
     let mut access = Access {
         public_url: settings.public_url.as_deref().and_then(|text| public_url(text, problems)),
         oauth: oauth(settings, is_local, problems),
@@ -219,7 +219,7 @@ fn is_loopback(url: &Url) -> bool {
 }
 
 /// The certificate and its key.
-pub(super) fn tls(settings: &AccessSettings, problems: &mut Vec<String>) -> Option<Tls> {
+pub(crate) fn tls(settings: &AccessSettings, problems: &mut Vec<String>) -> Option<Tls> {
     match (&settings.tls_cert, &settings.tls_key) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Tls::load(Path::new(certificate), Path::new(key))
@@ -237,7 +237,7 @@ pub(super) fn tls(settings: &AccessSettings, problems: &mut Vec<String>) -> Opti
 }
 
 /// How much clients may ask for.
-pub(super) fn limits(settings: &AccessSettings, problems: &mut Vec<String>) -> Limits {
+pub(crate) fn limits(settings: &AccessSettings, problems: &mut Vec<String>) -> Limits {
     let mut limits = Limits::default();
     match settings.max_connections {
         Some(0) => problems.push("--max-connections must be more than 0".into()),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::settings::{AnnotationPolicy, ApiSettings, ClientName, DocumentHints, OutputSchemasName, ResponseFilter};
 use crate::annotate::selection::Field;
 use crate::annotate::{
-    AnnotateOptions, Client, Files, Hint, Layers, NameOptions, OutputSchemas, Override, Pattern, Policy, Rule, Selection, Trust,
+    AnnotateOptions, Client, Files, Hint, HintTrust, Layers, NameOptions, OutputSchemas, Override, Pattern, Policy, Rule, Selection,
 };
 
 const SHORTEST_NAME: usize = 16;
@@ -30,7 +30,7 @@ fn outside_braces(text: &str) -> Vec<&str> {
 }
 
 /// What is set about the look of tools.
-pub(super) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> AnnotateOptions {
+pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> AnnotateOptions {
     let mut patterns = |flag: &str, texts: &[String]| -> Vec<Pattern> {
         texts
             .iter()
@@ -97,7 +97,7 @@ pub(super) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> Annotate
 }
 
 /// The client that the tools are shaped for.
-pub(super) fn client(api: &ApiSettings) -> Client {
+pub(crate) fn client(api: &ApiSettings) -> Client {
     match api.client {
         None | Some(ClientName::Generic) => Client::Generic,
         Some(ClientName::Claude) => Client::Claude,
@@ -113,7 +113,7 @@ pub(super) fn client(api: &ApiSettings) -> Client {
 #[cfg(test)]
 #[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "only its shape counts")]
-pub(super) struct OverrideSchema {
+pub(crate) struct OverrideSchema {
     /// Which operations it is about: all that match a glob of each key; without it, all
     #[schemars(rename = "match")]
     matches: Option<MatchSchema>,
@@ -181,9 +181,9 @@ fn layers(api: &ApiSettings, problems: &mut Vec<String>) -> Layers {
         },
         local: api.local_api.unwrap_or(false),
         trust: match api.document_hints {
-            None | Some(DocumentHints::Tighten) => Trust::Tighten,
-            Some(DocumentHints::Trust) => Trust::Trust,
-            Some(DocumentHints::Ignore) => Trust::Ignore,
+            None | Some(DocumentHints::Tighten) => HintTrust::Tighten,
+            Some(DocumentHints::Trust) => HintTrust::Trust,
+            Some(DocumentHints::Ignore) => HintTrust::Ignore,
         },
         rules,
         commands: api.hint.iter().filter_map(|text| hint(text, problems)).collect(),

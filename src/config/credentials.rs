@@ -17,7 +17,7 @@ use crate::spec::server;
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
-pub struct CredentialSettings {
+pub(crate) struct CredentialSettings {
     /// Credentials by the name of the document's security scheme, each by reference; only in the file. Beside it,
     /// environment variables called `OPENAPI_MCP_AUTH_SCHEME` count.
     #[arg(skip)]
@@ -39,7 +39,7 @@ pub struct CredentialSettings {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
-pub struct SchemeSettings {
+pub(crate) struct SchemeSettings {
     /// A variable that holds the key, the token, or `user:password`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<String>,
@@ -79,7 +79,7 @@ pub struct SchemeSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Reference {
+pub(crate) enum Reference {
     /// An environment variable
     Env(String),
     /// A file, read at start
@@ -88,7 +88,7 @@ pub enum Reference {
 
 impl CredentialSettings {
     /// The files that are named.
-    pub(super) fn files(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+    pub(crate) fn files(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         self.auth.values_mut().flat_map(|scheme| {
             let parts = [
                 &mut scheme.username,
@@ -111,7 +111,7 @@ impl CredentialSettings {
 const SETTINGS: [&str; 2] = ["TOKEN_ENV", "TOKEN_FILE"];
 
 /// The credentials with their values; everything wrong with them is pushed to `problems`, and no value is.
-pub(super) fn resolve(settings: &CredentialSettings, problems: &mut Vec<String>) -> Credentials {
+pub(crate) fn resolve(settings: &CredentialSettings, problems: &mut Vec<String>) -> Credentials {
     let mut credentials = Credentials {
         origins: origins(settings, problems),
         optional: settings.allow_missing_credentials.unwrap_or(false),
@@ -225,7 +225,7 @@ fn read(reference: &Reference) -> Result<SecretString, String> {
 }
 
 /// The secret that a variable holds.
-pub(super) fn secret_variable(name: &str) -> Result<SecretString, String> {
+pub(crate) fn secret_variable(name: &str) -> Result<SecretString, String> {
     let value = std::env::var(name).map_err(|_| format!("{} is not set, or is no text", called(name)))?;
     secret(&value).map_err(|why| format!("the variable `{name}` {why}"))
 }

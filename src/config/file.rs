@@ -11,7 +11,7 @@ use super::settings::{ApiSettings, ServerSettings};
 use crate::spec::text;
 
 /// The settings of a file's text; what is wrong with it is pushed to `problems`, each with its key.
-pub(super) fn parse(text: &str, problems: &mut Vec<String>) -> (ApiSettings, ServerSettings) {
+pub(crate) fn parse(text: &str, problems: &mut Vec<String>) -> (ApiSettings, ServerSettings) {
     let value: Value = match serde_yaml::from_str::<Once>(text) {
         Ok(Once(value)) => value,
         Err(error) => {
@@ -121,7 +121,7 @@ impl<'de> Visitor<'de> for OnceVisitor {
 }
 
 /// `over` wherever it says something, else `under`.
-pub(super) fn layer<T: Serialize + DeserializeOwned + Default>(over: &T, under: &T) -> T {
+pub(crate) fn layer<T: Serialize + DeserializeOwned + Default>(over: &T, under: &T) -> T {
     let (mut merged, over) = (to_map(under), to_map(over));
     merged.extend(over);
     from_map(merged)
@@ -131,7 +131,7 @@ pub(super) fn layer<T: Serialize + DeserializeOwned + Default>(over: &T, under: 
 const FILE_ONLY: [&str; 2] = ["auth", "overrides"];
 
 /// The names of all settings of `T`, which are those of its flags.
-pub(super) fn keys<T: Args>() -> Vec<String> {
+pub(crate) fn keys<T: Args>() -> Vec<String> {
     T::augment_args(Command::new(""))
         .get_arguments()
         .map(|argument| argument.get_id().to_string())

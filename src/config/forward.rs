@@ -11,7 +11,7 @@ use crate::spec::parameter;
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
-pub struct ForwardSettings {
+pub(crate) struct ForwardSettings {
     /// A header of the client's HTTP request that the API gets too, under this name or another one (repeatable)
     #[arg(long, env = "OPENAPI_MCP_FORWARD_HEADER", value_delimiter = ',', value_name = "NAME[=AS]")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -25,14 +25,14 @@ pub struct ForwardSettings {
 
 impl ForwardSettings {
     /// The flag of these settings that is given.
-    pub(super) fn given(&self) -> Option<&'static str> {
+    pub(crate) fn given(&self) -> Option<&'static str> {
         let authorization = (self.forward_authorization == Some(true)).then_some("--forward-authorization");
         (!self.forward_header.is_empty()).then_some("--forward-header").or(authorization)
     }
 }
 
 /// What goes upstream; everything wrong with it is pushed to `problems`.
-pub(super) fn resolve(settings: &ForwardSettings, problems: &mut Vec<String>) -> Forwarding {
+pub(crate) fn resolve(settings: &ForwardSettings, problems: &mut Vec<String>) -> Forwarding {
     let allowed = settings.forward_authorization == Some(true);
     let mut headers: Vec<(HeaderName, HeaderName)> = Vec::new();
     for text in &settings.forward_header {

@@ -6,7 +6,7 @@ use super::variables::called;
 use crate::spec::parameter;
 
 /// The headers of two flags, one that takes values and one that takes the names of variables.
-pub(super) fn read([flag, env_flag]: [&str; 2], given: &[String], from_env: &[String], problems: &mut Vec<String>) -> HeaderMap {
+pub(crate) fn read([flag, env_flag]: [&str; 2], given: &[String], from_env: &[String], problems: &mut Vec<String>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for text in given.iter().filter(|text| !text.trim().is_empty()) {
         match text.split_once(':') {

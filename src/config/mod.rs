@@ -3,14 +3,14 @@
 
 mod access;
 mod annotate;
-pub mod credentials;
+pub(crate) mod credentials;
 mod file;
-pub mod forward;
+pub(crate) mod forward;
 mod headers;
-pub mod settings;
+pub(crate) mod settings;
 mod transport;
-pub mod upstream;
-pub mod variables;
+pub(crate) mod upstream;
+pub(crate) mod variables;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::proxy::{CallOptions, Credentials, Forwarding, Sandbox, UpstreamOption
 use crate::spec::server::{Choice, Pick};
 use crate::spec::{ExternalReferences, Source, server};
 use settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ResponseFilter, ServerSettings};
-pub use transport::Transport;
+pub(crate) use transport::Transport;
 
 /// Clients give a call up after a minute; ours must have answered by then.
 const LONGEST_TIMEOUT: f64 = 3600.0;
@@ -41,11 +41,11 @@ const SMALLEST_RESULT: usize = 100;
 /// Everything that is wrong with the settings.
 #[derive(Debug, Error)]
 #[error("{}", .0.join("\n"))]
-pub struct ConfigError(pub Vec<String>);
+pub(crate) struct ConfigError(pub Vec<String>);
 
 /// What the API is to be.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub(crate) struct Config {
     /// Where the document comes from.
     pub source: Source,
     /// Headers for fetching the document, marked as sensitive.
@@ -90,7 +90,7 @@ pub struct Config {
 
 /// How logs are written.
 #[derive(Debug, Clone, Copy)]
-pub struct LogOptions {
+pub(crate) struct LogOptions {
     /// How much.
     pub level: Option<LogLevel>,
     /// How it looks.
@@ -98,7 +98,7 @@ pub struct LogOptions {
 }
 
 /// Reads the file, where there is one, and puts the flags (and with them the variables) over it.
-pub fn layered(
+pub(crate) fn layered(
     api: &ApiSettings,
     server: &ServerSettings,
     path: Option<&Path>,
@@ -138,7 +138,7 @@ fn beside(file: &Path, text: &str) -> String {
 
 /// How logs are to be written, as far as the settings can be understood.
 #[must_use]
-pub fn log_options(api: &ApiSettings) -> LogOptions {
+pub(crate) fn log_options(api: &ApiSettings) -> LogOptions {
     LogOptions {
         level: api.log_level,
         format: api.log_format.unwrap_or(LogFormat::Text),
@@ -149,7 +149,7 @@ pub fn log_options(api: &ApiSettings) -> LogOptions {
 ///
 /// # Errors
 /// [`ConfigError`] with all problems; `problems` are those that were found on the way here.
-pub fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems: Vec<String>) -> Result<Config, ConfigError> {
+pub(crate) fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems: Vec<String>) -> Result<Config, ConfigError> {
     let source = match api.spec.as_deref() {
         None => Err("no document is given; add --spec FILE, --spec URL, or --spec - (standard input, where no client needs it)".to_owned()),
         Some(spec) => Source::parse(spec).map_err(|error| format!("--spec: {error}")),

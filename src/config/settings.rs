@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use super::access::AccessSettings;
+pub(crate) use super::access::AccessSettings;
 use super::credentials::CredentialSettings;
 use super::forward::ForwardSettings;
 use super::upstream::UpstreamSettings;
@@ -12,7 +12,7 @@ use super::upstream::UpstreamSettings;
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
-pub struct ApiSettings {
+pub(crate) struct ApiSettings {
     /// The OpenAPI document: a file, an http(s) URL, or - for standard input
     #[arg(long, env = "OPENAPI_MCP_SPEC", hide_env_values = true, value_name = "FILE|URL|-")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -227,7 +227,7 @@ pub struct ApiSettings {
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
-pub struct ServerSettings {
+pub(crate) struct ServerSettings {
     /// How clients reach the server [default: stdio]
     #[arg(long, env = "OPENAPI_MCP_TRANSPORT", value_name = "TRANSPORT", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -288,7 +288,7 @@ fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<S
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum ExternalRefs {
+pub(crate) enum ExternalRefs {
     /// None
     None,
     /// Those into the document's own folder, or below its own address
@@ -301,7 +301,7 @@ pub enum ExternalRefs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum AnnotationPolicy {
+pub(crate) enum AnnotationPolicy {
     /// By the HTTP method
     Method,
     /// By the method, and by what is written in the operation: required preconditions and idempotency keys
@@ -314,7 +314,7 @@ pub enum AnnotationPolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum DocumentHints {
+pub(crate) enum DocumentHints {
     /// They can only make a tool look more careful
     Tighten,
     /// They are taken at their word: for an API of one's own
@@ -327,7 +327,7 @@ pub enum DocumentHints {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum ResponseFilter {
+pub(crate) enum ResponseFilter {
     /// No such argument
     Off,
     /// jq
@@ -338,7 +338,7 @@ pub enum ResponseFilter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum ConfirmName {
+pub(crate) enum ConfirmName {
     /// None
     None,
     /// Those of tools that may change or remove what exists
@@ -351,7 +351,7 @@ pub enum ConfirmName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum ClientName {
+pub(crate) enum ClientName {
     /// Any client that follows the specification
     Generic,
     /// Claude Desktop, Claude Code
@@ -372,7 +372,7 @@ pub enum ClientName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum OutputSchemasName {
+pub(crate) enum OutputSchemasName {
     /// Lenient ones while the whole list stays below 1 MiB, else none
     Auto,
     /// Describe replies and accept whatever comes
@@ -387,7 +387,7 @@ pub enum OutputSchemasName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum TransportKind {
+pub(crate) enum TransportKind {
     /// Standard input and output of this process
     Stdio,
     /// Streamable HTTP at /mcp
@@ -398,7 +398,7 @@ pub enum TransportKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum LogLevel {
+pub(crate) enum LogLevel {
     /// Nothing
     Off,
     /// What failed
@@ -417,7 +417,7 @@ pub enum LogLevel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum LogFormat {
+pub(crate) enum LogFormat {
     /// For people
     Text,
     /// One JSON object a line

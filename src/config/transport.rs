@@ -10,7 +10,7 @@ use crate::server::http::{Allowed, HttpOptions};
 
 /// How clients reach the server.
 #[derive(Debug, Clone)]
-pub enum Transport {
+pub(crate) enum Transport {
     /// Over standard input and output.
     Stdio,
     /// Over streamable HTTP.
@@ -22,7 +22,7 @@ pub enum Transport {
     },
 }
 
-pub(super) fn resolve(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport {
+pub(crate) fn resolve(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport {
     if settings.transport.unwrap_or(TransportKind::Stdio) == TransportKind::Stdio {
         // Said on purpose, perhaps over a file that serves HTTP otherwise.
         if settings.transport.is_some() {

@@ -18,7 +18,7 @@ use crate::proxy::UpstreamOptions;
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
-pub struct UpstreamSettings {
+pub(crate) struct UpstreamSettings {
     /// A PEM file of authorities to trust besides those of the system (repeatable)
     #[arg(long, env = "OPENAPI_MCP_CA_CERT", value_delimiter = ',', value_name = "FILE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -82,13 +82,13 @@ pub struct UpstreamSettings {
 
 impl UpstreamSettings {
     /// The files that are named.
-    pub(super) fn files(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+    pub(crate) fn files(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         self.ca_cert.iter_mut().chain(&mut self.client_cert).chain(&mut self.client_key)
     }
 }
 
 /// How connections are made; files are read here, and everything wrong with them is pushed to `problems`.
-pub(super) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) -> OutboundOptions {
+pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) -> OutboundOptions {
     let authorities = authorities(&settings.ca_cert, problems);
     let identity = match (&settings.client_cert, &settings.client_key) {
         (None, None) => None,
@@ -121,7 +121,7 @@ pub(super) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) 
 }
 
 /// The limits of an upstream; what makes no sense is pushed to `problems`.
-pub(super) fn limits(settings: &UpstreamSettings, problems: &mut Vec<String>) -> UpstreamOptions {
+pub(crate) fn limits(settings: &UpstreamSettings, problems: &mut Vec<String>) -> UpstreamOptions {
     const MOST_RETRIES: u32 = 3;
     const LONGEST_PAUSE: f64 = 3600.0;
     let mut options = UpstreamOptions {
@@ -174,7 +174,7 @@ fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Vec<String>) ->
 }
 
 /// The certificates of `--ca-cert`; what is wrong with a file is pushed to `problems`.
-pub fn authorities(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<CertificateDer<'static>> {
+pub(crate) fn authorities(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<CertificateDer<'static>> {
     let mut authorities = Vec::new();
     for path in paths {
         match certificates(path) {

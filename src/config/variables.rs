@@ -11,7 +11,7 @@ const PREFIX: &str = "OPENAPI_MCP_";
 /// The command line, on which a variable that is empty counts as one that is not set: compose files and unit files write
 /// them so.
 #[must_use]
-pub fn without_empty(command: Command) -> Command {
+pub(crate) fn without_empty(command: Command) -> Command {
     let command = command.mut_args(|argument| {
         let is_empty = argument
             .get_env()
@@ -28,7 +28,7 @@ pub fn without_empty(command: Command) -> Command {
 /// How a variable that somebody names is called in an error. Where a name is wanted people write the value (`$TOKEN`), and
 /// that is not repeated.
 #[must_use]
-pub(super) fn called(name: &str) -> String {
+pub(crate) fn called(name: &str) -> String {
     let is_name = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     if name.len() <= 64 && name.bytes().all(is_name) {
         format!("the variable `{name}`")
@@ -39,7 +39,7 @@ pub(super) fn called(name: &str) -> String {
 
 /// A sentence for each variable that looks like a setting and is none.
 #[must_use]
-pub fn unknown(command: &Command) -> Vec<String> {
+pub(crate) fn unknown(command: &Command) -> Vec<String> {
     let mut known = BTreeSet::new();
     gather(command, &mut known);
     let set: BTreeSet<(String, String)> = std::env::vars_os()

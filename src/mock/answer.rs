@@ -11,17 +11,17 @@ use crate::spec::response::{self, Media};
 use crate::spec::{Document, MediaKind, Operation};
 
 /// A ready answer.
-pub(super) struct Answer {
-    pub(super) status: StatusCode,
-    pub(super) content_type: Option<String>,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) content_type: Option<String>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// A picture of one pixel, for operations that answer with an image and give no example.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// The first success that the operation declares, with its first example, else with a generated value.
-pub(super) fn answer(document: &Document, operation: &Operation) -> Answer {
+pub(crate) fn answer(document: &Document, operation: &Operation) -> Answer {
     let mut declared = response::successes(document, operation);
     let first = if declared.is_empty() { None } else { Some(declared.remove(0)) };
     let status = first.as_ref().map_or(StatusCode::OK, |response| code(&response.status));

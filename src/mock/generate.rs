@@ -13,7 +13,7 @@ const MOST_VALUES: usize = 2000;
 const LONGEST: usize = 1000;
 
 /// An example of the schema, its default, or a value made from its keywords.
-pub(super) fn generate(document: &Document, schema: Node<'_>) -> Value {
+pub(crate) fn generate(document: &Document, schema: Node<'_>) -> Value {
     Generator {
         document,
         left: MOST_VALUES,

@@ -35,7 +35,7 @@ struct Mock {
 
 /// A mock that answers for as long as this value lives.
 #[derive(Debug)]
-pub struct Running {
+pub(crate) struct Running {
     url: Url,
     task: AbortHandle,
 }
@@ -43,7 +43,7 @@ pub struct Running {
 impl Running {
     /// Its base URL.
     #[must_use]
-    pub fn url(&self) -> &Url {
+    pub(crate) fn url(&self) -> &Url {
         &self.url
     }
 }
@@ -58,7 +58,7 @@ impl Drop for Running {
 ///
 /// # Errors
 /// Where no port can be had.
-pub async fn start(document: Arc<Document>) -> std::io::Result<Running> {
+pub(crate) async fn start(document: Arc<Document>) -> std::io::Result<Running> {
     let (operations, _) = operations(&document);
     let mut routes: Vec<Route> = operations
         .into_iter()

@@ -17,7 +17,7 @@ use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
 
 /// What a call carries of the operator's, or why it cannot be made.
 #[derive(Debug, Clone)]
-pub enum Access {
+pub(crate) enum Access {
     /// It can be made with this.
     Granted(Arc<Credential>),
     /// It cannot: a sentence for the model.
@@ -26,7 +26,7 @@ pub enum Access {
 
 /// What a call carries of the operator's.
 #[derive(Debug, Default)]
-pub struct Credential {
+pub(crate) struct Credential {
     /// Ready to be sent.
     pub fixed: Fixed,
     /// What signs each request anew.
@@ -42,7 +42,7 @@ pub struct Credential {
 impl Credential {
     /// What it adds to a call, with `***` for each value, to be shown.
     #[must_use]
-    pub fn masked(&self) -> Fixed {
+    pub(crate) fn masked(&self) -> Fixed {
         let mut masked = self.fixed.masked();
         if self.signer.is_some() {
             masked.headers.insert(AUTHORIZATION, HeaderValue::from_static("***"));
@@ -76,7 +76,7 @@ struct Known {
 
 /// Decides what each operation carries.
 #[derive(Debug)]
-pub struct Resolver<'a> {
+pub(crate) struct Resolver<'a> {
     given: Prover<'a>,
     proofs: HashMap<String, Result<Proof, Lack>>,
     /// By the address of the requirements, which outlive this.
@@ -89,7 +89,7 @@ pub struct Resolver<'a> {
 impl<'a> Resolver<'a> {
     /// Nothing is decided yet.
     #[must_use]
-    pub fn new(given: Prover<'a>) -> Self {
+    pub(crate) fn new(given: Prover<'a>) -> Self {
         let fixed = Fixed {
             headers: given.headers.clone(),
             ..Fixed::default()
@@ -109,7 +109,7 @@ impl<'a> Resolver<'a> {
 
     /// What operations carry, as it is sent: what the operator gave may look different.
     #[must_use]
-    pub fn sent(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn sent(&self) -> Vec<Vec<u8>> {
         let decoded = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
         let mut sent = Vec::new();
         for proof in self.proofs.values().flatten() {
@@ -129,7 +129,7 @@ impl<'a> Resolver<'a> {
 
     /// Whether the model is asked for a parameter: not for what the operator, a client or a scheme of `requirements` sets.
     #[must_use]
-    pub fn offers(&self, parameter: &Parameter, requirements: &[SecurityRequirement]) -> bool {
+    pub(crate) fn offers(&self, parameter: &Parameter, requirements: &[SecurityRequirement]) -> bool {
         let is_key = |name: &String| match self.given.schemes.get(name) {
             Some(SecurityScheme::ApiKey { location, name }) => parameter.is(*location, name),
             _ => false,
@@ -141,7 +141,7 @@ impl<'a> Resolver<'a> {
 
     /// What an operation with these requirements carries: the first of them whose schemes all have values. An empty one
     /// makes the others optional, wherever it stands.
-    pub fn access(&mut self, requirements: &Rc<[SecurityRequirement]>) -> Access {
+    pub(crate) fn access(&mut self, requirements: &Rc<[SecurityRequirement]>) -> Access {
         // What many operations write alike is one list: it is decided once.
         let key = requirements.as_ptr();
         if !self.known.contains_key(&key) {
@@ -164,7 +164,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// What an operation carries whose server is another origin than the API's: nothing of the operator's.
-    pub fn elsewhere(&mut self, requirements: &[SecurityRequirement]) -> Access {
+    pub(crate) fn elsewhere(&mut self, requirements: &[SecurityRequirement]) -> Access {
         let demanded = !requirements.is_empty() && !requirements.iter().any(Vec::is_empty);
         if demanded && !self.given.credentials.optional {
             self.strays += 1;
@@ -175,7 +175,7 @@ impl<'a> Resolver<'a> {
 
     /// What the operator should know, in sentences.
     #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         let operations = |count: usize| {
             if count == 1 {
                 "1 operation".to_owned()

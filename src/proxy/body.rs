@@ -17,7 +17,7 @@ use crate::spec::{Document, MediaKind, MediaType, Style};
 
 /// What goes after the headers, and the `Content-Type` that names it.
 #[derive(Debug)]
-pub struct Body {
+pub(crate) struct Body {
     /// The declared media type, with a boundary for multipart.
     pub content_type: String,
     /// The bytes.
@@ -28,7 +28,7 @@ pub struct Body {
 ///
 /// # Errors
 /// Where the value cannot be written in that media type.
-pub fn write(document: &Document, media_type: &MediaType, value: &Value, folder: Option<&Folder>) -> Result<Body, CallError> {
+pub(crate) fn write(document: &Document, media_type: &MediaType, value: &Value, folder: Option<&Folder>) -> Result<Body, CallError> {
     let mut content_type = media_type.name.clone();
     let content = match media_type.kind {
         MediaKind::Json => Content::from(value.to_string()),
@@ -100,7 +100,7 @@ fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> 
         .join("&")
 }
 
-pub(super) fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
+pub(crate) fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
     let style = encoding.and_then(|encoding| encoding.style).unwrap_or(Style::Form);
     let explode = encoding.and_then(|encoding| encoding.explode).unwrap_or(style == Style::Form);
     (style, explode)

@@ -8,7 +8,7 @@ use super::error::CallError;
 
 /// The breaker of one upstream.
 #[derive(Debug)]
-pub struct Breaker {
+pub(crate) struct Breaker {
     /// After so many failures in a row it opens; 0 is never.
     most: u32,
     /// How long it stays open before a call may try again.
@@ -27,7 +27,7 @@ struct State {
 
 /// What became of a call, as far as the upstream's health goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
+pub(crate) enum Health {
     /// It answered.
     Well,
     /// It cannot be reached, is too slow, or says itself that it cannot serve (502, 503, 504).
@@ -38,7 +38,7 @@ pub enum Health {
 
 /// Leave to make a call.
 #[derive(Debug)]
-pub struct Pass<'b> {
+pub(crate) struct Pass<'b> {
     breaker: &'b Breaker,
     probe: bool,
 }
@@ -46,7 +46,7 @@ pub struct Pass<'b> {
 impl Breaker {
     /// Opens after `most` failures in a row (0: never), for `pause`.
     #[must_use]
-    pub fn new(most: u32, pause: Duration) -> Self {
+    pub(crate) fn new(most: u32, pause: Duration) -> Self {
         Self {
             most,
             pause,
@@ -64,7 +64,7 @@ impl Breaker {
     ///
     /// # Errors
     /// [`CallError::Broken`] while it is open.
-    pub fn admit(&self) -> Result<Pass<'_>, CallError> {
+    pub(crate) fn admit(&self) -> Result<Pass<'_>, CallError> {
         let pass = |probe| Ok(Pass { breaker: self, probe });
         if !self.open.load(Ordering::Acquire) {
             return pass(false);
@@ -117,12 +117,12 @@ impl Breaker {
 impl Pass<'_> {
     /// Whether this call decides about all that follow.
     #[must_use]
-    pub fn is_probe(&self) -> bool {
+    pub(crate) fn is_probe(&self) -> bool {
         self.probe
     }
 
     /// Says what became of the call.
-    pub fn settle(mut self, health: Health) {
+    pub(crate) fn settle(mut self, health: Health) {
         let probe = std::mem::take(&mut self.probe);
         match health {
             Health::Well => self.breaker.well(),

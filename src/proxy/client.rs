@@ -19,7 +19,7 @@ use super::redact::Redactor;
 use super::request::Request;
 
 /// About how many bytes of a result make a token: few, so that what fits by this count fits.
-pub const BYTES_PER_TOKEN: usize = 3;
+pub(crate) const BYTES_PER_TOKEN: usize = 3;
 /// Shorter request bodies are gone before anybody could be told.
 const LONG_UPLOAD: u64 = 256 << 10;
 /// More records of a stream than this are not waited for.
@@ -81,14 +81,14 @@ pub enum Stopped {
 }
 
 /// Is told how many bytes of how many have left, and then have arrived as well.
-pub type Progress<'p> = &'p (dyn Fn(u64, Option<u64>) -> BoxFuture<'p, ()> + Send + Sync);
+pub(crate) type Progress<'p> = &'p (dyn Fn(u64, Option<u64>) -> BoxFuture<'p, ()> + Send + Sync);
 
 /// Sends a request and reads the whole reply. Dropping the future closes the connection.
 ///
 /// # Errors
 /// [`CallError::Timeout`], [`CallError::Network`], [`CallError::TooLarge`]. A reply that ends too early is an error, never
 /// half a success.
-pub async fn send(
+pub(crate) async fn send(
     client: &reqwest::Client,
     request: Request,
     options: &CallOptions,
@@ -106,7 +106,7 @@ pub async fn send(
 ///
 /// # Errors
 /// As [`send`].
-pub async fn exchange(
+pub(crate) async fn exchange(
     client: &reqwest::Client,
     request: Request,
     options: &CallOptions,

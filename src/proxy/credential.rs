@@ -12,7 +12,7 @@ use crate::spec::SecurityScheme;
 use crate::spec::text;
 
 /// How the environment variables of credentials begin.
-pub const PREFIX: &str = "OPENAPI_MCP_AUTH_";
+pub(crate) const PREFIX: &str = "OPENAPI_MCP_AUTH_";
 
 /// A part of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,7 +92,7 @@ impl Part {
 }
 
 /// What the operator gave for one scheme. Values are free of control characters and not empty.
-pub type Given = BTreeMap<Part, SecretString>;
+pub(crate) type Given = BTreeMap<Part, SecretString>;
 
 /// What the operator gave for all schemes.
 #[derive(Debug, Clone, Default)]
@@ -111,13 +111,13 @@ pub struct Credentials {
 
 /// `user:password` as `Basic` writes it, and the password alone; nothing where there is no colon.
 #[must_use]
-pub fn forms(pair: &str) -> Option<[String; 2]> {
+pub(crate) fn forms(pair: &str) -> Option<[String; 2]> {
     let (_, password) = pair.split_once(':')?;
     Some([STANDARD.encode(pair), password.to_owned()])
 }
 
 /// Whether an HTTP scheme takes `user:password`.
-pub(super) fn takes_pair(kind: &str) -> bool {
+pub(crate) fn takes_pair(kind: &str) -> bool {
     ["basic", "digest"].iter().any(|known| kind.eq_ignore_ascii_case(known))
 }
 
@@ -132,7 +132,7 @@ fn uses(scheme: &SecurityScheme, part: Part) -> bool {
 }
 
 /// `user:password`, as far as both are there.
-pub(super) fn user_and_password(given: &Given) -> Option<String> {
+pub(crate) fn user_and_password(given: &Given) -> Option<String> {
     if let (Some(user), Some(password)) = (given.get(&Part::Username), given.get(&Part::Password)) {
         return Some(format!("{}:{}", user.expose_secret(), password.expose_secret()));
     }

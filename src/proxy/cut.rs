@@ -19,7 +19,7 @@ const MOST_TOLD: usize = 8;
 
 /// What was lost, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loss {
+pub(crate) struct Loss {
     /// A JSON Pointer into the reply.
     pub pointer: String,
     /// How many are left.
@@ -32,7 +32,7 @@ pub struct Loss {
 
 /// A JSON text of at most about `budget` bytes, and what it lost; the same text where it fits. `text` must be valid JSON.
 #[must_use]
-pub fn json(text: &str, budget: usize) -> (String, Vec<Loss>) {
+pub(crate) fn json(text: &str, budget: usize) -> (String, Vec<Loss>) {
     let mut losses = Vec::new();
     let mut out = String::with_capacity(budget.min(text.len()));
     fit(Node::new(text), budget, 0, &mut String::new(), &mut out, &mut losses);
@@ -205,7 +205,7 @@ fn cut_string(text: &str, budget: usize) -> &str {
 
 /// At most `budget` bytes of a text, cut between characters, and what it lost.
 #[must_use]
-pub fn text(text: &str, budget: usize) -> (&str, Option<Loss>) {
+pub(crate) fn text(text: &str, budget: usize) -> (&str, Option<Loss>) {
     if text.len() <= budget {
         return (text, None);
     }
@@ -221,7 +221,7 @@ pub fn text(text: &str, budget: usize) -> (&str, Option<Loss>) {
 
 /// All losses in one sentence.
 #[must_use]
-pub fn told(losses: &[Loss]) -> String {
+pub(crate) fn told(losses: &[Loss]) -> String {
     let told: Vec<String> = losses.iter().take(MOST_TOLD).map(ToString::to_string).collect();
     let more = losses.len().saturating_sub(MOST_TOLD);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };

@@ -23,7 +23,7 @@ pub enum Destination {
 }
 
 /// The base URLs of an API's operations; almost all share one.
-pub struct Bases {
+pub(crate) struct Bases {
     common: Result<Option<Arc<Base>>, ServerError>,
     document_url: Option<Url>,
     /// How an operation's own `servers` count; not at all where `--base-url` decides alone.
@@ -35,7 +35,7 @@ pub struct Bases {
 impl Bases {
     /// The base URLs; credentials may go to the origins in `more` besides the API's own.
     #[must_use]
-    pub fn new(document: &Document, destination: &Destination, more: Vec<Origin>) -> Self {
+    pub(crate) fn new(document: &Document, destination: &Destination, more: Vec<Origin>) -> Self {
         let common = match destination {
             Destination::Fixed(url) => Ok(Some(Arc::new(Base::new(url.clone())))),
             Destination::Nowhere => Ok(None),
@@ -60,7 +60,7 @@ impl Bases {
     ///
     /// # Errors
     /// Where the server that counts for it is not usable.
-    pub fn of(&self, operation: &Operation) -> Result<Option<Arc<Base>>, ServerError> {
+    pub(crate) fn of(&self, operation: &Operation) -> Result<Option<Arc<Base>>, ServerError> {
         if let Some(choice) = self.declared.as_ref().filter(|_| !operation.servers.is_empty()) {
             let url = server::base_url(&operation.servers, self.document_url.as_ref(), choice)?;
             return Ok(Some(Arc::new(Base::new(url))));
@@ -70,7 +70,7 @@ impl Bases {
 
     /// Where the API is, for what asks for tokens.
     #[must_use]
-    pub fn site(&self, document: &Document, clients: Clients) -> Site {
+    pub(crate) fn site(&self, document: &Document, clients: Clients) -> Site {
         let common = self.common.as_ref().ok().and_then(Option::as_deref);
         Site {
             base: common.map(|base| base.url().clone()),
@@ -81,7 +81,7 @@ impl Bases {
 
     /// Whether that is none of the origins that credentials may go to. Where the document has no server for all, the
     /// first operation's is the API's own.
-    pub fn leads_elsewhere(&mut self, base: Option<&Base>) -> bool {
+    pub(crate) fn leads_elsewhere(&mut self, base: Option<&Base>) -> bool {
         let Some(base) = base else { return false };
         if self.common.is_err() {
             self.common = Ok(None);

@@ -12,7 +12,7 @@ use super::request::Request;
 
 /// A user, and the last challenge.
 #[derive(Debug)]
-pub struct Digest {
+pub(crate) struct Digest {
     username: SecretString,
     password: SecretString,
     challenge: Mutex<Option<PasswordClient>>,
@@ -21,7 +21,7 @@ pub struct Digest {
 impl Digest {
     /// From `user:password`.
     #[must_use]
-    pub fn new(pair: &str) -> Option<Self> {
+    pub(crate) fn new(pair: &str) -> Option<Self> {
         let (username, password) = pair.split_once(':')?;
         Some(Self {
             username: username.to_owned().into(),
@@ -32,7 +32,7 @@ impl Digest {
 
     /// `Authorization` for a request; `None` before the first challenge.
     #[must_use]
-    pub fn answer(&self, request: &Request) -> Option<HeaderValue> {
+    pub(crate) fn answer(&self, request: &Request) -> Option<HeaderValue> {
         let mut challenge = self.challenge.lock().unwrap_or_else(PoisonError::into_inner);
         let target = match request.url.query() {
             Some(query) => format!("{}?{query}", request.url.path()),
@@ -55,7 +55,7 @@ impl Digest {
     }
 
     /// Takes the challenge of a refusal; whether there is one.
-    pub fn learn(&self, response: &Response) -> bool {
+    pub(crate) fn learn(&self, response: &Response) -> bool {
         let values = response.headers.get_all(WWW_AUTHENTICATE).iter();
         let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
         let Ok(client) = PasswordClient::try_from(texts.join(", ").as_str()) else {

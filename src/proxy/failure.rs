@@ -13,10 +13,10 @@ use crate::spec::body::essence;
 use crate::spec::{json, text};
 
 /// How much of an error's body the model sees, in bytes.
-pub(super) const LONGEST: usize = 16 << 10;
+pub(crate) const LONGEST: usize = 16 << 10;
 
 /// What the model reads about a status that is no success.
-pub(super) fn told(operation: &Operation, response: &Response, advice: Option<&Advice>) -> String {
+pub(crate) fn told(operation: &Operation, response: &Response, advice: Option<&Advice>) -> String {
     let status = response.status;
     let mut message = format!("{} from {}", status_line(status), shown(operation));
     let header = |name| {

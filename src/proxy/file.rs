@@ -13,7 +13,7 @@ use super::media;
 
 /// A file to send.
 #[derive(Debug)]
-pub struct File {
+pub(crate) struct File {
     /// The bytes, in memory or on disk.
     pub piece: Piece,
     /// The name, where one was given.
@@ -36,7 +36,7 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(
 ///
 /// # Errors
 /// [`CallError::Unsendable`] where the value holds no bytes.
-pub fn read(argument: &str, value: &Value, folder: Option<&Folder>) -> Result<File, CallError> {
+pub(crate) fn read(argument: &str, value: &Value, folder: Option<&Folder>) -> Result<File, CallError> {
     let unsendable = |problem: &str| CallError::Unsendable {
         argument: argument.to_owned(),
         problem: problem.to_owned(),
@@ -79,7 +79,7 @@ impl File {
     ///
     /// # Errors
     /// [`CallError::Unsendable`] where it is none of them.
-    pub fn media_type_of(&self, argument: &str, declared: &[&str]) -> Result<Option<&str>, CallError> {
+    pub(crate) fn media_type_of(&self, argument: &str, declared: &[&str]) -> Result<Option<&str>, CallError> {
         match self.media_type.as_deref() {
             Some(given) if !media::is_declared(given, declared.iter().copied()) => Err(CallError::Unsendable {
                 argument: argument.to_owned(),

@@ -9,13 +9,13 @@ use jaq_core::{Compiler, Ctx, Vars, data, unwrap_valr};
 use jaq_json::{Val, read};
 
 /// Exit code of a process whose standard output is the complaint of [`run`]; no other output of a failed process is shown.
-pub const REJECTED: u8 = 65;
+pub(crate) const REJECTED: u8 = 65;
 
 /// What the program makes of the JSON, as JSON; of several outputs, a list.
 ///
 /// # Errors
 /// What is wrong with the program, or went wrong in it, in words for a model.
-pub fn run(program: &str, json: &str) -> Result<String, String> {
+pub(crate) fn run(program: &str, json: &str) -> Result<String, String> {
     let input = read::parse_single(json.as_bytes()).map_err(|error| format!("the reply cannot be read: {error}"))?;
     let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
     let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());

@@ -51,7 +51,7 @@ impl Forwarding {
 
 /// Takes the credentials among forwarded headers out of replies: `Authorization`, and what a security scheme asks for.
 #[must_use]
-pub fn redactor(picked: &HeaderMap, credentials: &[(HeaderName, HeaderName)]) -> Redactor {
+pub(crate) fn redactor(picked: &HeaderMap, credentials: &[(HeaderName, HeaderName)]) -> Redactor {
     let is_credential = |name: &HeaderName| name == AUTHORIZATION || credentials.iter().any(|(_, theirs)| theirs == name);
     let values = picked
         .iter()

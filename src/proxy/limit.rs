@@ -11,7 +11,7 @@ use super::error::CallError;
 
 /// The places of an upstream.
 #[derive(Debug)]
-pub struct Gate {
+pub(crate) struct Gate {
     places: Semaphore,
     waiting: AtomicUsize,
     longest: usize,
@@ -29,7 +29,7 @@ impl Drop for Waiting<'_> {
 impl Gate {
     /// So many calls in flight, and so many that wait.
     #[must_use]
-    pub fn new(places: usize, queue: usize) -> Self {
+    pub(crate) fn new(places: usize, queue: usize) -> Self {
         Self {
             places: Semaphore::new(places.min(Semaphore::MAX_PERMITS)),
             waiting: AtomicUsize::new(0),
@@ -41,7 +41,7 @@ impl Gate {
     ///
     /// # Errors
     /// [`CallError::Busy`] at once where the queue is full, or where no place came free in time.
-    pub async fn enter(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, CallError> {
+    pub(crate) async fn enter(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, CallError> {
         if let Ok(place) = self.places.try_acquire() {
             return Ok(place);
         }
@@ -61,7 +61,7 @@ impl Gate {
 
 /// How often requests leave: evenly, so that no second has more than its share.
 #[derive(Debug)]
-pub struct Pace {
+pub(crate) struct Pace {
     interval: Duration,
     next: Mutex<Instant>,
 }
@@ -69,7 +69,7 @@ pub struct Pace {
 impl Pace {
     /// So many requests a second; more than 0.
     #[must_use]
-    pub fn new(rate: f64) -> Self {
+    pub(crate) fn new(rate: f64) -> Self {
         Self {
             interval: Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX),
             next: Mutex::new(Instant::now()),
@@ -80,7 +80,7 @@ impl Pace {
     ///
     /// # Errors
     /// [`CallError::Paced`] at once where that lies behind the deadline.
-    pub async fn turn(&self, deadline: Instant) -> Result<(), CallError> {
+    pub(crate) async fn turn(&self, deadline: Instant) -> Result<(), CallError> {
         let now = Instant::now();
         let turn = {
             let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);

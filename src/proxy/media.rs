@@ -5,7 +5,7 @@ use crate::spec::security::is_token;
 
 /// Whether the text is one media type: `type/subtype`, with or without parameters, and no range.
 #[must_use]
-pub fn is_media_type(text: &str) -> bool {
+pub(crate) fn is_media_type(text: &str) -> bool {
     let (name, parameters) = text.split_once(';').unwrap_or((text, ""));
     let is_name = name
         .trim_matches([' ', '\t'])
@@ -16,7 +16,7 @@ pub fn is_media_type(text: &str) -> bool {
 
 /// Whether the type falls in one of the declared types and ranges; in bytes of any kind, and in none, all do.
 #[must_use]
-pub fn is_declared<'r>(media_type: &str, declared: impl IntoIterator<Item = &'r str>) -> bool {
+pub(crate) fn is_declared<'r>(media_type: &str, declared: impl IntoIterator<Item = &'r str>) -> bool {
     let given = essence(media_type);
     let mut declared = declared.into_iter().peekable();
     declared.peek().is_none()

@@ -8,7 +8,7 @@ const MOST_PARTS: usize = 256;
 
 /// One part of a multipart body.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Part {
+pub(crate) struct Part {
     /// The part's own media type; `text/plain` where it names none (RFC 2046 section 5.1).
     pub content_type: String,
     /// The part's bytes.
@@ -17,7 +17,7 @@ pub struct Part {
 
 /// The parts, or `None` where there is no boundary or nothing between its lines.
 #[must_use]
-pub fn parts(content_type: &str, body: &Bytes) -> Option<Vec<Part>> {
+pub(crate) fn parts(content_type: &str, body: &Bytes) -> Option<Vec<Part>> {
     let boundary = content_type
         .split(';')
         .skip(1)

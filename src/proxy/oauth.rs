@@ -30,7 +30,7 @@ const LARGEST_REPLY: usize = 256 << 10;
 
 /// How tokens are asked for.
 #[derive(Debug)]
-pub struct Grant {
+pub(crate) struct Grant {
     /// The security scheme, for messages.
     pub scheme: String,
     /// Where.
@@ -49,7 +49,7 @@ pub struct Grant {
 
 /// Where tokens are asked for.
 #[derive(Debug, Clone)]
-pub enum Endpoint {
+pub(crate) enum Endpoint {
     /// At the token endpoint.
     Token(Url),
     /// At the one that this issuer names (`OpenID` Connect Discovery 1.0 section 4).
@@ -59,7 +59,7 @@ pub enum Endpoint {
 impl Endpoint {
     /// What the operator or the document named.
     #[must_use]
-    pub fn url(&self) -> &Url {
+    pub(crate) fn url(&self) -> &Url {
         match self {
             Self::Token(url) | Self::Issuer(url) => url,
         }
@@ -68,7 +68,7 @@ impl Endpoint {
 
 /// An access token.
 #[derive(Debug)]
-pub struct Token {
+pub(crate) struct Token {
     /// `Authorization` with it.
     pub header: HeaderValue,
     /// Takes it out of replies.
@@ -79,7 +79,7 @@ pub struct Token {
 
 /// Where a scheme's tokens come from.
 #[derive(Debug)]
-pub struct TokenSource {
+pub(crate) struct TokenSource {
     grant: Grant,
     client: reqwest::Client,
     current: RwLock<Option<Arc<Token>>>,
@@ -125,7 +125,7 @@ impl Token {
 impl TokenSource {
     /// Nothing is fetched yet.
     #[must_use]
-    pub fn new(grant: Grant, client: reqwest::Client) -> Self {
+    pub(crate) fn new(grant: Grant, client: reqwest::Client) -> Self {
         Self {
             grant,
             client,
@@ -138,7 +138,7 @@ impl TokenSource {
     ///
     /// # Errors
     /// [`CallError::Credential`] where none can be had.
-    pub async fn token(self: &Arc<Self>, spent: Option<&Arc<Token>>) -> Result<Arc<Token>, CallError> {
+    pub(crate) async fn token(self: &Arc<Self>, spent: Option<&Arc<Token>>) -> Result<Arc<Token>, CallError> {
         let asked = Instant::now();
         let usable = || {
             let current = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -194,7 +194,7 @@ impl TokenSource {
 
     /// The client's name and secret as they are sent in `Basic`.
     #[must_use]
-    pub fn client_pair(&self) -> Option<String> {
+    pub(crate) fn client_pair(&self) -> Option<String> {
         let (id, secret) = (self.grant.client_id.as_ref()?, self.grant.client_secret.as_ref()?);
         // Both are form-encoded first (RFC 6749 section 2.3.1).
         let encode = |value: &SecretString| style::encode(value.expose_secret(), Keep::Unreserved);
@@ -350,7 +350,7 @@ impl TokenSource {
 
 /// Encrypted, or not leaving this machine.
 #[must_use]
-pub fn is_safe(url: &Url) -> bool {
+pub(crate) fn is_safe(url: &Url) -> bool {
     let local = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),

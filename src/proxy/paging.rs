@@ -53,7 +53,7 @@ const SIZES: [&str; 12] = [
 /// The arguments that get the next page, where the reply names one: by its `Link` header (RFC 8288), or by a field that
 /// many APIs use. `body` is its JSON.
 #[must_use]
-pub fn next(operation: &Operation, headers: &HeaderMap, body: &str) -> Option<Map<String, Value>> {
+pub(crate) fn next(operation: &Operation, headers: &HeaderMap, body: &str) -> Option<Map<String, Value>> {
     /// A cursor that is longer is no argument for a model.
     const LONGEST: usize = 2048;
     let found = next_page(operation, headers, body)?;
@@ -72,7 +72,7 @@ fn next_page(operation: &Operation, headers: &HeaderMap, body: &str) -> Option<M
 
 /// The argument that says how much comes at once.
 #[must_use]
-pub fn size(operation: &Operation) -> Option<&str> {
+pub(crate) fn size(operation: &Operation) -> Option<&str> {
     SIZES
         .iter()
         .find_map(|name| parameter(operation, name))

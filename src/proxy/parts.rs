@@ -17,7 +17,7 @@ use crate::spec::operation::BODY;
 use crate::spec::{MediaKind, MediaType, Style};
 
 /// The parts of a body.
-pub struct Parts {
+pub(crate) struct Parts {
     parts: Vec<Part>,
 }
 
@@ -36,7 +36,11 @@ impl Parts {
     ///
     /// # Errors
     /// Where a file is none.
-    pub fn of(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>, folder: Option<&Folder>) -> Result<Self, CallError> {
+    pub(crate) fn of(
+        object: &Map<String, Value>,
+        encodings: &BTreeMap<String, Encoding>,
+        folder: Option<&Folder>,
+    ) -> Result<Self, CallError> {
         let mut parts = Vec::new();
         for (name, value) in object {
             let encoding = encodings.get(name).cloned().unwrap_or_default();
@@ -83,7 +87,7 @@ impl Parts {
     ///
     /// # Errors
     /// Where a file is none.
-    pub fn nameless(items: &[Value], media_type: &MediaType, folder: Option<&Folder>) -> Result<Self, CallError> {
+    pub(crate) fn nameless(items: &[Value], media_type: &MediaType, folder: Option<&Folder>) -> Result<Self, CallError> {
         let (first, others) = &media_type.positions;
         let parts = items.iter().enumerate().map(|(index, item)| {
             let mut part = Part::of(BODY, item, first.get(index).unwrap_or(others), folder)?;
@@ -98,7 +102,7 @@ impl Parts {
     /// A boundary that depends on all parts that are in memory, so that equal calls make equal requests and no part can hold
     /// it by plan. What is in files is not known yet; with them it is one that nobody can guess.
     #[must_use]
-    pub fn boundary(&self) -> String {
+    pub(crate) fn boundary(&self) -> String {
         let mut digest = Sha256::new();
         for part in &self.parts {
             digest.update(part.disposition.as_deref().unwrap_or_default());
@@ -119,7 +123,7 @@ impl Parts {
 
     /// The body, with files as they are on disk.
     #[must_use]
-    pub fn content(self, boundary: &str) -> Content {
+    pub(crate) fn content(self, boundary: &str) -> Content {
         let mut pieces = Vec::new();
         let mut between = BytesMut::new();
         for part in self.parts {
@@ -206,7 +210,7 @@ fn header_text(text: &str) -> String {
 }
 
 /// The media type with that boundary, whatever the document says of one.
-pub(super) fn with_boundary(content_type: &str, boundary: &str) -> String {
+pub(crate) fn with_boundary(content_type: &str, boundary: &str) -> String {
     let kept: Vec<&str> = content_type
         .split(';')
         .map(str::trim)

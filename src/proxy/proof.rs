@@ -20,7 +20,7 @@ use crate::spec::{Location, SecurityScheme};
 
 /// What makes `Authorization` for each request, because it does not stay the same.
 #[derive(Debug, Clone)]
-pub enum Signer {
+pub(crate) enum Signer {
     /// An access token.
     Token(Arc<TokenSource>),
     /// An answer to the API's challenge.
@@ -29,7 +29,7 @@ pub enum Signer {
 
 /// What one scheme adds to a call.
 #[derive(Debug, Clone)]
-pub(super) enum Proof {
+pub(crate) enum Proof {
     /// Something that is there anyway: a header of the operator's, a client certificate.
     Elsewhere,
     /// A header.
@@ -46,16 +46,16 @@ pub(super) enum Proof {
 
 /// Why a scheme adds nothing.
 #[derive(Debug, Clone)]
-pub(super) struct Lack {
+pub(crate) struct Lack {
     /// What is to be set; for everybody.
-    pub(super) setting: String,
+    pub(crate) setting: String,
     /// The cause, where it is not simply that nothing was set; for the operator alone.
-    pub(super) cause: Option<String>,
+    pub(crate) cause: Option<String>,
 }
 
 /// Where the API is.
 #[derive(Debug, Clone)]
-pub struct Site {
+pub(crate) struct Site {
     /// Where calls go, where that is known for the API as a whole.
     pub base: Option<Url>,
     /// Where the document came from.
@@ -66,7 +66,7 @@ pub struct Site {
 
 /// Everything that decides about that.
 #[derive(Debug)]
-pub struct Prover<'a> {
+pub(crate) struct Prover<'a> {
     /// The document's schemes.
     pub schemes: &'a BTreeMap<String, SecurityScheme>,
     /// What the operator gave for them.
@@ -81,7 +81,7 @@ pub struct Prover<'a> {
 
 impl Prover<'_> {
     /// What a scheme adds to a call, or what is missing.
-    pub(super) fn prove(&self, name: &str) -> Result<Proof, Lack> {
+    pub(crate) fn prove(&self, name: &str) -> Result<Proof, Lack> {
         let (given, owner) = self.credentials.of_document(name, self.schemes);
         let value = given.get(&Part::Value).map(SecretString::expose_secret);
         let lack = |cause: Option<&str>| Lack {
@@ -213,7 +213,7 @@ impl Prover<'_> {
     }
 
     /// What the operator sets for a scheme.
-    pub(super) fn setting(&self, name: &str) -> String {
+    pub(crate) fn setting(&self, name: &str) -> String {
         let variable = format!("{PREFIX}{}", Credentials::suffix(name));
         match self.schemes.get(name) {
             Some(SecurityScheme::Http(kind)) if takes_pair(kind) => {
@@ -261,7 +261,7 @@ fn api_key(location: Location, name: &str, value: &str) -> Option<Proof> {
 }
 
 /// A header value that is not shown.
-pub(super) fn sensitive(bytes: &[u8]) -> Result<HeaderValue, http::header::InvalidHeaderValue> {
+pub(crate) fn sensitive(bytes: &[u8]) -> Result<HeaderValue, http::header::InvalidHeaderValue> {
     let mut value = HeaderValue::from_bytes(bytes)?;
     value.set_sensitive(true);
     Ok(value)

@@ -206,7 +206,7 @@ impl Redactor {
 
 /// The secrets that a header may hold: all of it, what follows the scheme of `Authorization`, `Basic` decoded, and the values
 /// of cookies.
-pub(super) fn of_header(name: &HeaderName, value: &HeaderValue) -> Vec<Vec<u8>> {
+pub(crate) fn of_header(name: &HeaderName, value: &HeaderValue) -> Vec<Vec<u8>> {
     let whole = value.as_bytes().trim_ascii();
     let mut found = vec![whole];
     if *name == COOKIE {

@@ -27,7 +27,7 @@ const LARGEST_TREE: usize = 2 << 20;
 const LONGEST_HEADER: usize = 500;
 
 /// What a media type's bytes are to a model.
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Json,
     Text,
     Image,
@@ -238,7 +238,7 @@ fn structured(operation: &Operation, response: &Response, json: &str, tree: Opti
 
 /// The JSON of a reply as text, the records of a stream as a list; `None` where it is neither.
 #[must_use]
-pub fn json_text(response: &Response) -> Option<String> {
+pub(crate) fn json_text(response: &Response) -> Option<String> {
     let content_type = content_type(&response.headers);
     if let Some(framing) = Framing::of(&content_type) {
         let records = events::records(framing, &decode(&content_type, &response.body), response.stopped.is_none());
@@ -253,7 +253,7 @@ pub fn json_text(response: &Response) -> Option<String> {
 }
 
 /// Makes JSON of our own the body of a reply.
-pub fn put_json(response: &mut Response, json: Bytes) {
+pub(crate) fn put_json(response: &mut Response, json: Bytes) {
     response
         .headers
         .insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
@@ -273,7 +273,7 @@ fn lost(operation: &Operation, losses: &[Loss]) -> String {
 }
 
 /// `GET /pets` in words that hide nothing.
-pub(super) fn shown(operation: &Operation) -> String {
+pub(crate) fn shown(operation: &Operation) -> String {
     text::one_line(&operation.label())
 }
 
@@ -320,14 +320,14 @@ fn headline(status: StatusCode, headers: &HeaderMap) -> String {
     text
 }
 
-pub(super) fn status_line(status: StatusCode) -> String {
+pub(crate) fn status_line(status: StatusCode) -> String {
     match status.canonical_reason() {
         Some(reason) => format!("{} {reason}", status.as_u16()),
         None => status.as_u16().to_string(),
     }
 }
 
-pub(super) fn content_type(headers: &HeaderMap) -> String {
+pub(crate) fn content_type(headers: &HeaderMap) -> String {
     headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
@@ -336,7 +336,7 @@ pub(super) fn content_type(headers: &HeaderMap) -> String {
 }
 
 /// What bytes are called: of no type they are just bytes (RFC 9110 section 8.3).
-pub(super) fn named(content_type: &str) -> String {
+pub(crate) fn named(content_type: &str) -> String {
     let essence = essence(content_type);
     if essence.is_empty() {
         "application/octet-stream".into()
@@ -345,7 +345,7 @@ pub(super) fn named(content_type: &str) -> String {
     }
 }
 
-pub(super) fn kind(content_type: &str, body: &[u8]) -> Kind {
+pub(crate) fn kind(content_type: &str, body: &[u8]) -> Kind {
     match essence(content_type).as_str() {
         "" => match std::str::from_utf8(body) {
             Ok(text) if text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
@@ -372,12 +372,12 @@ pub(super) fn kind(content_type: &str, body: &[u8]) -> Kind {
     }
 }
 
-pub(super) fn strip_bom(body: &[u8]) -> &[u8] {
+pub(crate) fn strip_bom(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }
 
 /// Text by the charset it names, else UTF-8; bytes that do not fit become replacement characters, never an error.
-pub(super) fn decode(content_type: &str, body: &[u8]) -> String {
+pub(crate) fn decode(content_type: &str, body: &[u8]) -> String {
     let charset = content_type
         .split(';')
         .skip(1)

@@ -13,7 +13,7 @@ use crate::spec::schema::reference;
 const DEEPEST: usize = 16;
 
 /// Repairs `arguments` in place, by the input schema `root`.
-pub fn repair(arguments: &mut Value, root: &Map<String, Value>) {
+pub(crate) fn repair(arguments: &mut Value, root: &Map<String, Value>) {
     object(arguments, root, root, 0);
 }
 

@@ -29,7 +29,7 @@ pub struct Request {
 
 /// What the operator adds to a request: always sent as it is, and no argument can replace it.
 #[derive(Debug, Clone, Default)]
-pub struct Fixed {
+pub(crate) struct Fixed {
     /// Headers.
     pub headers: HeaderMap,
     /// Query pairs, encoded.
@@ -41,7 +41,7 @@ pub struct Fixed {
 impl Fixed {
     /// The same with `***` for each value, to be shown.
     #[must_use]
-    pub fn masked(&self) -> Self {
+    pub(crate) fn masked(&self) -> Self {
         const MASK: HeaderValue = HeaderValue::from_static("***");
         let masked = |pair: &String| format!("{}=***", pair.split('=').next().unwrap_or_default());
         Self {
@@ -74,7 +74,7 @@ fn same_key(encoded: &str, name: &str) -> bool {
 ///
 /// # Errors
 /// [`CallError`] where an argument cannot be sent; then nothing must be.
-pub fn build(
+pub(crate) fn build(
     document: &Document,
     operation: &Operation,
     base: &Base,

@@ -24,7 +24,7 @@ const MOST_SAVED: f64 = 100.0;
 
 /// The pause before sending again what had this outcome; `None` where that would be wrong. `attempt` counts from 1.
 #[must_use]
-pub fn pause(outcome: &Result<Response, CallError>, attempt: u32) -> Option<Duration> {
+pub(crate) fn pause(outcome: &Result<Response, CallError>, attempt: u32) -> Option<Duration> {
     let backoff = FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(8));
     // Between half of it and all of it, so that those who failed together do not come back together.
     let backoff = backoff.mul_f64(0.5 + random() / 2.0);
@@ -63,7 +63,7 @@ fn random() -> f64 {
 
 /// Keeps repetitions a small part of all requests, so that an API in trouble does not get more of them than usual.
 #[derive(Debug)]
-pub struct Budget {
+pub(crate) struct Budget {
     calls: AtomicU64,
     saved: Mutex<Saved>,
 }
@@ -88,12 +88,12 @@ impl Default for Budget {
 
 impl Budget {
     /// One more call.
-    pub fn count(&self) {
+    pub(crate) fn count(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whether one more repetition is affordable; then it is spent.
-    pub fn spend(&self) -> bool {
+    pub(crate) fn spend(&self) -> bool {
         let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = f64::from(u32::try_from(self.calls.swap(0, Ordering::Relaxed)).unwrap_or(u32::MAX));
         let free = (saved.at.elapsed().as_secs_f64() * FREE_A_SECOND).min(FREE_A_SECOND);

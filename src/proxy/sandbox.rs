@@ -34,7 +34,7 @@ pub struct Sandbox {
 }
 
 /// Filters at the same time.
-pub const MOST: usize = 4;
+pub(crate) const MOST: usize = 4;
 
 impl Sandbox {
     /// What the filter makes of the JSON.

@@ -26,7 +26,7 @@ pub enum Keep {
 /// The text of a scalar: strings as they are, numbers with the digits they were given, `true` and `false`. Arrays and
 /// objects inside arrays and objects have no defined form; their JSON is the one that loses nothing. null is `None`.
 #[must_use]
-pub fn scalar(value: &Value) -> Option<Cow<'_, str>> {
+pub(crate) fn scalar(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(Cow::Borrowed(text)),
@@ -46,7 +46,7 @@ pub fn encode(text: &str, keep: Keep) -> String {
 }
 
 /// As [`encode`], at the end of `out`.
-pub fn push_encoded(out: &mut String, text: &str, keep: Keep) {
+pub(crate) fn push_encoded(out: &mut String, text: &str, keep: Keep) {
     if keep == Keep::All {
         out.push_str(text);
         return;
@@ -68,7 +68,7 @@ pub fn push_encoded(out: &mut String, text: &str, keep: Keep) {
 
 /// The lists within a list as text, joined by `separators` from the outside in (2.0 `items.collectionFormat`).
 #[must_use]
-pub fn joined<'v>(value: &'v Value, separators: &[char]) -> Cow<'v, Value> {
+pub(crate) fn joined<'v>(value: &'v Value, separators: &[char]) -> Cow<'v, Value> {
     let (Value::Array(items), Some((separator, rest))) = (value, separators.split_first()) else {
         return Cow::Borrowed(value);
     };
@@ -84,7 +84,7 @@ pub fn joined<'v>(value: &'v Value, separators: &[char]) -> Cow<'v, Value> {
 
 /// A path value (`simple`, `label`, `matrix`), or a header value when `keep` is [`Keep::All`].
 #[must_use]
-pub fn path(name: &str, value: &Value, style: Style, explode: bool, keep: Keep) -> String {
+pub(crate) fn path(name: &str, value: &Value, style: Style, explode: bool, keep: Keep) -> String {
     let mut out = String::new();
     let name = encode(name, keep);
     match (style, value) {
@@ -134,7 +134,7 @@ pub fn path(name: &str, value: &Value, style: Style, explode: bool, keep: Keep) 
 /// `name=value` pairs of a query, already encoded; joined by `&` they are the query. An absent, null or empty list or
 /// object sends nothing.
 #[must_use]
-pub fn query(name: &str, value: &Value, style: Style, explode: bool, keep: Keep) -> Vec<(String, String)> {
+pub(crate) fn query(name: &str, value: &Value, style: Style, explode: bool, keep: Keep) -> Vec<(String, String)> {
     let key = encode(name, Keep::Unreserved);
     match (style, value) {
         (_, Value::Null) => Vec::new(),

@@ -38,7 +38,7 @@ const NAMES: [(&[u8], u8); 29] = [
 
 /// A text without its escapes, and where it came from.
 #[derive(Debug)]
-pub struct Layer {
+pub(crate) struct Layer {
     /// The text.
     pub text: Vec<u8>,
     /// After each escape: where the text goes on, here and in the source.
@@ -48,7 +48,7 @@ pub struct Layer {
 impl Layer {
     /// The place in the source of a place in the text.
     #[must_use]
-    pub fn source(&self, at: usize) -> usize {
+    pub(crate) fn source(&self, at: usize) -> usize {
         let before = self.jumps.partition_point(|(here, _)| *here <= at);
         let jump = before.checked_sub(1).and_then(|index| self.jumps.get(index));
         jump.map_or(at, |(here, there)| there + (at - here))
@@ -57,7 +57,7 @@ impl Layer {
 
 /// Takes one layer of escapes off; `None` where there are none.
 #[must_use]
-pub fn unescape(source: &[u8]) -> Option<Layer> {
+pub(crate) fn unescape(source: &[u8]) -> Option<Layer> {
     let mut layer: Option<Layer> = None;
     let (mut from, mut at) = (0, 0);
     while let Some(next) = memchr3(b'\\', b'&', b'%', source.get(at..).unwrap_or_default()) {

@@ -59,7 +59,7 @@ impl Default for UpstreamOptions {
 
 /// One origin, and how it fares.
 #[derive(Debug)]
-pub struct Upstream {
+pub(crate) struct Upstream {
     client: reqwest::Client,
     gate: Gate,
     pace: Option<Pace>,
@@ -70,7 +70,7 @@ pub struct Upstream {
 
 /// The upstreams of an API, one for each origin; almost all have one.
 #[derive(Debug)]
-pub struct Upstreams<'o> {
+pub(crate) struct Upstreams<'o> {
     clients: Clients,
     options: &'o UpstreamOptions,
     known: HashMap<Origin, Arc<Upstream>>,
@@ -79,7 +79,7 @@ pub struct Upstreams<'o> {
 impl<'o> Upstreams<'o> {
     /// None yet.
     #[must_use]
-    pub fn new(clients: Clients, options: &'o UpstreamOptions) -> Self {
+    pub(crate) fn new(clients: Clients, options: &'o UpstreamOptions) -> Self {
         Self {
             clients,
             options,
@@ -88,7 +88,7 @@ impl<'o> Upstreams<'o> {
     }
 
     /// The one that a base belongs to; `elsewhere` says that it is none of those that credentials may go to.
-    pub fn of(&mut self, base: &Base, elsewhere: bool) -> Arc<Upstream> {
+    pub(crate) fn of(&mut self, base: &Base, elsewhere: bool) -> Arc<Upstream> {
         let client = if elsewhere { &self.clients.other } else { &self.clients.own };
         let fresh = || Arc::new(Upstream::new(client.clone(), self.options));
         Arc::clone(self.known.entry(base.url().origin()).or_insert_with(fresh))
@@ -96,7 +96,7 @@ impl<'o> Upstreams<'o> {
 }
 
 /// A call, as far as sending is concerned.
-pub struct Outgoing<'c, 'p, M> {
+pub(crate) struct Outgoing<'c, 'p, M> {
     /// Makes the request, each time anew.
     pub make: M,
     /// What it carries of the operator's.
@@ -112,7 +112,7 @@ pub struct Outgoing<'c, 'p, M> {
 impl Upstream {
     /// An upstream that is well, as far as we know.
     #[must_use]
-    pub fn new(client: reqwest::Client, options: &UpstreamOptions) -> Self {
+    pub(crate) fn new(client: reqwest::Client, options: &UpstreamOptions) -> Self {
         Self {
             client,
             gate: Gate::new(options.concurrency, options.queue),
@@ -127,7 +127,7 @@ impl Upstream {
     ///
     /// # Errors
     /// [`CallError`] where it cannot be made, where there is no place for it, and as [`client::exchange`].
-    pub async fn call<M: Fn() -> Result<Request, CallError>>(&self, outgoing: Outgoing<'_, '_, M>) -> Result<Response, CallError> {
+    pub(crate) async fn call<M: Fn() -> Result<Request, CallError>>(&self, outgoing: Outgoing<'_, '_, M>) -> Result<Response, CallError> {
         let deadline = Instant::now() + outgoing.options.timeout;
         // What cannot be sent at all takes no place.
         let first = (outgoing.make)()?;

@@ -14,7 +14,7 @@ const LONGEST_VALUE: usize = 80;
 const BACKTRACK_LIMIT: usize = 10_000;
 
 /// A compiled input schema.
-pub struct Validator {
+pub(crate) struct Validator {
     inner: jsonschema::Validator,
 }
 
@@ -24,7 +24,7 @@ impl Validator {
     ///
     /// # Errors
     /// A sentence where the schema cannot be compiled.
-    pub fn compile(schema: &Value) -> Result<Self, String> {
+    pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
         let options = jsonschema::options()
             .with_draft(Draft::Draft202012)
             .offline()
@@ -51,13 +51,13 @@ impl Validator {
 
     /// Whether the arguments are valid.
     #[must_use]
-    pub fn accepts(&self, arguments: &Value) -> bool {
+    pub(crate) fn accepts(&self, arguments: &Value) -> bool {
         self.inner.is_valid(arguments)
     }
 
     /// What is wrong with the arguments of `tool`, one line a problem; `schema` is the one this was compiled from.
     #[must_use]
-    pub fn explain(&self, tool: &str, schema: &Map<String, Value>, arguments: &Value) -> String {
+    pub(crate) fn explain(&self, tool: &str, schema: &Map<String, Value>, arguments: &Value) -> String {
         let mut errors: Vec<_> = self
             .inner
             .iter_errors(arguments)

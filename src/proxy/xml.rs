@@ -29,7 +29,7 @@ const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 ///
 /// # Errors
 /// [`CallError::Unsendable`] where a name, a character or a shape has no place in XML.
-pub fn write(document: &Document, schema: &BodySchema, value: &Value) -> Result<Vec<u8>, CallError> {
+pub(crate) fn write(document: &Document, schema: &BodySchema, value: &Value) -> Result<Vec<u8>, CallError> {
     if let Value::String(text) = value {
         if text.trim_start().starts_with(['{', '[']) {
             return Err(unsendable("is JSON inside a string; give the object itself, or XML text"));

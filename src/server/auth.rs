@@ -25,7 +25,7 @@ use super::token::Token;
 use crate::api::Api;
 
 /// How often files of tokens and certificates are looked at.
-pub(super) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
+pub(crate) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How clients prove who they are.
 #[derive(Debug, Clone, Default)]
@@ -54,7 +54,7 @@ impl Access {
 }
 
 /// Asks every client, and counts its requests.
-pub(super) struct Gate {
+pub(crate) struct Gate {
     tokens: watch::Receiver<Arc<[Token]>>,
     oauth: Option<Oauth>,
     is_open: bool,
@@ -63,9 +63,9 @@ pub(super) struct Gate {
 
 /// A client that was let in.
 #[derive(Clone)]
-pub(super) struct Caller {
+pub(crate) struct Caller {
     /// Who it is.
-    pub(super) client: Client,
+    pub(crate) client: Client,
     scopes: Scopes,
 }
 
@@ -95,7 +95,7 @@ impl From<TokenError> for Refusal {
 
 impl Gate {
     /// The gate, or `None` where there is nothing to ask or count. An issuer's keys are asked for with `client`.
-    pub(super) fn new(
+    pub(crate) fn new(
         access: &Access,
         rate: Option<f64>,
         resource: Option<Url>,
@@ -150,7 +150,7 @@ impl Gate {
     }
 
     /// Whether requests need another scope for one tool than for another.
-    pub(super) fn depends_on_tool(&self) -> bool {
+    pub(crate) fn depends_on_tool(&self) -> bool {
         self.oauth.as_ref().is_some_and(Oauth::depends_on_tool)
     }
 
@@ -216,7 +216,7 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
 }
 
 /// The layer.
-pub(super) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
     let peer = Client::at(
         request
             .extensions()
@@ -262,10 +262,10 @@ struct CallParameters {
 
 /// The API by whose hints it was judged that a client may make a call.
 #[derive(Clone)]
-pub(super) struct Judged(pub(super) Arc<Api>);
+pub(crate) struct Judged(pub(crate) Arc<Api>);
 
 /// The layer behind the one that has read the body: a call needs the scope that its tool's hints ask for.
-pub(super) async fn demand_scope(State((gate, server)): State<(Arc<Gate>, McpServer)>, request: Request, next: Next) -> Response {
+pub(crate) async fn demand_scope(State((gate, server)): State<(Arc<Gate>, McpServer)>, request: Request, next: Next) -> Response {
     let (Some(oauth), Some(caller)) = (&gate.oauth, request.extensions().get::<Caller>().cloned()) else {
         return next.run(request).await;
     };
@@ -299,7 +299,7 @@ pub(super) async fn demand_scope(State((gate, server)): State<(Arc<Gate>, McpSer
 }
 
 /// The metadata that tells clients where to get tokens (RFC 9728), at the places where they look for it.
-pub(super) async fn metadata(State(gate): State<Arc<Gate>>, uri: Uri) -> Response {
+pub(crate) async fn metadata(State(gate): State<Arc<Gate>>, uri: Uri) -> Response {
     let path = uri.path();
     match &gate.oauth {
         Some(oauth) if path == WELL_KNOWN || path == format!("{WELL_KNOWN}/mcp") || path == oauth.metadata_path() => {

@@ -28,9 +28,9 @@ const LONGEST_ARGUMENT: usize = 400;
 const MOST_ANSWERS: usize = 10_000;
 
 /// Which calls are asked about, and what was answered.
-pub(super) struct Confirmation {
+pub(crate) struct Confirmation {
     /// Which calls.
-    pub(super) which: Confirm,
+    pub(crate) which: Confirm,
     /// Seals what a client carries back to us. The key is made anew in every process: after a restart, or by another replica,
     /// the person is asked again.
     seal: Option<RequestStateCodec>,
@@ -39,7 +39,7 @@ pub(super) struct Confirmation {
 }
 
 impl Confirmation {
-    pub(super) fn new(which: Confirm) -> Self {
+    pub(crate) fn new(which: Confirm) -> Self {
         let mut key = [0; 32];
         let random = getrandom::fill(&mut key);
         Self {
@@ -60,7 +60,7 @@ impl Confirmation {
 }
 
 /// What became of the question.
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// The call may be made.
     Yes,
     /// It may not: the answer to it.
@@ -70,7 +70,7 @@ pub(super) enum Verdict {
 }
 
 /// Asks about one call; `prepared` is the request that it would make, without credentials.
-pub(super) async fn ask(
+pub(crate) async fn ask(
     confirmation: &Confirmation,
     offered: Offered<'_>,
     prepared: &Request,

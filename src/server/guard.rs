@@ -67,7 +67,7 @@ impl Allowed {
     }
 
     /// Whether pages of that origin were allowed by name, and may therefore read answers (CORS).
-    pub(super) fn names_origin(&self, origin: &str) -> bool {
+    pub(crate) fn names_origin(&self, origin: &str) -> bool {
         self.origins
             .iter()
             .any(|allowed| allowed.trim_end_matches('/').eq_ignore_ascii_case(origin))

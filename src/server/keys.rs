@@ -35,10 +35,10 @@ const RSA: [Algorithm; 6] = [
 ];
 
 /// One key, and the algorithms that it may be used with: the key decides, never the token.
-pub(super) struct Key {
+pub(crate) struct Key {
     id: Option<String>,
     algorithms: Vec<Algorithm>,
-    pub(super) public: DecodingKey,
+    pub(crate) public: DecodingKey,
 }
 
 impl Key {
@@ -84,7 +84,7 @@ struct KeySet {
 }
 
 /// The keys of one issuer.
-pub(super) struct Keys {
+pub(crate) struct Keys {
     client: reqwest::Client,
     issuer: String,
     url: Option<Url>,
@@ -95,11 +95,11 @@ pub(super) struct Keys {
 
 /// There are no keys at all.
 #[derive(Debug)]
-pub(super) struct Unavailable;
+pub(crate) struct Unavailable;
 
 impl Keys {
     /// The keys of `issuer`, at `url` or wherever the issuer says.
-    pub(super) fn new(client: reqwest::Client, issuer: String, url: Option<Url>) -> Self {
+    pub(crate) fn new(client: reqwest::Client, issuer: String, url: Option<Url>) -> Self {
         Self {
             client,
             issuer,
@@ -110,7 +110,7 @@ impl Keys {
     }
 
     /// Reads the keys, and reads them again from time to time.
-    pub(super) async fn keep_fresh(self: Arc<Self>) {
+    pub(crate) async fn keep_fresh(self: Arc<Self>) {
         let mut told = String::new();
         loop {
             let outcome = {
@@ -139,7 +139,7 @@ impl Keys {
     }
 
     /// The keys that a token with this header may be signed with; none where there is no such key.
-    pub(super) async fn find(self: &Arc<Self>, id: Option<&str>, algorithm: Algorithm) -> Result<Vec<Arc<Key>>, Unavailable> {
+    pub(crate) async fn find(self: &Arc<Self>, id: Option<&str>, algorithm: Algorithm) -> Result<Vec<Arc<Key>>, Unavailable> {
         let suitable = |set: &KeySet| -> Vec<Arc<Key>> { set.keys.iter().filter(|key| key.suits(id, algorithm)).cloned().collect() };
         let seen = self.current();
         if let Some(set) = &seen {

@@ -26,20 +26,20 @@ impl Default for Limits {
 
 /// The address at the other end of a connection.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Peer(pub(super) IpAddr);
+pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// Who a request counts for: a hash, so that neither tokens nor subjects are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Client(u64);
+pub(crate) struct Client(u64);
 
 impl Client {
     /// Somebody who has proved a name.
-    pub(super) fn named(kind: &str, name: &[u8]) -> Self {
+    pub(crate) fn named(kind: &str, name: &[u8]) -> Self {
         Self(seeds().hash_one((kind, name)))
     }
 
     /// Somebody at an address; an IPv6 network of one household counts as one (RFC 6177).
-    pub(super) fn at(Peer(address): Peer) -> Self {
+    pub(crate) fn at(Peer(address): Peer) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self::named("v4", &address.octets()),
             IpAddr::V6(address) => Self::named("v6", address.octets().get(..8).unwrap_or_default()),
@@ -60,7 +60,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Counts requests by the generic cell rate algorithm (ITU-T I.371): a client that was silent may send a second's worth
 /// at once, and after that one each time a place becomes free. A crate for it (governor) would bring 22 more.
-pub(super) struct RateLimit {
+pub(crate) struct RateLimit {
     interval: Duration,
     burst: Duration,
     clients: Mutex<Clients>,
@@ -76,7 +76,7 @@ struct Clients {
 
 impl RateLimit {
     /// `rate` requests a second.
-    pub(super) fn new(rate: f64) -> Self {
+    pub(crate) fn new(rate: f64) -> Self {
         let interval = Duration::from_secs_f64(1.0 / rate);
         Self {
             interval,
@@ -86,7 +86,7 @@ impl RateLimit {
     }
 
     /// Counts a request, or says how long the client has to wait.
-    pub(super) fn take(&self, client: Client, now: Instant) -> Result<(), Duration> {
+    pub(crate) fn take(&self, client: Client, now: Instant) -> Result<(), Duration> {
         let mut clients = self.clients.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let Clients { due, swept } = &mut *clients;
         // Not for each of a crowd that is new: it would be a way to keep us busy.

@@ -14,7 +14,7 @@ const END: usize = 512;
 
 /// A line, without its end.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(crate) enum Line {
     /// All of it.
     Whole(BytesMut),
     /// Its ends.
@@ -27,7 +27,7 @@ pub(super) enum Line {
 }
 
 /// Reads lines.
-pub(super) struct Lines<R> {
+pub(crate) struct Lines<R> {
     inner: R,
     longest: usize,
     buffer: BytesMut,
@@ -38,7 +38,7 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    pub(super) fn new(inner: R) -> Self {
+    pub(crate) fn new(inner: R) -> Self {
         Self {
             inner,
             longest: LONGEST,
@@ -49,7 +49,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// The next line; what stands behind the last end of a line is one too. Dropping the future loses nothing.
-    pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let unseen = self.buffer.get(self.searched..).unwrap_or_default();
             if let Some(at) = memchr::memchr(b'\n', unseen) {

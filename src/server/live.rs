@@ -15,18 +15,18 @@ use crate::api::Api;
 const SESSION_CHECK: Duration = Duration::from_mins(1);
 
 /// What all handlers of a server have in common.
-pub(super) struct Live {
+pub(crate) struct Live {
     state: watch::Sender<State>,
     /// How many times the list of tools became another one.
     changes: watch::Sender<u64>,
     /// How often the API may become another one.
-    pub(super) reload: Option<Duration>,
+    pub(crate) reload: Option<Duration>,
     /// No request is taken any more; what only waits for changes must end.
-    pub(super) ending: CancellationToken,
+    pub(crate) ending: CancellationToken,
 }
 
 /// Tells when the list of tools became another one.
-pub(super) type Changes = watch::Receiver<u64>;
+pub(crate) type Changes = watch::Receiver<u64>;
 
 enum State {
     /// Nothing yet.
@@ -37,13 +37,13 @@ enum State {
 }
 
 /// An API, and how a server of it introduces itself.
-pub(super) struct Served {
-    pub(super) api: Arc<Api>,
-    pub(super) config: ServerConfig,
+pub(crate) struct Served {
+    pub(crate) api: Arc<Api>,
+    pub(crate) config: ServerConfig,
 }
 
 impl Live {
-    pub(super) fn pending(reload: Option<Duration>) -> Self {
+    pub(crate) fn pending(reload: Option<Duration>) -> Self {
         Self {
             state: watch::Sender::new(State::Pending),
             changes: watch::Sender::new(0),
@@ -53,7 +53,7 @@ impl Live {
     }
 
     /// Serves this from now on, and tells who wants to know where the list of tools is another one.
-    pub(super) fn ready(&self, served: Served) {
+    pub(crate) fn ready(&self, served: Served) {
         let before = self.served();
         let is_other = before.is_some_and(|before| !before.api.texts().eq(served.api.texts()));
         self.state.send_replace(State::Ready(Arc::new(served)));
@@ -62,12 +62,12 @@ impl Live {
         }
     }
 
-    pub(super) fn fail(&self, why: &str) {
+    pub(crate) fn fail(&self, why: &str) {
         self.state.send_replace(State::Failed(why.to_owned()));
     }
 
     /// What is served now, if it is there.
-    pub(super) fn served(&self) -> Option<Arc<Served>> {
+    pub(crate) fn served(&self) -> Option<Arc<Served>> {
         match &*self.state.borrow() {
             State::Ready(served) => Some(Arc::clone(served)),
             State::Pending | State::Failed(_) => None,
@@ -75,7 +75,7 @@ impl Live {
     }
 
     /// The API of now; waits for the first one.
-    pub(super) async fn api(&self) -> Result<Arc<Api>, ErrorData> {
+    pub(crate) async fn api(&self) -> Result<Arc<Api>, ErrorData> {
         if let State::Ready(served) = &*self.state.borrow() {
             return Ok(Arc::clone(&served.api));
         }
@@ -90,12 +90,12 @@ impl Live {
     }
 
     /// The changes from now on.
-    pub(super) fn changes(&self) -> Changes {
+    pub(crate) fn changes(&self) -> Changes {
         self.changes.subscribe()
     }
 
     /// Tells the client of a session that began with a handshake of changes, until the session or the server ends.
-    pub(super) async fn tell(self: Arc<Self>, mut changes: Changes, peer: Peer<RoleServer>) {
+    pub(crate) async fn tell(self: Arc<Self>, mut changes: Changes, peer: Peer<RoleServer>) {
         while !peer.is_transport_closed() {
             let told = tokio::select! {
                 () = self.ending.cancelled() => return,
@@ -109,7 +109,7 @@ impl Live {
     }
 
     /// Tells a client of changes that listens for them by a request (2026-07-28), until the request or the server ends.
-    pub(super) async fn listened(&self, subscription: &SubscriptionContext) {
+    pub(crate) async fn listened(&self, subscription: &SubscriptionContext) {
         let mut changes = self.changes();
         let wants_tools = subscription.accepted().tools_list_changed == Some(true);
         loop {

@@ -19,10 +19,10 @@ struct Loose<'a> {
 }
 
 /// A message as rmcp reads it.
-pub(super) type Message = RxJsonRpcMessage<RoleServer>;
+pub(crate) type Message = RxJsonRpcMessage<RoleServer>;
 
 /// The message of a text, or the answer to a text that is none; the answer is missing where none may be given.
-pub(super) fn read(text: &[u8]) -> Result<Message, Option<String>> {
+pub(crate) fn read(text: &[u8]) -> Result<Message, Option<String>> {
     if !json::is_plain(text) {
         return Err(Some(answer(
             "null",
@@ -34,7 +34,7 @@ pub(super) fn read(text: &[u8]) -> Result<Message, Option<String>> {
 }
 
 /// The answer over HTTP, where each request gets one, to a text that is no message.
-pub(super) fn unread(text: &[u8]) -> String {
+pub(crate) fn unread(text: &[u8]) -> String {
     let refusal = read(text.trim_ascii()).err().flatten();
     refusal.unwrap_or_else(|| answer("null", -32600, "Invalid Request: it is no JSON-RPC 2.0 message of MCP"))
 }
@@ -70,7 +70,7 @@ fn refusal(text: &[u8], error: &serde_json::Error) -> Option<String> {
 }
 
 /// The answer to a text that was too long to be kept: `head` and `tail` are its two ends, of which one usually has the id.
-pub(super) fn too_long(head: &[u8], tail: &[u8], longest: usize) -> String {
+pub(crate) fn too_long(head: &[u8], tail: &[u8], longest: usize) -> String {
     let id = id_at_start(head).or_else(|| id_at_end(tail)).unwrap_or("null");
     answer(
         id,

@@ -3,7 +3,7 @@
 mod auth;
 mod confirm;
 mod guard;
-pub mod http;
+pub(crate) mod http;
 mod keys;
 mod limits;
 mod lines;
@@ -13,7 +13,7 @@ mod oauth;
 mod patient;
 mod sessions;
 mod splice;
-pub mod stdio;
+pub(crate) mod stdio;
 mod tls;
 mod token;
 mod watch;

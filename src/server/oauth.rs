@@ -16,7 +16,7 @@ use super::limits::Client;
 use crate::spec::json as spec_json;
 
 /// Where RFC 9728 section 3 puts the metadata, between host and path of the resource.
-pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// By how many seconds clocks may differ.
 const LEEWAY: u64 = 30;
 /// Longer tokens are not looked at.
@@ -41,7 +41,7 @@ pub struct OauthOptions {
 
 /// What a client may do.
 #[derive(Debug, Clone)]
-pub(super) enum Scopes {
+pub(crate) enum Scopes {
     /// Everything: the operator's own tokens have no scopes.
     All,
     /// What the issuer granted.
@@ -49,7 +49,7 @@ pub(super) enum Scopes {
 }
 
 /// Why a token is not good.
-pub(super) enum TokenError {
+pub(crate) enum TokenError {
     /// It never will be.
     Invalid(&'static str),
     /// It lacks one of these.
@@ -59,7 +59,7 @@ pub(super) enum TokenError {
 }
 
 /// Verifies tokens.
-pub(super) struct Oauth {
+pub(crate) struct Oauth {
     options: OauthOptions,
     keys: Arc<Keys>,
     validation: Validation,
@@ -68,7 +68,7 @@ pub(super) struct Oauth {
 
 impl Oauth {
     /// For a resource; the keys are asked for with `client`.
-    pub(super) fn new(options: OauthOptions, resource: Url, client: reqwest::Client) -> Self {
+    pub(crate) fn new(options: OauthOptions, resource: Url, client: reqwest::Client) -> Self {
         let mut validation = Validation::new(Algorithm::RS256);
         validation.leeway = LEEWAY;
         validation.validate_nbf = true;
@@ -90,12 +90,12 @@ impl Oauth {
     }
 
     /// The issuer's keys.
-    pub(super) fn keys(&self) -> &Arc<Keys> {
+    pub(crate) fn keys(&self) -> &Arc<Keys> {
         &self.keys
     }
 
     /// Who a token belongs to, and what it allows.
-    pub(super) async fn verify(&self, token: &[u8]) -> Result<(Client, Scopes), TokenError> {
+    pub(crate) async fn verify(&self, token: &[u8]) -> Result<(Client, Scopes), TokenError> {
         if token.len() > LONGEST_TOKEN {
             return Err(TokenError::Invalid("the token is too long"));
         }
@@ -141,12 +141,12 @@ impl Oauth {
     }
 
     /// Whether scopes depend on the tool that is called.
-    pub(super) fn depends_on_tool(&self) -> bool {
+    pub(crate) fn depends_on_tool(&self) -> bool {
         self.options.read_scope.is_some() || self.options.write_scope.is_some()
     }
 
     /// The scopes that a call lacks, with all that it needs, or `None` where it may be made.
-    pub(super) fn lacking(&self, scopes: &Scopes, is_read_only: bool) -> Option<Vec<String>> {
+    pub(crate) fn lacking(&self, scopes: &Scopes, is_read_only: bool) -> Option<Vec<String>> {
         let Scopes::Granted(granted) = scopes else { return None };
         let wanted = if is_read_only {
             &self.options.read_scope
@@ -166,7 +166,7 @@ impl Oauth {
     }
 
     /// The scopes that a client should begin with: those of every request, and to read.
-    pub(super) fn first_scopes(&self) -> Vec<String> {
+    pub(crate) fn first_scopes(&self) -> Vec<String> {
         let mut scopes = self.options.scopes.clone();
         scopes.extend(
             self.options
@@ -187,19 +187,19 @@ impl Oauth {
     }
 
     /// The path that this server's own metadata has.
-    pub(super) fn metadata_path(&self) -> String {
+    pub(crate) fn metadata_path(&self) -> String {
         format!("{WELL_KNOWN}{}", self.resource.path().trim_end_matches('/'))
     }
 
     /// Where a client finds the metadata.
-    pub(super) fn metadata_url(&self) -> String {
+    pub(crate) fn metadata_url(&self) -> String {
         let mut url = self.resource.clone();
         url.set_path(&self.metadata_path());
         url.to_string()
     }
 
     /// The metadata (RFC 9728 section 2).
-    pub(super) fn metadata(&self) -> Value {
+    pub(crate) fn metadata(&self) -> Value {
         let mut metadata = json!({
             "resource": self.resource.as_str().trim_end_matches('/'),
             "authorization_servers": [self.options.issuer],

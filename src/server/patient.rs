@@ -20,7 +20,7 @@ const PREFACE: usize = 24;
 const LEAST_TAKEN: usize = 16 << 10;
 
 /// Ends a connection by an error where the other side is too slow.
-pub(super) struct Patient<S> {
+pub(crate) struct Patient<S> {
     inner: S,
     /// Until enough was read.
     opening: Option<Pin<Box<Sleep>>>,
@@ -31,7 +31,7 @@ pub(super) struct Patient<S> {
 }
 
 impl<S> Patient<S> {
-    pub(super) fn new(inner: S, activity: Activity) -> Self {
+    pub(crate) fn new(inner: S, activity: Activity) -> Self {
         Self {
             inner,
             activity,

@@ -23,8 +23,8 @@ const ID: &str = "mcp-session-id";
 
 /// All sessions.
 #[derive(Default)]
-pub(super) struct Sessions {
-    pub(super) manager: Arc<LocalSessionManager>,
+pub(crate) struct Sessions {
+    pub(crate) manager: Arc<LocalSessionManager>,
     /// Who began a session, where clients have proved who they are.
     owners: Mutex<HashMap<String, Client>>,
 }
@@ -48,7 +48,7 @@ impl Sessions {
 }
 
 /// The layer. Sessions cost memory for as long as they are not closed: beyond a number, new ones have to wait.
-pub(super) async fn limit(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
+pub(crate) async fn limit(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let caller = request.extensions().get::<Caller>().map(|caller| caller.client);
     let Some(id) = headers.get(ID) else {

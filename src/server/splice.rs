@@ -26,12 +26,12 @@ static STAND_IN: LazyLock<(Tool, String)> = LazyLock::new(|| {
 });
 
 /// The tool to answer with.
-pub(super) fn stand_in() -> Tool {
+pub(crate) fn stand_in() -> Tool {
     STAND_IN.0.clone()
 }
 
 /// The bytes with the list in place of the stand-in, or `None` where it is not in them.
-pub(super) fn splice(bytes: &[u8], live: &Live) -> Option<Vec<u8>> {
+pub(crate) fn splice(bytes: &[u8], live: &Live) -> Option<Vec<u8>> {
     let json = STAND_IN.1.as_bytes();
     let at = memmem::find(bytes, json)?;
     let served = live.served()?;
@@ -50,7 +50,7 @@ pub(super) fn splice(bytes: &[u8], live: &Live) -> Option<Vec<u8>> {
 
 /// The same in pieces, for who may take them slowly: a list can have megabytes, and many may ask for it at once. With the
 /// length of all of them.
-pub(super) fn pieces(bytes: &Bytes, live: &Live) -> Option<(usize, impl Iterator<Item = Bytes> + Send + use<>)> {
+pub(crate) fn pieces(bytes: &Bytes, live: &Live) -> Option<(usize, impl Iterator<Item = Bytes> + Send + use<>)> {
     let json = STAND_IN.1.as_bytes();
     let at = memmem::find(bytes, json)?;
     let api = Arc::clone(&live.served()?.api);

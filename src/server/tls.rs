@@ -37,7 +37,7 @@ impl Tls {
     }
 
     /// What connections are accepted with, now and after the files have changed.
-    pub(super) fn watch(&self, stop: &CancellationToken) -> watch::Receiver<Arc<ServerConfig>> {
+    pub(crate) fn watch(&self, stop: &CancellationToken) -> watch::Receiver<Arc<ServerConfig>> {
         let (sender, receiver) = watch::channel(Arc::clone(&self.config));
         tokio::spawn(stop.clone().run_until_cancelled_owned(self.clone().reload(sender)));
         receiver

@@ -20,7 +20,7 @@ const LEAST_WRITTEN: usize = 4 << 10;
 
 /// What goes on on a connection.
 #[derive(Clone)]
-pub(super) struct Activity(Arc<Mutex<State>>);
+pub(crate) struct Activity(Arc<Mutex<State>>);
 
 struct State {
     /// Requests that are being worked on: their own limits of time hold.
@@ -33,7 +33,7 @@ struct State {
 }
 
 impl Activity {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Arc::new(Mutex::new(State {
             working: 0,
             answering: 0,
@@ -50,7 +50,7 @@ impl Activity {
     }
 
     /// The client has taken some bytes: what hyper holds of an answer is on its way after the answer's end as well.
-    pub(super) fn wrote(&self, count: usize) {
+    pub(crate) fn wrote(&self, count: usize) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.written += count;
         if state.written >= LEAST_WRITTEN {
@@ -60,13 +60,13 @@ impl Activity {
     }
 
     /// A request has come; it is worked on until the value is dropped.
-    pub(super) fn working(&self) -> Working {
+    pub(crate) fn working(&self) -> Working {
         self.change(|state| state.working += 1);
         Working(self.clone())
     }
 
     /// The body of an answer, watched on its way.
-    pub(super) fn watch(&self, body: Body) -> Body {
+    pub(crate) fn watch(&self, body: Body) -> Body {
         self.change(|state| state.answering += 1);
         Body::new(Watched {
             body,
@@ -75,7 +75,7 @@ impl Activity {
     }
 
     /// Until nothing has moved for too long.
-    pub(super) async fn stalled(&self) {
+    pub(crate) async fn stalled(&self) {
         loop {
             let end = {
                 let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +93,7 @@ impl Activity {
 }
 
 /// A request that is being worked on.
-pub(super) struct Working(Activity);
+pub(crate) struct Working(Activity);
 
 impl Drop for Working {
     fn drop(&mut self) {

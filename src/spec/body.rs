@@ -10,7 +10,7 @@ use super::node::{Node, Object};
 use super::parameter::{self, Location, Style};
 
 /// The argument that chooses among the media types of a body, where there is something to choose.
-pub(super) const CHOICE: &str = "contentType";
+pub(crate) const CHOICE: &str = "contentType";
 
 /// What kind of bytes a media type asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,7 +129,7 @@ impl RequestBody {
 
 /// A media type without its parameters, in lower case (RFC 9110 section 8.3.1).
 #[must_use]
-pub fn essence(media_type: &str) -> String {
+pub(crate) fn essence(media_type: &str) -> String {
     media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
@@ -170,7 +170,7 @@ fn sequential(media_type: &str) -> Option<MediaKind> {
 ///
 /// # Errors
 /// A sentence where it cannot be read.
-pub(super) fn read(document: &Document, declared: Node<'_>) -> Result<Option<RequestBody>, String> {
+pub(crate) fn read(document: &Document, declared: Node<'_>) -> Result<Option<RequestBody>, String> {
     let object = document
         .resolve_object(declared)
         .map_err(|why| format!("its request body cannot be read: {why}"))?
@@ -193,7 +193,7 @@ pub(super) fn read(document: &Document, declared: Node<'_>) -> Result<Option<Req
 }
 
 /// The body of a 2.0 operation, from its parameters `in: body` and `in: formData`.
-pub(super) fn read_swagger(document: &Document, parameters: &[Node<'_>], consumes: &[String]) -> Option<RequestBody> {
+pub(crate) fn read_swagger(document: &Document, parameters: &[Node<'_>], consumes: &[String]) -> Option<RequestBody> {
     let place = |node: &Node<'_>| node.object().and_then(|object| object.text("in"));
     if let Some(object) = parameters
         .iter()

@@ -9,7 +9,7 @@ use super::node::Node;
 const MOST_ALTERNATIVES: usize = 8;
 
 /// Those of `others` that differ from `chosen` and from each other in what the caller gives or in what the API makes of it.
-pub(super) fn alternatives(document: &Document, chosen: &MediaType, others: Vec<MediaType>) -> Vec<MediaType> {
+pub(crate) fn alternatives(document: &Document, chosen: &MediaType, others: Vec<MediaType>) -> Vec<MediaType> {
     let mut kept: Vec<MediaType> = Vec::new();
     for other in others {
         let is_other = std::iter::once(chosen).chain(&kept).all(|known| differs(document, &other, known));

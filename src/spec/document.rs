@@ -53,14 +53,14 @@ pub enum LoadError {
 /// Where a value lies in the document's text, so that it can be opened again without borrowing from anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Span {
-    pub(super) file: u32,
-    pub(super) start: u32,
+    pub(crate) file: u32,
+    pub(crate) start: u32,
     end: u32,
 }
 
 impl Span {
     /// Whether the other one lies in this one, or is it.
-    pub(super) fn holds(self, other: Self) -> bool {
+    pub(crate) fn holds(self, other: Self) -> bool {
         self.file == other.file && self.start <= other.start && other.end <= self.end
     }
 }
@@ -69,16 +69,16 @@ impl Span {
 #[derive(Debug)]
 pub struct Document {
     /// The document itself comes first.
-    pub(super) files: Vec<File>,
+    pub(crate) files: Vec<File>,
     /// What a reference to another file leads to, by the file it stands in: a file, or why there is none.
-    pub(super) links: HashMap<(u32, String), Result<u32, String>>,
+    pub(crate) links: HashMap<(u32, String), Result<u32, String>>,
     /// Where the texts lie in memory, sorted, to tell which file a node is of.
     places: Vec<(usize, usize, u32)>,
     /// Where the document came from, to resolve relative server URLs against.
     pub url: Option<Url>,
-    pub(super) index: Index,
+    pub(crate) index: Index,
     /// Large objects that references lead through, opened.
-    pub(super) opened: Mutex<HashMap<Span, HashMap<String, Span>>>,
+    pub(crate) opened: Mutex<HashMap<Span, HashMap<String, Span>>>,
     /// Looked for when a reference first needs it.
     named: OnceLock<Named>,
     seen: Vec<Seen>,
@@ -86,16 +86,16 @@ pub struct Document {
 
 /// What the root object says, and where its parts lie.
 #[derive(Debug)]
-pub(super) struct Index {
-    pub(super) version: Version,
+pub(crate) struct Index {
+    pub(crate) version: Version,
     title: String,
     api_version: Option<String>,
     description: Option<String>,
     /// 3.2 `$self`: the document's own name in references.
-    pub(super) own_name: Option<String>,
+    pub(crate) own_name: Option<String>,
     members: HashMap<String, (usize, usize)>,
     /// Components by kind and name; of 2.0, `definitions`, `parameters` and `responses`.
-    pub(super) components: HashMap<String, HashMap<String, (usize, usize)>>,
+    pub(crate) components: HashMap<String, HashMap<String, (usize, usize)>>,
 }
 
 impl Index {
@@ -170,7 +170,7 @@ impl Document {
     }
 
     /// Takes in the files that references lead to, and what each such reference means; [`super::external`] reads them.
-    pub(super) fn extend(&mut self, files: Vec<File>, links: HashMap<(u32, String), Result<u32, String>>, seen: Vec<Seen>) {
+    pub(crate) fn extend(&mut self, files: Vec<File>, links: HashMap<(u32, String), Result<u32, String>>, seen: Vec<Seen>) {
         self.files.extend(files);
         self.seen = seen;
         self.links = links;
@@ -178,7 +178,7 @@ impl Document {
         self.named = OnceLock::new();
     }
 
-    pub(super) fn named(&self) -> &Named {
+    pub(crate) fn named(&self) -> &Named {
         self.named.get_or_init(|| Named::of(self))
     }
 
@@ -285,7 +285,7 @@ impl Document {
             .map(|(name, place)| (name.as_str(), self.at(*place)))
     }
 
-    pub(super) fn at(&self, (start, end): (usize, usize)) -> Node<'_> {
+    pub(crate) fn at(&self, (start, end): (usize, usize)) -> Node<'_> {
         self.node(span(0, start, end))
     }
 
@@ -327,7 +327,7 @@ impl Document {
 }
 
 /// Offset and end of a node in its text. Nodes are slices, so that the difference of the addresses is the offset.
-pub(super) fn place(text: &str, node: Node<'_>) -> (usize, usize) {
+pub(crate) fn place(text: &str, node: Node<'_>) -> (usize, usize) {
     let start = (node.text().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
     (start, start + node.text().len())
 }

@@ -18,7 +18,7 @@ pub struct File {
     /// What was written, where that was YAML: line and column are counted in it.
     yaml: Option<String>,
     /// What was read differently from how it is written, with pointers into this file.
-    pub(super) remarks: Vec<Diagnostic>,
+    pub(crate) remarks: Vec<Diagnostic>,
 }
 
 impl File {
@@ -27,7 +27,7 @@ impl File {
     ///
     /// # Errors
     /// What is wrong with the text, or what `accept` says.
-    pub(super) fn parse<T>(name: &str, bytes: Vec<u8>, accept: impl Fn(&str) -> Result<T, LoadError>) -> Result<(Self, T), LoadError> {
+    pub(crate) fn parse<T>(name: &str, bytes: Vec<u8>, accept: impl Fn(&str) -> Result<T, LoadError>) -> Result<(Self, T), LoadError> {
         let mut text = decode(bytes)?;
         if text.starts_with('\u{feff}') {
             text.drain(..'\u{feff}'.len_utf8());
@@ -82,7 +82,7 @@ impl File {
 
     /// Line and column, both from 1, of the values at byte offsets of the text, in their order. What the author of a YAML text
     /// wrote elsewhere, behind an alias, stands where that does.
-    pub(super) fn positions(&self, offsets: &[usize]) -> Vec<Option<(usize, usize)>> {
+    pub(crate) fn positions(&self, offsets: &[usize]) -> Vec<Option<(usize, usize)>> {
         let mut places: Vec<(usize, usize)> = offsets.iter().enumerate().map(|(number, offset)| (*offset, number)).collect();
         places.sort_unstable();
         let Some(yaml) = &self.yaml else { return self.lines(&places) };
@@ -117,7 +117,7 @@ impl File {
 }
 
 /// The tokens that lead to the value at an offset of a JSON text.
-pub(super) fn path_to(text: &str, offset: usize) -> Vec<String> {
+pub(crate) fn path_to(text: &str, offset: usize) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut node = Node::new(text);
     loop {

@@ -14,7 +14,7 @@ const RESERVED: &str = "$serde_json::private::";
 ///
 /// # Errors
 /// As `serde_json`; and where a key is one that `serde_json` keeps for itself.
-pub fn value(text: &[u8]) -> serde_json::Result<Value> {
+pub(crate) fn value(text: &[u8]) -> serde_json::Result<Value> {
     if !is_plain(text) {
         return Err(serde_json::Error::custom(format!(
             "a key begins with `{RESERVED}`, which no API means"
@@ -25,7 +25,7 @@ pub fn value(text: &[u8]) -> serde_json::Result<Value> {
 
 /// Whether no key of a JSON text begins with what `serde_json` keeps for itself. A text that is no JSON may be either.
 #[must_use]
-pub fn is_plain(text: &[u8]) -> bool {
+pub(crate) fn is_plain(text: &[u8]) -> bool {
     // Spelled out, or with escapes; most texts hold neither.
     if memmem::find(text, RESERVED.as_bytes()).is_none() && memmem::find(text, b"\\u").is_none() {
         return true;

@@ -27,7 +27,7 @@ pub fn sanitize(name: &str) -> String {
 
 /// Whether [`sanitize`] leaves `name` as it is.
 #[must_use]
-pub fn is_legal(name: &str) -> bool {
+pub(crate) fn is_legal(name: &str) -> bool {
     !name.is_empty() && name.len() <= LONGEST && name.bytes().all(is_key_byte)
 }
 
@@ -37,7 +37,7 @@ fn is_key_byte(byte: u8) -> bool {
 
 /// The first characters of `text` and a hash of `whole`, together at most `longest` bytes. `text` is ASCII.
 #[must_use]
-pub fn cut(text: &str, whole: &str, longest: usize) -> String {
+pub(crate) fn cut(text: &str, whole: &str, longest: usize) -> String {
     let tail = hash(whole);
     let room = longest.saturating_sub(tail.len() + 1);
     let head: String = text.chars().take(room).collect();
@@ -46,7 +46,7 @@ pub fn cut(text: &str, whole: &str, longest: usize) -> String {
 
 /// Six hexadecimal digits that depend on nothing but `text`.
 #[must_use]
-pub fn hash(text: &str) -> String {
+pub(crate) fn hash(text: &str) -> String {
     use std::fmt::Write as _;
     Sha256::digest(text.as_bytes())
         .iter()
@@ -58,7 +58,7 @@ pub fn hash(text: &str) -> String {
 }
 
 /// `key`, or the first of `key_suffix`, `key_suffix_2`, … that `taken` does not hold; the answer is taken then.
-pub fn claim(taken: &mut HashSet<String>, key: &str, suffix: &str) -> String {
+pub(crate) fn claim(taken: &mut HashSet<String>, key: &str, suffix: &str) -> String {
     let candidates = std::iter::once(key.to_owned())
         .chain(std::iter::once_with(|| format!("{key}_{suffix}")))
         .chain((2_usize..).map(|number| format!("{key}_{suffix}_{number}")));

@@ -13,7 +13,7 @@ use super::node::Node;
 
 /// Places of a JSON text, as a tree of the steps that lead to them.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     /// The numbers of the places that are just here.
     here: Vec<usize>,
     /// By name, and by which of the members of that name, from 0.
@@ -23,21 +23,21 @@ pub(super) struct Wanted {
 
 /// A value in a YAML text.
 #[derive(Debug, Clone)]
-pub(super) struct Mark {
+pub(crate) struct Mark {
     /// From 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// From 1.
-    pub(super) column: usize,
+    pub(crate) column: usize,
     /// The text of a scalar without its quotes, where it is the value itself; of the nearest value around what has no place of
     /// its own, there is none.
-    pub(super) scalar: Option<String>,
+    pub(crate) scalar: Option<String>,
     /// Whether that stands without quotes.
-    pub(super) is_plain: bool,
+    pub(crate) is_plain: bool,
 }
 
 impl Wanted {
     /// The tree of places, each a number and an offset of `text` at which a value starts; sorted by offset.
-    pub(super) fn at(text: &str, node: Node<'_>, places: &[(usize, usize)]) -> Self {
+    pub(crate) fn at(text: &str, node: Node<'_>, places: &[(usize, usize)]) -> Self {
         let mut wanted = Self::default();
         let (start, _) = place(text, node);
         let mut rest = places;
@@ -137,7 +137,7 @@ impl<'w> Open<'w> {
 }
 
 /// The marks of the first `count` places. Says also whether the text was read to its end.
-pub(super) fn marks(yaml: &str, wanted: &Wanted, count: usize) -> (Vec<Option<Mark>>, bool) {
+pub(crate) fn marks(yaml: &str, wanted: &Wanted, count: usize) -> (Vec<Option<Mark>>, bool) {
     let mut marks = vec![None; count];
     let mut open: Vec<Open<'_>> = Vec::new();
     for event in Parser::new_from_str(yaml) {
@@ -179,7 +179,7 @@ pub(super) fn marks(yaml: &str, wanted: &Wanted, count: usize) -> (Vec<Option<Ma
 
 /// The text with blanks in place of all members whose key is no scalar, which JSON cannot hold; and where they stood. `None`
 /// where there is none, or the text cannot be read.
-pub(super) fn without_complex_keys(yaml: &str) -> Option<(String, Vec<(usize, usize)>)> {
+pub(crate) fn without_complex_keys(yaml: &str) -> Option<(String, Vec<(usize, usize)>)> {
     /// Whether the next value is a key, and at which character a member with a complex key began.
     struct Level {
         is_mapping: bool,

@@ -9,7 +9,7 @@ use super::reference::walk;
 
 /// All named schemas of all files, in the order of the text.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub(crate) struct Named {
     resources: Vec<Resource>,
     anchors: Vec<Anchor>,
 }
@@ -30,7 +30,7 @@ struct Anchor {
 
 impl Named {
     /// Nearly every document has none, which one scan tells.
-    pub(super) fn of(document: &Document) -> Self {
+    pub(crate) fn of(document: &Document) -> Self {
         let mut named = Self::default();
         for (number, file) in document.files().iter().enumerate() {
             if let Some(base) = base(document, number) {
@@ -103,7 +103,7 @@ fn base(document: &Document, file: usize) -> Option<Url> {
 impl Document {
     /// What a fragment without a place means beyond pointers from the root: an anchor, or a pointer from the schema with an
     /// `$id` around the reference, or, as people write it, from the component that the reference is in.
-    pub(super) fn by_fragment(&self, fragment: &str, from: Span) -> Option<Node<'_>> {
+    pub(crate) fn by_fragment(&self, fragment: &str, from: Span) -> Option<Node<'_>> {
         let named = self.named();
         let scopes = named.around(from).map(|resource| resource.span).chain([from]);
         if let Some(tokens) = pointer::tokens(fragment) {
@@ -117,7 +117,7 @@ impl Document {
     }
 
     /// A schema with that `$id`, or what the fragment names inside of it.
-    pub(super) fn by_id(&self, uri: &str, fragment: &str, from: Span) -> Option<Node<'_>> {
+    pub(crate) fn by_id(&self, uri: &str, fragment: &str, from: Span) -> Option<Node<'_>> {
         let named = self.named();
         let own = base(self, from.file as usize);
         let bases = named.around(from).map(|resource| &resource.url).chain(own.as_ref());
@@ -135,7 +135,7 @@ impl Document {
     }
 
     /// Whether a schema of the document itself is called so, so that no file is meant.
-    pub(super) fn has_id(&self, uri: &str) -> bool {
+    pub(crate) fn has_id(&self, uri: &str) -> bool {
         let root = self.files().first().map(|file| self.span(file.root()));
         root.is_some_and(|root| self.by_id(uri, "", root).is_some())
     }

@@ -26,7 +26,7 @@ pub struct Object<'a> {
 }
 
 /// The members of an object that are objects themselves, opened; `None` for a member that is none.
-pub type Objects<'a> = Vec<(Cow<'a, str>, Option<Object<'a>>)>;
+pub(crate) type Objects<'a> = Vec<(Cow<'a, str>, Option<Object<'a>>)>;
 
 impl<'a> Node<'a> {
     /// The value that `text` spells. The text must be one JSON value; every reader here answers `None` where it is not.
@@ -171,7 +171,7 @@ impl<'de, F: FnMut(Node<'de>)> Visitor<'de> for Items<F> {
 ///
 /// # Errors
 /// Where the text is not one JSON value, with line and column.
-pub fn open(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> {
+pub(crate) fn open(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> {
     read(text, Slices)
 }
 
@@ -179,7 +179,7 @@ pub fn open(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_with_components(text: &str) -> Result<Option<(Object<'_>, Objects<'_>)>, serde_json::Error> {
+pub(crate) fn open_with_components(text: &str) -> Result<Option<(Object<'_>, Objects<'_>)>, serde_json::Error> {
     read(text, Nested { is_root: true })
 }
 
@@ -213,7 +213,7 @@ impl<'de> Open<'de> for Nested {
 }
 
 /// A path item: its members, and those of them opened that `open` says are operations.
-pub struct PathItem<'a> {
+pub(crate) struct PathItem<'a> {
     /// All members; the slice of an operation is only good to tell where it stands.
     pub members: Object<'a>,
     /// The operations by their place among the members; `None` for one that is no object.
@@ -221,13 +221,13 @@ pub struct PathItem<'a> {
 }
 
 /// Path items by their path; `None` for one that is no object.
-pub type PathItems<'a> = Vec<(Cow<'a, str>, Option<PathItem<'a>>)>;
+pub(crate) type PathItems<'a> = Vec<(Cow<'a, str>, Option<PathItem<'a>>)>;
 
 /// `paths` down to the members of its operations, in one scan. A path whose value is no object is `None`.
 ///
 /// # Errors
 /// Where the text is not one JSON object.
-pub fn path_items<'a>(node: Node<'a>, is_operation: &dyn Fn(&str) -> bool) -> Result<PathItems<'a>, serde_json::Error> {
+pub(crate) fn path_items<'a>(node: Node<'a>, is_operation: &dyn Fn(&str) -> bool) -> Result<PathItems<'a>, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(node.text);
     serde::Deserializer::deserialize_map(
         &mut deserializer,

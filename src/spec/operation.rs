@@ -18,7 +18,7 @@ use super::server;
 use super::template::PathTemplate;
 
 /// The argument that holds the request body.
-pub const BODY: &str = "body";
+pub(crate) const BODY: &str = "body";
 
 /// An operation, with everything a tool or a call needs; schemas stay in the document until somebody asks.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ pub struct Operation {
 
 /// Whether an extension of that name speaks of tools, so that it is kept.
 #[must_use]
-pub fn is_tool_extension(name: &str) -> bool {
+pub(crate) fn is_tool_extension(name: &str) -> bool {
     name.strip_prefix("x-mcp")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         || name == "x-speakeasy-mcp"

@@ -12,7 +12,7 @@ use super::file::File;
 
 /// Why an overlay cannot be applied.
 #[derive(Debug, Error)]
-pub enum OverlayError {
+pub(crate) enum OverlayError {
     /// The overlay, or the document it is for, cannot be read.
     #[error("it cannot be read")]
     Unreadable(#[source] LoadError),
@@ -29,7 +29,7 @@ pub enum OverlayError {
 ///
 /// # Errors
 /// [`OverlayError`] of the first overlay that fails, with its name.
-pub fn apply(document: Vec<u8>, overlays: Vec<(String, Vec<u8>)>) -> Result<(Vec<u8>, Vec<Diagnostic>), (String, OverlayError)> {
+pub(crate) fn apply(document: Vec<u8>, overlays: Vec<(String, Vec<u8>)>) -> Result<(Vec<u8>, Vec<Diagnostic>), (String, OverlayError)> {
     let mut target = read("the document", document).map_err(|error| ("the document".to_owned(), OverlayError::Unreadable(error)))?;
     let mut diagnostics = Vec::new();
     for (name, bytes) in overlays {

@@ -137,7 +137,7 @@ impl Location {
 
 impl Style {
     /// The style of that name where it is defined for `location` (OAS "Style Values").
-    pub(super) fn parse(text: &str, location: Location) -> Option<Self> {
+    pub(crate) fn parse(text: &str, location: Location) -> Option<Self> {
         Some(match (text, location) {
             ("matrix", Location::Path) => Self::Matrix,
             ("label", Location::Path) => Self::Label,
@@ -153,7 +153,7 @@ impl Style {
 }
 
 /// Style and explode of a 2.0 `collectionFormat`; `csv` is its default.
-pub(super) fn collection(format: Option<&str>, location: Location) -> (Style, bool) {
+pub(crate) fn collection(format: Option<&str>, location: Location) -> (Style, bool) {
     match format {
         Some("ssv") => (Style::SpaceDelimited, false),
         Some("tsv") => (Style::TabDelimited, false),
@@ -164,7 +164,7 @@ pub(super) fn collection(format: Option<&str>, location: Location) -> (Style, bo
 }
 
 /// What joins lists within lists (2.0 Items Object): one character for each `items` that is a list itself.
-pub(super) fn inner_separators(list: &Object<'_>) -> Vec<char> {
+pub(crate) fn inner_separators(list: &Object<'_>) -> Vec<char> {
     const DEEPEST: usize = 16;
     let mut separators = Vec::new();
     let mut items = list.get("items").and_then(Node::object);
@@ -183,7 +183,7 @@ pub(super) fn inner_separators(list: &Object<'_>) -> Vec<char> {
 /// Headers that OpenAPI says to ignore as parameters (Accept, Content-Type, Authorization), and those that frame or
 /// route a message (RFC 9110 section 7.6.1), which no call may set.
 #[must_use]
-pub fn is_reserved_header(name: &str) -> bool {
+pub(crate) fn is_reserved_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     matches!(
         name.as_str(),
@@ -209,7 +209,7 @@ pub fn is_reserved_header(name: &str) -> bool {
 /// 8.4 and 12.5.3, RFC 7540 section 3.2.1), and those by which gateways and frameworks take a request for another one, or
 /// for somebody else's. An operator may still set some of them.
 #[must_use]
-pub fn is_withheld_header(name: &str) -> bool {
+pub(crate) fn is_withheld_header(name: &str) -> bool {
     is_reserved_header(name)
         || matches!(
             name.to_ascii_lowercase().as_str(),
@@ -230,7 +230,7 @@ pub fn is_withheld_header(name: &str) -> bool {
 
 /// Whether OpenAPI itself says that a header parameter of that name is ignored (OAS "Parameter Object", `name`).
 #[must_use]
-pub fn is_ignored_header(name: &str) -> bool {
+pub(crate) fn is_ignored_header(name: &str) -> bool {
     ["accept", "content-type", "authorization"]
         .iter()
         .any(|ignored| name.eq_ignore_ascii_case(ignored))
@@ -241,7 +241,7 @@ pub fn is_ignored_header(name: &str) -> bool {
 ///
 /// # Errors
 /// A sentence where the parameter cannot be used.
-pub(super) fn read(document: &Document, node: Node<'_>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
+pub(crate) fn read(document: &Document, node: Node<'_>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
     let object = &node.object().ok_or("a parameter is no object")?;
     let name = object
         .text("name")

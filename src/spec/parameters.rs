@@ -14,10 +14,10 @@ use super::parameter::{self, Location, Parameter, Serialization, Style};
 use super::template::PathTemplate;
 
 /// What a reference leads to, and the description beside it.
-pub(super) type Referred<'a> = (Node<'a>, Option<String>);
+pub(crate) type Referred<'a> = (Node<'a>, Option<String>);
 
 /// Reads them.
-pub(super) struct Parameters<'a> {
+pub(crate) struct Parameters<'a> {
     document: &'a Document,
     known: RefCell<HashMap<Span, Parameter>>,
     /// What references lead to, by the text that stands for the parameter and the file it stands in.
@@ -25,7 +25,7 @@ pub(super) struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    pub(super) fn new(document: &'a Document) -> Self {
+    pub(crate) fn new(document: &'a Document) -> Self {
         Self {
             document,
             known: RefCell::default(),
@@ -49,7 +49,7 @@ impl<'a> Parameters<'a> {
 
     /// The parameters, references followed, each with what is said of it beside the reference; one that leads nowhere is
     /// left out with a warning.
-    pub(super) fn resolved(&self, parameters: &[Node<'a>], warnings: &mut Vec<String>) -> Vec<Referred<'a>> {
+    pub(crate) fn resolved(&self, parameters: &[Node<'a>], warnings: &mut Vec<String>) -> Vec<Referred<'a>> {
         let mut found = Vec::with_capacity(parameters.len());
         for node in parameters {
             match self.follow(*node) {
@@ -76,7 +76,7 @@ impl<'a> Parameters<'a> {
     }
 
     /// The parameters of path item and operation; the operation's replaces the path item's of the same name and location.
-    pub(super) fn of(
+    pub(crate) fn of(
         &self,
         shared: &[Referred<'a>],
         own: &[Referred<'a>],

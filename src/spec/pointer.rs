@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use percent_encoding::percent_decode_str;
 
 /// Appends one reference token to `pointer`, with `~` and `/` escaped (RFC 6901 section 3).
-pub fn push(pointer: &mut String, token: &str) {
+pub(crate) fn push(pointer: &mut String, token: &str) {
     pointer.push('/');
     for character in token.chars() {
         match character {
@@ -19,7 +19,7 @@ pub fn push(pointer: &mut String, token: &str) {
 
 /// A pointer fragment (`#/a/b`) made of the given tokens.
 #[must_use]
-pub fn fragment<'t>(tokens: impl IntoIterator<Item = &'t str>) -> String {
+pub(crate) fn fragment<'t>(tokens: impl IntoIterator<Item = &'t str>) -> String {
     let mut pointer = String::from("#");
     for token in tokens {
         push(&mut pointer, token);
@@ -28,7 +28,7 @@ pub fn fragment<'t>(tokens: impl IntoIterator<Item = &'t str>) -> String {
 }
 
 /// Appends an array index.
-pub fn push_index(pointer: &mut String, index: usize) {
+pub(crate) fn push_index(pointer: &mut String, index: usize) {
     // Writing to a String cannot fail.
     let _ = write!(pointer, "/{index}");
 }
@@ -36,7 +36,7 @@ pub fn push_index(pointer: &mut String, index: usize) {
 /// The tokens of a URI fragment that holds a JSON Pointer (RFC 6901 section 6): percent-decoded first, then unescaped.
 /// The text comes without its `#`. Gives `None` where it is no pointer (a plain anchor, for instance).
 #[must_use]
-pub fn tokens(fragment: &str) -> Option<Vec<String>> {
+pub(crate) fn tokens(fragment: &str) -> Option<Vec<String>> {
     if fragment.is_empty() {
         return Some(Vec::new());
     }

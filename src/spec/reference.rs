@@ -69,7 +69,7 @@ impl Document {
     }
 
     /// As [`walk`]; what is large is opened once and remembered, so that many references into it cost little.
-    pub(super) fn walk<'a>(&'a self, mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
+    pub(crate) fn walk<'a>(&'a self, mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
         const LARGE: usize = 16 << 10;
         for (index, token) in tokens.iter().enumerate() {
             if node.text().len() < LARGE || !node.text().starts_with('{') {
@@ -132,7 +132,7 @@ impl Document {
     }
 
     /// The `description` beside a `$ref`, which overrides the referenced one (OAS 3.1 and later, "Reference Object").
-    pub(super) fn said_beside(&self, node: Node<'_>) -> Option<String> {
+    pub(crate) fn said_beside(&self, node: Node<'_>) -> Option<String> {
         if self.index.version < Version::V3_1 || !node.text().contains("\"$ref\"") {
             return None;
         }
@@ -143,7 +143,7 @@ impl Document {
 }
 
 /// The value that the tokens of a pointer lead to.
-pub(super) fn walk<'a>(mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
+pub(crate) fn walk<'a>(mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
     for token in tokens {
         node = match node.object() {
             Some(object) => object.get(token)?,

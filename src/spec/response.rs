@@ -5,7 +5,7 @@ use super::node::{Node, Object};
 use super::operation::Operation;
 
 /// One declared response.
-pub struct Response<'a> {
+pub(crate) struct Response<'a> {
     /// The status as declared: `200`, `2XX`, `default`.
     pub status: String,
     /// Its media types, in document order; none where there is no body.
@@ -13,7 +13,7 @@ pub struct Response<'a> {
 }
 
 /// One media type of a response.
-pub struct Media<'a> {
+pub(crate) struct Media<'a> {
     /// As declared.
     pub name: String,
     /// The schema.
@@ -27,14 +27,14 @@ pub struct Media<'a> {
 impl Response<'_> {
     /// Whether this is what a success looks like. `default` counts too: the caller decides whether anything else is there.
     #[must_use]
-    pub fn is_success(&self) -> bool {
+    pub(crate) fn is_success(&self) -> bool {
         self.status.starts_with('2') || self.status == "default"
     }
 }
 
 /// All responses that an operation declares, in document order. A response that cannot be resolved is left out.
 #[must_use]
-pub fn responses<'a>(document: &'a Document, operation: &Operation) -> Vec<Response<'a>> {
+pub(crate) fn responses<'a>(document: &'a Document, operation: &Operation) -> Vec<Response<'a>> {
     let declared = operation
         .responses
         .map(|span| document.node(span))
@@ -61,7 +61,7 @@ pub fn responses<'a>(document: &'a Document, operation: &Operation) -> Vec<Respo
 
 /// The successes, best first: 2xx codes in rising order, then `2XX`; `default` only where there is nothing else.
 #[must_use]
-pub fn successes<'a>(document: &'a Document, operation: &Operation) -> Vec<Response<'a>> {
+pub(crate) fn successes<'a>(document: &'a Document, operation: &Operation) -> Vec<Response<'a>> {
     let mut found: Vec<Response<'a>> = responses(document, operation).into_iter().filter(Response::is_success).collect();
     if found.iter().any(|response| response.status != "default") {
         found.retain(|response| response.status != "default");

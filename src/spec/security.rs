@@ -37,11 +37,11 @@ pub enum SecurityScheme {
 }
 
 /// Schemes that are needed together, by name, with the scopes the document asks of each.
-pub type SecurityRequirement = Vec<(String, Vec<String>)>;
+pub(crate) type SecurityRequirement = Vec<(String, Vec<String>)>;
 
 /// The document's schemes by name; what cannot be read is named, and missing where an operation asks for it.
 #[must_use]
-pub fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>, Vec<Diagnostic>) {
+pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>, Vec<Diagnostic>) {
     let swagger = document.version() == Version::V2_0;
     let definitions = document.member("securityDefinitions").and_then(Node::object).unwrap_or_default();
     let declared: Vec<(&str, Node<'_>)> = if swagger {
@@ -105,7 +105,7 @@ fn requirements(node: Option<Node<'_>>) -> Option<Result<Vec<SecurityRequirement
 }
 
 /// What the operations of a document ask for; what many of them write alike is read once.
-pub struct Requirements<'d> {
+pub(crate) struct Requirements<'d> {
     document: &'d Document,
     root: Rc<[SecurityRequirement]>,
     read: HashMap<&'d str, Rc<[SecurityRequirement]>>,
@@ -114,7 +114,7 @@ pub struct Requirements<'d> {
 impl<'d> Requirements<'d> {
     /// Reads the document's own `security`; problems, and schemes that it does not define, are pushed to `diagnostics`.
     #[must_use]
-    pub fn new(document: &'d Document, schemes: &BTreeMap<String, SecurityScheme>, diagnostics: &mut Vec<Diagnostic>) -> Self {
+    pub(crate) fn new(document: &'d Document, schemes: &BTreeMap<String, SecurityScheme>, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let root = told(document.member("security"), "#/security", schemes, diagnostics);
         Self {
             document,
@@ -124,7 +124,7 @@ impl<'d> Requirements<'d> {
     }
 
     /// What an operation asks for: its own `security`, else the document's.
-    pub fn of(
+    pub(crate) fn of(
         &mut self,
         operation: &Operation,
         schemes: &BTreeMap<String, SecurityScheme>,
@@ -232,7 +232,7 @@ fn http(scheme: &str) -> Result<SecurityScheme, String> {
 
 /// Whether the text is a token (RFC 9110 section 5.6.2).
 #[must_use]
-pub fn is_token(text: &str) -> bool {
+pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text
             .bytes()

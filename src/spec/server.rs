@@ -68,7 +68,7 @@ pub enum ServerError {
 ///
 /// # Errors
 /// [`ServerError`], each with what to do about it.
-pub fn root_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
+pub(crate) fn root_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
     let picked = match &choice.pick {
         None => return base_url(servers, document_url, choice),
         Some(Pick::Number(number)) => servers.get(number.saturating_sub(1)),
@@ -92,7 +92,7 @@ pub fn root_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice)
 ///
 /// # Errors
 /// [`ServerError`], each with what to do about it.
-pub fn base_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
+pub(crate) fn base_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
     let Some(server) = servers.first() else {
         let own = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
         return own.and_then(|url| url.join("/").ok()).ok_or(ServerError::None).and_then(usable);
@@ -115,7 +115,7 @@ pub fn base_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice)
 /// Reads a `servers` array. What is no text in it is read as the text it stands for (`default: 8443`); an entry without a
 /// URL stays, so that it is told and not passed over for the next one.
 #[must_use]
-pub fn servers(node: Option<Node<'_>>) -> Vec<Server> {
+pub(crate) fn servers(node: Option<Node<'_>>) -> Vec<Server> {
     let read = |entry: Node<'_>| {
         let object = entry.object().unwrap_or_default();
         let variables = object.get("variables").and_then(Node::object).unwrap_or_default();
@@ -147,7 +147,7 @@ pub fn servers(node: Option<Node<'_>>) -> Vec<Server> {
 
 /// The servers of the document as a whole; of 2.0, made from `schemes`, `host` and `basePath`.
 #[must_use]
-pub fn declared(document: &Document) -> Vec<Server> {
+pub(crate) fn declared(document: &Document) -> Vec<Server> {
     if document.version() != Version::V2_0 {
         return servers(document.member("servers"));
     }
@@ -158,7 +158,7 @@ pub fn declared(document: &Document) -> Vec<Server> {
 }
 
 /// The server of an operation of 2.0 that names its own `schemes`; none where that is the document's.
-pub(super) fn of_schemes(document: &Document, schemes: Node<'_>) -> Vec<Server> {
+pub(crate) fn of_schemes(document: &Document, schemes: Node<'_>) -> Vec<Server> {
     let own = swagger(document, &schemes.strings());
     let common = declared(document);
     if common.iter().any(|server| server.url == own.url) {
@@ -209,7 +209,7 @@ fn swagger(document: &Document, schemes: &[String]) -> Server {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn usable(mut url: Url) -> Result<Url, ServerError> {
+pub(crate) fn usable(mut url: Url) -> Result<Url, ServerError> {
     let has_user = !url.username().is_empty() || url.password().is_some();
     // Never let a password into a message.
     let _ = url.set_username("");

@@ -12,7 +12,7 @@ use thiserror::Error;
 use url::Url;
 
 /// The largest document that is read: 32 MiB.
-pub const LARGEST: usize = 32 << 20;
+pub(crate) const LARGEST: usize = 32 << 20;
 /// How long fetching a document may take in all.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 /// More redirects than this are not followed.
@@ -77,7 +77,7 @@ pub enum ReadError {
     /// A directory, a device, a socket.
     #[error("`{0}` is no regular file")]
     NotAFile(String),
-    /// More than [`LARGEST`].
+    /// More than the largest size that is read.
     #[error("{0} is larger than {megabytes} MiB", megabytes = LARGEST >> 20)]
     TooLarge(String),
     /// A scheme that nothing is fetched by.
@@ -200,7 +200,7 @@ impl fmt::Display for Source {
 
 /// Fetches one URL, and tells where it was found in the end. At most so many redirects are followed, and only within its
 /// origin, because `headers` may hold a credential.
-pub(super) async fn fetch(client: &reqwest::Client, url: &Url, headers: &HeaderMap, redirects: usize) -> Result<Found, ReadError> {
+pub(crate) async fn fetch(client: &reqwest::Client, url: &Url, headers: &HeaderMap, redirects: usize) -> Result<Found, ReadError> {
     let found = in_time(url, fetch_all(client, url, headers, redirects)).await?;
     // Nobody asked for another version only.
     found.ok_or_else(|| ReadError::Status {
@@ -211,7 +211,7 @@ pub(super) async fn fetch(client: &reqwest::Client, url: &Url, headers: &HeaderM
 }
 
 /// As [`fetch`], but nothing where it is the version that is known.
-pub(super) async fn fetch_if_changed(
+pub(crate) async fn fetch_if_changed(
     client: &reqwest::Client,
     url: &Url,
     headers: &HeaderMap,
@@ -294,7 +294,7 @@ async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, red
 
 /// A URL as it may be shown: without user information and query, which may hold secrets.
 #[must_use]
-pub fn redacted(url: &Url) -> String {
+pub(crate) fn redacted(url: &Url) -> String {
     let mut url = url.clone();
     let _ = url.set_username("");
     let _ = url.set_password(None);

@@ -61,7 +61,7 @@ impl PathTemplate {
 /// (RFC 3986 section 5.2.4 removes dot segments; WHATWG also takes `%2e` and `\` for them). A text that is still
 /// encoded after 32 rounds counts as one.
 #[must_use]
-pub fn has_dot_segment(text: &str) -> bool {
+pub(crate) fn has_dot_segment(text: &str) -> bool {
     const ROUNDS: usize = 32;
     if !text.contains(['.', '%']) {
         return false;

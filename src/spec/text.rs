@@ -1,13 +1,13 @@
 //! Text from a document on its way to a model: cleaned of what a person would not see, and cut to a size.
 
 /// The longest description, in bytes, that every client reads whole.
-pub const LONGEST_DESCRIPTION: usize = 2048;
+pub(crate) const LONGEST_DESCRIPTION: usize = 2048;
 
 /// Drops control characters (but newline and tab), bidirectional controls, zero-width characters, and tag characters:
 /// nothing a reader would miss, everything a text could hide instructions in. Zero-width joiners stay, because scripts
 /// and emoji need them.
 #[must_use]
-pub fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     // Nearly every text is clean already, and is then copied at once.
     if hides(text) {
         return text
@@ -22,7 +22,7 @@ pub fn clean(text: &str) -> String {
 
 /// Whether a text holds characters that a reader does not see; see [`clean`].
 #[must_use]
-pub fn hides(text: &str) -> bool {
+pub(crate) fn hides(text: &str) -> bool {
     // Nearly every byte of nearly every text is plain; a block is judged as a whole, without a branch for each byte.
     let is_odd = |byte: u8| !(0x20..0x7f).contains(&byte) && byte != b'\n' && byte != b'\t';
     let odd = |block: &[u8]| block.iter().fold(false, |odd, byte| odd | is_odd(*byte));
@@ -31,7 +31,7 @@ pub fn hides(text: &str) -> bool {
 
 /// [`clean`], with every run of white space as one space.
 #[must_use]
-pub fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let plain = text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
     if plain && !text.starts_with(' ') && !text.ends_with(' ') && !text.contains("  ") {
         return text.to_owned();
@@ -40,7 +40,7 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// The candidate most like `name`, where one is more like it than `least` (Jaro-Winkler, 0 to 1).
-pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>, least: f64) -> Option<&'c str> {
+pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>, least: f64) -> Option<&'c str> {
     let scored = candidates
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(candidate, name), candidate));
@@ -52,7 +52,7 @@ pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>, le
 
 /// At most `longest` bytes of `text`: cut after a sentence, else after a word, and marked with `…`.
 #[must_use]
-pub fn cut(text: &str, longest: usize) -> String {
+pub(crate) fn cut(text: &str, longest: usize) -> String {
     const MARK: &str = "…";
     if text.len() <= longest {
         return text.to_owned();
@@ -74,7 +74,7 @@ pub fn cut(text: &str, longest: usize) -> String {
 
 /// A name as words: `petId` → `Pet id`, `X-Request-ID` → `X request id`; a name without letters stays as it is.
 #[must_use]
-pub fn spelled(name: &str) -> String {
+pub(crate) fn spelled(name: &str) -> String {
     use heck::ToTitleCase as _;
     let words = one_line(&name.to_title_case().to_lowercase());
     let mut characters = words.chars();

@@ -23,19 +23,19 @@ const SMALLEST_LIMIT: usize = 64 << 20;
 
 /// A YAML text as JSON.
 #[derive(Debug)]
-pub(super) struct Converted {
-    pub(super) json: String,
+pub(crate) struct Converted {
+    pub(crate) json: String,
     /// The YAML text that was read, with blanks in place of what JSON cannot hold.
-    pub(super) yaml: String,
+    pub(crate) yaml: String,
     /// What was read differently from how it is written.
-    pub(super) remarks: Vec<Diagnostic>,
+    pub(crate) remarks: Vec<Diagnostic>,
 }
 
 /// Reads a YAML text.
 ///
 /// # Errors
 /// What the YAML parser found, with line and column in its words; or aliases that expand beyond all measure.
-pub(super) fn read(yaml: String) -> Result<Converted, serde_yaml::Error> {
+pub(crate) fn read(yaml: String) -> Result<Converted, serde_yaml::Error> {
     let error = match convert(&yaml) {
         Ok(json) => return Ok(exact(json, yaml)),
         Err(error) => error,
@@ -356,7 +356,7 @@ impl<'de> Visitor<'de> for Write<'_> {
 
 /// Line and column, both from 1, of the value that the tokens lead to. Reads the text anew and stops there, because the
 /// parser tells its position only in errors.
-pub(super) fn locate(yaml: &str, tokens: &[String]) -> Option<(usize, usize)> {
+pub(crate) fn locate(yaml: &str, tokens: &[String]) -> Option<(usize, usize)> {
     let error = Locate(tokens).deserialize(serde_yaml::Deserializer::from_str(yaml)).err()?;
     let location = error.location()?;
     Some((location.line(), location.column()))

@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use openapi_mcp::annotate::{Hint, Hints, OutputSchemas, Policy, Reason};
-use openapi_mcp::api::{Api, ApiOptions};
-use openapi_mcp::outbound::{OutboundOptions, client};
-use openapi_mcp::spec::{Document, ExternalReferences, Severity, Source, external};
+use openapi_mcp::internals::complete;
+use openapi_mcp::{
+    AnnotateOptions, Api, ApiOptions, Document, ExternalReferences, Hint, Hints, OutboundOptions, OutputSchemas, Policy, Reason, Severity,
+    Source, client,
+};
 use sha2::{Digest as _, Sha256};
 
 use crate::support::project;
@@ -35,7 +36,7 @@ async fn row(path: PathBuf) -> String {
         Ok(document) => document,
         Err(error) => return format!("-\t-\t{error}"),
     };
-    external::complete(&mut document, &source, ExternalReferences::Local, &client, &headers).await;
+    complete(&mut document, &source, ExternalReferences::Local, &client, &headers).await;
     let options = ApiOptions {
         headers,
         ..ApiOptions::default()
@@ -122,7 +123,7 @@ fn no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
         let Ok(document) = Document::parse(bytes, None) else { continue };
         let document = Arc::new(document);
         for (index, policy) in [Policy::Method, Policy::Spec, Policy::Infer].into_iter().enumerate() {
-            let mut annotate = openapi_mcp::annotate::AnnotateOptions::default();
+            let mut annotate = AnnotateOptions::default();
             annotate.layers.policy = policy;
             annotate.output = OutputSchemas::Off;
             let options = ApiOptions {

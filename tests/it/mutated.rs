@@ -1,7 +1,7 @@
 //! The petstore, mutated: whatever becomes of the text, it is served or refused, and nothing panics.
 
-use openapi_mcp::annotate::{AnnotateOptions, annotate};
-use openapi_mcp::spec::{Document, operations};
+use openapi_mcp::internals::{annotate, operations};
+use openapi_mcp::{AnnotateOptions, Document};
 use proptest::prelude::*;
 
 use crate::support::petstore;

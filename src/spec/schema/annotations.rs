@@ -8,7 +8,7 @@ use crate::spec::text;
 const LONGEST_EXAMPLE: usize = 200;
 
 /// Keywords that only say something about a value (2020-12 validation sections 7 to 9).
-pub(super) fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) {
+pub(crate) fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) {
     match (key, value) {
         ("title", Value::String(text)) => {
             out.insert(key.into(), Value::String(text::cut(&text::one_line(&text), 200)));
@@ -89,7 +89,7 @@ const FORMATS: [&str; 26] = [
 ];
 
 /// A discriminator (OAS "Discriminator Object") asserts nothing; it tells which value of a property stands for which form.
-pub(super) fn describe_choice(discriminator: &Map<String, Value>, out: &mut Map<String, Value>) {
+pub(crate) fn describe_choice(discriminator: &Map<String, Value>, out: &mut Map<String, Value>) {
     let Some(property) = discriminator.get("propertyName").and_then(Value::as_str) else {
         return;
     };
@@ -113,7 +113,7 @@ pub(super) fn describe_choice(discriminator: &Map<String, Value>, out: &mut Map<
 }
 
 /// Whether any text in the value hides something from a reader.
-pub(super) fn hides(value: &Value) -> bool {
+pub(crate) fn hides(value: &Value) -> bool {
     match value {
         Value::String(text) => text::hides(text),
         Value::Array(items) => items.iter().any(hides),

@@ -12,7 +12,7 @@ use crate::spec::text;
 const LEFT_OUT: &str = "(any JSON; its schema is left out because it is too long or repeats itself)";
 
 /// References to definitions that are not there any more become schemas that accept anything.
-pub(super) fn drop_dangling(value: &mut Value, defs: &HashSet<String>) {
+pub(crate) fn drop_dangling(value: &mut Value, defs: &HashSet<String>) {
     let Value::Object(object) = value else { return };
     if reference(object).is_some_and(|name| !defs.contains(name)) {
         object.remove("$ref");
@@ -39,7 +39,7 @@ fn remove_contravariant(object: &mut Map<String, Value>) {
 }
 
 /// Cuts a schema at a depth: what would go deeper accepts anything there.
-pub(super) fn prune(value: &mut Value, depth: usize) {
+pub(crate) fn prune(value: &mut Value, depth: usize) {
     let Value::Object(object) = value else { return };
     remove_contravariant(object);
     let mut inner = false;
@@ -52,10 +52,10 @@ pub(super) fn prune(value: &mut Value, depth: usize) {
 }
 
 /// Marks a schema that lost something that described members or items. No JSON Schema has this key.
-pub(super) const LOST: &str = "\u{0}lost";
+pub(crate) const LOST: &str = "\u{0}lost";
 
 /// What refuses the members or items that nothing has described goes where something that described some is lost.
-pub(super) fn open_lost(root: &mut Value) {
+pub(crate) fn open_lost(root: &mut Value) {
     let mut closed = Vec::new();
     if let Value::Object(object) = &*root {
         let mut next = 0;
@@ -103,7 +103,7 @@ fn open(value: &mut Value, closed: &HashSet<usize>, next: &mut usize) {
 }
 
 /// The schema that accepts anything, in place of one that had to go; its description stays.
-pub(super) fn left_out(schema: &Map<String, Value>) -> Value {
+pub(crate) fn left_out(schema: &Map<String, Value>) -> Value {
     let said = schema
         .get("description")
         .and_then(Value::as_str)
@@ -115,7 +115,7 @@ pub(super) fn left_out(schema: &Map<String, Value>) -> Value {
 /// What is left of each schema inside of `value` where a great many of them are too much together, from what hurts least to
 /// what hurts most: 0 takes examples, titles and defaults, and cuts what is said; 1 leaves a few words and the type; 2
 /// leaves the type.
-pub(super) fn thin(value: &mut Value, level: usize) {
+pub(crate) fn thin(value: &mut Value, level: usize) {
     let Value::Object(object) = value else { return };
     remove_contravariant(object);
     each_mut(object, |inner| {
@@ -137,7 +137,7 @@ pub(super) fn thin(value: &mut Value, level: usize) {
 }
 
 /// Definitions that nothing refers to any more.
-pub(super) fn drop_unused(root: &mut Value) {
+pub(crate) fn drop_unused(root: &mut Value) {
     loop {
         let mut used = Vec::new();
         references(root, &mut used);

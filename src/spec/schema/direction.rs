@@ -9,13 +9,13 @@ use crate::spec::document::{Document, Span};
 use crate::spec::node::Node;
 
 /// Marks an object schema that lost one of its patterns.
-pub(super) const LOOSE: &str = "\u{0}loose";
+pub(crate) const LOOSE: &str = "\u{0}loose";
 
 /// A key that no JSON Schema has, for a note that never leaves this file.
-pub(super) const HIDDEN: &str = "\u{0}hidden";
+pub(crate) const HIDDEN: &str = "\u{0}hidden";
 
 /// Whether a property belongs to the other direction: `readOnly` to replies, `writeOnly` to requests.
-pub(super) fn is_marked(document: &Document, schema: &Value, from: Span, mark: &str) -> bool {
+pub(crate) fn is_marked(document: &Document, schema: &Value, from: Span, mark: &str) -> bool {
     let Some(object) = schema.as_object() else { return false };
     if let Some(marked) = object.get(mark) {
         return marked == &Value::Bool(true);
@@ -31,7 +31,7 @@ pub(super) fn is_marked(document: &Document, schema: &Value, from: Span, mark: &
 
 /// The names of properties anywhere in a composition that belong to the other direction: another branch may require them.
 /// Each component is looked into once, and only so many.
-pub(super) fn read_only_names(
+pub(crate) fn read_only_names(
     document: &Document,
     object: &Map<String, Value>,
     from: Span,
@@ -68,7 +68,7 @@ pub(super) fn read_only_names(
 }
 
 /// What must be given: nothing that only a reply has.
-pub(super) fn required_names(out: &mut Map<String, Value>, read_only: &HashSet<String>) {
+pub(crate) fn required_names(out: &mut Map<String, Value>, read_only: &HashSet<String>) {
     let hidden = out.remove(HIDDEN);
     let hidden: Vec<&str> = hidden
         .as_ref()

@@ -10,14 +10,14 @@ use super::plan::Component;
 use super::walk::{each, each_mut, reference};
 
 /// The `$defs` names a schema refers to, in order, with repetition.
-pub(super) fn references(value: &Value, found: &mut Vec<String>) {
+pub(crate) fn references(value: &Value, found: &mut Vec<String>) {
     let Value::Object(object) = value else { return };
     found.extend(reference(object).map(str::to_owned));
     each(object, |inner| references(inner, found));
 }
 
 /// Replaces references to the planned components by the components themselves.
-pub(super) fn inline(value: &mut Value, plan: &HashSet<String>, components: &HashMap<String, Rc<Component>>) {
+pub(crate) fn inline(value: &mut Value, plan: &HashSet<String>, components: &HashMap<String, Rc<Component>>) {
     let Value::Object(object) = value else { return };
     let target = reference(object)
         .filter(|name| plan.contains(*name))
@@ -34,7 +34,7 @@ pub(super) fn inline(value: &mut Value, plan: &HashSet<String>, components: &Has
 
 /// For clients that know no `$ref`: every definition in place of what refers to it. A definition inside of itself is cut
 /// the second time, and everything is once `room` is used up.
-pub(super) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Vec<String>, room: &mut usize) {
+pub(crate) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Vec<String>, room: &mut usize) {
     let Value::Object(object) = value else { return };
     if let Some(name) = reference(object).map(str::to_owned) {
         object.remove("$ref");

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::walk::reference;
 
 /// The schemas that describe the same value as this one does: what it refers to, branches, conditions.
-pub fn beside<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>) -> impl Iterator<Item = &'s Map<String, Value>> {
+pub(crate) fn beside<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>) -> impl Iterator<Item = &'s Map<String, Value>> {
     let target = reference(schema).and_then(|name| root.get("$defs")?.get(name));
     let listed = ["allOf", "anyOf", "oneOf"]
         .into_iter()
@@ -22,7 +22,7 @@ pub fn beside<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>) 
 }
 
 /// The schemas that describe the member of that name: its own, else those for members without one.
-pub fn of_member<'s>(schema: &'s Map<String, Value>, name: &str) -> Vec<&'s Map<String, Value>> {
+pub(crate) fn of_member<'s>(schema: &'s Map<String, Value>, name: &str) -> Vec<&'s Map<String, Value>> {
     let own = schema.get("properties").and_then(|properties| properties.get(name));
     match own.and_then(Value::as_object) {
         Some(own) => vec![own],
@@ -31,7 +31,7 @@ pub fn of_member<'s>(schema: &'s Map<String, Value>, name: &str) -> Vec<&'s Map<
 }
 
 /// The schemas that describe members without one of their own.
-pub(super) fn of_other_members(schema: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
+pub(crate) fn of_other_members(schema: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
     let patterns = schema.get("patternProperties").and_then(Value::as_object).into_iter();
     let others = ["additionalProperties", "unevaluatedProperties"];
     let others = others.into_iter().filter_map(|key| schema.get(key));
@@ -39,7 +39,7 @@ pub(super) fn of_other_members(schema: &Map<String, Value>) -> impl Iterator<Ite
 }
 
 /// The schemas that describe the item at that index.
-pub fn of_item(schema: &Map<String, Value>, index: usize) -> impl Iterator<Item = &Map<String, Value>> {
+pub(crate) fn of_item(schema: &Map<String, Value>, index: usize) -> impl Iterator<Item = &Map<String, Value>> {
     let listed = schema
         .get("prefixItems")
         .and_then(Value::as_array)

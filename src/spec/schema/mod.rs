@@ -21,12 +21,12 @@ use serde_json::{Map, Value, json};
 
 use cut::{drop_dangling, drop_unused, open_lost, prune, thin};
 use graph::{expand, inline, references};
-pub use instance::{beside, of_item, of_member};
+pub(crate) use instance::{beside, of_item, of_member};
 use plan::Component;
-pub use rename::wire_names;
+pub(crate) use rename::wire_names;
 use rename::{forget_names, rename};
 use translate::Translation;
-pub use walk::reference;
+pub(crate) use walk::reference;
 use walk::{each, each_mut, size};
 
 use crate::spec::document::{Document, Span};
@@ -50,11 +50,9 @@ pub struct SchemaOptions {
 }
 
 /// A schema that stands for itself.
-pub struct Completed {
+pub(crate) struct Completed {
     /// As it is advertised.
     pub schema: Map<String, Value>,
-    /// How many bytes that takes as compact JSON, about.
-    pub bytes: usize,
     /// Where property names had to be changed: the same schema, with the names on the wire noted in it, for
     /// [`wire_names`].
     pub wire: Option<Map<String, Value>>,
@@ -62,7 +60,7 @@ pub struct Completed {
 
 /// How many bytes an object takes as compact JSON, escapes in strings not counted.
 #[must_use]
-pub fn bytes(object: &Map<String, Value>) -> usize {
+pub(crate) fn bytes(object: &Map<String, Value>) -> usize {
     (object.iter().map(|(key, value)| key.len() + 4 + size(value)).sum::<usize>() + 1).max(2)
 }
 
@@ -76,7 +74,7 @@ enum Direction {
 }
 
 /// Translates schemas of one document for inputs; keeps what it has translated.
-pub struct Schemas<'d> {
+pub(crate) struct Schemas<'d> {
     document: &'d Document,
     components: HashMap<String, Rc<Component>>,
     names: HashMap<Span, String>,
@@ -95,7 +93,7 @@ pub struct Schemas<'d> {
 impl<'d> Schemas<'d> {
     /// A translator that has not translated anything yet.
     #[must_use]
-    pub fn new(document: &'d Document) -> Self {
+    pub(crate) fn new(document: &'d Document) -> Self {
         Self {
             document,
             components: HashMap::default(),
@@ -112,7 +110,7 @@ impl<'d> Schemas<'d> {
 
     /// A translator for replies.
     #[must_use]
-    pub fn for_output(document: &'d Document) -> Self {
+    pub(crate) fn for_output(document: &'d Document) -> Self {
         Self {
             direction: Direction::Output,
             ..Self::new(document)
@@ -120,7 +118,7 @@ impl<'d> Schemas<'d> {
     }
 
     /// As [`Schemas::translate`], of a schema that many operations may share: it is translated once and remembered.
-    pub fn translate_shared(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
+    pub(crate) fn translate_shared(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
         if let Some(known) = self.translated.get(&span) {
             return known.clone();
         }
@@ -135,7 +133,7 @@ impl<'d> Schemas<'d> {
 
     /// The schema at `span` in 2020-12. References in it name `#/$defs/…`, which [`Schemas::complete`] fills in. What
     /// cannot be read becomes the schema that accepts anything, and a sentence in `warnings`.
-    pub fn translate(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
+    pub(crate) fn translate(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
         let node = self.document.node(span);
         if let Some(value) = node.value() {
             Translation {
@@ -152,7 +150,7 @@ impl<'d> Schemas<'d> {
     }
 
     /// An object schema of the given properties: the form of 2.0.
-    pub fn form(&mut self, fields: Vec<(String, bool, Value)>) -> Value {
+    pub(crate) fn form(&mut self, fields: Vec<(String, bool, Value)>) -> Value {
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for (name, is_required, schema) in fields {
             self.has_odd_names |= !keys::is_legal(&name);
@@ -173,7 +171,7 @@ impl<'d> Schemas<'d> {
 
     /// Makes `schema` self-contained and fits it into its budget: every component it refers to is inlined, or put under
     /// its `$defs`, and what is too much is cut where it is deepest, into schemas that accept anything.
-    pub fn complete(&mut self, schema: Map<String, Value>, options: &SchemaOptions, warnings: &mut Vec<String>) -> Completed {
+    pub(crate) fn complete(&mut self, schema: Map<String, Value>, options: &SchemaOptions, warnings: &mut Vec<String>) -> Completed {
         // Some is kept back for the descriptions that the last touch adds, and for escapes.
         let budget = options.budget - options.budget / 12;
         let mut root = Value::Object(schema);
@@ -243,7 +241,6 @@ impl<'d> Schemas<'d> {
             _ => Map::new(),
         };
         Completed {
-            bytes,
             schema: object(root),
             wire: wire.map(object),
         }

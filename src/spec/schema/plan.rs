@@ -19,8 +19,8 @@ const INLINE_COMPONENT: usize = 400;
 const INLINE_DEPTH: usize = 24;
 
 /// A translated component; references in it are `#/$defs/NAME`.
-pub(super) struct Component {
-    pub(super) schema: Value,
+pub(crate) struct Component {
+    pub(crate) schema: Value,
     size: usize,
     references: Vec<String>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Component {
 impl Schemas<'_> {
     /// What `root` refers to and was not inlined, each once, in the order of first use: the nearest first. Says whether
     /// something did not fit.
-    pub(super) fn definitions(&self, root: &Value, plan: &HashSet<String>, budget: usize) -> (Map<String, Value>, bool) {
+    pub(crate) fn definitions(&self, root: &Value, plan: &HashSet<String>, budget: usize) -> (Map<String, Value>, bool) {
         let mut defs = Map::new();
         let mut cut = false;
         let mut used = size(root);
@@ -69,7 +69,7 @@ impl Schemas<'_> {
 
     /// Which components to inline. Works from the leaves up, so that a cycle, however long, is simply never reached,
     /// and neither depth nor breadth of the references costs stack or more than linear time.
-    pub(super) fn plan(&mut self, root: &Value, roots: &[String], budget: usize, warnings: &mut Vec<String>) -> HashSet<String> {
+    pub(crate) fn plan(&mut self, root: &Value, roots: &[String], budget: usize, warnings: &mut Vec<String>) -> HashSet<String> {
         let mut graph: BTreeMap<String, Rc<Component>> = BTreeMap::new();
         let mut queue: Vec<String> = roots.to_vec();
         while let Some(name) = queue.pop() {

@@ -24,20 +24,20 @@ type Schema = Map<String, Value>;
 
 /// The names on the wire of members that had to be renamed, by their new names; `root` is the schema that this one is in.
 #[must_use]
-pub fn wire_names<'s>(schema: &Map<String, Value>, root: &'s Map<String, Value>) -> Option<&'s Map<String, Value>> {
+pub(crate) fn wire_names<'s>(schema: &Map<String, Value>, root: &'s Map<String, Value>) -> Option<&'s Map<String, Value>> {
     let index = usize::try_from(schema.get(NAMING)?.as_u64()?).ok()?;
     root.get(NAMINGS)?.get(index)?.as_object()
 }
 
 /// Takes the notes of [`rename`] out of one schema.
-pub(super) fn forget_names(schema: &mut Schema) {
+pub(crate) fn forget_names(schema: &mut Schema) {
     schema.remove(NAMING);
     schema.remove(NAMINGS);
 }
 
 /// Changes the names of properties that are no legal keys, everywhere in `root` where they are spoken of, and notes for
 /// [`wire_names`] what they were. Says whether there were any.
-pub(super) fn rename(root: &mut Value) -> bool {
+pub(crate) fn rename(root: &mut Value) -> bool {
     let Value::Object(object) = &*root else { return false };
     if !has_odd_names(object) {
         return false;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// Documents give constants, defaults and examples that their own type refuses. A constant counts more than the type; a
 /// default or an example that is refused only misleads.
-pub(super) fn drop_contradictions(out: &mut Map<String, Value>) {
+pub(crate) fn drop_contradictions(out: &mut Map<String, Value>) {
     let Some(kinds) = out.get("type").cloned() else { return };
     let fits = |value: &Value| match &kinds {
         Value::String(kind) => is_kind(value, kind),
@@ -48,7 +48,7 @@ fn is_kind(value: &Value, kind: &str) -> bool {
 }
 
 /// Draft-04 and OpenAPI 3.0 write `exclusiveMinimum: true` beside `minimum`.
-pub(super) fn exclusive_limits(out: &mut Map<String, Value>) {
+pub(crate) fn exclusive_limits(out: &mut Map<String, Value>) {
     for (exclusive, limit) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
         if let Some(Value::Bool(is_exclusive)) = out.get(exclusive) {
             let is_exclusive = *is_exclusive;
@@ -61,7 +61,7 @@ pub(super) fn exclusive_limits(out: &mut Map<String, Value>) {
 }
 
 /// Some clients refuse an array without `items` and an object without `properties`.
-pub(super) fn complete_containers(out: &mut Map<String, Value>, infers: bool) {
+pub(crate) fn complete_containers(out: &mut Map<String, Value>, infers: bool) {
     let is = |kind: &str| match out.get("type") {
         Some(Value::String(text)) => text == kind,
         Some(Value::Array(kinds)) => kinds.iter().any(|text| text == kind),
@@ -84,7 +84,7 @@ pub(super) fn complete_containers(out: &mut Map<String, Value>, infers: bool) {
 }
 
 /// OpenAPI 3.0 `nullable: true`.
-pub(super) fn make_nullable(mut out: Map<String, Value>) -> Value {
+pub(crate) fn make_nullable(mut out: Map<String, Value>) -> Value {
     let composed = ["$ref", "allOf", "anyOf", "oneOf", "not", "const"]
         .iter()
         .any(|key| out.contains_key(*key));
@@ -119,7 +119,7 @@ pub(super) fn make_nullable(mut out: Map<String, Value>) -> Value {
 }
 
 /// `type` with the names that JSON Schema knows; documents also write `file`, `any` or `String`.
-pub(super) fn types(value: Value) -> Option<Value> {
+pub(crate) fn types(value: Value) -> Option<Value> {
     const KNOWN: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
     let known = |kind: &str| KNOWN.contains(&kind);
     match value {
@@ -144,7 +144,7 @@ pub(super) fn types(value: Value) -> Option<Value> {
 }
 
 /// A count: documents also write `1.0`.
-pub(super) fn count(number: &serde_json::Number) -> Option<u64> {
+pub(crate) fn count(number: &serde_json::Number) -> Option<u64> {
     number.as_u64().or_else(|| {
         let float = number.as_f64()?;
         #[expect(

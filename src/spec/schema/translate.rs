@@ -16,18 +16,18 @@ use crate::spec::keys::is_legal;
 use crate::spec::text;
 
 /// One schema under translation.
-pub(super) struct Translation<'s, 'd> {
-    pub(super) schemas: &'s mut Schemas<'d>,
+pub(crate) struct Translation<'s, 'd> {
+    pub(crate) schemas: &'s mut Schemas<'d>,
     /// The schema lies in the file of this span; references in it are read from there.
-    pub(super) from: Span,
-    pub(super) warnings: &'s mut Vec<String>,
+    pub(crate) from: Span,
+    pub(crate) warnings: &'s mut Vec<String>,
     /// Whether properties without a type are read as an object's.
-    pub(super) infers: bool,
+    pub(crate) infers: bool,
 }
 
 impl Translation<'_, '_> {
     /// The schema in 2020-12.
-    pub(super) fn schema(&mut self, value: Value) -> Value {
+    pub(crate) fn schema(&mut self, value: Value) -> Value {
         match value {
             Value::Object(object) => self.object(object),
             // Boolean schemas are legal in 2020-12, but whole tool lists are refused because of one.

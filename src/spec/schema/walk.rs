@@ -8,7 +8,7 @@ const NAMED: [&str; 4] = ["properties", "patternProperties", "dependentSchemas",
 /// Applicators whose value is a list of schemas.
 const LISTED: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 /// Applicators whose value is a schema by itself.
-pub(super) const SINGLE: [&str; 10] = [
+pub(crate) const SINGLE: [&str; 10] = [
     "items",
     "additionalProperties",
     "not",
@@ -22,7 +22,7 @@ pub(super) const SINGLE: [&str; 10] = [
 ];
 
 /// Calls `visit` with each schema directly inside of `schema`.
-pub(super) fn each<'v>(schema: &'v Map<String, Value>, mut visit: impl FnMut(&'v Value)) {
+pub(crate) fn each<'v>(schema: &'v Map<String, Value>, mut visit: impl FnMut(&'v Value)) {
     for (key, value) in schema {
         match value {
             Value::Object(named) if NAMED.contains(&key.as_str()) => named.values().for_each(&mut visit),
@@ -34,7 +34,7 @@ pub(super) fn each<'v>(schema: &'v Map<String, Value>, mut visit: impl FnMut(&'v
 }
 
 /// As [`each`], to change them.
-pub(super) fn each_mut(schema: &mut Map<String, Value>, mut visit: impl FnMut(&mut Value)) {
+pub(crate) fn each_mut(schema: &mut Map<String, Value>, mut visit: impl FnMut(&mut Value)) {
     for (key, value) in schema {
         match value {
             Value::Object(named) if NAMED.contains(&key.as_str()) => named.values_mut().for_each(&mut visit),
@@ -47,12 +47,12 @@ pub(super) fn each_mut(schema: &mut Map<String, Value>, mut visit: impl FnMut(&m
 
 /// The `$defs` name that a schema refers to.
 #[must_use]
-pub fn reference(schema: &Map<String, Value>) -> Option<&str> {
+pub(crate) fn reference(schema: &Map<String, Value>) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
 
 /// How many bytes a value takes as compact JSON, escapes in strings not counted.
-pub(super) fn size(value: &Value) -> usize {
+pub(crate) fn size(value: &Value) -> usize {
     match value {
         Value::Null => 4,
         Value::Bool(value) => {
