@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use crate::config::ConfigError;
 use crate::outbound::OutboundError;
-use crate::spec::overlay::OverlayError;
-use crate::spec::server::ServerError;
+use crate::spec::document::overlay::OverlayError;
+use crate::spec::operation::server::ServerError;
 use crate::spec::{LoadError, ReadError};
 
 /// A failure that ends the program.

@@ -39,42 +39,40 @@
 //! JSON arguments ─bind─▶ Arguments ─build─▶ Request ─send─▶ Response ─render─▶ CallToolResult
 //! ```
 
-mod spec;
-
 mod annotate;
-mod proxy;
-
 mod api;
-
 mod check;
-mod mock;
-mod server;
-
 mod cli;
 mod config;
 mod error;
+pub(crate) mod json;
+mod mock;
 mod outbound;
+mod proxy;
+mod server;
+mod spec;
+pub(crate) mod text;
 
-pub use annotate::{AnnotateOptions, Hint, Hints, OutputSchemas, Policy, Reason};
-pub use api::{Api, ApiOptions, Caller, Destination, Lack, Offered};
-pub use cli::run;
-pub use outbound::{Clients, OutboundError, OutboundOptions, client};
-pub use server::McpServer;
-pub use server::http::{HttpOptions, bind as bind_http, serve as serve_http};
-pub use server::stdio::serve as serve_stdio;
-pub use spec::{Diagnostic, Document, ExternalReferences, LoadError, ReadError, Severity, Source};
+pub use crate::annotate::{AnnotateOptions, Hint, Hints, OutputSchemas, Policy, Reason};
+pub use crate::api::{Api, ApiOptions, Caller, Destination, Lack, Offered};
+pub use crate::cli::run;
+pub use crate::outbound::{Clients, OutboundError, OutboundOptions, client};
+pub use crate::server::McpServer;
+pub use crate::server::http::{HttpOptions, bind as bind_http, serve as serve_http};
+pub use crate::server::stdio::serve as serve_stdio;
+pub use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, ReadError, Severity, Source};
 
 /// What the tests, the benches and the fuzz targets of this repository reach into. Not a part of the library's promise.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::annotate::annotate;
-    pub use crate::proxy::events::{Counter, Framing, records};
-    pub use crate::proxy::render::{Promise, Rendering, failed, render};
-    pub use crate::proxy::restore::restore;
-    pub use crate::proxy::style::{Keep, encode};
-    pub use crate::proxy::target::{Base, PathValue};
+    pub use crate::proxy::arguments::property_names::restore;
+    pub use crate::proxy::request::style::{Keep, encode};
+    pub use crate::proxy::request::target::{Base, PathValue};
+    pub use crate::proxy::response::records::{Counter, Framing, records};
+    pub use crate::proxy::response::render::{Promise, Rendering, failed, render};
     pub use crate::proxy::{Request, Response};
-    pub use crate::spec::external::complete;
-    pub use crate::spec::keys::sanitize;
+    pub use crate::spec::argument_names::sanitize;
+    pub use crate::spec::document::external::complete;
     pub use crate::spec::{Operation, PathTemplate, operations};
 }

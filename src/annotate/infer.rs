@@ -6,7 +6,7 @@ use http::Method;
 
 use super::annotations::{Hint, Hints, Reason};
 use crate::spec::Operation;
-use crate::spec::template::Part;
+use crate::spec::operation::template::Part;
 
 /// Words of operations that only read.
 const READS: [&str; 15] = [

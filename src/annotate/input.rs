@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
+use super::descriptions;
 use super::files::Files;
-use super::words;
-use crate::spec::body::{BodySchema, Field};
 use crate::spec::operation::BODY;
+use crate::spec::operation::body::{BodySchema, Field};
 use crate::spec::schema::{Completed, SchemaOptions, Schemas};
-use crate::spec::text::{LONGEST_DESCRIPTION, clean, cut};
 use crate::spec::{MediaKind, MediaType, Operation, Parameter, RequestBody, Span};
+use crate::text::{LONGEST_DESCRIPTION, clean, cut};
 
 /// The input schema of an operation: a self-contained 2020-12 object schema, closed at the root, without combinators
 /// there, since several clients refuse those. Remarks on what had to be read loosely go to `warnings`.
@@ -75,7 +75,7 @@ fn parameter_schema(parameter: &Parameter, schemas: &mut Schemas<'_>, warnings: 
         .map(|kind| format!(", {kind}"))
         .unwrap_or_default();
     let schema_says = schema.get("description").and_then(Value::as_str);
-    if let Some(text) = words::parameter_description(parameter, schema_says, &kind) {
+    if let Some(text) = descriptions::parameter_description(parameter, schema_says, &kind) {
         schema.insert("description".into(), Value::String(text));
     }
     if parameter.deprecated {

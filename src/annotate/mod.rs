@@ -1,22 +1,22 @@
 //! What a tool looks like: name, title, description, input schema and hints. Knows the document, and nothing of calls.
 
-pub(crate) mod advice;
 pub(crate) mod annotations;
-pub(crate) mod client;
+pub(crate) mod client_profile;
+pub(crate) mod descriptions;
+pub(crate) mod enforcement;
 mod evidence;
 mod extension;
 pub(crate) mod files;
+pub(crate) mod hint_review;
 pub(crate) mod hints;
 mod infer;
 pub(crate) mod input;
 pub(crate) mod layers;
 pub(crate) mod names;
-pub(crate) mod obey;
 pub(crate) mod output;
 pub(crate) mod overrides;
 pub(crate) mod search;
 pub(crate) mod selection;
-pub(crate) mod words;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,19 +25,20 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use self::layers::Decision;
 use crate::spec::schema::{SchemaOptions, Schemas};
-use crate::spec::{Diagnostic, Document, Operation, text};
-use layers::Decision;
+use crate::spec::{Diagnostic, Document, Operation};
+use crate::text;
 
-pub use annotations::{Hint, Hints, Reason};
-pub(crate) use client::{Client, Profile};
-pub(crate) use files::Files;
-pub use layers::Policy;
-pub(crate) use layers::{HintTrust, Layers, Rule};
-pub(crate) use names::NameOptions;
-pub use output::OutputSchemas;
-pub(crate) use overrides::Override;
-pub(crate) use selection::{Pattern, Selection};
+pub use self::annotations::{Hint, Hints, Reason};
+pub(crate) use self::client_profile::{Client, Profile};
+pub(crate) use self::files::Files;
+pub use self::layers::Policy;
+pub(crate) use self::layers::{HintTrust, Layers, Rule};
+pub(crate) use self::names::NameOptions;
+pub use self::output::OutputSchemas;
+pub(crate) use self::overrides::Override;
+pub(crate) use self::selection::{Pattern, Selection};
 
 /// What an operator sets about the look of tools.
 #[derive(Debug, Clone)]
@@ -165,17 +166,17 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             continue;
         }
         let description = said.description.map_or_else(
-            || words::description(&operation),
+            || descriptions::description(&operation),
             |said| text::cut(&said, text::LONGEST_DESCRIPTION),
         );
         let title = said.title.map_or_else(
-            || words::title(&operation),
-            |said| text::cut(&text::one_line(&said), words::LONGEST_TITLE),
+            || descriptions::title(&operation),
+            |said| text::cut(&text::one_line(&said), descriptions::LONGEST_TITLE),
         );
         let mut tool = Tool::new(name, description, Map::new()).with_title(title);
         let own_title = said
             .annotations_title
-            .map(|said| text::cut(&text::one_line(&said), words::LONGEST_TITLE));
+            .map(|said| text::cut(&text::one_line(&said), descriptions::LONGEST_TITLE));
         tool.annotations = hints.to_annotations(own_title);
         let mut operation = operation;
         // Said in the tool now; a call needs neither.
@@ -186,7 +187,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             category: said
                 .category
                 .or_else(|| operation.tags.first().cloned())
-                .map(|category| text::cut(&text::one_line(&category), words::LONGEST_TITLE))
+                .map(|category| text::cut(&text::one_line(&category), descriptions::LONGEST_TITLE))
                 .filter(|category| !category.is_empty()),
             operation,
             hints,
@@ -339,7 +340,7 @@ fn shown(tags: &mut Vec<String>) {
     const MOST: usize = 20;
     tags.truncate(MOST);
     for tag in tags.iter_mut() {
-        *tag = text::cut(&text::one_line(tag), words::LONGEST_TITLE);
+        *tag = text::cut(&text::one_line(tag), descriptions::LONGEST_TITLE);
     }
     tags.retain(|tag| !tag.is_empty());
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::spec::{Operation, keys};
+use crate::spec::{Operation, argument_names};
 
 /// The longest name that every client accepts, its own prefix not counted.
 pub(crate) const LONGEST: usize = 64;
@@ -52,7 +52,7 @@ pub(crate) fn named<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) ->
         names.push(if alone {
             name
         } else {
-            keys::cut(&name, &operation.label(), longest)
+            argument_names::cut(&name, &operation.label(), longest)
         });
     }
     // A name with a hash may still meet an operation that is called just so.
@@ -61,7 +61,7 @@ pub(crate) fn named<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) ->
         let mut round = 0;
         while !taken.insert(name.to_ascii_lowercase()) {
             round += 1;
-            *name = keys::cut(name, &format!("{} {round}", operation.label()), options.longest);
+            *name = argument_names::cut(name, &format!("{} {round}", operation.label()), options.longest);
         }
     }
     names
@@ -99,7 +99,7 @@ fn fit(prefix: &str, name: &str, whole: &str, longest: usize) -> String {
     if name.len() <= longest {
         name
     } else {
-        keys::cut(&name, whole, longest)
+        argument_names::cut(&name, whole, longest)
     }
 }
 

@@ -7,10 +7,10 @@
 use serde_json::{Map, Value, json};
 
 use crate::spec::node::{Node, Object};
-use crate::spec::response::successes;
+use crate::spec::operation::response::successes;
 use crate::spec::schema::{SchemaOptions, Schemas};
-use crate::spec::text::{clean, cut, one_line};
 use crate::spec::{Document, MediaKind, Operation};
+use crate::text::{clean, cut, one_line};
 
 /// How deep replies are described.
 const DEEPEST: usize = 4;
@@ -68,7 +68,8 @@ pub(crate) fn strict(
     warnings: &mut Vec<String>,
 ) -> Option<Map<String, Value>> {
     let responses = successes(document, operation);
-    let only_json = |media: &crate::spec::response::Media<'_>| MediaKind::of(&media.name) == MediaKind::Json && media.schema.is_some();
+    let only_json =
+        |media: &crate::spec::operation::response::Media<'_>| MediaKind::of(&media.name) == MediaKind::Json && media.schema.is_some();
     if responses.is_empty()
         || !responses
             .iter()

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::annotations::Hint;
-use crate::spec::text;
+use crate::text;
 
 /// What is said; a field that is not mentioned leaves what others said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

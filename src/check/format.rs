@@ -6,7 +6,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::{Finding, Level, Report};
-use crate::spec::text::one_line;
+use crate::text::one_line;
 
 /// More findings of a level than this are counted, not shown, in the text for people.
 const MOST_LINES: usize = 50;

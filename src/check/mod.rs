@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use crate::annotate::Profile;
-use crate::annotate::advice::{self, Weight};
+use crate::annotate::hint_review::{self, Weight};
 use crate::api::{Api, Offered};
 use crate::spec::node::Node;
 use crate::spec::{Diagnostic, Document, Severity, Span, pointer};
@@ -129,7 +129,7 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
             );
             found.push(("client", Diagnostic::warning(operation.pointer.clone(), message)));
         }
-        for (weight, message) in advice::advice(operation, hints, local) {
+        for (weight, message) in hint_review::advice(operation, hints, local) {
             let place = operation.pointer.clone();
             found.push((
                 "annotation",
@@ -172,7 +172,7 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
     dearest.truncate(DEAREST);
     Report {
         source,
-        title: crate::spec::text::one_line(document.title()),
+        title: crate::text::one_line(document.title()),
         tools: api.tools().len(),
         read_only: api.iter().filter(|offered| offered.hints.is_read_only()).count(),
         bytes,

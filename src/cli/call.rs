@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use super::load::{self, Purpose};
 use super::{ConfigFile, dry_run};
-use crate::api::Caller;
-use crate::api::Lack;
+use crate::api::{Caller, Lack};
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
 

@@ -10,7 +10,8 @@ use super::load::{self, Purpose};
 use crate::check::{self, Level, format};
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
-use crate::spec::{Diagnostic, Source, server};
+use crate::spec::operation::server;
+use crate::spec::{Diagnostic, Source};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -48,7 +49,7 @@ pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
     }
     let source = match &config.source {
         Source::Path(path) => path.display().to_string(),
-        Source::Url(url) => crate::spec::source::redacted(url),
+        Source::Url(url) => crate::spec::document::source::redacted(url),
         Source::Stdin => "stdin".into(),
     };
     let mut report = check::check(source, &api, &diagnostics, &config.profile, config.annotate.layers.local);

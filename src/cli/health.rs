@@ -46,7 +46,7 @@ pub(crate) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
     let _ = writeln!(
         std::io::stderr(),
         "{} is not well: {ill}",
-        crate::spec::source::redacted(&command.url)
+        crate::spec::document::source::redacted(&command.url)
     );
     Ok(ExitCode::FAILURE)
 }

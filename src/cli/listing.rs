@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::annotate::{Hint, Hints};
 use crate::api::Offered;
-use crate::spec::text::one_line;
+use crate::text::one_line;
 
 /// What is shown.
 pub(crate) struct Shown<'a> {

@@ -13,7 +13,8 @@ use crate::config::{self, Config};
 use crate::error::Failure;
 use crate::mock;
 use crate::outbound::{self, Clients, OutboundOptions};
-use crate::spec::{Diagnostic, Document, ExternalReferences, Seen, Severity, external, overlay};
+use crate::spec::document::{external, overlay};
+use crate::spec::{Diagnostic, Document, ExternalReferences, Seen, Severity};
 
 /// Reads and checks the settings, and starts logging.
 ///

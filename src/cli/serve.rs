@@ -7,9 +7,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::ServeCommand;
 use super::load::{self, Loaded, Purpose};
-use super::reload;
+use super::{ServeCommand, reload};
 use crate::api::Api;
 use crate::config::settings::LogLevel;
 use crate::config::{Config, ConfigError, Transport};
@@ -146,7 +145,7 @@ fn announce(api: &Api, lost: usize) {
     };
     tracing::info!(
         "{}: {tools} tools ({read_only} read-only){left_out}",
-        crate::spec::text::one_line(api.document().title())
+        crate::text::one_line(api.document().title())
     );
     if tools == 0 {
         tracing::warn!("there is no tool to serve; see the patterns and the document");

@@ -92,7 +92,7 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
         .take(command.filter.limit.unwrap_or(usize::MAX))
         .collect();
     let shown = Shown {
-        title: crate::spec::text::one_line(api.document().title()),
+        title: crate::text::one_line(api.document().title()),
         tools: &page,
         offset: command.filter.offset,
         total,

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use url::{Origin, Url};
 
 use super::variables::called;
-use crate::proxy::credential::PREFIX;
+use crate::proxy::auth::values::PREFIX;
 use crate::proxy::{Credentials, Given, Part};
-use crate::spec::server;
+use crate::spec::operation::server;
 
 /// Settings of credentials.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]

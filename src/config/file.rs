@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::settings::{ApiSettings, ServerSettings};
-use crate::spec::text;
+use crate::text;
 
 /// The settings of a file's text; what is wrong with it is pushed to `problems`, each with its key.
 pub(crate) fn parse(text: &str, problems: &mut Vec<String>) -> (ApiSettings, ServerSettings) {

@@ -5,7 +5,7 @@ use http::header::{AUTHORIZATION, HeaderName};
 use serde::{Deserialize, Serialize};
 
 use crate::proxy::Forwarding;
-use crate::spec::parameter;
+use crate::spec::operation::parameter;
 
 /// Settings of what goes from a client's request to the API's.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::variables::called;
-use crate::spec::parameter;
+use crate::spec::operation::parameter;
 
 /// The headers of two flags, one that takes values and one that takes the names of variables.
 pub(crate) fn read([flag, env_flag]: [&str; 2], given: &[String], from_env: &[String], problems: &mut Vec<String>) -> HeaderMap {

@@ -21,17 +21,17 @@ use thiserror::Error;
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::annotate::obey::Confirm;
+use self::settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ResponseFilter, ServerSettings};
+pub(crate) use self::transport::Transport;
+use crate::annotate::enforcement::Confirm;
 use crate::annotate::{AnnotateOptions, Profile};
 use crate::outbound::OutboundOptions;
-use crate::proxy::client::BYTES_PER_TOKEN;
-use crate::proxy::folder::Folder;
-use crate::proxy::sandbox::MOST;
+use crate::proxy::request::body::file_root::Folder;
+use crate::proxy::response::sandbox::MOST;
+use crate::proxy::upstream::exchange::BYTES_PER_TOKEN;
 use crate::proxy::{CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
-use crate::spec::server::{Choice, Pick};
-use crate::spec::{ExternalReferences, Source, server};
-use settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ResponseFilter, ServerSettings};
-pub(crate) use transport::Transport;
+use crate::spec::operation::server::{self, Choice, Pick};
+use crate::spec::{ExternalReferences, Source};
 
 /// Clients give a call up after a minute; ours must have answered by then.
 const LONGEST_TIMEOUT: f64 = 3600.0;

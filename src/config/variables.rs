@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Command;
 
-use crate::spec::text;
+use crate::text;
 
 const PREFIX: &str = "OPENAPI_MCP_";
 

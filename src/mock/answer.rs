@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::generate::generate;
 use crate::spec::node::Node;
-use crate::spec::response::{self, Media};
+use crate::spec::operation::response::{self, Media};
 use crate::spec::{Document, MediaKind, Operation};
 
 /// A ready answer.

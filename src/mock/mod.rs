@@ -17,9 +17,9 @@ use percent_encoding::percent_decode_str;
 use tokio::task::AbortHandle;
 use url::Url;
 
-use crate::spec::template::Part;
+use self::answer::{Answer, answer};
+use crate::spec::operation::template::Part;
 use crate::spec::{Document, Operation, PathTemplate, operations};
-use answer::{Answer, answer};
 
 /// A route of the mock.
 struct Route {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::target::TargetError;
+use super::request::target::TargetError;
 
 /// A failed call. Every variant becomes a result with `isError`, never a protocol error (MCP 2025-11-25, SEP-1303).
 #[derive(Debug, Clone, Error)]

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::api::{Confirm, Offered};
 use crate::proxy::Request;
-use crate::spec::text;
+use crate::text;
 
 /// How long a person may think.
 const PATIENCE: Duration = Duration::from_mins(5);

@@ -2,21 +2,11 @@
 
 mod auth;
 mod confirm;
-mod guard;
 pub(crate) mod http;
-mod keys;
-mod limits;
-mod lines;
-mod live;
-mod message;
-mod oauth;
-mod patient;
-mod sessions;
-mod splice;
+pub(crate) mod jsonrpc;
+pub(crate) mod state;
 pub(crate) mod stdio;
-mod tls;
-mod token;
-mod watch;
+pub(crate) mod tool_list;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,11 +24,11 @@ use rmcp::{RoleServer, model::ErrorCode};
 use serde_json::json;
 use tokio_util::task::TaskTracker;
 
+use self::confirm::Confirmation;
+use self::state::{Changes, Live, Served};
 use crate::api::{Api, Caller, Confirm, Lack, Offered, must_confirm};
 use crate::proxy::Progress;
-use crate::spec::text;
-use confirm::Confirmation;
-use live::{Changes, Live, Served};
+use crate::text;
 
 /// For how long clients may keep the list at the most: five minutes.
 const LIST_TTL: Duration = Duration::from_mins(5);
@@ -233,7 +223,7 @@ impl ServerHandler for McpServer {
         let tools = if self.live.api().await?.tools().is_empty() {
             Vec::new()
         } else {
-            vec![splice::stand_in()]
+            vec![tool_list::stand_in()]
         };
         let ttl = self.live.reload.map_or(LIST_TTL, |reload| reload.min(LIST_TTL));
         let mut result = ListToolsResult::with_all_items(tools)

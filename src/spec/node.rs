@@ -108,7 +108,7 @@ impl<'a> Node<'a> {
     /// The whole value as a tree, or `None` where it nests deeper than `serde_json` follows (128 levels).
     #[must_use]
     pub fn value(self) -> Option<Value> {
-        super::json::value(self.text.as_bytes()).ok()
+        crate::json::value(self.text.as_bytes()).ok()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::spec::text;
+use crate::text;
 
 /// Examples longer than this are not shown to the model.
 const LONGEST_EXAMPLE: usize = 200;

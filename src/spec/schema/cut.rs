@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::graph::references;
 use super::instance::beside;
 use super::walk::{each, each_mut, reference};
-use crate::spec::text;
+use crate::text;
 
 /// What stands in the description of a schema that had to go.
 const LEFT_OUT: &str = "(any JSON; its schema is left out because it is too long or repeats itself)";

@@ -19,18 +19,19 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
-use cut::{drop_dangling, drop_unused, open_lost, prune, thin};
-use graph::{expand, inline, references};
-pub(crate) use instance::{beside, of_item, of_member};
-use plan::Component;
-pub(crate) use rename::wire_names;
-use rename::{forget_names, rename};
-use translate::Translation;
-pub(crate) use walk::reference;
-use walk::{each, each_mut, size};
+use self::cut::{drop_dangling, drop_unused, open_lost, prune, thin};
+use self::graph::{expand, inline, references};
+pub(crate) use self::instance::{beside, of_item, of_member};
+use self::plan::Component;
+pub(crate) use self::rename::wire_names;
+use self::rename::{forget_names, rename};
+use self::translate::Translation;
+pub(crate) use self::walk::reference;
+use self::walk::{each, each_mut, size};
 
-use crate::spec::document::{Document, Span};
-use crate::spec::{keys, text};
+use super::argument_names;
+use super::document::{Document, Span};
+use crate::text;
 
 /// Schemas are cut no deeper than at this level at first, and no higher than at the other.
 const DEEPEST_CUT: usize = 16;
@@ -153,7 +154,7 @@ impl<'d> Schemas<'d> {
     pub(crate) fn form(&mut self, fields: Vec<(String, bool, Value)>) -> Value {
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for (name, is_required, schema) in fields {
-            self.has_odd_names |= !keys::is_legal(&name);
+            self.has_odd_names |= !argument_names::is_legal(&name);
             if is_required {
                 required.push(Value::String(name.clone()));
             }
@@ -257,8 +258,8 @@ impl<'d> Schemas<'d> {
         if let Some(name) = self.names.get(&span) {
             return Ok(name.clone());
         }
-        let wanted = keys::sanitize(reference.rsplit('/').next().unwrap_or("schema"));
-        let name = keys::claim(&mut self.taken, &wanted, "schema");
+        let wanted = argument_names::sanitize(reference.rsplit('/').next().unwrap_or("schema"));
+        let name = argument_names::claim(&mut self.taken, &wanted, "schema");
         self.names.insert(span, name.clone());
         self.spans.insert(name.clone(), span);
         Ok(name)

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::instance::{beside, of_item, of_member, of_other_members};
 use super::walk::{each, each_mut};
-use crate::spec::keys;
+use crate::spec::argument_names;
 
 /// Under this key a schema notes which of the root's [`NAMINGS`] is its own. No JSON Schema has these keys.
 const NAMING: &str = "\u{0}naming";
@@ -52,7 +52,7 @@ pub(crate) fn rename(root: &mut Value) -> bool {
 
 fn has_odd_names(schema: &Schema) -> bool {
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let mut found = properties.into_iter().any(|(name, _)| !keys::is_legal(name));
+    let mut found = properties.into_iter().any(|(name, _)| !argument_names::is_legal(name));
     each(schema, |inner| found = found || inner.as_object().is_some_and(has_odd_names));
     found
 }
@@ -232,13 +232,13 @@ impl Naming {
         const MOST_TRIES: usize = 4;
         let declared = declared(schemas);
         let mut naming = Self::default();
-        if declared.iter().all(|name| keys::is_legal(name)) {
+        if declared.iter().all(|name| argument_names::is_legal(name)) {
             return naming;
         }
         // Whatever is spoken of keeps its own name; nothing else may be called so.
         let mut taken: HashSet<String> = declared
             .iter()
-            .filter(|name| keys::is_legal(name))
+            .filter(|name| argument_names::is_legal(name))
             .map(|name| (*name).clone())
             .collect();
         schemas.iter().for_each(|schema| mentioned(schema, &mut taken));
@@ -248,15 +248,15 @@ impl Naming {
             .flat_map(Map::keys)
             .filter_map(|pattern| Some((pattern, regress::Regex::with_flags(pattern, "u").ok()?)))
             .collect();
-        for name in declared.into_iter().filter(|name| !keys::is_legal(name)) {
+        for name in declared.into_iter().filter(|name| !argument_names::is_legal(name)) {
             let falls = |key: &str, pattern: &regress::Regex| pattern.find(key).is_some() && pattern.find(name).is_none();
-            let legal = keys::sanitize(name);
-            let mut key = keys::claim(&mut taken, &legal, "property");
+            let legal = argument_names::sanitize(name);
+            let mut key = argument_names::claim(&mut taken, &legal, "property");
             for _ in 0..MOST_TRIES {
                 if !patterns.iter().any(|(_, pattern)| falls(&key, pattern)) {
                     break;
                 }
-                key = keys::claim(&mut taken, &legal, "property");
+                key = argument_names::claim(&mut taken, &legal, "property");
             }
             let lost = patterns.iter().filter(|(_, pattern)| falls(&key, pattern));
             naming.lost.extend(lost.map(|(text, _)| (*text).clone()));

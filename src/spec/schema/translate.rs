@@ -11,9 +11,9 @@ use super::direction::{HIDDEN, LOOSE, is_marked, read_only_names, required_names
 use super::shape::{complete_containers, count, drop_contradictions, exclusive_limits, make_nullable, types};
 use super::walk::SINGLE;
 use super::{Direction, Schemas};
+use crate::spec::argument_names::is_legal;
 use crate::spec::document::Span;
-use crate::spec::keys::is_legal;
-use crate::spec::text;
+use crate::text;
 
 /// One schema under translation.
 pub(crate) struct Translation<'s, 'd> {

@@ -1,0 +1,100 @@
+//! Titles and descriptions: what a person, and a model, reads about a tool.
+
+use heck::ToTitleCase as _;
+
+use crate::spec::{Operation, Parameter};
+use crate::text::{LONGEST_DESCRIPTION, clean, cut, one_line, spelled};
+
+/// Longer summaries are sentences, not titles.
+pub(crate) const LONGEST_TITLE: usize = 100;
+
+/// A human title: the summary, else the operationId or the path spelled as words ("List Pets").
+#[must_use]
+pub(crate) fn title(operation: &Operation) -> String {
+    let summary = operation.summary.as_deref().map(one_line).filter(|summary| !summary.is_empty());
+    if let Some(summary) = summary {
+        return cut(summary.trim_end_matches('.'), LONGEST_TITLE);
+    }
+    let spelled = operation
+        .id
+        .as_deref()
+        .map(|id| one_line(&id.to_title_case()))
+        .filter(|words| !words.is_empty());
+    let spelled = spelled
+        .unwrap_or_else(|| one_line(&format!("{} {}", operation.method.as_str().to_ascii_lowercase(), operation.path).to_title_case()));
+    cut(&spelled, LONGEST_TITLE)
+}
+
+/// What the tool does, never empty: summary and description where they say different things, and a word on deprecation.
+#[must_use]
+pub(crate) fn description(operation: &Operation) -> String {
+    let summary = operation.summary.as_deref().map(clean).unwrap_or_default();
+    let description = operation.description.as_deref().map(clean).unwrap_or_default();
+    let mut text = match (summary.is_empty(), description.is_empty()) {
+        (true, true) => format!("{} ({})", title(operation), one_line(&operation.label())),
+        (false, true) => summary,
+        (true, false) => description,
+        (false, false) if description.starts_with(summary.trim_end_matches('.')) => description,
+        (false, false) => format!("{summary}\n\n{description}"),
+    };
+    if operation.deprecated {
+        text.insert_str(0, "Deprecated. ");
+    }
+    cut(&text, LONGEST_DESCRIPTION)
+}
+
+/// What a parameter means: its own description, else the schema's (`None` here: it is there already), else a sentence
+/// made from name, location and type.
+#[must_use]
+pub(crate) fn parameter_description(parameter: &Parameter, schema_says: Option<&str>, kind: &str) -> Option<String> {
+    let own = parameter.description.as_deref().map(clean).filter(|text| !text.is_empty());
+    match (own, schema_says) {
+        (Some(own), _) => Some(cut(&own, LONGEST_DESCRIPTION)),
+        (None, Some(text)) if !text.is_empty() => None,
+        _ => Some(format!(
+            "{} ({} parameter{kind})",
+            spelled(&parameter.name),
+            parameter.location.as_str()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Document, operations};
+
+    fn operation(json: &str) -> Box<Operation> {
+        let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/pets/{{petId}}":{{"get":{json}}}}}}}"#);
+        operations(&Document::parse(text.into_bytes(), None).unwrap()).0.remove(0)
+    }
+
+    #[test]
+    fn titles_are_for_people() {
+        for (json, expected) in [
+            (r#"{"summary":"Find a pet.","operationId":"x"}"#, "Find a pet"),
+            (r#"{"operationId":"nc_notes_create_note"}"#, "Nc Notes Create Note"),
+            (r#"{"operationId":"repos/listForOrg"}"#, "Repos List For Org"),
+            (r#"{"summary":"  "}"#, "Get Pets Pet Id"),
+        ] {
+            assert_eq!(title(&operation(json)), expected);
+        }
+    }
+
+    #[test]
+    fn a_description_is_never_empty_and_never_says_it_twice() {
+        for (json, expected) in [
+            (
+                r#"{"summary":"Find a pet","description":"Find a pet by its id."}"#,
+                "Find a pet by its id.",
+            ),
+            (r#"{"summary":"Find a pet","description":"By its id."}"#, "Find a pet\n\nBy its id."),
+            (
+                r#"{"operationId":"findPet","deprecated":true}"#,
+                "Deprecated. Find Pet (GET /pets/{petId})",
+            ),
+        ] {
+            assert_eq!(description(&operation(json)), expected);
+        }
+    }
+}

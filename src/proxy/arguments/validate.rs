@@ -1,0 +1,272 @@
+//! Arguments against the advertised schema: all problems at once, in words a model can act on.
+
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, PatternOptions};
+use serde_json::{Map, Value};
+
+use crate::text;
+
+/// More problems than this do not help anybody.
+const MOST_PROBLEMS: usize = 20;
+/// Values longer than this are not repeated in a message.
+const LONGEST_VALUE: usize = 80;
+/// Lookaround cannot be matched in linear time; this bounds what one match may cost.
+const BACKTRACK_LIMIT: usize = 10_000;
+
+/// A compiled input schema.
+pub(crate) struct Validator {
+    inner: jsonschema::Validator,
+}
+
+impl Validator {
+    /// Compiles an input schema (JSON Schema 2020-12). Patterns run on an engine that is linear in time; only where one
+    /// needs lookaround, on a backtracking engine with a limit.
+    ///
+    /// # Errors
+    /// A sentence where the schema cannot be compiled.
+    pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
+        let options = jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .offline()
+            .should_validate_formats(true)
+            .should_ignore_unknown_formats(true);
+        let compile = |schema: &Value| {
+            let linear = options.clone().with_pattern_options(PatternOptions::regex()).build(schema);
+            linear.or_else(|_| {
+                options
+                    .clone()
+                    .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
+                    .build(schema)
+            })
+        };
+        // A pattern that neither engine takes must not switch off the rest.
+        let inner = compile(schema).or_else(|_| {
+            let mut without = schema.clone();
+            drop_patterns(&mut without, &|pattern| compile(&serde_json::json!({ "pattern": pattern })).is_ok());
+            compile(&without)
+        });
+        let inner = inner.map_err(|error| error.to_string())?;
+        Ok(Self { inner })
+    }
+
+    /// Whether the arguments are valid.
+    #[must_use]
+    pub(crate) fn accepts(&self, arguments: &Value) -> bool {
+        self.inner.is_valid(arguments)
+    }
+
+    /// What is wrong with the arguments of `tool`, one line a problem; `schema` is the one this was compiled from.
+    #[must_use]
+    pub(crate) fn explain(&self, tool: &str, schema: &Map<String, Value>, arguments: &Value) -> String {
+        let mut errors: Vec<_> = self
+            .inner
+            .iter_errors(arguments)
+            .map(|error| (error.instance_path().to_string(), error))
+            .collect();
+        // From the root inwards: a name that is wrong explains what seems to be missing.
+        errors.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut problems: Vec<String> = Vec::new();
+        for (pointer, error) in errors {
+            problems.extend(
+                problem(&pointer, error.kind(), error.instance(), tool, schema)
+                    .into_iter()
+                    .filter(|text| !text.is_empty()),
+            );
+        }
+        problems.dedup();
+        let more = problems.len().saturating_sub(MOST_PROBLEMS);
+        problems.truncate(MOST_PROBLEMS);
+        let mut text = format!("The arguments of {tool} are not valid; nothing was sent.");
+        for problem in &problems {
+            text.push_str("\n- ");
+            text.push_str(problem);
+        }
+        if more > 0 {
+            text.push_str(&format!("\n- and {more} more"));
+        }
+        text
+    }
+}
+
+/// Takes out the patterns that do not compile. A property called `pattern` is an object, and stays.
+fn drop_patterns(schema: &mut Value, compiles: &dyn Fn(&str) -> bool) {
+    match schema {
+        Value::Object(object) => {
+            if object
+                .get("pattern")
+                .and_then(Value::as_str)
+                .is_some_and(|pattern| !compiles(pattern))
+            {
+                object.remove("pattern");
+            }
+            if let Some(Value::Object(patterns)) = object.get_mut("patternProperties") {
+                patterns.retain(|pattern, _| compiles(pattern));
+            }
+            object.values_mut().for_each(|value| drop_patterns(value, compiles));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| drop_patterns(item, compiles)),
+        _ => {}
+    }
+}
+
+fn problem(pointer: &str, kind: &ValidationErrorKind, instance: &Value, tool: &str, schema: &Map<String, Value>) -> Vec<String> {
+    let place = if pointer.is_empty() {
+        String::new()
+    } else {
+        format!("`{pointer}`: ")
+    };
+    match kind {
+        ValidationErrorKind::AdditionalProperties { unexpected } => unexpected
+            .iter()
+            .map(|name| unknown(&place, name, pointer.is_empty(), tool, schema))
+            .collect(),
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            vec![if pointer.is_empty() {
+                format!("`{name}` is missing{}", meaning(schema, name))
+            } else {
+                format!("{place}`{name}` is missing")
+            }]
+        }
+        ValidationErrorKind::Enum { options } => vec![format!("{place}{} is not one of {}", shown(instance), shown_list(options))],
+        ValidationErrorKind::Constant { expected_value } => vec![format!("{place}{} must be {}", shown(instance), shown(expected_value))],
+        ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
+            vec![format!("{place}{} fits none of the forms that are allowed here", shown(instance))]
+        }
+        ValidationErrorKind::OneOfMultipleValid { .. } => vec![format!(
+            "{place}{} fits more than one of the forms of which exactly one is meant",
+            shown(instance)
+        )],
+        ValidationErrorKind::Type { kind } => {
+            let allowed = match kind {
+                jsonschema::error::TypeKind::Single(kind) => kind.to_string(),
+                jsonschema::error::TypeKind::Multiple(kinds) => kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(" or "),
+            };
+            vec![format!("{place}{} is not of type {allowed}", shown(instance))]
+        }
+        ValidationErrorKind::Format { format } => vec![format!("{place}{} is no {format}", shown(instance))],
+        ValidationErrorKind::Pattern { pattern } => vec![format!(
+            "{place}{} does not match {}",
+            shown(instance),
+            shown(&Value::String(pattern.clone()))
+        )],
+        ValidationErrorKind::Minimum { limit } => vec![format!("{place}{} is less than {limit}", shown(instance))],
+        ValidationErrorKind::Maximum { limit } => vec![format!("{place}{} is more than {limit}", shown(instance))],
+        ValidationErrorKind::ExclusiveMinimum { limit } => vec![format!("{place}{} must be more than {limit}", shown(instance))],
+        ValidationErrorKind::ExclusiveMaximum { limit } => vec![format!("{place}{} must be less than {limit}", shown(instance))],
+        ValidationErrorKind::MinLength { limit } => vec![format!("{place}{} is shorter than {limit} characters", shown(instance))],
+        ValidationErrorKind::MaxLength { limit } => vec![format!("{place}{} is longer than {limit} characters", shown(instance))],
+        ValidationErrorKind::MinItems { limit } => vec![format!("{place}has fewer than {limit} items")],
+        ValidationErrorKind::MaxItems { limit } => vec![format!("{place}has more than {limit} items")],
+        ValidationErrorKind::MinProperties { limit } => vec![format!("{place}has fewer than {limit} members")],
+        ValidationErrorKind::MaxProperties { limit } => vec![format!("{place}has more than {limit} members")],
+        ValidationErrorKind::UniqueItems => vec![format!("{place}has an item twice")],
+        other => vec![format!("{place}{} does not satisfy `{}`", shown(instance), other.keyword())],
+    }
+}
+
+/// `` `limt` is not an argument of list_pets; did you mean `limit`? ``
+fn unknown(place: &str, name: &str, at_root: bool, tool: &str, schema: &Map<String, Value>) -> String {
+    let known: Vec<&str> = if at_root {
+        schema
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .map(|(key, _)| key.as_str())
+            .collect()
+    } else {
+        Vec::new()
+    };
+    let what = if at_root {
+        format!("an argument of {tool}")
+    } else {
+        "known here".to_owned()
+    };
+    match text::nearest(name, known.iter().copied(), 0.75) {
+        Some(key) => format!("{place}`{name}` is not {what}; did you mean `{key}`?"),
+        None if at_root && known.is_empty() => format!("{place}`{name}` is not {what}; it takes none"),
+        None if at_root => format!("{place}`{name}` is not {what}; it takes `{}`", known.join("`, `")),
+        None => format!("{place}`{name}` is not {what}"),
+    }
+}
+
+/// What the schema says about a missing argument.
+fn meaning(schema: &Map<String, Value>, name: &str) -> String {
+    let description = schema
+        .get("properties")
+        .and_then(|properties| properties.get(name))
+        .and_then(|property| property.get("description"))
+        .and_then(Value::as_str);
+    description
+        .and_then(|text| text.lines().next())
+        .map(|line| format!(": {}", text::cut(line, 160)))
+        .unwrap_or_default()
+}
+
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    if text.len() <= LONGEST_VALUE {
+        text
+    } else {
+        text::cut(&text, LONGEST_VALUE)
+    }
+}
+
+fn shown_list(options: &Value) -> String {
+    let options = options
+        .as_array()
+        .map(|options| options.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
+        .unwrap_or_default();
+    text::cut(&options, 600)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn explain(schema: &Value, arguments: &Value) -> String {
+        let validator = Validator::compile(schema).unwrap();
+        assert!(!validator.accepts(arguments));
+        validator.explain("list_pets", schema.as_object().unwrap(), arguments)
+    }
+
+    #[test]
+    fn all_problems_are_told_at_once_and_the_nearest_name_with_them() {
+        let schema = json!({"type": "object", "additionalProperties": false, "required": ["status"],
+            "properties": {"limit": {"type": "integer", "maximum": 100}, "status": {"enum": ["sold", "available"], "description": "What state.\nMore."}}});
+        let text = explain(&schema, &json!({"limt": 1, "limit": 500}));
+        for expected in [
+            "`limt` is not an argument of list_pets; did you mean `limit`?",
+            "`/limit`: 500 is more than 100",
+            "`status` is missing: What state.",
+        ] {
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn catastrophic_patterns_do_not_run_away() {
+        let validator =
+            Validator::compile(&json!({"properties": {"a": {"pattern": "^(a+)+$"}, "b": {"pattern": "^(?=(a+)+$)x"}}})).unwrap();
+        let started = std::time::Instant::now();
+        let _ = validator.accepts(&json!({"a": format!("{}!", "a".repeat(50_000)), "b": format!("{}!", "a".repeat(5_000))}));
+        assert!(started.elapsed() < std::time::Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_pattern_that_no_engine_takes_switches_nothing_else_off() {
+        let schema = json!({"properties": {"name": {"pattern": "^[\\s\\S]{1,65536}$"}, "n": {"type": "integer"}}});
+        let validator = Validator::compile(&schema).unwrap();
+        assert!(validator.accepts(&json!({"name": "x", "n": 1})) && !validator.accepts(&json!({"n": "x"})));
+    }
+
+    #[test]
+    fn large_integers_are_compared_exactly() {
+        let validator =
+            Validator::compile(&json!({"properties": {"a": {"type": "integer", "maximum": 9_007_199_254_740_993_u64}}})).unwrap();
+        let with = |number: &str| serde_json::from_str::<Value>(&format!(r#"{{"a":{number}}}"#)).unwrap();
+        assert!(validator.accepts(&with("9007199254740993")) && !validator.accepts(&with("9007199254740994")));
+    }
+}

@@ -1,0 +1,61 @@
+//! Headers of a client that go upstream: those that the operator lists, under the names that the operator gives.
+
+use http::header::{AUTHORIZATION, CONNECTION, HeaderMap, HeaderName};
+
+use crate::proxy::redact::Redactor;
+
+/// Which headers go upstream; by default none.
+#[derive(Debug, Clone, Default)]
+pub struct Forwarding {
+    /// The client's name for each, and the API's.
+    pub headers: Vec<(HeaderName, HeaderName)>,
+}
+
+impl Forwarding {
+    /// Whether the API gets a header of that name from the client.
+    #[must_use]
+    pub fn sets(&self, name: &str) -> bool {
+        self.headers.iter().any(|(_, theirs)| theirs.as_str().eq_ignore_ascii_case(name))
+    }
+
+    /// The client's name for a header that the API gets from it.
+    #[must_use]
+    pub fn source(&self, name: &HeaderName) -> Option<&HeaderName> {
+        self.headers.iter().find(|(_, theirs)| theirs == name).map(|(ours, _)| ours)
+    }
+
+    /// Takes from a client's headers what goes upstream.
+    #[must_use]
+    pub fn pick(&self, client: &HeaderMap) -> HeaderMap {
+        let mut picked = HeaderMap::new();
+        // What a client names there belongs to its connection with us (RFC 9110 section 7.6.1).
+        let of_connection: Vec<&str> = client
+            .get_all(CONNECTION)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(',').map(str::trim))
+            .collect();
+        for (ours, theirs) in &self.headers {
+            if of_connection.iter().any(|name| name.eq_ignore_ascii_case(ours.as_str())) {
+                continue;
+            }
+            for value in client.get_all(ours) {
+                let mut value = value.clone();
+                value.set_sensitive(true);
+                picked.append(theirs.clone(), value);
+            }
+        }
+        picked
+    }
+}
+
+/// Takes the credentials among forwarded headers out of replies: `Authorization`, and what a security scheme asks for.
+#[must_use]
+pub(crate) fn redactor(picked: &HeaderMap, credentials: &[(HeaderName, HeaderName)]) -> Redactor {
+    let is_credential = |name: &HeaderName| name == AUTHORIZATION || credentials.iter().any(|(_, theirs)| theirs == name);
+    let values = picked
+        .iter()
+        .filter(|(name, _)| is_credential(name))
+        .map(|(_, value)| value.as_bytes());
+    Redactor::for_values(values.flat_map(|value| value.split(u8::is_ascii_whitespace)))
+}

@@ -1,0 +1,331 @@
+//! Who a call says it is: what each operation carries of the operator's credentials.
+//!
+//! Everything that can be is decided at start: an operation ends up with headers, query pairs and cookies that are ready
+//! to be sent, or with the sentence that says what is missing.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
+
+use super::scheme::{Lack, Proof, Prover, Signer, sensitive};
+use crate::proxy::redact;
+use crate::proxy::request::Fixed;
+use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
+use crate::text;
+
+/// What a call carries of the operator's, or why it cannot be made.
+#[derive(Debug, Clone)]
+pub(crate) enum Access {
+    /// It can be made with this.
+    Granted(Arc<Credential>),
+    /// It cannot: a sentence for the model.
+    Missing(Arc<str>),
+}
+
+/// What a call carries of the operator's.
+#[derive(Debug, Default)]
+pub(crate) struct Credential {
+    /// Ready to be sent.
+    pub fixed: Fixed,
+    /// What signs each request anew.
+    pub signer: Option<Signer>,
+    /// Headers that the client must send for it: the client's name of each, and the API's.
+    pub of_client: Vec<(HeaderName, HeaderName)>,
+    /// Whether headers of the client may go there.
+    pub forwards: bool,
+    /// What to say of the credential where the API refuses it.
+    pub advice: Option<Advice>,
+}
+
+impl Credential {
+    /// What it adds to a call, with `***` for each value, to be shown.
+    #[must_use]
+    pub(crate) fn masked(&self) -> Fixed {
+        let mut masked = self.fixed.masked();
+        if self.signer.is_some() {
+            masked.headers.insert(AUTHORIZATION, HeaderValue::from_static("***"));
+        }
+        masked
+    }
+}
+
+/// What the model, and through it the operator, is told where the API refuses a call.
+#[derive(Debug)]
+pub struct Advice {
+    /// Whether a credential was sent at all.
+    pub sent: bool,
+    /// The schemes, each with its setting.
+    pub schemes: String,
+    /// The scopes that the document names.
+    pub scopes: Vec<String>,
+}
+
+/// Why a call that needs a credential does not go to another server.
+const STRAY: &str = "it goes to another server than the rest of the API, and credentials are not sent there; whoever runs this server allows that with --credential-origin, or sends every call to one server with --base-url";
+
+/// What was decided for one list of requirements.
+#[derive(Debug)]
+struct Known {
+    access: Access,
+    /// What is missing, for the operator.
+    lack: Option<String>,
+    operations: usize,
+}
+
+/// Decides what each operation carries.
+#[derive(Debug)]
+pub(crate) struct Resolver<'a> {
+    given: Prover<'a>,
+    proofs: HashMap<String, Result<Proof, Lack>>,
+    /// By the address of the requirements, which outlive this.
+    known: HashMap<*const SecurityRequirement, Known>,
+    bare: Arc<Credential>,
+    /// Operations that need a credential and go elsewhere.
+    strays: usize,
+}
+
+impl<'a> Resolver<'a> {
+    /// Nothing is decided yet.
+    #[must_use]
+    pub(crate) fn new(given: Prover<'a>) -> Self {
+        let fixed = Fixed {
+            headers: given.headers.clone(),
+            ..Fixed::default()
+        };
+        Self {
+            given,
+            proofs: HashMap::new(),
+            known: HashMap::new(),
+            bare: Arc::new(Credential {
+                fixed,
+                forwards: true,
+                ..Credential::default()
+            }),
+            strays: 0,
+        }
+    }
+
+    /// What operations carry, as it is sent: what the operator gave may look different.
+    #[must_use]
+    pub(crate) fn sent(&self) -> Vec<Vec<u8>> {
+        let decoded = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
+        let mut sent = Vec::new();
+        for proof in self.proofs.values().flatten() {
+            match proof {
+                Proof::Header(name, value) => sent.extend(redact::of_header(name, value)),
+                Proof::Query(_, value) => sent.extend([value.as_bytes().to_vec(), decoded(value)]),
+                Proof::Cookie(pair) => {
+                    let value = pair.split_once('=').map_or("", |(_, value)| value);
+                    sent.extend([value.as_bytes().to_vec(), decoded(value)]);
+                }
+                Proof::Signer(Signer::Token(source)) => sent.extend(source.client_pair().map(String::into_bytes)),
+                Proof::Signer(Signer::Digest(_)) | Proof::Elsewhere | Proof::Client(..) => {}
+            }
+        }
+        sent
+    }
+
+    /// Whether the model is asked for a parameter: not for what the operator, a client or a scheme of `requirements` sets.
+    #[must_use]
+    pub(crate) fn offers(&self, parameter: &Parameter, requirements: &[SecurityRequirement]) -> bool {
+        let is_key = |name: &String| match self.given.schemes.get(name) {
+            Some(SecurityScheme::ApiKey { location, name }) => parameter.is(*location, name),
+            _ => false,
+        };
+        let set = self.given.headers.contains_key(&parameter.name) || self.given.forward.sets(&parameter.name);
+        let by_scheme = requirements.iter().flatten().any(|(name, _)| is_key(name));
+        !(by_scheme || set && parameter.location == Location::Header)
+    }
+
+    /// What an operation with these requirements carries: the first of them whose schemes all have values. An empty one
+    /// makes the others optional, wherever it stands.
+    pub(crate) fn access(&mut self, requirements: &Rc<[SecurityRequirement]>) -> Access {
+        // What many operations write alike is one list: it is decided once.
+        let key = requirements.as_ptr();
+        if !self.known.contains_key(&key) {
+            let access = self.decide(requirements);
+            let lack = matches!(access, Access::Missing(_)).then(|| self.lack(requirements, true));
+            self.known.insert(
+                key,
+                Known {
+                    access,
+                    lack,
+                    operations: 0,
+                },
+            );
+        }
+        let Some(known) = self.known.get_mut(&key) else {
+            return Access::Granted(Arc::clone(&self.bare));
+        };
+        known.operations += 1;
+        known.access.clone()
+    }
+
+    /// What an operation carries whose server is another origin than the API's: nothing of the operator's.
+    pub(crate) fn elsewhere(&mut self, requirements: &[SecurityRequirement]) -> Access {
+        let demanded = !requirements.is_empty() && !requirements.iter().any(Vec::is_empty);
+        if demanded && !self.given.credentials.optional {
+            self.strays += 1;
+            return Access::Missing(format!("nothing was sent: {STRAY}").into());
+        }
+        Access::Granted(Arc::new(Credential::default()))
+    }
+
+    /// What the operator should know, in sentences.
+    #[must_use]
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let operations = |count: usize| {
+            if count == 1 {
+                "1 operation".to_owned()
+            } else {
+                format!("{count} operations")
+            }
+        };
+        let mut lacking: BTreeMap<&str, usize> = BTreeMap::new();
+        for known in self.known.values() {
+            if let Some(lack) = &known.lack {
+                *lacking.entry(lack).or_default() += known.operations;
+            }
+        }
+        if self.strays > 0 {
+            lacking.insert(STRAY, self.strays);
+        }
+        let told = |(lack, count): (&str, usize)| format!("{} cannot be called: {lack}", operations(count));
+        let mut warnings: Vec<String> = lacking.into_iter().map(told).collect();
+        // What the operator sets is stronger than what a client sends; see `Api::call`.
+        let own = self.proofs.values().filter_map(|proof| match proof {
+            Ok(Proof::Header(name, _)) => Some(name),
+            Ok(Proof::Signer(_)) => Some(&AUTHORIZATION),
+            _ => None,
+        });
+        let own: BTreeSet<&str> = own.chain(self.given.headers.keys()).map(HeaderName::as_str).collect();
+        let twice = own.into_iter().filter(|name| self.given.forward.sets(name));
+        warnings.extend(twice.map(|name| {
+            format!("the header `{name}` is forwarded from clients, and set here as well; operations that get the one set here do not get the client's")
+        }));
+        let strangers = self.given.credentials.strangers(self.given.schemes);
+        if !strangers.is_empty() {
+            const MOST: usize = 20;
+            let names = self
+                .given
+                .schemes
+                .keys()
+                .take(MOST)
+                .map(|name| format!("`{}`", text::one_line(name)));
+            let names: Vec<String> = names.collect();
+            let known = match self.given.schemes.len() {
+                0 => "it has none".to_owned(),
+                count if count > MOST => format!("it has {} and {} more", names.join(", "), count - MOST),
+                _ => format!("it has {}", names.join(", ")),
+            };
+            let told = |name: &String| format!("{name} belongs to no security scheme of the document; {known}");
+            warnings.extend(strangers.iter().map(told));
+        }
+        warnings
+    }
+
+    fn decide(&mut self, requirements: &[SecurityRequirement]) -> Access {
+        for requirement in requirements.iter().filter(|requirement| !requirement.is_empty()) {
+            let proofs: Result<Vec<Proof>, Lack> = requirement.iter().map(|(name, _)| self.proof(name)).collect();
+            if let Ok(proofs) = proofs {
+                return Access::Granted(Arc::new(self.credential(requirement, proofs)));
+            }
+        }
+        if requirements.is_empty() {
+            return Access::Granted(Arc::clone(&self.bare));
+        }
+        if self.given.credentials.optional || requirements.iter().any(Vec::is_empty) {
+            let advice = Advice {
+                sent: false,
+                schemes: self.lack(requirements, false),
+                scopes: Vec::new(),
+            };
+            return Access::Granted(Arc::new(Credential {
+                fixed: self.bare.fixed.clone(),
+                forwards: true,
+                advice: Some(advice),
+                ..Credential::default()
+            }));
+        }
+        let lack = self.lack(requirements, false);
+        Access::Missing(format!("nothing was sent, because it needs a credential that this server was not given; {lack}").into())
+    }
+
+    fn credential(&self, requirement: &SecurityRequirement, proofs: Vec<Proof>) -> Credential {
+        let mut fixed = self.bare.fixed.clone();
+        let mut signer = None;
+        let mut of_client = Vec::new();
+        for proof in proofs {
+            match proof {
+                Proof::Elsewhere => {}
+                Proof::Header(name, value) => {
+                    fixed.headers.insert(name, value);
+                }
+                Proof::Query(name, value) => fixed.query.push((name, value)),
+                Proof::Cookie(pair) => fixed.cookies.push(pair),
+                Proof::Signer(own) => signer = Some(own),
+                Proof::Client(ours, theirs) => of_client.push((ours, theirs)),
+            }
+        }
+        // The operator's whole Cookie header and a scheme's cookie become one header.
+        if let Some(own) = self.given.headers.get(COOKIE).filter(|_| !fixed.cookies.is_empty()) {
+            let joined = [own.as_bytes(), b"; ", std::mem::take(&mut fixed.cookies).join("; ").as_bytes()].concat();
+            if let Ok(joined) = sensitive(&joined) {
+                fixed.headers.insert(COOKIE, joined);
+            }
+        }
+        let scopes: BTreeSet<&String> = requirement.iter().flat_map(|(_, scopes)| scopes).collect();
+        let schemes = requirement
+            .iter()
+            .map(|(name, _)| format!("`{}` ({})", text::one_line(name), self.given.setting(name)));
+        Credential {
+            fixed,
+            signer,
+            of_client,
+            forwards: true,
+            advice: Some(Advice {
+                sent: true,
+                schemes: schemes.collect::<Vec<_>>().join(" and "),
+                scopes: scopes.into_iter().map(|scope| text::one_line(scope)).collect(),
+            }),
+        }
+    }
+
+    /// What to set, so that one of the requirements is met.
+    fn lack(&self, requirements: &[SecurityRequirement], for_operator: bool) -> String {
+        let one = |requirement: &SecurityRequirement| {
+            let lacks = requirement.iter().filter_map(|(name, _)| {
+                let lack = self.proofs.get(name)?.as_ref().err()?;
+                let cause = lack.cause.as_ref().filter(|_| for_operator);
+                let cause = cause.map(|cause| format!(", because {cause}")).unwrap_or_default();
+                Some(format!(
+                    "{} for the security scheme `{}`{cause}",
+                    lack.setting,
+                    text::one_line(name)
+                ))
+            });
+            lacks.collect::<Vec<_>>().join(" and ")
+        };
+        let mut all: Vec<String> = Vec::new();
+        for requirement in requirements.iter().filter(|requirement| !requirement.is_empty()) {
+            let lacks = one(requirement);
+            // Alternatives may differ in nothing but their scopes.
+            if !all.contains(&lacks) {
+                all.push(lacks);
+            }
+        }
+        let who = if for_operator { "set" } else { "whoever runs this server sets" };
+        format!("{who} {}", all.join(", or "))
+    }
+
+    fn proof(&mut self, name: &str) -> Result<Proof, Lack> {
+        if let Some(known) = self.proofs.get(name) {
+            return known.clone();
+        }
+        let proof = self.given.prove(name);
+        self.proofs.insert(name.to_owned(), proof.clone());
+        proof
+    }
+}

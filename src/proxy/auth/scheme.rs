@@ -1,0 +1,268 @@
+//! What a security scheme adds to a call, made from what the operator gave for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
+use secrecy::{ExposeSecret as _, SecretString};
+use url::Url;
+
+use super::digest::Digest;
+use super::forward::Forwarding;
+use super::token_source::{Endpoint, Grant, TokenSource, is_safe};
+use super::values::{Credentials, Given, PREFIX, Part, takes_pair, user_and_password};
+use crate::outbound::Clients;
+use crate::proxy::request::style::{self, Keep};
+use crate::spec::{Location, SecurityScheme};
+use crate::text;
+
+/// What makes `Authorization` for each request, because it does not stay the same.
+#[derive(Debug, Clone)]
+pub(crate) enum Signer {
+    /// An access token.
+    Token(Arc<TokenSource>),
+    /// An answer to the API's challenge.
+    Digest(Arc<Digest>),
+}
+
+/// What one scheme adds to a call.
+#[derive(Debug, Clone)]
+pub(crate) enum Proof {
+    /// Something that is there anyway: a header of the operator's, a client certificate.
+    Elsewhere,
+    /// A header.
+    Header(HeaderName, HeaderValue),
+    /// A query pair, encoded.
+    Query(String, String),
+    /// A cookie pair, encoded.
+    Cookie(String),
+    /// What signs each request anew.
+    Signer(Signer),
+    /// A header of the client's, and what the API calls it.
+    Client(HeaderName, HeaderName),
+}
+
+/// Why a scheme adds nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Lack {
+    /// What is to be set; for everybody.
+    pub(crate) setting: String,
+    /// The cause, where it is not simply that nothing was set; for the operator alone.
+    pub(crate) cause: Option<String>,
+}
+
+/// Where the API is.
+#[derive(Debug, Clone)]
+pub(crate) struct Site {
+    /// Where calls go, where that is known for the API as a whole.
+    pub base: Option<Url>,
+    /// Where the document came from.
+    pub document: Option<Url>,
+    /// Ask for tokens.
+    pub clients: Clients,
+}
+
+/// Everything that decides about that.
+#[derive(Debug)]
+pub(crate) struct Prover<'a> {
+    /// The document's schemes.
+    pub schemes: &'a BTreeMap<String, SecurityScheme>,
+    /// What the operator gave for them.
+    pub credentials: &'a Credentials,
+    /// The operator's headers, which every call carries.
+    pub headers: &'a HeaderMap,
+    /// The client's headers that go upstream.
+    pub forward: &'a Forwarding,
+    /// Where the API is.
+    pub site: Site,
+}
+
+impl Prover<'_> {
+    /// What a scheme adds to a call, or what is missing.
+    pub(crate) fn prove(&self, name: &str) -> Result<Proof, Lack> {
+        let (given, owner) = self.credentials.of_document(name, self.schemes);
+        let value = given.get(&Part::Value).map(SecretString::expose_secret);
+        let lack = |cause: Option<&str>| Lack {
+            setting: self.setting(name),
+            cause: cause.map(str::to_owned).or_else(|| {
+                let owner = text::cut(&text::one_line(owner?), 100);
+                Some(format!(
+                    "its variable holds a part of the credential of `{owner}`; give this one in the configuration file"
+                ))
+            }),
+        };
+        let Some(scheme) = self.schemes.get(name) else {
+            return Err(lack(Some("the document does not define it")));
+        };
+        let authorization = match scheme {
+            SecurityScheme::ApiKey { location, name } => {
+                if let Some(value) = value {
+                    return api_key(*location, name, value).ok_or_else(|| lack(Some("no header can hold its value")));
+                }
+                let header = HeaderName::from_bytes(name.as_bytes())
+                    .ok()
+                    .filter(|_| *location == Location::Header);
+                return if self.has_key(*location, name) {
+                    Ok(Proof::Elsewhere)
+                } else {
+                    header.and_then(|name| self.of_client(name)).ok_or_else(|| lack(None))
+                };
+            }
+            SecurityScheme::MutualTls if self.credentials.client_certificate => return Ok(Proof::Elsewhere),
+            SecurityScheme::MutualTls => return Err(lack(None)),
+            SecurityScheme::Http(kind) if kind.eq_ignore_ascii_case("basic") => {
+                user_and_password(&given).map(|pair| format!("Basic {}", STANDARD.encode(pair)))
+            }
+            SecurityScheme::Http(kind) if kind.eq_ignore_ascii_case("digest") => {
+                if let Some(digest) = user_and_password(&given).as_deref().and_then(Digest::new) {
+                    return Ok(Proof::Signer(Signer::Digest(Arc::new(digest))));
+                }
+                None
+            }
+            SecurityScheme::Http(kind) if !kind.eq_ignore_ascii_case("bearer") => value.map(|value| format!("{kind} {value}")),
+            SecurityScheme::Http(_) => value.map(|value| format!("Bearer {}", bare_token(value))),
+            SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => {
+                if value.is_none() && (given.contains_key(&Part::ClientId) || given.contains_key(&Part::RefreshToken)) {
+                    return self.grant(name, scheme, &given).map(|grant| {
+                        let own = self
+                            .site
+                            .base
+                            .as_ref()
+                            .is_some_and(|base| base.origin() == grant.endpoint.url().origin());
+                        let client = if own { &self.site.clients.own } else { &self.site.clients.other };
+                        Proof::Signer(Signer::Token(Arc::new(TokenSource::new(grant, client.clone()))))
+                    });
+                }
+                value.map(|value| format!("Bearer {}", bare_token(value)))
+            }
+        };
+        match authorization.map(|text| sensitive(text.as_bytes())) {
+            Some(Ok(value)) => Ok(Proof::Header(AUTHORIZATION, value)),
+            Some(Err(_)) => Err(lack(Some("no header can hold its value"))),
+            None if self.headers.contains_key(AUTHORIZATION) => Ok(Proof::Elsewhere),
+            None if self.forward.sets(AUTHORIZATION.as_str()) => self.of_client(AUTHORIZATION).ok_or_else(|| lack(None)),
+            None if value.is_some() => Err(lack(Some("its value has no colon"))),
+            None => Err(lack(None)),
+        }
+    }
+
+    fn of_client(&self, name: HeaderName) -> Option<Proof> {
+        let ours = self.forward.source(&name)?.clone();
+        Some(Proof::Client(ours, name))
+    }
+
+    /// Whether the operator's headers hold an API key already.
+    fn has_key(&self, location: Location, name: &str) -> bool {
+        let has_cookie = |header: &HeaderValue| {
+            let pairs = header.to_str().unwrap_or_default().split(';');
+            pairs.filter_map(|pair| pair.split_once('=')).any(|(key, _)| key.trim() == name)
+        };
+        match location {
+            Location::Header => self.headers.contains_key(name),
+            Location::Cookie => self.headers.get_all(COOKIE).iter().any(has_cookie),
+            _ => false,
+        }
+    }
+
+    /// How tokens of a scheme are asked for. The document's token URL counts only on the API's own origin: a document must
+    /// not be able to choose who gets the client's secret.
+    fn grant(&self, name: &str, scheme: &SecurityScheme, given: &Given) -> Result<Grant, Lack> {
+        let part = |part: Part| given.get(&part).cloned();
+        let missing = |what: Part, cause: &str| Lack {
+            setting: format!("{PREFIX}{}{}", Credentials::suffix(name), what.suffix()),
+            cause: Some(cause.to_owned()),
+        };
+        if !given.contains_key(&Part::RefreshToken) && !given.contains_key(&Part::ClientSecret) {
+            return Err(missing(Part::ClientSecret, "a client needs a secret to get tokens"));
+        }
+        let url = |part: Part| given.get(&part).and_then(|text| Url::parse(text.expose_secret()).ok());
+        let endpoint = match (url(Part::TokenUrl), url(Part::Issuer), scheme) {
+            (Some(url), ..) => Endpoint::Token(url),
+            (None, Some(url), _) => Endpoint::Issuer(url),
+            (None, None, SecurityScheme::OAuth2 { token_url: Some(text) }) => {
+                let base = self.site.document.as_ref().or(self.site.base.as_ref());
+                let declared = Url::options().base_url(base).parse(text).ok();
+                let own = self.site.base.as_ref().map(Url::origin);
+                match declared {
+                    Some(url) if Some(url.origin()) == own && is_safe(&url) => Endpoint::Token(url),
+                    _ => {
+                        let text = text::cut(&text::one_line(text), 200);
+                        let cause = format!(
+                            "the document's own, `{text}`, is not on the API's origin over https, and a document does not decide who gets a client's secret"
+                        );
+                        return Err(missing(Part::TokenUrl, &cause));
+                    }
+                }
+            }
+            (None, None, SecurityScheme::OpenIdConnect) => {
+                return Err(missing(Part::Issuer, "a document does not decide who gets a client's secret"));
+            }
+            _ => return Err(missing(Part::TokenUrl, "the document names no token endpoint")),
+        };
+        Ok(Grant {
+            scheme: name.to_owned(),
+            endpoint,
+            client_id: part(Part::ClientId),
+            client_secret: part(Part::ClientSecret),
+            refresh_token: part(Part::RefreshToken),
+            scopes: part(Part::Scopes),
+            audience: part(Part::Audience),
+        })
+    }
+
+    /// What the operator sets for a scheme.
+    pub(crate) fn setting(&self, name: &str) -> String {
+        let variable = format!("{PREFIX}{}", Credentials::suffix(name));
+        match self.schemes.get(name) {
+            Some(SecurityScheme::Http(kind)) if takes_pair(kind) => {
+                format!("{variable} (as `user:password`)")
+            }
+            Some(SecurityScheme::OAuth2 { .. }) => {
+                format!("{variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token),")
+            }
+            Some(SecurityScheme::OpenIdConnect) => {
+                format!("{variable}_ISSUER, {variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token),")
+            }
+            Some(SecurityScheme::MutualTls) => "--client-cert and --client-key".into(),
+            Some(_) => variable,
+            None => "a header (--header-env)".into(),
+        }
+    }
+}
+
+/// People copy tokens with the word before them.
+fn bare_token(value: &str) -> &str {
+    match value.get(..7) {
+        Some(word) if word.eq_ignore_ascii_case("bearer ") => value.get(7..).unwrap_or_default().trim_start(),
+        _ => value,
+    }
+}
+
+fn api_key(location: Location, name: &str, value: &str) -> Option<Proof> {
+    Some(match location {
+        Location::Query | Location::QueryString => {
+            Proof::Query(style::encode(name, Keep::Unreserved), style::encode(value, Keep::Unreserved))
+        }
+        Location::Cookie => {
+            // RFC 6265 section 4.1.1; what else a key may hold is percent-encoded.
+            let octet = |byte: u8| matches!(byte, 0x21 | 0x23..=0x2b | 0x2d..=0x3a | 0x3c..=0x5b | 0x5d..=0x7e);
+            let plain = value.bytes().all(octet);
+            let value = if plain {
+                value.to_owned()
+            } else {
+                style::encode(value, Keep::Unreserved)
+            };
+            Proof::Cookie(format!("{name}={value}"))
+        }
+        _ => Proof::Header(HeaderName::from_bytes(name.as_bytes()).ok()?, sensitive(value.as_bytes()).ok()?),
+    })
+}
+
+/// A header value that is not shown.
+pub(crate) fn sensitive(bytes: &[u8]) -> Result<HeaderValue, http::header::InvalidHeaderValue> {
+    let mut value = HeaderValue::from_bytes(bytes)?;
+    value.set_sensitive(true);
+    Ok(value)
+}

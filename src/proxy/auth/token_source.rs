@@ -1,0 +1,393 @@
+//! Access tokens (RFC 6749 sections 4.4 and 6): fetched when a call first needs one, kept, refreshed before they expire,
+//! and fetched once for however many calls wait.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Method, StatusCode};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+use tokio::sync::OwnedMutexGuard;
+use url::{Host, Url, form_urlencoded};
+
+use super::scheme::sensitive;
+use crate::proxy::error::CallError;
+use crate::proxy::redact::Redactor;
+use crate::proxy::request::Request;
+use crate::proxy::request::style::{self, Keep};
+use crate::proxy::upstream::exchange::{self, CallOptions, Response};
+use crate::text;
+
+/// A token is refreshed this long before it expires, or at nine tenths of its life where that is shorter.
+const MARGIN: Duration = Duration::from_mins(1);
+/// After a failure, a token that is still good is not refreshed again at once.
+const PAUSE: Duration = Duration::from_secs(5);
+/// No reply of a token endpoint is larger.
+const LARGEST_REPLY: usize = 256 << 10;
+
+/// How tokens are asked for.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    /// The security scheme, for messages.
+    pub scheme: String,
+    /// Where.
+    pub endpoint: Endpoint,
+    /// Who asks; a public client has no secret.
+    pub client_id: Option<SecretString>,
+    /// The client's secret.
+    pub client_secret: Option<SecretString>,
+    /// Where there is one, it is what is exchanged.
+    pub refresh_token: Option<SecretString>,
+    /// `scope` of the request.
+    pub scopes: Option<SecretString>,
+    /// `audience` of the request, which some servers want.
+    pub audience: Option<SecretString>,
+}
+
+/// Where tokens are asked for.
+#[derive(Debug, Clone)]
+pub(crate) enum Endpoint {
+    /// At the token endpoint.
+    Token(Url),
+    /// At the one that this issuer names (`OpenID` Connect Discovery 1.0 section 4).
+    Issuer(Url),
+}
+
+impl Endpoint {
+    /// What the operator or the document named.
+    #[must_use]
+    pub(crate) fn url(&self) -> &Url {
+        match self {
+            Self::Token(url) | Self::Issuer(url) => url,
+        }
+    }
+}
+
+/// An access token.
+#[derive(Debug)]
+pub(crate) struct Token {
+    /// `Authorization` with it.
+    pub header: HeaderValue,
+    /// Takes it out of replies.
+    pub redactor: Arc<Redactor>,
+    fresh_until: Option<Instant>,
+    expires: Option<Instant>,
+}
+
+/// Where a scheme's tokens come from.
+#[derive(Debug)]
+pub(crate) struct TokenSource {
+    grant: Grant,
+    client: reqwest::Client,
+    current: RwLock<Option<Arc<Token>>>,
+    /// Held by the one who fetches.
+    flight: Arc<tokio::sync::Mutex<Flight>>,
+}
+
+#[derive(Debug, Default)]
+struct Flight {
+    endpoint: Option<Url>,
+    refresh_token: Option<SecretString>,
+    /// The client's secret goes into the body, because the endpoint did not take it from a header.
+    in_body: bool,
+    failed: Option<(Instant, CallError)>,
+    fetched: Option<(Instant, Arc<Token>)>,
+}
+
+/// RFC 6749 section 5.1.
+#[derive(Deserialize)]
+struct Granted {
+    access_token: SecretString,
+    token_type: Option<String>,
+    expires_in: Option<serde_json::Value>,
+    refresh_token: Option<SecretString>,
+}
+
+#[derive(Deserialize)]
+struct Discovered {
+    issuer: String,
+    token_endpoint: String,
+}
+
+impl Token {
+    fn is_fresh(&self, now: Instant) -> bool {
+        self.fresh_until.is_none_or(|until| now < until)
+    }
+
+    fn is_good(&self, now: Instant) -> bool {
+        self.expires.is_none_or(|until| now < until)
+    }
+}
+
+impl TokenSource {
+    /// Nothing is fetched yet.
+    #[must_use]
+    pub(crate) fn new(grant: Grant, client: reqwest::Client) -> Self {
+        Self {
+            grant,
+            client,
+            current: RwLock::default(),
+            flight: Arc::default(),
+        }
+    }
+
+    /// A token that is good now, and not `spent`, which the API has just refused.
+    ///
+    /// # Errors
+    /// [`CallError::Credential`] where none can be had.
+    pub(crate) async fn token(self: &Arc<Self>, spent: Option<&Arc<Token>>) -> Result<Arc<Token>, CallError> {
+        let asked = Instant::now();
+        let usable = || {
+            let current = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
+            current.filter(|token| token.is_good(Instant::now()) && !spent.is_some_and(|spent| Arc::ptr_eq(spent, token)))
+        };
+        let flight = match usable() {
+            Some(token) if token.is_fresh(asked) => return Ok(token),
+            // It will expire soon: one caller refreshes, and the others use it meanwhile.
+            Some(token) => match Arc::clone(&self.flight).try_lock_owned() {
+                Ok(flight) if flight.failed.as_ref().is_none_or(|(at, _)| at.elapsed() > PAUSE) => flight,
+                _ => return Ok(token),
+            },
+            None => Arc::clone(&self.flight).lock_owned().await,
+        };
+        if let Some(token) = usable().filter(|token| token.is_fresh(Instant::now())) {
+            return Ok(token);
+        }
+        // However short its life, whoever waited for it shares it.
+        if let Some((at, token)) = &flight.fetched
+            && *at > asked
+            && !spent.is_some_and(|spent| Arc::ptr_eq(spent, token))
+        {
+            return Ok(Arc::clone(token));
+        }
+        if let Some((at, error)) = &flight.failed
+            && *at > asked
+        {
+            // Whoever waited for that attempt shares its outcome.
+            return usable().ok_or_else(|| error.clone());
+        }
+        // Whoever asked may give up; a refresh token that was exchanged meanwhile would be lost for everybody.
+        let fetched = tokio::spawn(Arc::clone(self).renew(flight)).await;
+        let fetched = fetched.unwrap_or_else(|_| Err(self.failure("asking for it failed")));
+        fetched.or_else(|error| usable().ok_or(error))
+    }
+
+    async fn renew(self: Arc<Self>, mut flight: OwnedMutexGuard<Flight>) -> Result<Arc<Token>, CallError> {
+        match self.fetch(&mut flight).await {
+            Ok(token) => {
+                flight.failed = None;
+                let token = Arc::new(token);
+                flight.fetched = Some((Instant::now(), Arc::clone(&token)));
+                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&token));
+                Ok(token)
+            }
+            Err(error) => {
+                tracing::warn!("{error}");
+                flight.failed = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    /// The client's name and secret as they are sent in `Basic`.
+    #[must_use]
+    pub(crate) fn client_pair(&self) -> Option<String> {
+        let (id, secret) = (self.grant.client_id.as_ref()?, self.grant.client_secret.as_ref()?);
+        // Both are form-encoded first (RFC 6749 section 2.3.1).
+        let encode = |value: &SecretString| style::encode(value.expose_secret(), Keep::Unreserved);
+        Some(STANDARD.encode(format!("{}:{}", encode(id), encode(secret))))
+    }
+
+    async fn fetch(&self, flight: &mut Flight) -> Result<Token, CallError> {
+        let endpoint = match (&self.grant.endpoint, &flight.endpoint) {
+            (Endpoint::Token(url), _) | (Endpoint::Issuer(_), Some(url)) => url.clone(),
+            (Endpoint::Issuer(issuer), None) => self.discover(issuer).await?,
+        };
+        flight.endpoint = Some(endpoint.clone());
+        let started = Instant::now();
+        let mut reply = self.ask(&endpoint, flight).await?;
+        // RFC 6749 section 2.3.1: the header is what every server must take; some take only the body.
+        if !flight.in_body
+            && self.grant.client_secret.is_some()
+            && matches!(reply.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED)
+            && error_code(&reply).is_none_or(|code| matches!(code.as_str(), "invalid_client" | "invalid_request"))
+        {
+            flight.in_body = true;
+            let second = self.ask(&endpoint, flight).await?;
+            // Another complaint than the one about the client means that the client was recognized.
+            if second.status.is_success() || error_code(&second).is_some_and(|code| code != "invalid_client") {
+                reply = second;
+            } else {
+                flight.in_body = false;
+            }
+        }
+        if !reply.status.is_success() {
+            let code = error_code(&reply).map(|code| format!(" ({code})")).unwrap_or_default();
+            return Err(self.failure(&format!("the token endpoint answered {}{code}", reply.status.as_u16())));
+        }
+        let granted: Granted =
+            serde_json::from_slice(&reply.body).map_err(|_| self.failure("the token endpoint's answer holds no `access_token`"))?;
+        if granted
+            .token_type
+            .as_deref()
+            .is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer"))
+        {
+            return Err(self.failure("the token endpoint gives tokens of another type than Bearer"));
+        }
+        let next = granted.refresh_token;
+        if let Some(next) = next.clone() {
+            let before = flight.refresh_token.as_ref().or(self.grant.refresh_token.as_ref());
+            if before.is_some_and(|before| before.expose_secret() != next.expose_secret()) {
+                tracing::warn!(
+                    "the refresh token of `{}` was replaced by the token endpoint; the one in the settings may not work at the next start",
+                    text::one_line(&self.grant.scheme)
+                );
+            }
+            flight.refresh_token = before.is_some().then_some(next);
+        }
+        let access = granted.access_token.expose_secret();
+        let header = sensitive(format!("Bearer {access}").as_bytes())
+            .map_err(|_| self.failure("the token endpoint's answer holds a token that no header can"))?;
+        let life = granted.expires_in.as_ref().and_then(seconds);
+        Ok(Token {
+            header,
+            redactor: Arc::new(Redactor::for_values(
+                std::iter::once(access.as_bytes()).chain(next.as_ref().map(|next| next.expose_secret().as_bytes())),
+            )),
+            fresh_until: life.map(|life| started + life.saturating_sub(MARGIN.min(life / 10))),
+            expires: life.map(|life| started + life),
+        })
+    }
+
+    async fn ask(&self, endpoint: &Url, flight: &Flight) -> Result<Response, CallError> {
+        self.send(self.token_request(endpoint, flight)?).await
+    }
+
+    fn token_request(&self, endpoint: &Url, flight: &Flight) -> Result<Request, CallError> {
+        let grant = &self.grant;
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        match flight.refresh_token.as_ref().or(grant.refresh_token.as_ref()) {
+            Some(refresh) => form
+                .append_pair("grant_type", "refresh_token")
+                .append_pair("refresh_token", refresh.expose_secret()),
+            None => form.append_pair("grant_type", "client_credentials"),
+        };
+        for (name, value) in [("scope", &grant.scopes), ("audience", &grant.audience)] {
+            if let Some(value) = value {
+                form.append_pair(name, value.expose_secret());
+            }
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+        match (&grant.client_id, &grant.client_secret) {
+            (Some(_), Some(_)) if !flight.in_body => {
+                let pair = self.client_pair().unwrap_or_default();
+                let value = sensitive(format!("Basic {pair}").as_bytes());
+                headers.insert(AUTHORIZATION, value.map_err(|_| self.failure("the client's name cannot be sent"))?);
+            }
+            (Some(id), secret) => {
+                form.append_pair("client_id", id.expose_secret());
+                if let Some(secret) = secret {
+                    form.append_pair("client_secret", secret.expose_secret());
+                }
+            }
+            (None, _) => {}
+        }
+        Ok(Request {
+            method: Method::POST,
+            url: endpoint.clone(),
+            headers,
+            body: Some(form.finish().into()),
+        })
+    }
+
+    async fn discover(&self, issuer: &Url) -> Result<Url, CallError> {
+        let own = issuer.as_str().trim_end_matches('/');
+        let url = Url::parse(&format!("{own}/.well-known/openid-configuration")).map_err(|_| self.failure("the issuer is no URL"))?;
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let request = Request {
+            method: Method::GET,
+            url,
+            headers,
+            body: None,
+        };
+        let reply = self.send(request).await?;
+        if !reply.status.is_success() {
+            return Err(self.failure(&format!(
+                "the issuer answered {} when asked for its token endpoint",
+                reply.status.as_u16()
+            )));
+        }
+        let found: Discovered = serde_json::from_slice(&reply.body).map_err(|_| self.failure("the issuer names no token endpoint"))?;
+        if found.issuer.trim_end_matches('/') != own {
+            return Err(self.failure("what answers at the issuer's address is another issuer"));
+        }
+        match Url::parse(&found.token_endpoint) {
+            Ok(url) if is_safe(&url) || url.origin() == issuer.origin() => Ok(url),
+            _ => Err(self.failure("the issuer's token endpoint is neither encrypted nor on this machine")),
+        }
+    }
+
+    async fn send(&self, request: Request) -> Result<Response, CallError> {
+        let options = CallOptions {
+            max_response_bytes: LARGEST_REPLY,
+            ..CallOptions::default()
+        };
+        let sent = exchange::send(&self.client, request, &options, None).await;
+        sent.map_err(|_| self.failure("the token endpoint cannot be reached, or did not answer as it should"))
+    }
+
+    fn failure(&self, why: &str) -> CallError {
+        let scheme = text::one_line(&self.grant.scheme);
+        CallError::Credential(format!("no access token could be had for the security scheme `{scheme}`: {why}").into())
+    }
+}
+
+/// Encrypted, or not leaving this machine.
+#[must_use]
+pub(crate) fn is_safe(url: &Url) -> bool {
+    let local = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    url.scheme() == "https" || (url.scheme() == "http" && local)
+}
+
+/// The codes that a token endpoint may refuse with (RFC 6749 section 5.2, RFC 8707 section 2, and what others give).
+const CODES: [&str; 11] = [
+    "invalid_request",
+    "invalid_client",
+    "invalid_grant",
+    "unauthorized_client",
+    "unsupported_grant_type",
+    "invalid_scope",
+    "invalid_target",
+    "access_denied",
+    "server_error",
+    "temporarily_unavailable",
+    "slow_down",
+];
+
+/// A code that is known: anything else could be what we have just sent.
+fn error_code(reply: &Response) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Refused {
+        error: String,
+    }
+    let code = serde_json::from_slice::<Refused>(&reply.body).ok()?.error;
+    CODES.contains(&code.as_str()).then_some(code)
+}
+
+/// A number, or the text of one, as some servers write it.
+fn seconds(value: &serde_json::Value) -> Option<Duration> {
+    const LONGEST: u64 = 366 * 24 * 3600;
+    let seconds = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
+    Some(Duration::from_secs(seconds.min(LONGEST)))
+}

@@ -1,0 +1,268 @@
+//! What the operator gives for the security schemes of a document: values by the name of the scheme.
+
+use std::collections::{BTreeMap, HashSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use heck::ToShoutySnakeCase as _;
+use secrecy::{ExposeSecret as _, SecretString};
+use url::Origin;
+
+use crate::spec::SecurityScheme;
+use crate::text;
+
+/// How the environment variables of credentials begin.
+pub(crate) const PREFIX: &str = "OPENAPI_MCP_AUTH_";
+
+/// A part of a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The key, the token, or `user:password`.
+    Value,
+    /// The user's name, where it is given alone.
+    Username,
+    /// The user's password, where it is given alone.
+    Password,
+    /// The OAuth client's name.
+    ClientId,
+    /// The OAuth client's secret.
+    ClientSecret,
+    /// A refresh token, which is exchanged for access tokens.
+    RefreshToken,
+    /// The scopes to ask for.
+    Scopes,
+    /// The audience to ask for.
+    Audience,
+    /// The token endpoint.
+    TokenUrl,
+    /// The issuer, which names the token endpoint.
+    Issuer,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Value,
+        Self::Username,
+        Self::Password,
+        Self::ClientId,
+        Self::ClientSecret,
+        Self::RefreshToken,
+        Self::Scopes,
+        Self::Audience,
+        Self::TokenUrl,
+        Self::Issuer,
+    ];
+
+    /// How the name of its variable ends.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Value => "",
+            Self::Username => "_USERNAME",
+            Self::Password => "_PASSWORD",
+            Self::ClientId => "_CLIENT_ID",
+            Self::ClientSecret => "_CLIENT_SECRET",
+            Self::RefreshToken => "_REFRESH_TOKEN",
+            Self::Scopes => "_SCOPES",
+            Self::Audience => "_AUDIENCE",
+            Self::TokenUrl => "_TOKEN_URL",
+            Self::Issuer => "_ISSUER",
+        }
+    }
+
+    /// Whether nobody else may see it.
+    #[must_use]
+    pub fn is_secret(self) -> bool {
+        matches!(self, Self::Value | Self::Password | Self::ClientSecret | Self::RefreshToken)
+    }
+
+    /// Whether it is an http(s) URL.
+    #[must_use]
+    pub fn is_url(self) -> bool {
+        matches!(self, Self::TokenUrl | Self::Issuer)
+    }
+
+    /// The part that a variable holds, by the end of its name.
+    #[must_use]
+    pub fn of_variable(name: &str) -> Self {
+        let ends = |part: &Self| *part != Self::Value && name.ends_with(part.suffix());
+        Self::ALL.into_iter().find(ends).unwrap_or(Self::Value)
+    }
+}
+
+/// What the operator gave for one scheme. Values are free of control characters and not empty.
+pub(crate) type Given = BTreeMap<Part, SecretString>;
+
+/// What the operator gave for all schemes.
+#[derive(Debug, Clone, Default)]
+pub struct Credentials {
+    /// By the name of the variable, without [`PREFIX`].
+    pub variables: BTreeMap<String, SecretString>,
+    /// From the configuration file, by the name of the scheme. A variable is stronger.
+    pub schemes: BTreeMap<String, Given>,
+    /// Origins that headers and credentials may go to besides the API's own.
+    pub origins: Vec<Origin>,
+    /// Whether a client certificate is shown to the API.
+    pub client_certificate: bool,
+    /// Whether a call is made without the credential that it asks for where none was given.
+    pub optional: bool,
+}
+
+/// `user:password` as `Basic` writes it, and the password alone; nothing where there is no colon.
+#[must_use]
+pub(crate) fn forms(pair: &str) -> Option<[String; 2]> {
+    let (_, password) = pair.split_once(':')?;
+    Some([STANDARD.encode(pair), password.to_owned()])
+}
+
+/// Whether an HTTP scheme takes `user:password`.
+pub(crate) fn takes_pair(kind: &str) -> bool {
+    ["basic", "digest"].iter().any(|known| kind.eq_ignore_ascii_case(known))
+}
+
+/// Whether a credential of that kind may have that part, besides its value.
+fn uses(scheme: &SecurityScheme, part: Part) -> bool {
+    let by_user = matches!(part, Part::Username | Part::Password);
+    match scheme {
+        SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => part != Part::Value && !by_user,
+        SecurityScheme::Http(kind) => by_user && takes_pair(kind),
+        SecurityScheme::ApiKey { .. } | SecurityScheme::MutualTls => false,
+    }
+}
+
+/// `user:password`, as far as both are there.
+pub(crate) fn user_and_password(given: &Given) -> Option<String> {
+    if let (Some(user), Some(password)) = (given.get(&Part::Username), given.get(&Part::Password)) {
+        return Some(format!("{}:{}", user.expose_secret(), password.expose_secret()));
+    }
+    let value = given.get(&Part::Value)?.expose_secret();
+    value.contains(':').then(|| value.to_owned())
+}
+
+impl Credentials {
+    /// The environment variable for a scheme, without [`PREFIX`]: its name in upper snake case.
+    #[must_use]
+    pub fn suffix(scheme: &str) -> String {
+        let plain = |character: char| if character.is_ascii_alphanumeric() { character } else { '_' };
+        scheme.to_shouty_snake_case().chars().map(plain).collect()
+    }
+
+    /// Everything that must not come back in a reply.
+    pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
+        let given = self.schemes.values().flatten().map(|(part, value)| (*part, value));
+        let variables = self.variables.iter().map(|(name, value)| (Part::of_variable(name), value));
+        variables.chain(given).filter(|(part, _)| part.is_secret()).map(|(_, value)| value)
+    }
+
+    /// Whether one of the endpoints for tokens is encrypted.
+    #[must_use]
+    pub fn wants_tls(&self) -> bool {
+        let given = self.schemes.values().flatten().filter(|(part, _)| part.is_url());
+        let variables = self.variables.iter().filter(|(name, _)| Part::of_variable(name).is_url());
+        let mut urls = given.map(|(_, url)| url).chain(variables.map(|(_, url)| url));
+        urls.any(|url| url.expose_secret().starts_with("https:"))
+    }
+
+    /// The same as `Basic` writes it, and the passwords of `user:password`.
+    #[must_use]
+    pub fn pairs(&self) -> Vec<String> {
+        let mut pairs = Vec::new();
+        for value in self.secrets() {
+            pairs.extend(forms(value.expose_secret()).into_iter().flatten());
+        }
+        let suffixes = self.variables.keys().filter_map(|name| name.strip_suffix(Part::Password.suffix()));
+        let of_suffix = |suffix: &str| self.of_variables(suffix, Given::new());
+        let given = suffixes.map(of_suffix).chain(self.schemes.keys().map(|name| self.of(name)));
+        pairs.extend(
+            given
+                .filter_map(|given| user_and_password(&given))
+                .map(|pair| STANDARD.encode(pair)),
+        );
+        pairs
+    }
+
+    /// What there is for a scheme. `petKey` may be written `PET_KEY` and `PETKEY`; the former is stronger.
+    #[must_use]
+    pub fn of(&self, scheme: &str) -> Given {
+        let file = self.schemes.get(scheme).cloned().unwrap_or_default();
+        let plain = self.of_variables(&Self::plain_suffix(scheme), file);
+        self.of_variables(&Self::suffix(scheme), plain)
+    }
+
+    /// What there is for a scheme of a document. A variable that holds a part of another scheme's credential is not this one's
+    /// value, whatever the document calls its schemes: then the other one's name is given beside it.
+    #[must_use]
+    pub fn of_document<'s>(&self, name: &str, schemes: &'s BTreeMap<String, SecurityScheme>) -> (Given, Option<&'s str>) {
+        let mut given = self.of(name);
+        let of_another = |variable: &str| {
+            let is_part = |(other, scheme): &(&'s String, &SecurityScheme)| {
+                let stem_of = |part: Part| uses(scheme, part).then(|| variable.strip_suffix(part.suffix())).flatten();
+                let names = [Self::suffix(other), Self::plain_suffix(other)];
+                *other != name
+                    && Part::ALL
+                        .into_iter()
+                        .filter_map(stem_of)
+                        .any(|stem| names.iter().any(|name| name == stem))
+            };
+            schemes.iter().find(is_part).map(|(other, _)| other.as_str())
+        };
+        let mut value = self.schemes.get(name).and_then(|given| given.get(&Part::Value)).cloned();
+        let mut owner = None;
+        for variable in [Self::plain_suffix(name), Self::suffix(name)] {
+            if let Some(found) = self.variables.get(&variable) {
+                match of_another(&variable) {
+                    Some(other) => owner = Some(other),
+                    None => value = Some(found.clone()),
+                }
+            }
+        }
+        match value {
+            Some(value) => given.insert(Part::Value, value),
+            None => given.remove(&Part::Value),
+        };
+        (given, owner)
+    }
+
+    fn plain_suffix(scheme: &str) -> String {
+        let plain = |character: char| {
+            if character.is_ascii_alphanumeric() {
+                character.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        };
+        scheme.chars().map(plain).collect()
+    }
+
+    fn of_variables(&self, suffix: &str, mut given: Given) -> Given {
+        for part in Part::ALL {
+            if let Some(value) = self.variables.get(&format!("{suffix}{}", part.suffix())) {
+                given.insert(part, value.clone());
+            }
+        }
+        given
+    }
+
+    /// Settings that belong to no scheme of the document: most likely a name was misspelt.
+    #[must_use]
+    pub fn strangers(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
+        if self.variables.is_empty() && self.schemes.is_empty() {
+            return Vec::new();
+        }
+        let names: HashSet<String> = schemes
+            .keys()
+            .flat_map(|name| [Self::suffix(name), Self::plain_suffix(name)])
+            .collect();
+        let is_known = |variable: &str| {
+            let names_of = |part: Part| variable.strip_suffix(part.suffix()).is_some_and(|name| names.contains(name));
+            Part::ALL.into_iter().any(names_of)
+        };
+        let variables = self.variables.keys().filter(|name| !is_known(name));
+        let keys = self.schemes.keys().filter(|name| !schemes.contains_key(*name));
+        variables
+            .map(|name| format!("the variable {PREFIX}{name}"))
+            .chain(keys.map(|name| format!("the key `auth.{}`", text::one_line(name))))
+            .collect()
+    }
+}

@@ -1,0 +1,92 @@
+//! Where the requests of each operation go, and where the operator's credentials may go with them.
+
+use std::sync::Arc;
+
+use url::{Origin, Url};
+
+use super::target::Base;
+use crate::outbound::Clients;
+use crate::proxy::auth::scheme::Site;
+use crate::spec::operation::server::{self, Choice, ServerError};
+use crate::spec::{Document, Operation};
+
+/// Where requests go.
+#[derive(Debug, Clone, Default)]
+pub enum Destination {
+    /// To the servers that the document names, as the operator chose.
+    Declared(Choice),
+    /// To this URL, whatever the document says.
+    Fixed(Url),
+    /// Nowhere: the tools are only looked at.
+    #[default]
+    Nowhere,
+}
+
+/// The base URLs of an API's operations; almost all share one.
+pub(crate) struct Bases {
+    common: Result<Option<Arc<Base>>, ServerError>,
+    document_url: Option<Url>,
+    /// How an operation's own `servers` count; not at all where `--base-url` decides alone.
+    declared: Option<Choice>,
+    /// Where credentials may go: the API's own origin comes first.
+    origins: Vec<Origin>,
+}
+
+impl Bases {
+    /// The base URLs; credentials may go to the origins in `more` besides the API's own.
+    #[must_use]
+    pub(crate) fn new(document: &Document, destination: &Destination, more: Vec<Origin>) -> Self {
+        let common = match destination {
+            Destination::Fixed(url) => Ok(Some(Arc::new(Base::new(url.clone())))),
+            Destination::Nowhere => Ok(None),
+            Destination::Declared(choice) => {
+                let servers = server::declared(document);
+                server::root_url(&servers, document.url.as_ref(), choice).map(|url| Some(Arc::new(Base::new(url))))
+            }
+        };
+        let own = common.as_ref().ok().and_then(Option::as_deref);
+        Self {
+            origins: own.map(|base| base.url().origin()).into_iter().chain(more).collect(),
+            common,
+            document_url: document.url.clone(),
+            declared: match destination {
+                Destination::Declared(choice) => Some(choice.clone()),
+                Destination::Fixed(_) | Destination::Nowhere => None,
+            },
+        }
+    }
+
+    /// The base of an operation; `None` where requests go nowhere.
+    ///
+    /// # Errors
+    /// Where the server that counts for it is not usable.
+    pub(crate) fn of(&self, operation: &Operation) -> Result<Option<Arc<Base>>, ServerError> {
+        if let Some(choice) = self.declared.as_ref().filter(|_| !operation.servers.is_empty()) {
+            let url = server::base_url(&operation.servers, self.document_url.as_ref(), choice)?;
+            return Ok(Some(Arc::new(Base::new(url))));
+        }
+        self.common.clone()
+    }
+
+    /// Where the API is, for what asks for tokens.
+    #[must_use]
+    pub(crate) fn site(&self, document: &Document, clients: Clients) -> Site {
+        let common = self.common.as_ref().ok().and_then(Option::as_deref);
+        Site {
+            base: common.map(|base| base.url().clone()),
+            document: document.url.clone(),
+            clients,
+        }
+    }
+
+    /// Whether that is none of the origins that credentials may go to. Where the document has no server for all, the
+    /// first operation's is the API's own.
+    pub(crate) fn leads_elsewhere(&mut self, base: Option<&Base>) -> bool {
+        let Some(base) = base else { return false };
+        if self.common.is_err() {
+            self.common = Ok(None);
+            self.origins.insert(0, base.url().origin());
+        }
+        !self.origins.contains(&base.url().origin())
+    }
+}

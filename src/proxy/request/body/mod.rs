@@ -1,0 +1,222 @@
+//! Request bodies: from the argument `body` to bytes, by the media type that the document declares.
+
+pub(crate) mod file_argument;
+pub(crate) mod file_root;
+pub(crate) mod media_type;
+pub(crate) mod multipart;
+pub(crate) mod payload;
+pub(crate) mod xml;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use self::file_root::Folder;
+use self::multipart::Parts;
+use self::payload::Content;
+use super::style::{self, Keep};
+use crate::proxy::error::CallError;
+use crate::spec::operation::BODY;
+use crate::spec::operation::body::{Encoding, essence};
+use crate::spec::{Document, MediaKind, MediaType, Style};
+
+/// What goes after the headers, and the `Content-Type` that names it.
+#[derive(Debug)]
+pub(crate) struct Body {
+    /// The declared media type, with a boundary for multipart.
+    pub content_type: String,
+    /// The bytes.
+    pub content: Content,
+}
+
+/// Writes `value` as `media_type` of `document` asks; `folder` is where files may be sent from.
+///
+/// # Errors
+/// Where the value cannot be written in that media type.
+pub(crate) fn write(document: &Document, media_type: &MediaType, value: &Value, folder: Option<&Folder>) -> Result<Body, CallError> {
+    let mut content_type = media_type.name.clone();
+    let content = match media_type.kind {
+        MediaKind::Json => Content::from(value.to_string()),
+        // A value that is no list is a sequence of one.
+        MediaKind::Lines | MediaKind::Sequence => {
+            let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            let before = if media_type.kind == MediaKind::Sequence { "\u{1e}" } else { "" };
+            Content::from(items.iter().map(|item| format!("{before}{item}\n")).collect::<String>())
+        }
+        MediaKind::Form => Content::from(form(object(value, "a form")?, &media_type.encoding)),
+        MediaKind::Multipart => {
+            let parts = match value {
+                Value::Array(items) if essence(&media_type.name) != "multipart/form-data" => Parts::nameless(items, media_type, folder)?,
+                value => Parts::of(object(value, "a multipart body")?, &media_type.encoding, folder)?,
+            };
+            let boundary = parts.boundary();
+            content_type = multipart::with_boundary(&content_type, &boundary);
+            parts.content(&boundary)
+        }
+        MediaKind::Xml => Content::from(xml::write(document, &media_type.schema, value)?),
+        MediaKind::Text => Content::from(style::scalar(value).unwrap_or_default().into_owned()),
+        MediaKind::Binary => {
+            let file = file_argument::read(BODY, value, folder)?;
+            // A concrete type given by the caller says more than `image/*` of the document, and must be one of those.
+            if content_type.contains('*') {
+                let given = file.media_type_of(BODY, &[&media_type.name])?;
+                given.unwrap_or("application/octet-stream").clone_into(&mut content_type);
+            }
+            Content::of(vec![file.piece])
+        }
+    };
+    Ok(Body { content_type, content })
+}
+
+fn object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Value>, CallError> {
+    value.as_object().ok_or_else(|| CallError::Unsendable {
+        argument: BODY.into(),
+        problem: format!("must be an object, because it is sent as {what}"),
+    })
+}
+
+/// `application/x-www-form-urlencoded`: each property as the query parameter of its Encoding Object (OAS "Encoding
+/// Object"); without one, lists are repeated and objects are JSON.
+fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> String {
+    let mut pairs = Vec::new();
+    for (name, value) in object {
+        let encoding = encodings.get(name);
+        let keep = if encoding.is_some_and(|encoding| encoding.allow_reserved) {
+            Keep::Reserved
+        } else {
+            Keep::Unreserved
+        };
+        let by_style = encoding.is_some_and(|encoding| encoding.style.is_some() || encoding.explode.is_some());
+        let as_json = encoding
+            .and_then(|encoding| encoding.content_type.as_deref())
+            .is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Json);
+        if (as_json || value.is_object()) && !by_style {
+            pairs.push((style::encode(name, Keep::Unreserved), style::encode(&value.to_string(), keep)));
+        } else {
+            let (style, explode) = form_style(encoding);
+            let value = style::joined(value, encoding.map_or(&[], |encoding| &encoding.inner_separators));
+            pairs.extend(style::query(name, &value, style, explode, keep));
+        }
+    }
+    pairs
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect::<Vec<_>>()
+        .join("&")
+}
+
+pub(crate) fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
+    let style = encoding.and_then(|encoding| encoding.style).unwrap_or(Style::Form);
+    let explode = encoding.and_then(|encoding| encoding.explode).unwrap_or(style == Style::Form);
+    (style, explode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn media(name: &str, encoding: &[(&str, Encoding)]) -> MediaType {
+        let encoding = encoding
+            .iter()
+            .map(|(name, encoding)| ((*name).to_owned(), encoding.clone()))
+            .collect();
+        MediaType {
+            name: name.into(),
+            kind: MediaKind::of(name),
+            schema: crate::spec::operation::body::BodySchema::Absent,
+            encoding,
+            positions: Default::default(),
+        }
+    }
+
+    fn empty() -> Document {
+        Document::parse(br#"{"openapi":"3.1.0","paths":{}}"#.to_vec(), None).unwrap()
+    }
+
+    fn written(media: &MediaType, value: &Value) -> (String, String) {
+        let body = write(&empty(), media, value, None).unwrap();
+        (
+            body.content_type,
+            String::from_utf8(body.content.bytes().unwrap().to_vec()).unwrap(),
+        )
+    }
+
+    #[test]
+    fn json_is_sent_as_given_under_the_declared_type() {
+        let value: Value = serde_json::from_str(r#"{"b":1.0,"a":[12345678901234567890]}"#).unwrap();
+        assert_eq!(
+            written(&media("application/merge-patch+json", &[]), &value),
+            (
+                "application/merge-patch+json".into(),
+                r#"{"b":1.0,"a":[12345678901234567890]}"#.into()
+            )
+        );
+    }
+
+    #[test]
+    fn forms_follow_their_encoding() {
+        let deep = Encoding {
+            style: Some(Style::DeepObject),
+            explode: Some(true),
+            ..Encoding::default()
+        };
+        let joined = Encoding {
+            explode: Some(false),
+            ..Encoding::default()
+        };
+        let media = media("application/x-www-form-urlencoded", &[("filter", deep), ("ids", joined)]);
+        let (_, text) = written(
+            &media,
+            &json!({"a b": "c&d=é", "tags": ["x", "y"], "ids": [1, 2], "filter": {"k": 1}, "o": {"k": 1}, "n": null}),
+        );
+        assert_eq!(
+            text,
+            "a%20b=c%26d%3D%C3%A9&tags=x&tags=y&ids=1,2&filter%5Bk%5D=1&o=%7B%22k%22%3A1%7D"
+        );
+    }
+
+    #[test]
+    fn multipart_has_one_part_a_value_and_decodes_files() {
+        let binary = Encoding {
+            binary: true,
+            ..Encoding::default()
+        };
+        let media = media("multipart/form-data", &[("photo", binary)]);
+        let (content_type, text) = written(
+            &media,
+            &json!({"name\"\r\nx": "v", "photo": {"data": "aGk=", "filename": "a.txt", "mediaType": "text/plain"}, "meta": {"k": 1}, "tags": ["x", "y"]}),
+        );
+        let boundary = content_type.strip_prefix("multipart/form-data; boundary=").unwrap();
+        let parts: Vec<&str> = text.split(&format!("--{boundary}")).collect();
+        assert_eq!(
+            parts,
+            [
+                "",
+                "\r\nContent-Disposition: form-data; name=\"name%22%0D%0Ax\"\r\n\r\nv\r\n",
+                "\r\nContent-Disposition: form-data; name=\"photo\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nhi\r\n",
+                "\r\nContent-Disposition: form-data; name=\"meta\"\r\nContent-Type: application/json\r\n\r\n{\"k\":1}\r\n",
+                "\r\nContent-Disposition: form-data; name=\"tags\"\r\n\r\nx\r\n",
+                "\r\nContent-Disposition: form-data; name=\"tags\"\r\n\r\ny\r\n",
+                "--\r\n"
+            ]
+        );
+    }
+
+    #[test]
+    fn bytes_and_text_are_sent_as_they_are() {
+        assert_eq!(
+            written(&media("image/*", &[]), &json!("data:image/png;base64,aGk=")),
+            ("image/png".into(), "hi".into())
+        );
+        assert_eq!(
+            written(&media("application/octet-stream", &[]), &json!("aGk=")),
+            ("application/octet-stream".into(), "hi".into())
+        );
+        assert_eq!(
+            written(&media("text/plain; charset=utf-8", &[]), &json!("hi")),
+            ("text/plain; charset=utf-8".into(), "hi".into())
+        );
+        assert!(write(&empty(), &media("application/x-www-form-urlencoded", &[]), &json!([1]), None).is_err());
+    }
+}

@@ -1,0 +1,470 @@
+//! XML bodies: a JSON value as the elements and attributes that the XML Objects of its schema name (OAS "XML Object").
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use foldhash::HashMap;
+use quick_xml::Writer;
+use quick_xml::events::attributes::Attribute;
+use quick_xml::events::{BytesCData, BytesDecl, BytesEnd, BytesStart, BytesText, Event};
+use quick_xml::name::QName;
+use serde_json::{Map, Value};
+
+use crate::proxy::error::CallError;
+use crate::proxy::request::style;
+use crate::spec::node::{Node, Object};
+use crate::spec::operation::BODY;
+use crate::spec::operation::body::BodySchema;
+use crate::spec::{Document, Span, pointer};
+
+/// The root element where neither `xml.name` nor a component names it.
+const ROOT: &str = "root";
+/// More schemas than this are not searched for what describes one value.
+const MOST_SCHEMAS: usize = 64;
+/// Where `nil` is declared (XML Schema part 1 section 2.6.2; OAS 3.2 "XML Null").
+const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
+
+/// Writes `value` as an XML document. A text is the document itself.
+///
+/// # Errors
+/// [`CallError::Unsendable`] where a name, a character or a shape has no place in XML.
+pub(crate) fn write(document: &Document, schema: &BodySchema, value: &Value) -> Result<Vec<u8>, CallError> {
+    if let Value::String(text) = value {
+        if text.trim_start().starts_with(['{', '[']) {
+            return Err(unsendable("is JSON inside a string; give the object itself, or XML text"));
+        }
+        return Ok(text.clone().into_bytes());
+    }
+    let declared = match schema {
+        BodySchema::At(span) => Some(document.node(*span)),
+        BodySchema::Absent | BodySchema::Items(..) | BodySchema::Fields(_) => None,
+    };
+    let known = Known {
+        document,
+        chains: RefCell::default(),
+        xml: RefCell::default(),
+    };
+    let shape = Shape { known: &known, declared };
+    let mut out = Writer::new(Vec::new());
+    emit(&mut out, Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    let root = shape.component().filter(|name| is_name(name)).unwrap_or_else(|| ROOT.into());
+    element(&mut out, &root, &shape, value, true)?;
+    Ok(out.into_inner())
+}
+
+fn unsendable(problem: &str) -> CallError {
+    CallError::Unsendable {
+        argument: BODY.into(),
+        problem: problem.to_owned(),
+    }
+}
+
+/// What a value becomes (3.2 `nodeType`; `attribute` and `wrapped` before that).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NodeType {
+    Element,
+    Attribute,
+    Text,
+    Cdata,
+    /// Nothing: what is in it stands where it would.
+    None,
+}
+
+/// An XML Object.
+#[derive(Debug, Default)]
+struct Xml {
+    name: Option<String>,
+    prefix: Option<String>,
+    namespace: Option<String>,
+    node_type: Option<NodeType>,
+}
+
+impl Xml {
+    fn read(object: &Object<'_>) -> Self {
+        let is = |key: &str| object.boolean(key) == Some(true);
+        let node_type = match object.text("nodeType").as_deref() {
+            Some("element") => Some(NodeType::Element),
+            Some("attribute") => Some(NodeType::Attribute),
+            Some("text") => Some(NodeType::Text),
+            Some("cdata") => Some(NodeType::Cdata),
+            Some("none") => Some(NodeType::None),
+            _ if is("attribute") => Some(NodeType::Attribute),
+            _ if is("wrapped") => Some(NodeType::Element),
+            _ => None,
+        };
+        let text = |key: &str| object.text(key).filter(|text| !text.is_empty());
+        Self {
+            name: text("name"),
+            prefix: text("prefix"),
+            namespace: text("namespace"),
+            node_type,
+        }
+    }
+
+    /// `prefix:name`.
+    fn qualified(&self, name: &str) -> Result<String, CallError> {
+        let full = match &self.prefix {
+            Some(prefix) => format!("{prefix}:{name}"),
+            None => name.to_owned(),
+        };
+        if is_name(&full) {
+            Ok(full)
+        } else {
+            Err(unsendable(&format!("has a member `{name}`, which is no name that XML knows")))
+        }
+    }
+
+    /// The attribute that declares the namespace.
+    fn declaration(&self) -> Option<(String, String)> {
+        let namespace = self.namespace.clone()?;
+        let key = match &self.prefix {
+            Some(prefix) => format!("xmlns:{prefix}"),
+            None => "xmlns".to_owned(),
+        };
+        Some((key, namespace))
+    }
+}
+
+/// What was read of schemas: a long list has many items and one schema.
+struct Known<'a> {
+    document: &'a Document,
+    chains: RefCell<HashMap<Span, Chain<'a>>>,
+    xml: RefCell<HashMap<Span, Rc<Xml>>>,
+}
+
+/// A schema, then what it refers to; each with its `properties`.
+type Chain<'a> = Rc<[(Object<'a>, Option<Object<'a>>)]>;
+
+/// A schema as it is declared, and through references and compositions.
+#[derive(Clone, Copy)]
+struct Shape<'k, 'a> {
+    known: &'k Known<'a>,
+    declared: Option<Node<'a>>,
+}
+
+impl<'a> Shape<'_, 'a> {
+    fn of(self, declared: Option<Node<'a>>) -> Self {
+        Self {
+            known: self.known,
+            declared,
+        }
+    }
+
+    fn chain(&self) -> Chain<'a> {
+        let Some(declared) = self.declared else { return Rc::from([]) };
+        let span = self.known.document.span(declared);
+        if let Some(known) = self.known.chains.borrow().get(&span) {
+            return Rc::clone(known);
+        }
+        let own = declared.object();
+        let refers = own.as_ref().is_some_and(|own| own.get("$ref").is_some());
+        let target = refers.then(|| self.known.document.resolve(declared).ok()?.object()).flatten();
+        let with_properties = |object: Object<'a>| {
+            let properties = object.get("properties").and_then(Node::object);
+            (object, properties)
+        };
+        let chain: Chain<'a> = own.into_iter().chain(target).map(with_properties).collect();
+        self.known.chains.borrow_mut().insert(span, Rc::clone(&chain));
+        chain
+    }
+
+    /// Its XML Object, else that of the only schema it is composed of.
+    fn xml(&self) -> Rc<Xml> {
+        let Some(declared) = self.declared else { return Rc::default() };
+        let span = self.known.document.span(declared);
+        if let Some(known) = self.known.xml.borrow().get(&span) {
+            return Rc::clone(known);
+        }
+        let xml = Rc::new(self.read_xml());
+        self.known.xml.borrow_mut().insert(span, Rc::clone(&xml));
+        xml
+    }
+
+    fn read_xml(&self) -> Xml {
+        let chain = self.chain();
+        let xml = |(object, _): &(Object<'a>, _)| object.get("xml").and_then(Node::object).map(|xml| Xml::read(&xml));
+        if let Some(found) = chain.iter().find_map(xml) {
+            return found;
+        }
+        match Self::only_part(&chain) {
+            Some(part) => self.of(Some(part)).chain().iter().find_map(xml).unwrap_or_default(),
+            None => Xml::default(),
+        }
+    }
+
+    fn only_part(chain: &[(Object<'a>, Option<Object<'a>>)]) -> Option<Node<'a>> {
+        let parts = chain.iter().find_map(|(object, _)| object.get("allOf"))?.array()?;
+        parts.first().copied().filter(|_| parts.len() == 1)
+    }
+
+    /// The name of the component that it refers to.
+    fn component(&self) -> Option<String> {
+        let name = |node: Node<'a>| {
+            let reference = node.object()?.get("$ref")?.string()?.into_owned();
+            pointer::tokens(reference.split_once('#')?.1)?.pop()
+        };
+        name(self.declared?).or_else(|| name(Self::only_part(&self.chain())?))
+    }
+
+    /// Finds something in the schema or in any branch of its compositions.
+    fn find<T>(&self, looked_for: &impl Fn(&(Object<'a>, Option<Object<'a>>)) -> Option<T>) -> Option<T> {
+        let mut left = vec![*self];
+        for _ in 0..MOST_SCHEMAS {
+            let shape = left.pop()?;
+            let chain = shape.chain();
+            if let Some(found) = chain.iter().find_map(looked_for) {
+                return Some(found);
+            }
+            for (object, _) in &*chain {
+                for combinator in ["oneOf", "anyOf", "allOf"] {
+                    let parts = object.get(combinator).and_then(Node::array).unwrap_or_default();
+                    left.extend(parts.into_iter().rev().map(|part| shape.of(Some(part))));
+                }
+            }
+        }
+        None
+    }
+
+    fn member(&self, name: &str) -> Self {
+        let declared = self.find(&|(_, properties)| properties.as_ref()?.get(name));
+        let free = || self.find(&|(object, _)| object.get("additionalProperties").filter(|node| node.text().starts_with('{')));
+        self.of(declared.or_else(free))
+    }
+
+    fn items(&self) -> Self {
+        self.of(self.find(&|(object, _)| object.get("items")))
+    }
+}
+
+type Output = Writer<Vec<u8>>;
+
+fn emit(out: &mut Output, event: Event<'_>) -> Result<(), CallError> {
+    out.write_event(event).map_err(|_| unsendable("cannot be written as XML"))
+}
+
+/// Writes `value` as an element, or as several, where it is a list without an element of its own. `inferred` is its name
+/// unless the schema has another; `encloses` says that a list gets an element in any case.
+fn element(out: &mut Output, inferred: &str, shape: &Shape<'_, '_>, value: &Value, encloses: bool) -> Result<(), CallError> {
+    let xml = shape.xml();
+    if let Value::Array(items) = value {
+        let of_item = shape.items();
+        let is_wrapped = encloses || xml.node_type == Some(NodeType::Element);
+        // The name beside `type: array` is the wrapper's, and the items' too where they have none (OAS "XML Arrays").
+        let name = xml.name.as_deref().filter(|_| is_wrapped).unwrap_or(inferred);
+        let item_name = of_item.component().filter(|name| encloses && xml.name.is_none() && is_name(name));
+        let item_name = item_name.as_deref().unwrap_or(name);
+        let tag = xml.qualified(name)?;
+        if is_wrapped {
+            let start = start(&tag, xml.declaration().into_iter().collect())?;
+            emit(out, Event::Start(start))?;
+        }
+        for item in items {
+            element(out, item_name, &of_item, item, item.is_array())?;
+        }
+        return if is_wrapped {
+            emit(out, Event::End(BytesEnd::new(tag)))
+        } else {
+            Ok(())
+        };
+    }
+    let tag = xml.qualified(xml.name.as_deref().unwrap_or(inferred))?;
+    let mut attributes: Vec<(String, String)> = xml.declaration().into_iter().collect();
+    let mut content = Vec::new();
+    match value {
+        Value::Object(members) => split(shape, members, &mut attributes, &mut content)?,
+        Value::Null => {
+            attributes.push(("xmlns:xsi".into(), INSTANCE.into()));
+            attributes.push(("xsi:nil".into(), "true".into()));
+        }
+        scalar => content.push((String::new(), *shape, NodeType::Text, scalar)),
+    }
+    let start = start(&tag, attributes)?;
+    if content.is_empty() {
+        return emit(out, Event::Empty(start));
+    }
+    emit(out, Event::Start(start))?;
+    for (name, shape, node_type, value) in content {
+        match node_type {
+            NodeType::Text => emit(out, Event::Text(BytesText::from_escaped(escaped(&text(value)?, false)?)))?,
+            NodeType::Cdata => {
+                let text = text(value)?;
+                check(&text)?;
+                // A parser would change it there.
+                if text.contains('\r') {
+                    emit(out, Event::Text(BytesText::from_escaped(escaped(&text, false)?)))?;
+                    continue;
+                }
+                for part in BytesCData::escaped(&text) {
+                    emit(out, Event::CData(part))?;
+                }
+            }
+            NodeType::Element | NodeType::Attribute | NodeType::None => element(out, &name, &shape, value, false)?,
+        }
+    }
+    emit(out, Event::End(BytesEnd::new(tag)))
+}
+
+type Content<'k, 'a, 'v> = Vec<(String, Shape<'k, 'a>, NodeType, &'v Value)>;
+
+/// The members of an object as the attributes and the content of its element.
+fn split<'k, 'a, 'v>(
+    shape: &Shape<'k, 'a>,
+    members: &'v Map<String, Value>,
+    attributes: &mut Vec<(String, String)>,
+    content: &mut Content<'k, 'a, 'v>,
+) -> Result<(), CallError> {
+    for (name, value) in members {
+        let of_member = shape.member(name);
+        let xml = of_member.xml();
+        match (xml.node_type.unwrap_or(NodeType::Element), value) {
+            // OAS 3.2: what is null is no attribute and no text.
+            (NodeType::Attribute | NodeType::Text | NodeType::Cdata, Value::Null) => {}
+            (NodeType::Attribute, value) => {
+                attributes.extend(xml.declaration());
+                let key = xml.qualified(xml.name.as_deref().unwrap_or(name))?;
+                attributes.push((key, text(value)?.into_owned()));
+            }
+            (NodeType::None, Value::Object(inner)) => split(&of_member, inner, attributes, content)?,
+            (NodeType::None, value) if !value.is_array() => content.push((name.clone(), of_member, NodeType::Text, value)),
+            (node_type, value) => content.push((name.clone(), of_member, node_type, value)),
+        }
+    }
+    Ok(())
+}
+
+/// The text of a scalar, or of a list of scalars with spaces between them (XML Schema part 2 section 4.2.1.2).
+fn text(value: &Value) -> Result<Cow<'_, str>, CallError> {
+    let of_scalar = |value| match value {
+        &Value::Object(_) | &Value::Array(_) => Err(unsendable("has an object or a list where XML takes a text only")),
+        value => Ok(style::scalar(value).unwrap_or_default()),
+    };
+    match value {
+        Value::Array(items) => {
+            let texts: Result<Vec<_>, _> = items.iter().map(of_scalar).collect();
+            Ok(texts?.join(" ").into())
+        }
+        value => of_scalar(value),
+    }
+}
+
+fn start(tag: &str, attributes: Vec<(String, String)>) -> Result<BytesStart<'static>, CallError> {
+    let mut start = BytesStart::new(tag.to_owned());
+    let mut seen: Vec<String> = Vec::new();
+    for (key, value) in attributes {
+        if seen.contains(&key) {
+            // Two attributes of one name are no XML (XML 1.0 section 3.1); a namespace may well be declared twice.
+            if key.starts_with("xmlns") {
+                continue;
+            }
+            return Err(unsendable(&format!("has two attributes `{key}` in one element")));
+        }
+        let value = escaped(&value, true)?;
+        start.push_attribute(Attribute {
+            key: QName(&key),
+            value: value.into(),
+        });
+        seen.push(key);
+    }
+    Ok(start)
+}
+
+/// A text that any parser reads back as it was: line ends are told by number, because parsers change them (XML 1.0
+/// sections 2.11 and 3.3.3).
+fn escaped(text: &str, in_attribute: bool) -> Result<String, CallError> {
+    check(text)?;
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\r' => out.push_str("&#13;"),
+            '\n' if in_attribute => out.push_str("&#10;"),
+            '\t' if in_attribute => out.push_str("&#9;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' if in_attribute => out.push_str("&quot;"),
+            other => out.push(other),
+        }
+    }
+    Ok(out)
+}
+
+/// XML 1.0 section 2.2.
+fn check(text: &str) -> Result<(), CallError> {
+    let is_legal = |character: char| matches!(character, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..='\u{10FFFF}');
+    if text.chars().all(is_legal) {
+        Ok(())
+    } else {
+        Err(unsendable("holds a control character, which XML cannot"))
+    }
+}
+
+/// Whether it is a `QName` (XML Namespaces section 4), in the characters that names are made of in practice.
+fn is_name(name: &str) -> bool {
+    let starts = |character: char| character.is_alphabetic() || character == '_';
+    let goes_on = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
+    let is_part = |part: &str| part.starts_with(starts) && part.chars().all(goes_on);
+    match name.split_once(':') {
+        Some((prefix, local)) => is_part(prefix) && is_part(local),
+        None => is_part(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn written(schema: &Value, value: &Value) -> Result<String, CallError> {
+        let text = json!({"openapi": "3.2.0", "paths": {}, "x": schema, "components": {"schemas": {
+            "Node": {"type": "object", "properties": {"id": {"xml": {"attribute": true}}, "child": {"$ref": "#/components/schemas/Node"}}}
+        }}});
+        let document = Document::parse(text.to_string().into_bytes(), None).unwrap();
+        let span = document.span(document.member("x").unwrap());
+        let bytes = write(&document, &BodySchema::At(span), value)?;
+        let text = String::from_utf8(bytes).unwrap();
+        Ok(text
+            .strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>")
+            .unwrap_or(&text)
+            .to_owned())
+    }
+
+    #[test]
+    fn schemas_that_recurse_are_followed_as_deep_as_the_value() {
+        let value = json!({"id": 1, "child": {"id": 2, "child": {"id": 3}}});
+        assert_eq!(
+            written(&json!({"$ref": "#/components/schemas/Node"}), &value).unwrap(),
+            r#"<Node id="1"><child id="2"><child id="3"/></child></Node>"#
+        );
+    }
+
+    #[test]
+    fn what_xml_cannot_say_is_told() {
+        for value in [
+            json!({"a b": 1}),
+            json!({"": 1}),
+            json!({"a><b": 1}),
+            json!({"a:b:c": 1}),
+            json!({"a": "\u{0}"}),
+            json!({"id": {"k": 1}}),
+            json!("{\"id\":1}"),
+        ] {
+            assert!(written(&json!({"$ref": "#/components/schemas/Node"}), &value).is_err(), "{value}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_back_as_it_was(text in "[\\t\\n\\r -\u{D7FF}\u{E000}-\u{FFFD}]*") {
+            let schema = json!({"properties": {"attribute": {"xml": {"attribute": true}}, "cdata": {"xml": {"nodeType": "cdata"}}}});
+            let attribute = written(&schema, &json!({"attribute": text})).unwrap();
+            let inner = attribute.strip_prefix("<root attribute=\"").unwrap().strip_suffix("\"/>").unwrap();
+            proptest::prop_assert!(!inner.contains(['"', '<', '\n', '\r', '\t']));
+            proptest::prop_assert_eq!(quick_xml::escape::unescape(inner).unwrap(), text.as_str());
+            let element = written(&schema, &json!({"e": text})).unwrap();
+            let inner = element.strip_prefix("<root><e>").unwrap().strip_suffix("</e></root>").unwrap();
+            proptest::prop_assert!(!inner.contains(['<', '>', '\r']));
+            proptest::prop_assert_eq!(quick_xml::escape::unescape(inner).unwrap(), text.as_str());
+        }
+    }
+}

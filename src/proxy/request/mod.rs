@@ -1,0 +1,436 @@
+//! From an operation and its arguments to the HTTP request. Nothing here sends anything; files to send are opened.
+
+pub(crate) mod base_url;
+pub(crate) mod body;
+#[cfg(test)]
+mod proptests;
+pub(crate) mod style;
+pub(crate) mod target;
+
+use http::Method;
+use http::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+use url::Url;
+
+use self::body::file_root::Folder;
+use self::body::payload::Content;
+use self::style::Keep;
+use self::target::{Base, PathValue};
+use super::error::CallError;
+use crate::spec::operation::BODY;
+use crate::spec::{Document, Location, MediaKind, Operation, Parameter, Serialization, Style};
+
+/// A request that is ready to be sent.
+#[derive(Debug)]
+pub struct Request {
+    /// The method.
+    pub method: Method,
+    /// The asserted URL.
+    pub url: Url,
+    /// All headers but those that the client itself writes (Host, Content-Length).
+    pub headers: HeaderMap,
+    /// The body; `None` is no body at all.
+    pub body: Option<Content>,
+}
+
+/// What the operator adds to a request: always sent as it is, and no argument can replace it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fixed {
+    /// Headers.
+    pub headers: HeaderMap,
+    /// Query pairs, encoded.
+    pub query: Vec<(String, String)>,
+    /// Cookie pairs, encoded.
+    pub cookies: Vec<String>,
+}
+
+impl Fixed {
+    /// The same with `***` for each value, to be shown.
+    #[must_use]
+    pub(crate) fn masked(&self) -> Self {
+        const MASK: HeaderValue = HeaderValue::from_static("***");
+        let masked = |pair: &String| format!("{}=***", pair.split('=').next().unwrap_or_default());
+        Self {
+            headers: self.headers.keys().map(|name| (name.clone(), MASK)).collect(),
+            query: self.query.iter().map(|(name, _)| (name.clone(), "***".to_owned())).collect(),
+            cookies: self.cookies.iter().map(masked).collect(),
+        }
+    }
+
+    /// Whether it sets the query key or the cookie of that name.
+    fn claims(&self, location: Location, name: &str) -> bool {
+        match location {
+            Location::Query | Location::QueryString => self.query.iter().any(|(key, _)| same_key(key, name)),
+            Location::Cookie => self
+                .cookies
+                .iter()
+                .any(|pair| pair.split_once('=').is_some_and(|(key, _)| key == name)),
+            _ => false,
+        }
+    }
+}
+
+/// Whether an encoded key is `name`.
+fn same_key(encoded: &str, name: &str) -> bool {
+    encoded == name || percent_encoding::percent_decode_str(encoded).eq(name.bytes())
+}
+
+/// Makes the request of an operation of `document` with what the operator adds to it; `folder` is where files may be sent
+/// from.
+///
+/// # Errors
+/// [`CallError`] where an argument cannot be sent; then nothing must be.
+pub(crate) fn build(
+    document: &Document,
+    operation: &Operation,
+    base: &Base,
+    arguments: &Map<String, Value>,
+    accept: &HeaderValue,
+    fixed: &Fixed,
+    folder: Option<&Folder>,
+) -> Result<Request, CallError> {
+    let mut path = Vec::new();
+    let mut query = Vec::new();
+    let mut headers = HeaderMap::with_capacity(4 + fixed.headers.len());
+    let mut cookies = Vec::new();
+    headers.insert(ACCEPT, accept.clone());
+    for parameter in &operation.parameters {
+        let Some(value) = arguments.get(&parameter.key) else { continue };
+        spread_names(operation, parameter, value, fixed)?;
+        let value = &*style::joined(value, &parameter.inner_separators);
+        match parameter.location {
+            Location::Path => path.push(path_value(parameter, value)),
+            Location::Query => query.extend(query_pairs(parameter, value)),
+            Location::QueryString => query.extend(whole_query(parameter, value)),
+            Location::Header => header(parameter, value, &mut headers)?,
+            Location::Cookie => cookies.extend(cookie(parameter, value)?),
+        }
+    }
+    for (key, _) in &fixed.query {
+        // A query that is one whole text, or the template's own, may hold any key.
+        let taken = |name: &str| same_key(key, &percent_encoding::percent_decode_str(name).decode_utf8_lossy());
+        let own = operation.template.query.iter().flat_map(|query| query.split('&'));
+        let mut names = own.map(|pair| pair.split('=').next().unwrap_or_default()).chain(
+            query
+                .iter()
+                .map(|(name, value): &(String, String)| if name.is_empty() { value.as_str() } else { name.as_str() }),
+        );
+        if names.any(taken) {
+            return Err(unsendable(key, "is set by this server, and by no argument"));
+        }
+    }
+    query.extend(fixed.query.iter().cloned());
+    cookies.extend(fixed.cookies.iter().cloned());
+    // A cookie name or value cannot hold what ends a cookie; see `cookie`.
+    if !cookies.is_empty() {
+        let text = cookies.join("; ");
+        headers.insert(
+            COOKIE,
+            HeaderValue::from_str(&text).map_err(|_| unsendable("cookie", "cannot be sent in a header"))?,
+        );
+    }
+    let url = base.target(&operation.template, &path, &query)?;
+    let mut content = None;
+    if let (Some(declared), Some(value)) = (&operation.body, arguments.get(BODY)) {
+        let chosen = arguments.get(&declared.choice).and_then(Value::as_str);
+        let media_type = declared
+            .chosen(chosen)
+            .ok_or_else(|| unsendable(&declared.choice, "is none of the media types that this operation takes"))?;
+        let body = body::write(document, media_type, value, folder)?;
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_str(&body.content_type).map_err(|_| unsendable(BODY, "has a media type that cannot be sent in a header"))?,
+        );
+        content = Some(body.content);
+    }
+    for name in fixed.headers.keys() {
+        headers.remove(name);
+    }
+    headers.extend(fixed.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+    Ok(Request {
+        method: operation.method.clone(),
+        url,
+        headers,
+        body: content,
+    })
+}
+
+fn unsendable(argument: &str, problem: &str) -> CallError {
+    CallError::Unsendable {
+        argument: argument.to_owned(),
+        problem: problem.to_owned(),
+    }
+}
+
+/// The value as the text of its `content` media type: JSON, or the plain scalar for anything else.
+fn content_text(media_type: &str, value: &Value) -> String {
+    match MediaKind::of(media_type) {
+        MediaKind::Json => value.to_string(),
+        _ => style::scalar(value).unwrap_or_default().into_owned(),
+    }
+}
+
+fn path_value(parameter: &Parameter, value: &Value) -> PathValue {
+    let encoded = match &parameter.serialization {
+        Serialization::Content { media_type } => style::encode(&content_text(media_type, value), Keep::Unreserved),
+        Serialization::Style {
+            style,
+            explode,
+            allow_reserved,
+        } => {
+            let keep = if *allow_reserved { Keep::Segment } else { Keep::Unreserved };
+            style::path(&parameter.name, value, *style, *explode, keep)
+        }
+    };
+    let plain = match value {
+        Value::Array(items) => items.iter().filter_map(style::scalar).map(Into::into).collect(),
+        Value::Object(object) => object
+            .iter()
+            .flat_map(|(key, value)| [Some(key.as_str().into()), style::scalar(value)])
+            .flatten()
+            .map(Into::into)
+            .collect(),
+        _ => style::scalar(value).map(Into::into).into_iter().collect(),
+    };
+    PathValue {
+        name: parameter.name.clone(),
+        encoded,
+        plain,
+    }
+}
+
+fn query_pairs(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
+    match &parameter.serialization {
+        Serialization::Content { media_type } => vec![(
+            style::encode(&parameter.name, Keep::Unreserved),
+            style::encode(&content_text(media_type, value), Keep::Unreserved),
+        )],
+        Serialization::Style {
+            style,
+            explode,
+            allow_reserved,
+        } => {
+            let keep = if *allow_reserved { Keep::Reserved } else { Keep::Unreserved };
+            style::query(&parameter.name, value, *style, *explode, keep)
+        }
+    }
+}
+
+/// OAS 3.2 `in: querystring`: a form is written as one, anything else as one encoded text without a key.
+fn whole_query(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
+    match (value, &parameter.serialization) {
+        (Value::Object(object), Serialization::Content { media_type }) if MediaKind::of(media_type) == MediaKind::Form => object
+            .iter()
+            .flat_map(|(name, value)| style::query(name, value, Style::Form, true, Keep::Unreserved))
+            .collect(),
+        // A pair without a key is the whole query.
+        (_, Serialization::Content { media_type }) => {
+            vec![(String::new(), style::encode(&content_text(media_type, value), Keep::Unreserved))]
+        }
+        _ => query_pairs(parameter, value),
+    }
+}
+
+/// Header values are not percent-encoded; what cannot be in one is refused (RFC 9110 section 5.5).
+fn header(parameter: &Parameter, value: &Value, headers: &mut HeaderMap) -> Result<(), CallError> {
+    if value.is_null() {
+        return Ok(());
+    }
+    let text = match &parameter.serialization {
+        Serialization::Content { media_type } => content_text(media_type, value),
+        Serialization::Style { style, explode, .. } => style::path(&parameter.name, value, *style, *explode, Keep::All),
+    };
+    let name =
+        HeaderName::from_bytes(parameter.name.as_bytes()).map_err(|_| unsendable(&parameter.key, "has a name that no header can have"))?;
+    if text.bytes().any(|byte| byte != b'\t' && (byte < 0x20 || byte == 0x7f)) {
+        return Err(unsendable(
+            &parameter.key,
+            "holds a line break or another control character, which a header cannot",
+        ));
+    }
+    if !text.is_ascii() {
+        return Err(unsendable(&parameter.key, "holds characters outside ASCII, which a header cannot"));
+    }
+    let value = HeaderValue::from_str(&text).map_err(|_| unsendable(&parameter.key, "cannot be sent in a header"))?;
+    headers.insert(name, value);
+    Ok(())
+}
+
+/// Cookie pairs. Whatever is no cookie-octet (RFC 6265 section 4.1.1) is percent-encoded, so that a value can add no cookie.
+fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, CallError> {
+    let legal = |name: &str| {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+    };
+    if !legal(&parameter.name) {
+        return Err(unsendable(&parameter.key, "has a name that no cookie can have"));
+    }
+    let (pairs, separator) = match &parameter.serialization {
+        Serialization::Content { media_type } => (
+            vec![(
+                parameter.name.clone(),
+                style::encode(&content_text(media_type, value), Keep::Unreserved),
+            )],
+            "; ",
+        ),
+        // The form style writes its pairs with `&` in a cookie as well (OAS "Style Examples"); `cookie` of 3.2 does not.
+        Serialization::Style {
+            style: Style::Cookie,
+            explode,
+            ..
+        } => (style::query(&parameter.name, value, Style::Form, *explode, Keep::Unreserved), "; "),
+        Serialization::Style { style, explode, .. } => (style::query(&parameter.name, value, *style, *explode, Keep::Unreserved), "&"),
+    };
+    let pairs: Vec<String> = pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    Ok(Some(pairs.join(separator)).filter(|text| !text.is_empty()).into_iter().collect())
+}
+
+/// An exploded object writes its members as names of their own (OAS `form` with `explode`). They may not be names that
+/// the operation has for something else.
+fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, fixed: &Fixed) -> Result<(), CallError> {
+    let (
+        Value::Object(members),
+        Serialization::Style {
+            style: Style::Form | Style::Cookie,
+            explode: true,
+            ..
+        },
+    ) = (value, &parameter.serialization)
+    else {
+        return Ok(());
+    };
+    let other = |name: &String| {
+        fixed.claims(parameter.location, name)
+            || operation
+                .parameters
+                .iter()
+                .any(|other| other.location == parameter.location && other.name == *name && other.key != parameter.key)
+    };
+    match members.keys().find(|name| other(name)) {
+        Some(name) => Err(unsendable(
+            &parameter.key,
+            &format!(
+                "has a member `{name}`, which would be sent as the {} parameter of that name",
+                parameter.location.as_str()
+            ),
+        )),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::operations;
+    use serde_json::json;
+
+    fn request(parameters: &str, arguments: &Value, headers: &[(&str, &str)]) -> Result<Request, CallError> {
+        let header = |(name, value): &(&str, &str)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        let headers = headers.iter().map(header).collect();
+        request_with(
+            parameters,
+            arguments,
+            &Fixed {
+                headers,
+                ..Fixed::default()
+            },
+        )
+    }
+
+    fn request_with(parameters: &str, arguments: &Value, fixed: &Fixed) -> Result<Request, CallError> {
+        let text = format!(r#"{{"openapi":"3.2.0","paths":{{"/a":{{"get":{{"parameters":{parameters}}}}}}}}}"#);
+        let document = Document::parse(text.into_bytes(), None).unwrap();
+        let (operations, _) = operations(&document);
+        let base = Base::new(Url::parse("https://h.example/v1").unwrap());
+        let accept = HeaderValue::from_static("application/json");
+        build(
+            &document,
+            &operations[0],
+            &base,
+            arguments.as_object().unwrap(),
+            &accept,
+            fixed,
+            None,
+        )
+    }
+
+    #[test]
+    fn no_argument_takes_the_place_of_a_credential() {
+        let fixed = Fixed {
+            headers: HeaderMap::new(),
+            query: vec![("api%5Fkey".into(), "s3cret".into())],
+            cookies: vec!["sid=s3cret".into()],
+        };
+        let form = r#"{"name":"q","in":"querystring","content":{"application/x-www-form-urlencoded":{}}}"#;
+        let text = r#"{"name":"q","in":"querystring","content":{"text/plain":{}}}"#;
+        for (parameter, value) in [
+            (r#"{"name":"q","in":"query","schema":{"type":"object"}}"#, json!({"api_key": "x"})),
+            (r#"{"name":"q","in":"cookie","schema":{"type":"object"}}"#, json!({"sid": "x"})),
+            (form, json!({"api_key": "x"})),
+            (text, json!("api_key")),
+        ] {
+            let refused = request_with(&format!("[{parameter}]"), &json!({"q": value}), &fixed);
+            assert!(refused.is_err(), "{parameter}");
+        }
+        let request = request_with(&format!("[{text}]"), &json!({"q": "api_key=x"}), &fixed).unwrap();
+        assert_eq!(request.url.query(), Some("api_key%3Dx&api%5Fkey=s3cret"));
+        assert_eq!(request.headers["cookie"], "sid=s3cret");
+    }
+
+    #[test]
+    fn header_values_cannot_start_another_header() {
+        let parameters = r#"[{"name":"X-A","in":"header"}]"#;
+        for value in ["a\r\nX-B: c", "a\nb", "a\0b", "é"] {
+            assert!(request(parameters, &json!({"X-A": value}), &[]).is_err(), "{value:?}");
+        }
+        assert_eq!(request(parameters, &json!({"X-A": ["a", 5]}), &[]).unwrap().headers["x-a"], "a,5");
+    }
+
+    #[test]
+    fn the_operators_headers_win() {
+        let request = request(
+            r#"[{"name":"X-Key","in":"header"}]"#,
+            &json!({"X-Key": "model"}),
+            &[("x-key", "operator")],
+        )
+        .unwrap();
+        assert_eq!(request.headers.get_all("x-key").iter().collect::<Vec<_>>(), ["operator"]);
+    }
+
+    #[test]
+    fn a_cookie_value_adds_no_cookie() {
+        let request = request(
+            r#"[{"name":"s","in":"cookie"},{"name":"t","in":"cookie","explode":false}]"#,
+            &json!({"s": "a; b=c, d", "t": [1, 2]}),
+            &[],
+        )
+        .unwrap();
+        assert_eq!(request.headers["cookie"], "s=a%3B%20b%3Dc%2C%20d; t=1,2");
+    }
+
+    #[test]
+    fn a_spread_object_cannot_take_another_parameters_name() {
+        let parameters = r#"[{"name":"filter","in":"query","schema":{"type":"object"}},{"name":"admin","in":"query"}]"#;
+        assert!(request(parameters, &json!({"filter": {"admin": "true"}}), &[]).is_err());
+        assert_eq!(
+            request(parameters, &json!({"filter": {"a": 1}, "admin": "x"}), &[])
+                .unwrap()
+                .url
+                .query(),
+            Some("a=1&admin=x")
+        );
+    }
+
+    #[test]
+    fn content_parameters_are_one_text() {
+        let request = request(
+            r#"[{"name":"f","in":"query","content":{"application/json":{}}}]"#,
+            &json!({"f": {"a": [1]}}),
+            &[],
+        )
+        .unwrap();
+        assert_eq!(request.url.query(), Some("f=%7B%22a%22%3A%5B1%5D%7D"));
+    }
+}

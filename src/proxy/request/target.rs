@@ -1,0 +1,249 @@
+//! The URL of a call: assembled from encoded pieces, then asserted.
+//!
+//! The encoder is only the way there. The promise is the assertion at the end: scheme, host, port, base path, and every
+//! byte of path and query are what was assembled, whatever the model or the document put in.
+
+use thiserror::Error;
+use url::Url;
+
+use crate::spec::PathTemplate;
+use crate::spec::operation::template::{Part, has_dot_segment};
+
+/// Why a URL was not made. The words are for the model.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+pub enum TargetError {
+    /// A path value with nothing in it: `DELETE /items/` is not `DELETE /items/{id}`.
+    #[error("`{0}` must not be empty: it is part of the path")]
+    Empty(String),
+    /// A path value that a server could read as `.` or `..`.
+    #[error("`{0}` must not be, or contain, `.` or `..` as a path segment, however it is encoded")]
+    DotSegment(String),
+    /// A path value that was not given.
+    #[error("`{0}` is missing: it is part of the path")]
+    Missing(String),
+    /// The finished URL is not the one that was assembled. This should never be seen.
+    #[error("the request was not sent because its URL would not be the one that was meant")]
+    Assertion,
+}
+
+/// The base that an operation's path is appended to: scheme, host, port and base path of a server, checked once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Base {
+    url: Url,
+    /// Scheme, authority and base path, without a slash at the end.
+    text: String,
+}
+
+/// The encoded value of one path variable, under the variable's name, and the decoded text it stands for.
+#[derive(Debug)]
+pub struct PathValue {
+    /// The variable of the template.
+    pub name: String,
+    /// What goes into the URL.
+    pub encoded: String,
+    /// The values as they were given, for the check on dot segments.
+    pub plain: Vec<String>,
+}
+
+impl Base {
+    /// A base from a URL that [`crate::spec::operation::server::usable`] has accepted.
+    #[must_use]
+    pub fn new(url: Url) -> Self {
+        let text = url.as_str().trim_end_matches('/').to_owned();
+        Self { url, text }
+    }
+
+    /// The URL.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Fills the template, appends the query, and asserts that the result is what it must be.
+    ///
+    /// # Errors
+    /// [`TargetError`]; nothing must be sent then.
+    pub fn target(&self, template: &PathTemplate, values: &[PathValue], query: &[(String, String)]) -> Result<Url, TargetError> {
+        let mut text = String::with_capacity(self.text.len() + 64);
+        text.push_str(&self.text);
+        let path_start = self.text.len() - self.url.path().trim_end_matches('/').len();
+        for segment in &template.segments {
+            text.push('/');
+            let start = text.len();
+            for part in segment {
+                match part {
+                    Part::Literal(literal) => text.push_str(literal),
+                    Part::Variable(name) => text.push_str(variable(name, values)?),
+                }
+            }
+            // What was harmless piece by piece may still read as a dot segment together.
+            if text
+                .get(start..)
+                .is_some_and(|segment| segment.contains('.') || segment.contains("%2"))
+                && text.get(start..).is_some_and(has_dot_segment)
+            {
+                return Err(TargetError::DotSegment(segment_name(segment)));
+            }
+        }
+        let path_end = text.len();
+        push_query(&mut text, template.query.as_deref(), query);
+        let url = Url::parse(&text).map_err(|_| TargetError::Assertion)?;
+        let same_origin = url.scheme() == self.url.scheme()
+            && url.host() == self.url.host()
+            && url.port_or_known_default() == self.url.port_or_known_default();
+        let same_path = text
+            .get(path_start..path_end)
+            .is_some_and(|path| url.path() == if path.is_empty() { "/" } else { path });
+        let same_query = url.query() == text.get(path_end + 1..).filter(|_| text.len() > path_end);
+        let bare = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+        let below_base = url.path().starts_with(self.url.path().trim_end_matches('/'));
+        if same_origin && same_path && same_query && bare && below_base {
+            Ok(url)
+        } else {
+            Err(TargetError::Assertion)
+        }
+    }
+}
+
+fn variable<'v>(name: &str, values: &'v [PathValue]) -> Result<&'v str, TargetError> {
+    let value = values
+        .iter()
+        .find(|value| value.name == name)
+        .ok_or_else(|| TargetError::Missing(name.to_owned()))?;
+    if value.encoded.is_empty() || value.plain.iter().all(String::is_empty) {
+        return Err(TargetError::Empty(name.to_owned()));
+    }
+    if value.plain.iter().any(|plain| has_dot_segment(plain)) {
+        return Err(TargetError::DotSegment(name.to_owned()));
+    }
+    Ok(&value.encoded)
+}
+
+fn segment_name(segment: &[Part]) -> String {
+    let names = segment.iter().filter_map(|part| match part {
+        Part::Variable(name) => Some(name.as_str()),
+        Part::Literal(_) => None,
+    });
+    names.collect::<Vec<_>>().join("`, `")
+}
+
+fn push_query(text: &mut String, own: Option<&str>, query: &[(String, String)]) {
+    let mut separator = '?';
+    if let Some(own) = own {
+        text.push(separator);
+        text.push_str(own);
+        separator = '&';
+    }
+    for (key, value) in query {
+        text.push(separator);
+        if !key.is_empty() {
+            text.push_str(key);
+            text.push('=');
+        }
+        text.push_str(value);
+        separator = '&';
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proxy::request::style::{Keep, encode};
+    use proptest::prelude::*;
+
+    fn target(base: &str, path: &str, value: &str, query: &[(&str, &str)]) -> Result<String, TargetError> {
+        kept(base, path, value, query, Keep::Unreserved)
+    }
+
+    fn kept(base: &str, path: &str, value: &str, query: &[(&str, &str)], keep: Keep) -> Result<String, TargetError> {
+        let base = Base::new(Url::parse(base).unwrap());
+        let template = PathTemplate::parse(path).unwrap();
+        let values = [PathValue {
+            name: "x".into(),
+            encoded: encode(value, keep),
+            plain: vec![value.into()],
+        }];
+        let query: Vec<_> = query.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        base.target(&template, &values, &query).map(|url| url.to_string())
+    }
+
+    #[test]
+    fn base_paths_are_kept_with_and_without_a_slash_at_the_end() {
+        for (base, path, expected) in [
+            ("https://h.example", "/pets", "https://h.example/pets"),
+            ("https://h.example/", "/", "https://h.example/"),
+            ("https://h.example/api/v1", "/pets/{x}", "https://h.example/api/v1/pets/a%2Fb"),
+            ("https://h.example/api/v1/", "/pets/", "https://h.example/api/v1/pets/"),
+            ("http://h.example:8080/a%20b", "/{x}/c", "http://h.example:8080/a%20b/a%2Fb/c"),
+            ("https://h.example/v1", "/a?b=c", "https://h.example/v1/a?b=c"),
+        ] {
+            assert_eq!(target(base, path, "a/b", &[]).as_deref(), Ok(expected), "{base} {path}");
+        }
+        assert_eq!(
+            target("https://h.example", "/a?b=c", "x", &[("d", "e"), ("f", "")]).unwrap(),
+            "https://h.example/a?b=c&d=e&f="
+        );
+    }
+
+    #[test]
+    fn odd_but_legal_values_arrive() {
+        for value in ["100%", "...", "a..b", "ü 日本", "a=b&c", "~", "%41", "a;b", "@", "x\ty", "%2f"] {
+            for keep in [Keep::Unreserved, Keep::Segment] {
+                let url = kept("https://h.example/v1", "/a/{x}/b", value, &[], keep).unwrap();
+                let segment = url.strip_prefix("https://h.example/v1/a/").unwrap().strip_suffix("/b").unwrap();
+                assert_eq!(percent_encoding::percent_decode_str(segment).decode_utf8().unwrap(), value);
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_would_climb_or_vanish_are_refused() {
+        for value in [
+            "..",
+            ".",
+            "../admin",
+            "a/../b",
+            "..\\x",
+            "%2e%2e",
+            "%252e%252E",
+            ".%2e",
+            ".\t.",
+            "..;a=1",
+            "a/./b",
+            "%2e%2e%2fadmin",
+        ] {
+            for keep in [Keep::Unreserved, Keep::Segment] {
+                assert_eq!(
+                    kept("https://h.example/v1", "/a/{x}", value, &[], keep),
+                    Err(TargetError::DotSegment("x".into())),
+                    "{value}"
+                );
+            }
+        }
+        assert_eq!(target("https://h.example", "/a/{x}", "", &[]), Err(TargetError::Empty("x".into())));
+        assert_eq!(
+            target("https://h.example", "/a/{y}", "v", &[]),
+            Err(TargetError::Missing("y".into()))
+        );
+        assert_eq!(
+            target("https://h.example", "/a/.{x}", ".", &[]),
+            Err(TargetError::DotSegment("x".into()))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_changes_where_a_request_goes(value in ".*", literal in "[a-z]{0,3}", reserved: bool) {
+            let path = format!("/items/{literal}{{x}}/edit");
+            let keep = if reserved { Keep::Segment } else { Keep::Unreserved };
+            if let Ok(url) = kept("https://h.example:8443/base/v1", &path, &value, &[], keep) {
+                let url = Url::parse(&url).unwrap();
+                prop_assert_eq!((url.scheme(), url.host_str(), url.port()), ("https", Some("h.example"), Some(8443)));
+                let segments: Vec<_> = url.path_segments().unwrap().collect();
+                prop_assert_eq!(segments.len(), 5);
+                prop_assert_eq!((segments[0], segments[1], segments[2], segments[4]), ("base", "v1", "items", "edit"));
+                prop_assert!(url.query().is_none() && url.fragment().is_none());
+            }
+        }
+    }
+}

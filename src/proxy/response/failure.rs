@@ -1,0 +1,149 @@
+//! What the model reads about a reply that is no success.
+
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::{LOCATION, RETRY_AFTER};
+use serde_json::Value;
+
+use super::render::{Kind, content_type, decode, kind, named, shown, status_line, strip_bom};
+use crate::proxy::auth::resolve::Advice;
+use crate::proxy::upstream::exchange::Response;
+use crate::spec::Operation;
+use crate::spec::operation::body::essence;
+use crate::{json, text};
+
+/// How much of an error's body the model sees, in bytes.
+pub(crate) const LONGEST: usize = 16 << 10;
+
+/// What the model reads about a status that is no success.
+pub(crate) fn told(operation: &Operation, response: &Response, advice: Option<&Advice>) -> String {
+    let status = response.status;
+    let mut message = format!("{} from {}", status_line(status), shown(operation));
+    let header = |name| {
+        response
+            .headers
+            .get(name)
+            .and_then(|value: &http::HeaderValue| value.to_str().ok())
+            .map(text::one_line)
+    };
+    if status.is_redirection() {
+        if let Some(location) = header(LOCATION) {
+            message.push_str(&format!("\nThe API points to {location}; redirects are not followed."));
+        }
+        return message;
+    }
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            message.push('\n');
+            message.push_str(&refused(status, advice));
+        }
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            if let Some(after) = header(RETRY_AFTER) {
+                let unit = if after.bytes().all(|byte| byte.is_ascii_digit()) {
+                    " seconds"
+                } else {
+                    ""
+                };
+                message.push_str(&format!("\nRetry after {after}{unit}."));
+            }
+        }
+        _ => {}
+    }
+    let body = error_body(&content_type(&response.headers), &response.body);
+    if !body.is_empty() {
+        message.push('\n');
+        message.push_str(&text::cut(&body, LONGEST));
+    }
+    message
+}
+
+/// What to do about a 401 or a 403.
+fn refused(status: StatusCode, advice: Option<&Advice>) -> String {
+    match (status, advice) {
+        (StatusCode::UNAUTHORIZED, None) => "The API wants credentials that were not sent or not accepted; whoever runs this server sets them with --header-env or --header.".into(),
+        (StatusCode::UNAUTHORIZED, Some(Advice { sent: false, schemes, .. })) => {
+            format!("The API wants a credential, and this server has none for this call; {schemes}.")
+        }
+        (StatusCode::UNAUTHORIZED, Some(Advice { schemes, .. })) => {
+            format!("The API did not accept the credential that whoever runs this server has set for {schemes}.")
+        }
+        (_, Some(Advice { sent: true, schemes, scopes })) => {
+            let scopes = if scopes.is_empty() {
+                String::new()
+            } else {
+                format!(" It asks for the scopes {}.", scopes.join(", "))
+            };
+            format!("The credential of this server for {schemes} does not allow this call.{scopes}")
+        }
+        _ => "The credentials of this server do not allow this call.".into(),
+    }
+}
+
+fn error_body(content_type: &str, body: &Bytes) -> String {
+    match kind(content_type, body) {
+        Kind::Json => match json::value(strip_bom(body)) {
+            Ok(value) if essence(content_type) == "application/problem+json" => problem(&value),
+            Ok(value) => value.to_string(),
+            Err(_) => decode("", body),
+        },
+        Kind::Text if essence(content_type) == "text/html" => without_tags(&decode(content_type, body)),
+        Kind::Text => decode(content_type, body),
+        _ if body.is_empty() => String::new(),
+        _ => format!("({} bytes of {})", body.len(), named(content_type)),
+    }
+}
+
+/// RFC 9457: title and detail first, then whatever else the problem carries.
+fn problem(value: &Value) -> String {
+    let field = |name: &str| value.get(name).and_then(Value::as_str);
+    let lead: Vec<&str> = [field("title"), field("detail")].into_iter().flatten().collect();
+    let rest = value.as_object().map(|object| {
+        let rest = object
+            .iter()
+            .filter(|(key, _)| !matches!(key.as_str(), "title" | "detail" | "status"));
+        rest.map(|(key, value)| (key.clone(), value.clone()))
+            .collect::<serde_json::Map<_, _>>()
+    });
+    let mut text = lead.join(": ");
+    if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+        text.push('\n');
+        text.push_str(&Value::Object(rest).to_string());
+    }
+    text.trim().to_owned()
+}
+
+/// The words of an HTML error page: what stands between tags, without scripts and styles. One pass, over as much as could
+/// ever be shown.
+fn without_tags(html: &str) -> String {
+    const MOST: usize = 256 << 10;
+    let html = html.get(..html.floor_char_boundary(MOST)).unwrap_or_default();
+    let mut text = String::new();
+    let mut skipping: Option<&str> = None;
+    for (index, piece) in html.split('<').enumerate() {
+        let starts = |name: &str| piece.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+        if skipping.is_some_and(|name| !starts(name)) {
+            continue;
+        }
+        skipping = [("script", "/script"), ("style", "/style")]
+            .into_iter()
+            .find(|(open, _)| starts(open))
+            .map(|(_, close)| close);
+        if skipping.is_none() {
+            let words = if index == 0 {
+                piece
+            } else {
+                piece.split_once('>').map_or("", |(_, after)| after)
+            };
+            text.push_str(words);
+            text.push(' ');
+        }
+    }
+    let text = text
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&#39;", "'")
+        .replace("&nbsp;", " ")
+        .replace("&amp;", "&");
+    text::one_line(&text)
+}

@@ -1,0 +1,234 @@
+//! Replies that come record by record: server-sent events (WHATWG HTML section 9.2), JSON Lines, and JSON text sequences
+//! (RFC 7464). They may never end by themselves, and are collected within limits.
+
+use serde_json::{Map, Value};
+
+use crate::json;
+use crate::spec::operation::body::essence;
+
+/// How the records of a stream are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// `text/event-stream`: an empty line ends an event.
+    Events,
+    /// `application/x-ndjson`, `application/jsonl`: a line each.
+    Lines,
+    /// `application/json-seq`: each begins with a record separator.
+    Sequence,
+}
+
+/// Counts the records of a stream as its bytes arrive.
+#[derive(Debug)]
+pub struct Counter {
+    framing: Framing,
+    /// Whether the line that is being read has anything in it yet.
+    line_begun: bool,
+    after_return: bool,
+    count: usize,
+}
+
+impl Framing {
+    /// The framing of a media type; `None` where it is no stream of records.
+    #[must_use]
+    pub fn of(content_type: &str) -> Option<Self> {
+        match essence(content_type).as_str() {
+            "text/event-stream" => Some(Self::Events),
+            "application/x-ndjson" | "application/ndjson" | "application/jsonl" | "application/x-jsonlines" | "application/jsonlines" => {
+                Some(Self::Lines)
+            }
+            "application/json-seq" => Some(Self::Sequence),
+            other if other.ends_with("+json-seq") => Some(Self::Sequence),
+            _ => None,
+        }
+    }
+}
+
+impl Counter {
+    /// A counter at the begin of a stream.
+    #[must_use]
+    pub fn new(framing: Framing) -> Self {
+        Self {
+            framing,
+            line_begun: false,
+            after_return: false,
+            count: 0,
+        }
+    }
+
+    /// Takes the next bytes; gives how many records have ended so far, about: empty ones are counted as well.
+    pub fn feed(&mut self, bytes: &[u8]) -> usize {
+        for byte in bytes {
+            let is_end = match byte {
+                b'\n' if self.after_return => {
+                    self.after_return = false;
+                    continue;
+                }
+                b'\r' | b'\n' => true,
+                _ => false,
+            };
+            self.after_return = *byte == b'\r';
+            if is_end {
+                let ends_record = match self.framing {
+                    Framing::Events => !self.line_begun,
+                    Framing::Lines | Framing::Sequence => self.line_begun,
+                };
+                self.count += usize::from(ends_record);
+            }
+            self.line_begun = !is_end;
+        }
+        self.count
+    }
+}
+
+/// The records of a stream that was read as text. `whole` says that it ended by itself: then what stands at its end is a
+/// record even where nothing closes it.
+#[must_use]
+pub fn records(framing: Framing, text: &str, whole: bool) -> Vec<Value> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match framing {
+        Framing::Events => events(text, whole),
+        Framing::Lines => {
+            let mut lines: Vec<&str> = text.split('\n').collect();
+            let rest = lines.pop().filter(|_| whole);
+            lines.into_iter().chain(rest).filter_map(json_or_text).collect()
+        }
+        Framing::Sequence => {
+            let mut texts: Vec<&str> = text.split('\u{1e}').collect();
+            if !whole {
+                texts.pop();
+            }
+            texts.into_iter().filter_map(json_or_text).collect()
+        }
+    }
+}
+
+fn json_or_text(text: &str) -> Option<Value> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| json::value(text.as_bytes()).unwrap_or_else(|_| Value::String(text.to_owned())))
+}
+
+#[derive(Default)]
+struct Event<'t> {
+    name: &'t str,
+    id: &'t str,
+    data: Vec<&'t str>,
+}
+
+impl Event<'_> {
+    /// An event with nothing but data is its data; JSON where it is JSON.
+    fn take(&mut self) -> Option<Value> {
+        let Event { name, id, data } = std::mem::take(self);
+        if data.is_empty() {
+            return None;
+        }
+        let text = data.join("\n");
+        let data = json::value(text.as_bytes()).unwrap_or(Value::String(text));
+        if name.is_empty() && id.is_empty() {
+            return Some(data);
+        }
+        let mut event = Map::new();
+        for (key, value) in [("event", name), ("id", id)] {
+            if !value.is_empty() {
+                event.insert(key.into(), value.into());
+            }
+        }
+        event.insert("data".into(), data);
+        Some(event.into())
+    }
+}
+
+fn events(text: &str, whole: bool) -> Vec<Value> {
+    let mut found = Vec::new();
+    let mut event = Event::default();
+    for line in lines(text) {
+        if line.is_empty() {
+            found.extend(event.take());
+            continue;
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => event.name = value,
+            "data" => event.data.push(value),
+            "id" if !value.contains('\0') => event.id = value,
+            // `retry`, comments (an empty field), and what no browser knows.
+            _ => {}
+        }
+    }
+    if whole {
+        found.extend(event.take());
+    }
+    found
+}
+
+/// Lines that end with CR LF, LF or CR; what comes after the last end is one as well.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let Some(end) = text.find(['\r', '\n']) else {
+            rest = None;
+            return Some(text).filter(|text| !text.is_empty());
+        };
+        let (line, tail) = text.split_at_checked(end)?;
+        rest = tail.strip_prefix("\r\n").or_else(|| tail.get(1..));
+        Some(line)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn events_are_read_as_browsers_read_them() {
+        let text =
+            ": hello\r\nretry: 5\r\ndata: {\"a\":1}\r\n\r\nevent: end\nid: 7\ndata:x\ndata: y\n\ndata\n\nevent: nothing\n\ndata: last";
+        let whole = vec![
+            json!({"a": 1}),
+            json!({"event": "end", "id": "7", "data": "x\ny"}),
+            json!(""),
+            json!("last"),
+        ];
+        assert_eq!(records(Framing::Events, text, true), whole);
+        assert_eq!(records(Framing::Events, text, false), whole[..3]);
+    }
+
+    #[test]
+    fn lines_and_sequences_are_json_or_text() {
+        assert_eq!(
+            records(Framing::Lines, "{\"a\":1}\r\n\n2\nno\n{\"b\"", false),
+            [json!({"a": 1}), json!(2), json!("no")]
+        );
+        assert_eq!(records(Framing::Lines, "1\n2", true), [json!(1), json!(2)]);
+        assert_eq!(
+            records(Framing::Sequence, "\u{1e}1\n\u{1e}{\"a\":2}\n", true),
+            [json!(1), json!({"a": 2})]
+        );
+    }
+
+    #[test]
+    fn media_types_are_told_apart() {
+        assert_eq!(Framing::of("text/event-stream; charset=utf-8"), Some(Framing::Events));
+        assert_eq!(Framing::of("application/x-ndjson"), Some(Framing::Lines));
+        assert_eq!(Framing::of("application/geo+json-seq"), Some(Framing::Sequence));
+        assert_eq!(Framing::of("application/json"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn records_are_counted_alike_however_the_bytes_are_cut(text in "(data: ?[a-z]{0,3}|:|id: 1|\r|\n|\r\n){0,30}", at in 0_usize..60) {
+            let bytes = text.as_bytes();
+            let at = at.min(bytes.len());
+            for framing in [Framing::Events, Framing::Lines] {
+                let mut whole = Counter::new(framing);
+                let mut pieces = Counter::new(framing);
+                pieces.feed(&bytes[..at]);
+                prop_assert_eq!(whole.feed(bytes), pieces.feed(&bytes[at..]));
+            }
+            let _ = records(Framing::Events, &text, true);
+        }
+    }
+}

@@ -1,0 +1,509 @@
+//! From the reply to the result of the tool.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, ETAG, HeaderMap, LINK, LOCATION, RETRY_AFTER};
+use http::{Method, StatusCode};
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::{Value, json};
+
+use super::records::{self, Framing};
+use super::truncate::{self, Loss};
+use super::{failure, multipart, pagination};
+use crate::proxy::auth::resolve::Advice;
+use crate::proxy::request::style::{self, Keep};
+use crate::proxy::upstream::exchange::{Response, Stopped};
+use crate::spec::Operation;
+use crate::spec::operation::body::essence;
+use crate::{json as spec_json, text};
+
+/// Blobs above this size are named, not embedded: base64 of more than this helps no model.
+const LARGEST_BLOB: usize = 4 << 20;
+/// Larger JSON is not structured, only given as text.
+const LARGEST_TREE: usize = 2 << 20;
+
+/// How much of a header is shown.
+const LONGEST_HEADER: usize = 500;
+
+/// What a media type's bytes are to a model.
+pub(crate) enum Kind {
+    Json,
+    Text,
+    Image,
+    Audio,
+    Multipart,
+    Blob,
+}
+
+/// What a tool promised of the structured content of its successes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Promise {
+    /// Nothing: it has no output schema.
+    #[default]
+    None,
+    /// That there is some: its output schema accepts any object.
+    AnyObject,
+    /// That it is what the document declares.
+    AsDeclared,
+}
+
+/// How a reply is given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rendering<'a> {
+    /// What the tool promised.
+    pub promise: Promise,
+    /// How many bytes of JSON or text a result may hold; 0 is no limit.
+    pub most_bytes: usize,
+    /// What to say where the API refuses the call.
+    pub advice: Option<&'a Advice>,
+}
+
+/// The result of a call that was answered, whatever the answer was. Where there is an output schema, clients refuse a success
+/// without structured content. One that is no JSON, or too large to be taken apart, gets its text as `result`; where that would
+/// break the promise it is no success, because an error's content is not checked, and reaches the model.
+#[must_use]
+pub fn render(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
+    let status = response.status;
+    if !status.is_success() {
+        let text = failure::told(operation, response, rendering.advice);
+        return CallToolResult::error(vec![ContentBlock::text(text)]);
+    }
+    let mut result = success(operation, response, rendering);
+    if result.structured_content.is_some() || result.is_error == Some(true) {
+        return result;
+    }
+    match rendering.promise {
+        Promise::None => {}
+        Promise::AnyObject => {
+            let small = !response.body.is_empty() && response.body.len() <= LARGEST_TREE;
+            let text = result.content.first().and_then(ContentBlock::as_text).filter(|_| small);
+            result.structured_content = Some(json!({ "result": text.map(|text| text.text.clone()) }));
+        }
+        Promise::AsDeclared => {
+            let sentence = format!(
+                "{} answered {status}, but not with JSON that can be given as its output schema promises:",
+                shown(operation)
+            );
+            result.content.insert(0, ContentBlock::text(sentence));
+            result.is_error = Some(true);
+        }
+    }
+    result
+}
+
+/// The result of a call that failed on this side, or got no answer.
+#[must_use]
+pub fn failed(operation: &Operation, error: &crate::proxy::CallError) -> CallToolResult {
+    let text = match error {
+        crate::proxy::CallError::Arguments(text) => text.clone(),
+        other => format!("{} failed: {other}.", shown(operation)),
+    };
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
+fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
+    if operation.method == Method::HEAD || response.body.is_empty() {
+        return CallToolResult::success(vec![ContentBlock::text(headline(response.status, &response.headers))]);
+    }
+    let content_type = content_type(&response.headers);
+    if let Some(framing) = Framing::of(&content_type) {
+        return stream_result(operation, response, framing, rendering);
+    }
+    let blocks = match kind(&content_type, &response.body) {
+        Kind::Json => return json_result(operation, response, rendering),
+        Kind::Multipart => match multipart::parts(&content_type, &response.body) {
+            Some(parts) => parts.iter().map(|part| block(operation, &part.content_type, &part.body)).collect(),
+            None => vec![ContentBlock::text(text::clean(&decode(&content_type, &response.body)))],
+        },
+        _ => vec![block(operation, &content_type, &response.body)],
+    };
+    let mut room = rendering.most_bytes;
+    CallToolResult::success(
+        blocks
+            .into_iter()
+            .flat_map(|block| shortened(block, rendering.most_bytes > 0, &mut room))
+            .collect(),
+    )
+}
+
+/// A text that is longer than the room that is left, cut and told.
+fn shortened(block: ContentBlock, limited: bool, room: &mut usize) -> Vec<ContentBlock> {
+    let Some(whole) = block.as_text().filter(|_| limited) else {
+        return vec![block];
+    };
+    let (kept, loss) = truncate::text(&whole.text, *room);
+    *room -= kept.len();
+    match loss {
+        None => vec![block],
+        Some(loss) => {
+            let remark = format!("The reply was cut, because it is longer than a result may be: {loss} are shown.");
+            vec![ContentBlock::text(kept.to_owned()), ContentBlock::text(remark)]
+        }
+    }
+}
+
+/// The records of a stream as a list, and why it ends where it does.
+fn stream_result(operation: &Operation, response: &Response, framing: Framing, rendering: Rendering<'_>) -> CallToolResult {
+    let text = decode(&content_type(&response.headers), &response.body);
+    let records = records::records(framing, &text, response.stopped.is_none());
+    let remark = response.stopped.map(|stopped| {
+        let why = match stopped {
+            Stopped::Time => "the time for a call was over",
+            Stopped::Records => "there were as many records as one call collects",
+            Stopped::Bytes => "the reply was as large as one may be",
+        };
+        format!("The stream goes on: {} records were collected until {why}.", records.len())
+    });
+    let mut result = structured(operation, response, &Value::Array(records).to_string(), None, rendering);
+    result.content.extend(remark.map(ContentBlock::text));
+    result
+}
+
+/// JSON as `structuredContent`, an object as it is and anything else under `result`, because clients up to 2025-11-25
+/// accept only objects there; and the same as compact text.
+fn json_result(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
+    let body = strip_bom(&response.body);
+    let parsed: Result<Value, _> = if body.len() > LARGEST_TREE && spec_json::is_plain(body) {
+        Err(None)
+    } else {
+        spec_json::value(body).map_err(Some)
+    };
+    match parsed {
+        Ok(value) => structured(operation, response, &value.to_string(), Some(value), rendering),
+        // Nobody could tell what it means.
+        Err(Some(error)) if !spec_json::is_plain(body) => {
+            let sentence = format!(
+                "{} answered {} with JSON that is not read: {error}.",
+                shown(operation),
+                response.status
+            );
+            CallToolResult::error(vec![ContentBlock::text(sentence)])
+        }
+        // Valid, but too large or too deep to be taken apart: a tree takes many times the memory of its text.
+        Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
+            structured(operation, response, &decode("", body), None, rendering)
+        }
+        Err(error) => {
+            let reason = error.map_or_else(String::new, |error| format!(" ({error})"));
+            let sentence = format!(
+                "{} answered {} with a body that is not valid JSON{reason}:",
+                shown(operation),
+                response.status
+            );
+            let body = text::cut(&decode("", body), failure::LONGEST);
+            CallToolResult::error(vec![ContentBlock::text(sentence), ContentBlock::text(body)])
+        }
+    }
+}
+
+/// JSON text as a result: cut where it is too long, and with the arguments of the next page where it names one. `tree` is the
+/// text taken apart, where somebody has done that already.
+fn structured(operation: &Operation, response: &Response, json: &str, tree: Option<Value>, rendering: Rendering<'_>) -> CallToolResult {
+    let (text, losses, tree) = if rendering.most_bytes > 0 && json.len() > rendering.most_bytes {
+        let (text, losses) = truncate::json(json, rendering.most_bytes);
+        (text, losses, None)
+    } else {
+        (json.to_owned(), Vec::new(), tree)
+    };
+    let value = if text.len() > LARGEST_TREE {
+        None
+    } else {
+        tree.or_else(|| spec_json::value(text.as_bytes()).ok())
+    };
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    if let Some(value) = value {
+        result.structured_content = Some(if value.is_object() { value } else { json!({ "result": value }) });
+    } else {
+        let remark = format!(
+            "The reply is given as text only, because it has {} bytes or nests too deeply to be structured.",
+            json.len()
+        );
+        result.content.push(ContentBlock::text(remark));
+    }
+    if !losses.is_empty() {
+        result.content.push(ContentBlock::text(lost(operation, &losses)));
+        if rendering.promise == Promise::AsDeclared {
+            // A client that checks would throw all of it away: an error is not checked.
+            (result.is_error, result.structured_content) = (Some(true), None);
+        }
+    } else if let Some(next) = pagination::next(operation, &response.headers, json) {
+        let next = Value::Object(next);
+        result.content.push(ContentBlock::text(format!(
+            "There is more: call again with the same arguments and {next} for the next page."
+        )));
+    }
+    result
+}
+
+/// The JSON of a reply as text, the records of a stream as a list; `None` where it is neither.
+#[must_use]
+pub(crate) fn json_text(response: &Response) -> Option<String> {
+    let content_type = content_type(&response.headers);
+    if let Some(framing) = Framing::of(&content_type) {
+        let records = records::records(framing, &decode(&content_type, &response.body), response.stopped.is_none());
+        return Some(Value::Array(records).to_string());
+    }
+    if !matches!(kind(&content_type, &response.body), Kind::Json) {
+        return None;
+    }
+    let body = strip_bom(&response.body);
+    serde_json::from_slice::<serde::de::IgnoredAny>(body).ok()?;
+    String::from_utf8(body.to_vec()).ok()
+}
+
+/// Makes JSON of our own the body of a reply.
+pub(crate) fn put_json(response: &mut Response, json: Bytes) {
+    response
+        .headers
+        .insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    (response.body, response.stopped) = (json, None);
+}
+
+/// What was cut, and how to get the rest.
+fn lost(operation: &Operation, losses: &[Loss]) -> String {
+    let how = match pagination::size(operation) {
+        Some(size) => format!("; `{size}` asks for fewer at a time"),
+        None => String::new(),
+    };
+    format!(
+        "The reply was cut, because it is longer than a result may be: {} are shown{how}.",
+        truncate::told(losses)
+    )
+}
+
+/// `GET /pets` in words that hide nothing.
+pub(crate) fn shown(operation: &Operation) -> String {
+    text::one_line(&operation.label())
+}
+
+/// One content block for bytes of a media type.
+fn block(operation: &Operation, content_type: &str, body: &Bytes) -> ContentBlock {
+    let essence = named(content_type);
+    match kind(content_type, body) {
+        Kind::Image => ContentBlock::image(STANDARD.encode(body), essence),
+        Kind::Audio => ContentBlock::audio(STANDARD.encode(body), essence),
+        Kind::Json | Kind::Text | Kind::Multipart => ContentBlock::text(decode(content_type, body)),
+        Kind::Blob if body.len() > LARGEST_BLOB => ContentBlock::text(format!(
+            "{} bytes of {essence}, left out because that is more than {LARGEST_BLOB} bytes.",
+            body.len()
+        )),
+        Kind::Blob => {
+            // The real URL may hold a key in its query; the model needs only something to call the bytes by.
+            let uri = format!(
+                "openapi-mcp:{}{}",
+                operation.method.as_str().to_ascii_lowercase(),
+                encoded_path(&operation.path)
+            );
+            ContentBlock::resource(ResourceContents::blob(STANDARD.encode(body), uri).with_mime_type(essence))
+        }
+    }
+}
+
+fn encoded_path(path: &str) -> String {
+    let segments: Vec<String> = path.split('/').map(|segment| style::encode(segment, Keep::Unreserved)).collect();
+    segments.join("/")
+}
+
+/// `204 No Content`, and the headers that matter where there is no body.
+fn headline(status: StatusCode, headers: &HeaderMap) -> String {
+    let mut text = status_line(status);
+    let rate = |name: &str| name.starts_with("ratelimit") || name.starts_with("x-ratelimit");
+    for (name, value) in headers {
+        let shown = [LOCATION, LINK, ETAG, RETRY_AFTER].contains(name)
+            || rate(name.as_str())
+            || ["content-length", "content-type", "last-modified"].contains(&name.as_str());
+        if let (true, Ok(value)) = (shown, value.to_str()) {
+            text.push_str(&format!("\n{name}: {}", text::cut(&text::one_line(value), LONGEST_HEADER)));
+        }
+    }
+    text
+}
+
+pub(crate) fn status_line(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(reason) => format!("{} {reason}", status.as_u16()),
+        None => status.as_u16().to_string(),
+    }
+}
+
+pub(crate) fn content_type(headers: &HeaderMap) -> String {
+    headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// What bytes are called: of no type they are just bytes (RFC 9110 section 8.3).
+pub(crate) fn named(content_type: &str) -> String {
+    let essence = essence(content_type);
+    if essence.is_empty() {
+        "application/octet-stream".into()
+    } else {
+        essence
+    }
+}
+
+pub(crate) fn kind(content_type: &str, body: &[u8]) -> Kind {
+    match essence(content_type).as_str() {
+        "" => match std::str::from_utf8(body) {
+            Ok(text) if text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
+                Kind::Json
+            }
+            Ok(_) => Kind::Text,
+            Err(_) => Kind::Blob,
+        },
+        "application/json" | "text/json" => Kind::Json,
+        other if other.ends_with("+json") => Kind::Json,
+        other if other.starts_with("image/") => Kind::Image,
+        other if other.starts_with("audio/") => Kind::Audio,
+        other if other.starts_with("multipart/") => Kind::Multipart,
+        other if other.starts_with("text/") || other.ends_with("+xml") || other.ends_with("+yaml") => Kind::Text,
+        "application/xml"
+        | "application/yaml"
+        | "application/x-yaml"
+        | "application/javascript"
+        | "application/x-www-form-urlencoded"
+        | "application/graphql"
+        | "application/toml"
+        | "application/sql" => Kind::Text,
+        _ => Kind::Blob,
+    }
+}
+
+pub(crate) fn strip_bom(body: &[u8]) -> &[u8] {
+    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
+}
+
+/// Text by the charset it names, else UTF-8; bytes that do not fit become replacement characters, never an error.
+pub(crate) fn decode(content_type: &str, body: &[u8]) -> String {
+    let charset = content_type
+        .split(';')
+        .skip(1)
+        .filter_map(|parameter| parameter.split_once('='))
+        .find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
+    let encoding = charset
+        .and_then(|(_, label)| encoding_rs::Encoding::for_label(label.trim().trim_matches('"').as_bytes()))
+        .unwrap_or(encoding_rs::UTF_8);
+    encoding.decode(body).0.into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Document, operations};
+
+    fn result(method: &str, status: u16, headers: &[(&str, &str)], body: &[u8]) -> Value {
+        let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/a":{{"{method}":{{}}}}}}}}"#);
+        let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap()))
+            .collect();
+        let response = Response {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers,
+            body: Bytes::copy_from_slice(body),
+            stopped: None,
+            redactors: Vec::new(),
+        };
+        serde_json::to_value(render(&operations[0], &response, Rendering::default())).unwrap()
+    }
+
+    fn ok(content_type: &str, body: &[u8]) -> Value {
+        result("get", 200, &[("content-type", content_type)], body)
+    }
+
+    #[test]
+    fn json_of_any_shape_is_structured() {
+        for (body, structured, text) in [
+            (r#"{ "a" : 1.50 }"#, r#"{"a":1.50}"#, r#"{"a":1.50}"#),
+            ("[1, 2]", r#"{"result":[1,2]}"#, "[1,2]"),
+            ("42", r#"{"result":42}"#, "42"),
+            ("null", r#"{"result":null}"#, "null"),
+            (
+                "12345678901234567890123",
+                r#"{"result":12345678901234567890123}"#,
+                "12345678901234567890123",
+            ),
+        ] {
+            let result = ok("application/vnd.api+json; charset=utf-8", body.as_bytes());
+            assert_eq!(result["structuredContent"].to_string(), structured);
+            assert_eq!(result["content"][0]["text"], text);
+            assert_eq!(result["isError"], false);
+        }
+    }
+
+    #[test]
+    fn other_bodies_become_the_block_that_fits() {
+        assert_eq!(ok("text/plain; charset=iso-8859-1", b"caf\xe9")["content"][0]["text"], "café");
+        assert_eq!(
+            ok("image/png; x=y", b"\x89PNG")["content"][0],
+            json!({"type": "image", "data": "iVBORw==", "mimeType": "image/png"})
+        );
+        assert_eq!(ok("audio/wav", b"RIFF")["content"][0]["type"], "audio");
+        let blob = ok("application/pdf", b"%PDF");
+        assert_eq!(blob["content"][0]["resource"]["mimeType"], "application/pdf");
+        assert_eq!(blob["content"][0]["resource"]["blob"], "JVBERg==");
+        assert_eq!(result("get", 200, &[], br#"{"a":1}"#)["structuredContent"], json!({"a": 1}));
+    }
+
+    #[test]
+    fn an_empty_reply_says_its_status() {
+        assert_eq!(result("delete", 204, &[], b"")["content"][0]["text"], "204 No Content");
+        assert_eq!(
+            result("head", 200, &[("etag", "\"x\""), ("set-cookie", "secret")], b"")["content"][0]["text"],
+            "200 OK\netag: \"x\""
+        );
+    }
+
+    #[test]
+    fn failures_are_errors_with_words_for_the_model() {
+        for (status, headers, body, expected) in [
+            (
+                404,
+                vec![("content-type", "application/json")],
+                r#"{"m":"no"}"#,
+                "404 Not Found from GET /a\n{\"m\":\"no\"}",
+            ),
+            (
+                422,
+                vec![("content-type", "application/problem+json")],
+                r#"{"title":"Bad","detail":"x","status":422}"#,
+                "422 Unprocessable Entity from GET /a\nBad: x",
+            ),
+            (
+                500,
+                vec![("content-type", "text/html")],
+                "<html><script>x()</script><h1>Oh &amp; no</h1>",
+                "500 Internal Server Error from GET /a\nOh & no",
+            ),
+            (
+                429,
+                vec![("retry-after", "7")],
+                "",
+                "429 Too Many Requests from GET /a\nRetry after 7 seconds.",
+            ),
+            (
+                302,
+                vec![("location", "https://evil.example/")],
+                "",
+                "302 Found from GET /a\nThe API points to https://evil.example/; redirects are not followed.",
+            ),
+        ] {
+            let result = result("get", status, &headers, body.as_bytes());
+            assert_eq!(
+                (result["isError"].as_bool(), result["content"][0]["text"].as_str()),
+                (Some(true), Some(expected))
+            );
+        }
+    }
+
+    #[test]
+    fn broken_json_is_an_error_that_shows_the_body() {
+        let result = ok("application/json", b"{\"a\":");
+        assert_eq!(result["isError"], true);
+        assert_eq!(result["content"][1]["text"], "{\"a\":");
+    }
+}

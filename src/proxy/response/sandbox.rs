@@ -1,0 +1,102 @@
+//! Filters of replies in a process of their own: this program again, without environment, with limits of time and memory that
+//! the system keeps. A filter that asks for too much ends, and nothing else does.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::Command;
+use tokio::sync::Semaphore;
+
+use super::filter;
+use crate::text;
+
+/// How long a filter may run.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The longest program, in bytes.
+const LONGEST_PROGRAM: usize = 4096;
+/// The longest complaint that is shown, in bytes.
+const MAX_COMPLAINT: usize = 500;
+/// The exit code of a Rust program that panicked.
+const PANICKED: i32 = 101;
+
+/// What runs filters.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    /// This program's own file.
+    pub program: PathBuf,
+    /// The largest output, in bytes.
+    pub limit: usize,
+    /// Places for filters that run at the same time: together they take no more than the machine can spare.
+    pub places: Arc<Semaphore>,
+}
+
+/// Filters at the same time.
+pub(crate) const MOST: usize = 4;
+
+impl Sandbox {
+    /// What the filter makes of the JSON.
+    ///
+    /// # Errors
+    /// A sentence for the model.
+    pub async fn run(&self, filter: &str, json: &[u8]) -> Result<Vec<u8>, String> {
+        if filter.len() > LONGEST_PROGRAM {
+            return Err(format!("it is longer than {LONGEST_PROGRAM} bytes"));
+        }
+        let waiting = tokio::time::timeout(PATIENCE, self.places.acquire());
+        let Ok(Ok(_place)) = waiting.await else {
+            return Err("too many filters run already".into());
+        };
+        let mut child = Command::new(&self.program)
+            .arg("filter")
+            .env_clear()
+            // The allocator would reserve memory before there is a limit, which does not count then.
+            .env("MIMALLOC_ARENA_RESERVE", "0")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| {
+                tracing::error!("filters cannot be run: {error}");
+                "filters cannot be run here".to_owned()
+            })?;
+        let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("filters cannot be run here".into());
+        };
+        let most = u64::try_from(self.limit).unwrap_or(u64::MAX);
+        let talk = async {
+            let give = async {
+                // The program in one line, as JSON; a filter that ends early takes no more.
+                let line = serde_json::Value::from(filter).to_string() + "\n";
+                let _ = stdin.write_all(line.as_bytes()).await;
+                let _ = stdin.write_all(json).await;
+                drop(stdin);
+            };
+            let mut out = Vec::new();
+            let mut stdout = stdout.take(most.saturating_add(1));
+            let (read, ()) = futures_util::join!(stdout.read_to_end(&mut out), give);
+            if out.len() > self.limit {
+                let _ = child.start_kill();
+                return Err("it gives more than a reply may hold".to_owned());
+            }
+            match (read, child.wait().await) {
+                (Ok(_), Ok(status)) if status.success() => Ok(out),
+                (Ok(_), Ok(status)) if status.code() == Some(filter::REJECTED.into()) => {
+                    Err(text::cut(String::from_utf8_lossy(&out).trim(), MAX_COMPLAINT))
+                }
+                (_, Ok(status)) if status.code().is_some_and(|code| code != PANICKED) => {
+                    Err("it ended its own process, which `halt` and `halt_error` do: leave them out".to_owned())
+                }
+                // Killed at a limit, or out of memory; the process's own words about that are not for the model.
+                _ => Err("it needs more time or memory than a filter may have, or a part of jq that is not available here".to_owned()),
+            }
+        };
+        match tokio::time::timeout(PATIENCE, talk).await {
+            Ok(result) => result,
+            Err(_) => Err(format!("it runs for more than {} s", PATIENCE.as_secs())),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! How much goes to one upstream at a time: places for calls in flight, a queue before them, and a pace.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use crate::proxy::error::CallError;
+
+/// The places of an upstream.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    places: Semaphore,
+    waiting: AtomicUsize,
+    longest: usize,
+}
+
+/// A place in the queue; given back however the wait ends.
+struct Waiting<'g>(&'g AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Gate {
+    /// So many calls in flight, and so many that wait.
+    #[must_use]
+    pub(crate) fn new(places: usize, queue: usize) -> Self {
+        Self {
+            places: Semaphore::new(places.min(Semaphore::MAX_PERMITS)),
+            waiting: AtomicUsize::new(0),
+            longest: queue,
+        }
+    }
+
+    /// A place, for as long as what is returned lives.
+    ///
+    /// # Errors
+    /// [`CallError::Busy`] at once where the queue is full, or where no place came free in time.
+    pub(crate) async fn enter(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, CallError> {
+        if let Ok(place) = self.places.try_acquire() {
+            return Ok(place);
+        }
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let waiting = Waiting(&self.waiting);
+        if before >= self.longest {
+            return Err(CallError::Busy("too many calls are in flight and waiting"));
+        }
+        let place = timeout_at(deadline, self.places.acquire()).await;
+        drop(waiting);
+        match place {
+            Ok(Ok(place)) => Ok(place),
+            _ => Err(CallError::Busy("other calls were in flight for as long as a call may take")),
+        }
+    }
+}
+
+/// How often requests leave: evenly, so that no second has more than its share.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    interval: Duration,
+    next: Mutex<Instant>,
+}
+
+impl Pace {
+    /// So many requests a second; more than 0.
+    #[must_use]
+    pub(crate) fn new(rate: f64) -> Self {
+        Self {
+            interval: Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX),
+            next: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Waits for the next turn.
+    ///
+    /// # Errors
+    /// [`CallError::Paced`] at once where that lies behind the deadline.
+    pub(crate) async fn turn(&self, deadline: Instant) -> Result<(), CallError> {
+        let now = Instant::now();
+        let turn = {
+            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let turn = now.max(*next);
+            if turn >= deadline {
+                return Err(CallError::Paced(turn - now));
+            }
+            *next = turn.checked_add(self.interval).unwrap_or(turn + Duration::from_hours(24));
+            turn
+        };
+        if turn > now {
+            sleep_until(turn).await;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_full_queue_refuses_at_once_and_a_free_place_goes_to_who_waits() {
+        let gate = Gate::new(1, 1);
+        let soon = || Instant::now() + Duration::from_mins(1);
+        let first = gate.enter(soon()).await.unwrap();
+        let second = gate.enter(soon());
+        tokio::pin!(second);
+        assert!(futures_util::poll!(&mut second).is_pending());
+        assert!(matches!(gate.enter(soon()).await, Err(CallError::Busy(_))));
+        drop(first);
+        drop(second.await.unwrap());
+        assert_eq!(gate.waiting.load(Ordering::Relaxed), 0);
+    }
+}

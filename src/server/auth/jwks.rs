@@ -1,0 +1,285 @@
+//! The public keys of an OAuth issuer (JWKS, RFC 7517), and where they are found (RFC 8414, `OpenID` Connect Discovery). They
+//! are kept, read again from time to time and when a token names one that is not among them, and outlive the issuer's pauses.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
+use jsonwebtoken::{Algorithm, DecodingKey};
+use serde_json::Value;
+use tokio::sync::Mutex;
+use url::Url;
+
+use crate::spec::document::source::redacted;
+
+/// How often the keys are read again.
+const REFRESH_INTERVAL: Duration = Duration::from_mins(10);
+/// How often they are asked for while there are none.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
+/// How often tokens with unknown keys may make us ask: anybody can make such tokens up.
+const UNKNOWN_INTERVAL: Duration = Duration::from_secs(30);
+/// Keys that could not be read again for this long are given up.
+const LONGEST_LIFE: Duration = Duration::from_hours(24);
+/// How long one request to the issuer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The largest document that is read from it.
+const LARGEST: usize = 1 << 20;
+
+const RSA: [Algorithm; 6] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+];
+
+/// One key, and the algorithms that it may be used with: the key decides, never the token.
+pub(crate) struct Key {
+    id: Option<String>,
+    algorithms: Vec<Algorithm>,
+    pub(crate) public: DecodingKey,
+}
+
+impl Key {
+    /// The key of a JWK, unless it is none that verifies signatures of others: symmetric, for encryption, of an unknown kind.
+    fn new(jwk: &Value) -> Option<Self> {
+        let jwk: Jwk = serde_json::from_value(jwk.clone()).ok()?;
+        let common = &jwk.common;
+        let verifies = common.public_key_use.as_ref().is_none_or(|usage| *usage == PublicKeyUse::Signature)
+            && common
+                .key_operations
+                .as_ref()
+                .is_none_or(|operations| operations.contains(&KeyOperations::Verify));
+        let possible: &[Algorithm] = match &jwk.algorithm {
+            AlgorithmParameters::RSA(_) => &RSA,
+            AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P256 => &[Algorithm::ES256],
+            AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P384 => &[Algorithm::ES384],
+            AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => &[Algorithm::EdDSA],
+            _ => return None,
+        };
+        let named = common.key_algorithm.map(|algorithm| algorithm.to_string());
+        let algorithms: Vec<Algorithm> = possible
+            .iter()
+            .copied()
+            .filter(|algorithm| named.as_ref().is_none_or(|named| *named == format!("{algorithm:?}")))
+            .collect();
+        (verifies && !algorithms.is_empty()).then_some(())?;
+        Some(Self {
+            id: common.key_id.clone(),
+            algorithms,
+            public: DecodingKey::from_jwk(&jwk).ok()?,
+        })
+    }
+
+    fn suits(&self, id: Option<&str>, algorithm: Algorithm) -> bool {
+        // A token that names no key may be signed by any (RFC 7515 section 4.1.4 makes the name optional).
+        self.algorithms.contains(&algorithm) && id.is_none_or(|id| self.id.as_deref().is_none_or(|own| own == id))
+    }
+}
+
+struct KeySet {
+    keys: Vec<Arc<Key>>,
+    read: Instant,
+}
+
+/// The keys of one issuer.
+pub(crate) struct Keys {
+    client: reqwest::Client,
+    issuer: String,
+    url: Option<Url>,
+    current: RwLock<Option<Arc<KeySet>>>,
+    /// Held while the issuer is asked; when unknown keys last made us ask.
+    flight: Mutex<Option<Instant>>,
+}
+
+/// There are no keys at all.
+#[derive(Debug)]
+pub(crate) struct Unavailable;
+
+impl Keys {
+    /// The keys of `issuer`, at `url` or wherever the issuer says.
+    pub(crate) fn new(client: reqwest::Client, issuer: String, url: Option<Url>) -> Self {
+        Self {
+            client,
+            issuer,
+            url,
+            current: RwLock::default(),
+            flight: Mutex::default(),
+        }
+    }
+
+    /// Reads the keys, and reads them again from time to time.
+    pub(crate) async fn keep_fresh(self: Arc<Self>) {
+        let mut told = String::new();
+        loop {
+            let outcome = {
+                let _flight = self.flight.lock().await;
+                self.read().await
+            };
+            match outcome {
+                Ok(count) if !told.is_empty() => {
+                    tracing::info!("the keys of {} can be read again; there are {count}", self.issuer);
+                    told.clear();
+                }
+                Ok(_) => {}
+                Err(problem) if problem != told => {
+                    tracing::warn!("the keys of {} cannot be read: {problem}", self.issuer);
+                    told = problem;
+                }
+                Err(_) => {}
+            }
+            tokio::time::sleep(if self.current().is_some() {
+                REFRESH_INTERVAL
+            } else {
+                RETRY_INTERVAL
+            })
+            .await;
+        }
+    }
+
+    /// The keys that a token with this header may be signed with; none where there is no such key.
+    pub(crate) async fn find(self: &Arc<Self>, id: Option<&str>, algorithm: Algorithm) -> Result<Vec<Arc<Key>>, Unavailable> {
+        let suitable = |set: &KeySet| -> Vec<Arc<Key>> { set.keys.iter().filter(|key| key.suits(id, algorithm)).cloned().collect() };
+        let seen = self.current();
+        if let Some(set) = &seen {
+            let found = suitable(set);
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+        // A task of its own: it must not end because the client that caused it has left.
+        let (keys, seen) = (Arc::clone(self), seen.map(|set| set.read));
+        let _ = tokio::spawn(async move { keys.ask_again(seen).await }).await;
+        self.current().map(|set| suitable(&set)).ok_or(Unavailable)
+    }
+
+    /// Asks the issuer again, unless somebody else just did.
+    async fn ask_again(&self, seen: Option<Instant>) {
+        let mut asked = self.flight.lock().await;
+        let is_newer = self.current().map(|set| set.read) != seen;
+        let patience = if seen.is_some() { UNKNOWN_INTERVAL } else { RETRY_INTERVAL };
+        if is_newer || asked.is_some_and(|at| at.elapsed() < patience) {
+            return;
+        }
+        *asked = Some(Instant::now());
+        if let Err(problem) = self.read().await {
+            tracing::warn!("the keys of {} cannot be read: {problem}", self.issuer);
+        }
+    }
+
+    fn current(&self) -> Option<Arc<KeySet>> {
+        let set = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
+        set.filter(|set| set.read.elapsed() < LONGEST_LIFE)
+    }
+
+    async fn read(&self) -> Result<usize, String> {
+        let url = match &self.url {
+            Some(url) => url.clone(),
+            None => self.discover().await?,
+        };
+        let document = self.get(&url).await?;
+        let keys = document
+            .get("keys")
+            .and_then(Value::as_array)
+            .ok_or_else(|| format!("{url} has no `keys`"))?;
+        let keys: Vec<Arc<Key>> = keys.iter().filter_map(Key::new).map(Arc::new).collect();
+        if keys.is_empty() {
+            return Err(format!("{url} has no key that verifies signatures (RSA, P-256, P-384 or Ed25519)"));
+        }
+        let count = keys.len();
+        let set = KeySet {
+            keys,
+            read: Instant::now(),
+        };
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(set));
+        Ok(count)
+    }
+
+    /// Where the issuer says that its keys are. The places and their order are those of MCP (basic/authorization,
+    /// "Authorization Server Metadata Discovery").
+    async fn discover(&self) -> Result<Url, String> {
+        let issuer = Url::parse(&self.issuer).map_err(|error| format!("the issuer is no URL: {error}"))?;
+        let path = issuer.path().trim_end_matches('/');
+        let mut places = vec![
+            format!("/.well-known/oauth-authorization-server{path}"),
+            format!("/.well-known/openid-configuration{path}"),
+        ];
+        if !path.is_empty() {
+            places.push(format!("{path}/.well-known/openid-configuration"));
+        }
+        let mut problems = Vec::new();
+        for place in places {
+            let mut url = issuer.clone();
+            url.set_path(&place);
+            match self.get(&url).await {
+                Ok(document) => {
+                    return self
+                        .keys_url(&issuer, &document)
+                        .map_err(|problem| format!("{}: {problem}", redacted(&url)));
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        Err(problems.join("; "))
+    }
+
+    fn keys_url(&self, issuer: &Url, document: &Value) -> Result<Url, String> {
+        // RFC 8414 section 3.3: it must be the same, or somebody else speaks.
+        match document.get("issuer").and_then(Value::as_str) {
+            Some(named) if named == self.issuer => {}
+            Some(named) => {
+                return Err(format!(
+                    "it names the issuer `{named}`; --oauth-issuer must be the same to the letter"
+                ));
+            }
+            None => return Err("it names no issuer".into()),
+        }
+        let url = document
+            .get("jwks_uri")
+            .and_then(Value::as_str)
+            .and_then(|text| Url::parse(text).ok())
+            .ok_or("it has no `jwks_uri`")?;
+        // An issuer on this machine may be without TLS, and so may its keys.
+        if url.scheme() != "https" && url.scheme() != issuer.scheme() {
+            return Err("its `jwks_uri` is not https".into());
+        }
+        Ok(url)
+    }
+
+    async fn get(&self, url: &Url) -> Result<Value, String> {
+        let read = async {
+            let request = self.client.get(url.clone()).header("accept", "application/json");
+            let mut response = request
+                .send()
+                .await
+                .map_err(|error| format!("{}: {}", redacted(url), reason(&error)))?;
+            if response.status() != http::StatusCode::OK {
+                return Err(format!("{} answers {}", redacted(url), response.status()));
+            }
+            let mut body = Vec::new();
+            while let Some(chunk) = response
+                .chunk()
+                .await
+                .map_err(|error| format!("{}: {}", redacted(url), reason(&error)))?
+            {
+                if body.len() + chunk.len() > LARGEST {
+                    return Err(format!("{} is larger than {LARGEST} bytes", redacted(url)));
+                }
+                body.extend_from_slice(&chunk);
+            }
+            serde_json::from_slice(&body).map_err(|error| format!("{} is no JSON: {error}", redacted(url)))
+        };
+        let outcome = tokio::time::timeout(PATIENCE, read).await;
+        outcome.unwrap_or_else(|_| Err(format!("{} did not answer within {} s", redacted(url), PATIENCE.as_secs())))
+    }
+}
+
+/// The last cause, which says most.
+fn reason(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}

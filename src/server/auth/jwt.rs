@@ -1,0 +1,241 @@
+//! An OAuth 2.1 resource server: access tokens of one issuer, as JWTs (RFC 9068), and the metadata that tells clients where to
+//! get them (RFC 9728). Tokens for anybody else are refused, and none is passed on (MCP, basic/authorization).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::jwks::{Keys, Unavailable};
+use crate::json as spec_json;
+use crate::server::http::limits::Client;
+
+/// Where RFC 9728 section 3 puts the metadata, between host and path of the resource.
+pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+/// By how many seconds clocks may differ.
+const LEEWAY: u64 = 30;
+/// Longer tokens are not looked at.
+const LONGEST_TOKEN: usize = 16 << 10;
+
+/// What an operator sets about tokens of an issuer.
+#[derive(Debug, Clone)]
+pub struct OauthOptions {
+    /// The issuer, to the letter as its tokens name it.
+    pub issuer: String,
+    /// Audiences of which a token must have one; empty for the resource's own URL.
+    pub audiences: Vec<String>,
+    /// Where the keys are, if the issuer is not to be asked.
+    pub jwks_url: Option<Url>,
+    /// Scopes that every request needs.
+    pub scopes: Vec<String>,
+    /// A scope that calls of read-only tools need.
+    pub read_scope: Option<String>,
+    /// A scope that calls of all other tools need.
+    pub write_scope: Option<String>,
+}
+
+/// What a client may do.
+#[derive(Debug, Clone)]
+pub(crate) enum Scopes {
+    /// Everything: the operator's own tokens have no scopes.
+    All,
+    /// What the issuer granted.
+    Granted(Arc<BTreeSet<String>>),
+}
+
+/// Why a token is not good.
+pub(crate) enum TokenError {
+    /// It never will be.
+    Invalid(&'static str),
+    /// It lacks one of these.
+    Scope(Vec<String>),
+    /// Nobody can say.
+    Unavailable,
+}
+
+/// Verifies tokens.
+pub(crate) struct Oauth {
+    options: OauthOptions,
+    keys: Arc<Keys>,
+    validation: Validation,
+    resource: Url,
+}
+
+impl Oauth {
+    /// For a resource; the keys are asked for with `client`.
+    pub(crate) fn new(options: OauthOptions, resource: Url, client: reqwest::Client) -> Self {
+        let mut validation = Validation::new(Algorithm::RS256);
+        validation.leeway = LEEWAY;
+        validation.validate_nbf = true;
+        validation.set_issuer(&[&options.issuer]);
+        if options.audiences.is_empty() {
+            // RFC 8707 and MCP write it without a slash at the end; both are the same place.
+            let plain = resource.as_str().trim_end_matches('/');
+            validation.set_audience(&[plain, &format!("{plain}/")]);
+        } else {
+            validation.set_audience(&options.audiences);
+        }
+        validation.set_required_spec_claims(&["exp", "iss", "aud"]);
+        Self {
+            keys: Arc::new(Keys::new(client, options.issuer.clone(), options.jwks_url.clone())),
+            validation,
+            options,
+            resource,
+        }
+    }
+
+    /// The issuer's keys.
+    pub(crate) fn keys(&self) -> &Arc<Keys> {
+        &self.keys
+    }
+
+    /// Who a token belongs to, and what it allows.
+    pub(crate) async fn verify(&self, token: &[u8]) -> Result<(Client, Scopes), TokenError> {
+        if token.len() > LONGEST_TOKEN {
+            return Err(TokenError::Invalid("the token is too long"));
+        }
+        // Its parts are read as trees, by another's hands.
+        let plain = |part: &[u8]| URL_SAFE_NO_PAD.decode(part).is_ok_and(|text| spec_json::is_plain(&text));
+        if !token.split(|byte| *byte == b'.').take(2).all(plain) {
+            return Err(TokenError::Invalid("the token is no JWT"));
+        }
+        let header = decode_header(token).map_err(|_| TokenError::Invalid("the token is no JWT"))?;
+        // RFC 8725 section 3.11: what is made for another purpose is no access token. RFC 7515 section 4.1.11: what must be
+        // understood and is not makes it invalid.
+        let kind = header.typ.as_deref().unwrap_or("JWT").to_ascii_lowercase();
+        if !matches!(kind.trim_start_matches("application/"), "jwt" | "at+jwt") || header.crit.is_some() {
+            return Err(TokenError::Invalid("the token is no access token"));
+        }
+        let keys = match self.keys.find(header.kid.as_deref(), header.alg).await {
+            Ok(keys) => keys,
+            Err(Unavailable) => return Err(TokenError::Unavailable),
+        };
+        let mut problem = "the token is signed with an unknown key, or in a way that its key does not allow";
+        for key in keys {
+            let mut validation = self.validation.clone();
+            validation.algorithms = vec![header.alg];
+            match decode::<Map<String, Value>>(token, &key.public, &validation) {
+                Ok(decoded) => return self.allowed(&decoded.claims),
+                Err(error) => problem = explain(error.kind()),
+            }
+        }
+        Err(TokenError::Invalid(problem))
+    }
+
+    fn allowed(&self, claims: &Map<String, Value>) -> Result<(Client, Scopes), TokenError> {
+        let granted = scopes(claims);
+        if self.options.scopes.iter().any(|scope| !granted.contains(scope)) {
+            return Err(TokenError::Scope(self.needed(&[], &granted)));
+        }
+        let text = |name: &str| claims.get(name).and_then(Value::as_str);
+        let name = text("sub")
+            .or_else(|| text("client_id"))
+            .or_else(|| text("azp"))
+            .unwrap_or_default();
+        Ok((Client::named("subject", name.as_bytes()), Scopes::Granted(Arc::new(granted))))
+    }
+
+    /// Whether scopes depend on the tool that is called.
+    pub(crate) fn depends_on_tool(&self) -> bool {
+        self.options.read_scope.is_some() || self.options.write_scope.is_some()
+    }
+
+    /// The scopes that a call lacks, with all that it needs, or `None` where it may be made.
+    pub(crate) fn lacking(&self, scopes: &Scopes, is_read_only: bool) -> Option<Vec<String>> {
+        let Scopes::Granted(granted) = scopes else { return None };
+        let wanted = if is_read_only {
+            &self.options.read_scope
+        } else {
+            &self.options.write_scope
+        };
+        let wanted = wanted.as_ref()?;
+        (!granted.contains(wanted)).then(|| self.needed(&[wanted.as_str()], granted))
+    }
+
+    /// All scopes to ask for at once, those of ours that the client has included: a client that asks anew for less would lose
+    /// them (MCP, "Scope Challenge Handling").
+    fn needed(&self, wanted: &[&str], granted: &BTreeSet<String>) -> Vec<String> {
+        let ours = self.supported();
+        let needed = |scope: &String| self.options.scopes.contains(scope) || wanted.contains(&scope.as_str()) || granted.contains(scope);
+        ours.into_iter().filter(needed).collect()
+    }
+
+    /// The scopes that a client should begin with: those of every request, and to read.
+    pub(crate) fn first_scopes(&self) -> Vec<String> {
+        let mut scopes = self.options.scopes.clone();
+        scopes.extend(
+            self.options
+                .read_scope
+                .iter()
+                .filter(|scope| !self.options.scopes.contains(scope))
+                .cloned(),
+        );
+        scopes
+    }
+
+    fn supported(&self) -> Vec<String> {
+        let mut scopes = self.first_scopes();
+        let write = self.options.write_scope.iter().filter(|scope| !scopes.contains(scope));
+        let write: Vec<String> = write.cloned().collect();
+        scopes.extend(write);
+        scopes
+    }
+
+    /// The path that this server's own metadata has.
+    pub(crate) fn metadata_path(&self) -> String {
+        format!("{WELL_KNOWN}{}", self.resource.path().trim_end_matches('/'))
+    }
+
+    /// Where a client finds the metadata.
+    pub(crate) fn metadata_url(&self) -> String {
+        let mut url = self.resource.clone();
+        url.set_path(&self.metadata_path());
+        url.to_string()
+    }
+
+    /// The metadata (RFC 9728 section 2).
+    pub(crate) fn metadata(&self) -> Value {
+        let mut metadata = json!({
+            "resource": self.resource.as_str().trim_end_matches('/'),
+            "authorization_servers": [self.options.issuer],
+            "bearer_methods_supported": ["header"],
+        });
+        let scopes = self.supported();
+        if !scopes.is_empty()
+            && let Some(object) = metadata.as_object_mut()
+        {
+            object.insert("scopes_supported".into(), scopes.into());
+        }
+        metadata
+    }
+}
+
+/// `scope` is a text (RFC 8693 section 4.2); some issuers write `scp`, and some a list.
+fn scopes(claims: &Map<String, Value>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for claim in ["scope", "scp"] {
+        match claims.get(claim) {
+            Some(Value::String(text)) => found.extend(text.split_ascii_whitespace().map(str::to_owned)),
+            Some(Value::Array(items)) => found.extend(items.iter().filter_map(Value::as_str).map(str::to_owned)),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn explain(kind: &ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::ExpiredSignature => "the token has expired",
+        ErrorKind::ImmatureSignature => "the token is not valid yet",
+        ErrorKind::InvalidIssuer => "the token is from another issuer",
+        ErrorKind::InvalidAudience => "the token is for another audience",
+        ErrorKind::InvalidSignature => "the signature of the token is wrong",
+        ErrorKind::MissingRequiredClaim(_) | ErrorKind::InvalidClaimFormat(_) => "the token lacks a valid exp, iss or aud",
+        _ => "the token is no valid JWT",
+    }
+}

@@ -1,0 +1,346 @@
+//! Who a client is, asked before its request is read: a bearer token, compared or verified, and its rate limit. The
+//! challenges are those of RFC 6750 section 3, of RFC 9728 section 5.1, and of MCP (basic/authorization).
+//!
+//! The `Authorization` header ends here: nothing behind this layer can pass it on or log it (MCP forbids token passthrough).
+
+pub(crate) mod jwks;
+pub(crate) mod jwt;
+pub(crate) mod static_token;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use self::jwt::{Oauth, OauthOptions, Scopes, TokenError, WELL_KNOWN};
+use self::static_token::Token;
+use super::McpServer;
+use super::http::limits::{Client, Peer, RateLimit};
+use crate::api::Api;
+
+/// How often files of tokens and certificates are looked at.
+pub(crate) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How clients prove who they are.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    /// Tokens that were given at start.
+    pub tokens: Vec<Token>,
+    /// Files of tokens, which are read again when they change.
+    pub token_files: Vec<(PathBuf, Vec<Token>)>,
+    /// Tokens of an OAuth issuer.
+    pub oauth: Option<OauthOptions>,
+    /// The URL that clients use for `/mcp`; by default that of the address we listen on.
+    pub public_url: Option<Url>,
+}
+
+impl Access {
+    /// Whether nobody is asked.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.tokens.is_empty() && self.token_files.is_empty() && self.oauth.is_none()
+    }
+
+    fn all_tokens(&self) -> Arc<[Token]> {
+        let files = self.token_files.iter().flat_map(|(_, tokens)| tokens);
+        self.tokens.iter().chain(files).copied().collect()
+    }
+}
+
+/// Asks every client, and counts its requests.
+pub(crate) struct Gate {
+    tokens: watch::Receiver<Arc<[Token]>>,
+    oauth: Option<Oauth>,
+    is_open: bool,
+    rate: Option<RateLimit>,
+}
+
+/// A client that was let in.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    /// Who it is.
+    pub(crate) client: Client,
+    scopes: Scopes,
+}
+
+/// Why a request is not let in.
+enum Refusal {
+    /// It has no bearer token.
+    NoToken,
+    /// It has one, of no use.
+    Wrong(&'static str),
+    /// It has several.
+    Many,
+    /// Its token does not allow that much; with the scopes that would.
+    Scope(Vec<String>),
+    /// The issuer's keys are not there.
+    Unavailable,
+}
+
+impl From<TokenError> for Refusal {
+    fn from(error: TokenError) -> Self {
+        match error {
+            TokenError::Invalid(why) => Self::Wrong(why),
+            TokenError::Scope(needed) => Self::Scope(needed),
+            TokenError::Unavailable => Self::Unavailable,
+        }
+    }
+}
+
+impl Gate {
+    /// The gate, or `None` where there is nothing to ask or count. An issuer's keys are asked for with `client`.
+    pub(crate) fn new(
+        access: &Access,
+        rate: Option<f64>,
+        resource: Option<Url>,
+        client: Option<reqwest::Client>,
+        stop: &CancellationToken,
+    ) -> Option<Arc<Self>> {
+        if access.is_open() && rate.is_none() {
+            return None;
+        }
+        let oauth = access
+            .oauth
+            .clone()
+            .zip(resource)
+            .zip(client)
+            .map(|((options, resource), client)| Oauth::new(options, resource, client));
+        if let Some(oauth) = &oauth {
+            tokio::spawn(stop.clone().run_until_cancelled_owned(Arc::clone(oauth.keys()).keep_fresh()));
+        }
+        let (sender, tokens) = watch::channel(access.all_tokens());
+        if !access.token_files.is_empty() {
+            tokio::spawn(stop.clone().run_until_cancelled_owned(reload(access.clone(), sender)));
+        }
+        Some(Arc::new(Self {
+            tokens,
+            oauth,
+            is_open: access.is_open(),
+            rate: rate.map(RateLimit::new),
+        }))
+    }
+
+    /// Who sent the request.
+    async fn caller(&self, headers: &HeaderMap, peer: Client) -> Result<Caller, Refusal> {
+        let known = |client| Caller {
+            client,
+            scopes: Scopes::All,
+        };
+        if self.is_open {
+            return Ok(known(peer));
+        }
+        let token = bearer(headers)?;
+        let tokens = Arc::clone(&self.tokens.borrow());
+        if Token::is_among(token, &tokens) {
+            return Ok(known(Client::named("token", token)));
+        }
+        match &self.oauth {
+            None => Err(Refusal::Wrong("the token is not known here")),
+            Some(oauth) => {
+                let (client, scopes) = oauth.verify(token).await?;
+                Ok(Caller { client, scopes })
+            }
+        }
+    }
+
+    /// Whether requests need another scope for one tool than for another.
+    pub(crate) fn depends_on_tool(&self) -> bool {
+        self.oauth.as_ref().is_some_and(Oauth::depends_on_tool)
+    }
+
+    fn refuse(&self, refusal: &Refusal) -> Response {
+        let first = || self.oauth.as_ref().map(Oauth::first_scopes).unwrap_or_default();
+        let (status, error, why, scopes) = match refusal {
+            // RFC 6750 section 3.1: a request without credentials is told nothing but how to authenticate.
+            Refusal::NoToken => (StatusCode::UNAUTHORIZED, "", "a bearer token is needed", first()),
+            Refusal::Wrong(why) => (StatusCode::UNAUTHORIZED, "invalid_token", *why, first()),
+            Refusal::Many => (
+                StatusCode::BAD_REQUEST,
+                "invalid_request",
+                "there are two Authorization headers",
+                Vec::new(),
+            ),
+            Refusal::Scope(needed) => (
+                StatusCode::FORBIDDEN,
+                "insufficient_scope",
+                "the token lacks a scope that this needs",
+                needed.clone(),
+            ),
+            Refusal::Unavailable => {
+                let text = "the keys of the token's issuer cannot be had; try again later\n";
+                return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], text).into_response();
+            }
+        };
+        tracing::debug!("a request was not let in: {why}");
+        let mut response = (status, format!("{why}\n")).into_response();
+        let challenge = self.challenge(error, why, &scopes);
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        response
+    }
+
+    fn challenge(&self, error: &str, why: &str, scopes: &[String]) -> HeaderValue {
+        let mut parts = Vec::new();
+        let mut part = |name: &str, value: &str| {
+            if !value.is_empty() {
+                parts.push(format!("{name}=\"{value}\""));
+            }
+        };
+        part("error", error);
+        part("error_description", if error.is_empty() { "" } else { why });
+        match &self.oauth {
+            Some(oauth) => part("resource_metadata", &oauth.metadata_url()),
+            None => part("realm", "openapi-mcp"),
+        }
+        part("scope", &scopes.join(" "));
+        HeaderValue::from_str(&format!("Bearer {}", parts.join(", "))).unwrap_or(HeaderValue::from_static("Bearer"))
+    }
+}
+
+/// The token of `Authorization: Bearer TOKEN`; the scheme's case does not matter (RFC 9110 section 11.1).
+fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let value = values.next().ok_or(Refusal::NoToken)?.as_bytes();
+    if values.next().is_some() {
+        return Err(Refusal::Many);
+    }
+    match value.split_at_checked(7) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => Ok(token.trim_ascii()),
+        _ => Err(Refusal::NoToken),
+    }
+}
+
+/// The layer.
+pub(crate) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+    let peer = Client::at(
+        request
+            .extensions()
+            .get()
+            .copied()
+            .unwrap_or(Peer(std::net::Ipv4Addr::UNSPECIFIED.into())),
+    );
+    let caller = gate.caller(request.headers(), peer).await;
+    if let Some(rate) = &gate.rate
+        && let Err(wait) = rate.take(caller.as_ref().map_or(peer, |caller| caller.client), Instant::now())
+    {
+        // Whole seconds (RFC 9110 section 10.2.3), rounded up so that the next try can succeed.
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        let text = format!("too many requests; the next one is answered in {seconds} s\n");
+        return (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())], text).into_response();
+    }
+    match caller {
+        Ok(caller) => {
+            if !gate.is_open {
+                request.headers_mut().remove(header::AUTHORIZATION);
+                request.extensions_mut().insert(caller);
+            }
+            next.run(request).await
+        }
+        Err(refusal) => gate.refuse(&refusal),
+    }
+}
+
+/// What of a message says which tool it calls. A member that is there twice makes it unreadable: others might take the other
+/// one.
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    method: Option<std::borrow::Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a serde_json::value::RawValue>,
+}
+
+#[derive(Deserialize)]
+struct CallParameters {
+    name: String,
+}
+
+/// The API by whose hints it was judged that a client may make a call.
+#[derive(Clone)]
+pub(crate) struct Judged(pub(crate) Arc<Api>);
+
+/// The layer behind the one that has read the body: a call needs the scope that its tool's hints ask for.
+pub(crate) async fn demand_scope(State((gate, server)): State<(Arc<Gate>, McpServer)>, request: Request, next: Next) -> Response {
+    let (Some(oauth), Some(caller)) = (&gate.oauth, request.extensions().get::<Caller>().cloned()) else {
+        return next.run(request).await;
+    };
+    if request.method() != Method::POST || matches!(caller.scopes, Scopes::All) {
+        return next.run(request).await;
+    }
+    let (mut parts, body) = request.into_parts();
+    // It is one piece in memory already.
+    let Ok(bytes) = to_bytes(body, usize::MAX).await else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    let Ok(message) = serde_json::from_slice::<Message<'_>>(&bytes) else {
+        return (StatusCode::BAD_REQUEST, "the message cannot be read\n").into_response();
+    };
+    if message.method.as_deref() == Some("tools/call") {
+        let parameters = message.params.map(|params| serde_json::from_str::<CallParameters>(params.get()));
+        let Some(Ok(CallParameters { name })) = parameters else {
+            return (StatusCode::BAD_REQUEST, "the parameters of tools/call cannot be read\n").into_response();
+        };
+        // What no tool has as its name is refused where it always is.
+        if let Ok(api) = server.live.api().await {
+            if let Some(offered) = api.get(&name)
+                && let Some(needed) = oauth.lacking(&caller.scopes, offered.hints.is_read_only())
+            {
+                return gate.refuse(&Refusal::Scope(needed));
+            }
+            parts.extensions.insert(Judged(api));
+        }
+    }
+    next.run(Request::from_parts(parts, Body::from(bytes))).await
+}
+
+/// The metadata that tells clients where to get tokens (RFC 9728), at the places where they look for it.
+pub(crate) async fn metadata(State(gate): State<Arc<Gate>>, uri: Uri) -> Response {
+    let path = uri.path();
+    match &gate.oauth {
+        Some(oauth) if path == WELL_KNOWN || path == format!("{WELL_KNOWN}/mcp") || path == oauth.metadata_path() => {
+            ([(header::CACHE_CONTROL, "public, max-age=300")], Json(oauth.metadata())).into_response()
+        }
+        _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// Reads the files of tokens again when they change: tokens are rotated without a restart. A file that is of no use keeps
+/// the tokens it had.
+async fn reload(mut access: Access, sender: watch::Sender<Arc<[Token]>>) {
+    let mut told = Vec::new();
+    loop {
+        tokio::time::sleep(RELOAD_INTERVAL).await;
+        let mut problems = Vec::new();
+        for (path, tokens) in &mut access.token_files {
+            match Token::in_file(path) {
+                Ok(read) => *tokens = read,
+                Err(wrong) => problems.extend(wrong),
+            }
+        }
+        if problems != told {
+            problems
+                .iter()
+                .for_each(|problem| tracing::warn!("a file of tokens keeps its last state: {problem}"));
+            told = problems;
+        }
+        let tokens = access.all_tokens();
+        let count = tokens.len();
+        let changed = sender.send_if_modified(|current| {
+            let changed = **current != *tokens;
+            *current = tokens;
+            changed
+        });
+        if changed {
+            tracing::info!("the tokens of clients were read again; there are {count}");
+        }
+    }
+}

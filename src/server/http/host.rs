@@ -1,0 +1,195 @@
+//! Who may talk to us over HTTP: Host and Origin, judged before anything else reads the request.
+//!
+//! A page in the operator's browser can send requests to loopback, and by DNS rebinding even read the answers. It cannot
+//! choose its Origin, and a rebound name shows in Host. MCP (transports, "Security Warning") asks for 403.
+
+use http::uri::Authority;
+use http::{HeaderMap, Uri, header};
+
+/// Names and origins that are let in besides loopback.
+#[derive(Debug, Clone, Default)]
+pub struct Allowed {
+    /// `name` for any port, or `name:port`.
+    pub hosts: Vec<String>,
+    /// `https://name` or `https://name:port`, as a browser writes it.
+    pub origins: Vec<String>,
+}
+
+impl Allowed {
+    /// Whether a request may pass, else a sentence on why not and what to do.
+    ///
+    /// # Errors
+    /// The sentence.
+    pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), String> {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let named = hosts.next().map(|value| value.to_str().unwrap_or_default().to_owned());
+        if hosts.next().is_some() {
+            return Err("the request has two Host headers".into());
+        }
+        // HTTP/2 has no Host but `:authority`; where there are both they must agree (RFC 9113 section 8.3.1).
+        let authority = uri.authority().map(Authority::to_string);
+        let host = match (named, authority) {
+            (Some(host), Some(authority)) if !host.eq_ignore_ascii_case(&authority) => return Err("Host and :authority differ".into()),
+            (Some(host), _) | (None, Some(host)) => host,
+            (None, None) => return Err("the request names no host".into()),
+        };
+        if !self.admits_host(&host) {
+            return Err(format!(
+                "the host `{}` is not allowed; start with --allow-host NAME to serve under that name",
+                shown(&host)
+            ));
+        }
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        if let Some(origin) = origins.next() {
+            let origin = origin.to_str().unwrap_or_default();
+            if origins.next().is_some() || !self.admits_origin(origin) {
+                return Err(format!(
+                    "the origin `{}` is not allowed; start with --allow-origin to let that page in",
+                    shown(origin)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the text can be a host, with or without a port.
+    #[must_use]
+    pub fn is_host(text: &str) -> bool {
+        split(text).is_some()
+    }
+
+    fn admits_host(&self, host: &str) -> bool {
+        let Some((name, port)) = split(host) else { return false };
+        is_loopback(name)
+            || self.hosts.iter().any(|allowed| {
+                split(allowed).is_some_and(|(other, wanted)| other.eq_ignore_ascii_case(name) && (wanted.is_none() || wanted == port))
+            })
+    }
+
+    /// Whether pages of that origin were allowed by name, and may therefore read answers (CORS).
+    pub(crate) fn names_origin(&self, origin: &str) -> bool {
+        self.origins
+            .iter()
+            .any(|allowed| allowed.trim_end_matches('/').eq_ignore_ascii_case(origin))
+    }
+
+    fn admits_origin(&self, origin: &str) -> bool {
+        if self.names_origin(origin) {
+            return true;
+        }
+        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        host.and_then(split).is_some_and(|(name, _)| is_loopback(name))
+    }
+}
+
+fn is_loopback(name: &str) -> bool {
+    name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
+}
+
+/// Name and port of `name`, `name:port` or `[address]:port`; nothing else is a host.
+fn split(host: &str) -> Option<(&str, Option<u16>)> {
+    let (name, rest) = match host.strip_prefix('[') {
+        Some(inner) => {
+            let end = inner.find(']')? + 2;
+            (host.get(..end)?, host.get(end..)?)
+        }
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
+    };
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-._[]:%".contains(&byte);
+    if name.is_empty() || !name.bytes().all(legal) {
+        return None;
+    }
+    match rest.strip_prefix(':') {
+        None if rest.is_empty() => Some((name, None)),
+        Some(port) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => Some((name, Some(port.parse().ok()?))),
+        _ => None,
+    }
+}
+
+fn shown(text: &str) -> String {
+    crate::text::cut(&crate::text::one_line(text), 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(allowed: &Allowed, headers: &[(&str, &str)]) -> bool {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap());
+        }
+        allowed.check(&map, &Uri::from_static("/mcp")).is_ok()
+    }
+
+    #[test]
+    fn only_loopback_names_are_hosts_by_default() {
+        for host in ["localhost", "localhost:8080", "127.0.0.1:1", "[::1]:65535", "LOCALHOST"] {
+            assert!(check(&Allowed::default(), &[("host", host)]), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "[::1].evil.example",
+            "127.0.0.1:99999999",
+            "127.0.0.1:",
+            "localhost:80:80",
+            "0.0.0.0",
+            "",
+            "user@localhost",
+            "127.0.0.2",
+            "localhost ",
+        ] {
+            assert!(!check(&Allowed::default(), &[("host", host)]), "{host}");
+        }
+        assert!(!check(&Allowed::default(), &[]));
+        assert!(!check(&Allowed::default(), &[("host", "localhost"), ("host", "localhost")]));
+    }
+
+    #[test]
+    fn allowed_hosts_are_names_for_any_port_or_with_one() {
+        let allowed = Allowed {
+            hosts: vec!["mcp.example".into(), "other.example:8443".into()],
+            origins: Vec::new(),
+        };
+        for (host, expected) in [
+            ("mcp.example", true),
+            ("MCP.example:9", true),
+            ("other.example:8443", true),
+            ("other.example", false),
+            ("x.mcp.example", false),
+        ] {
+            assert_eq!(check(&allowed, &[("host", host)]), expected, "{host}");
+        }
+    }
+
+    #[test]
+    fn foreign_origins_are_refused() {
+        let allowed = Allowed {
+            hosts: Vec::new(),
+            origins: vec!["https://app.example".into()],
+        };
+        for (origin, expected) in [
+            ("http://localhost:5173", true),
+            ("https://127.0.0.1", true),
+            ("https://app.example", true),
+            ("http://app.example", false),
+            ("https://app.example:444", false),
+            ("null", false),
+            ("https://localhost.evil.example", false),
+            ("file://localhost", false),
+            ("", false),
+        ] {
+            assert_eq!(check(&allowed, &[("host", "localhost"), ("origin", origin)]), expected, "{origin}");
+        }
+        assert!(!check(
+            &allowed,
+            &[
+                ("host", "localhost"),
+                ("origin", "http://localhost"),
+                ("origin", "http://localhost")
+            ]
+        ));
+    }
+}

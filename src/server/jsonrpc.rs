@@ -1,0 +1,176 @@
+//! Messages that are none: what JSON-RPC 2.0 (section 5.1) answers to them, which rmcp leaves out or calls something else.
+
+use rmcp::RoleServer;
+use rmcp::service::RxJsonRpcMessage;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use crate::json;
+
+/// What an unreadable message still says of itself.
+#[derive(Deserialize)]
+struct Loose<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    method: Option<IgnoredAny>,
+    result: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
+}
+
+/// A message as rmcp reads it.
+pub(crate) type Message = RxJsonRpcMessage<RoleServer>;
+
+/// The message of a text, or the answer to a text that is none; the answer is missing where none may be given.
+pub(crate) fn read(text: &[u8]) -> Result<Message, Option<String>> {
+    if !json::is_plain(text) {
+        return Err(Some(answer(
+            "null",
+            -32600,
+            "Invalid Request: a key is one that this server keeps for itself",
+        )));
+    }
+    serde_json::from_slice(text).map_err(|error| refusal(text, &error))
+}
+
+/// The answer over HTTP, where each request gets one, to a text that is no message.
+pub(crate) fn unread(text: &[u8]) -> String {
+    let refusal = read(text.trim_ascii()).err().flatten();
+    refusal.unwrap_or_else(|| answer("null", -32600, "Invalid Request: it is no JSON-RPC 2.0 message of MCP"))
+}
+
+/// The answer to a text that could not be read as a message because of `error`, or `None` where none may be given: to
+/// notifications and to answers.
+fn refusal(text: &[u8], error: &serde_json::Error) -> Option<String> {
+    let is_json = std::str::from_utf8(text).is_ok() && serde_json::from_slice::<IgnoredAny>(text).is_ok();
+    if !is_json {
+        return Some(answer("null", -32700, "Parse error: this is not JSON"));
+    }
+    if text.first() != Some(&b'{') {
+        return Some(answer(
+            "null",
+            -32600,
+            "Invalid Request: a message is one JSON object (there are no batches since MCP 2025-06-18)",
+        ));
+    }
+    let Ok(loose) = serde_json::from_slice::<Loose<'_>>(text) else {
+        return Some(answer("null", -32600, "Invalid Request: a member is there twice"));
+    };
+    let is_answer = loose.method.is_none() && (loose.result.is_some() || loose.error.is_some());
+    if is_answer || (loose.method.is_some() && loose.id.is_none()) {
+        return None;
+    }
+    let id = loose.id.map(RawValue::get).filter(|id| is_id(id)).unwrap_or("null");
+    let why = if error.to_string().contains("recursion limit") {
+        "Invalid Request: it is nested deeper than 128 levels"
+    } else {
+        "Invalid Request: it is no JSON-RPC 2.0 request with an id that is a text or an integer of 64 bits"
+    };
+    Some(answer(id, -32600, why))
+}
+
+/// The answer to a text that was too long to be kept: `head` and `tail` are its two ends, of which one usually has the id.
+pub(crate) fn too_long(head: &[u8], tail: &[u8], longest: usize) -> String {
+    let id = id_at_start(head).or_else(|| id_at_end(tail)).unwrap_or("null");
+    answer(
+        id,
+        -32600,
+        &format!("Invalid Request: it is longer than {} MiB, the most that is read", longest >> 20),
+    )
+}
+
+/// `{"jsonrpc":"2.0","id":7,…`.
+fn id_at_start(head: &[u8]) -> Option<&str> {
+    let rest = head.trim_ascii_start().strip_prefix(b"{")?;
+    let rest = rest.strip_prefix(br#""jsonrpc":"2.0","#).unwrap_or(rest);
+    let rest = rest.strip_prefix(br#""id":"#)?;
+    let end = memchr::memchr(b',', rest)?;
+    std::str::from_utf8(rest.get(..end)?).ok().map(str::trim).filter(|id| is_id(id))
+}
+
+/// `…,"jsonrpc":"2.0","id":7}`; an id of something nested has another brace behind it.
+fn id_at_end(tail: &[u8]) -> Option<&str> {
+    let rest = tail.trim_ascii_end().strip_suffix(b"}")?;
+    let at = memchr::memmem::rfind(rest, br#""id":"#)?;
+    let id = rest.get(at + br#""id":"#.len()..)?;
+    std::str::from_utf8(id).ok().map(str::trim).filter(|id| is_id(id))
+}
+
+/// Whether the JSON is one text or one number.
+fn is_id(json: &str) -> bool {
+    match json.as_bytes().first() {
+        Some(b'"') => serde_json::from_str::<String>(json).is_ok(),
+        Some(b'-' | b'0'..=b'9') => serde_json::from_str::<serde_json::Number>(json).is_ok(),
+        _ => false,
+    }
+}
+
+fn answer(id: &str, code: i32, message: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"{message}"}}}}"#)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn refused(text: &str) -> Option<(Value, Value)> {
+        let answer: Value = serde_json::from_str(&read(text.as_bytes()).unwrap_err()?).unwrap();
+        Some((answer["id"].clone(), answer["error"]["code"].clone()))
+    }
+
+    #[test]
+    fn what_is_no_message_gets_the_answer_of_json_rpc() {
+        let deep = format!(
+            r#"{{"id":"d","method":"tools/call","params":{}1{}}}"#,
+            "[".repeat(300),
+            "]".repeat(300)
+        );
+        for (text, id, code) in [
+            ("{", json!(null), -32700),
+            ("not json", json!(null), -32700),
+            ("{} {}", json!(null), -32700),
+            ("[]", json!(null), -32600),
+            ("null", json!(null), -32600),
+            (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, json!(null), -32600),
+            ("{}", json!(null), -32600),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, json!(1), -32600),
+            (r#"{"id":"a","method":"ping"}"#, json!("a"), -32600),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, json!(1.5), -32600),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, json!(null), -32600),
+            (r#"{"jsonrpc":"2.0","id":4}"#, json!(4), -32600),
+            (r#"{"jsonrpc":"2.0","id":4,"id":5,"method":"ping"}"#, json!(null), -32600),
+            (deep.as_str(), json!("d"), -32600),
+        ] {
+            assert_eq!(refused(text), Some((id, json!(code))), "{text}");
+        }
+        for text in [
+            r#"{"method":"notifications/cancelled"}"#,
+            r#"{"id":1,"result":7}"#,
+            r#"{"id":{},"error":{}}"#,
+        ] {
+            assert_eq!(refused(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_is_answered_by_its_id() {
+        for (head, tail, id) in [
+            (r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","par"#, r#"xxx"}}}"#, "7"),
+            (r#"{"jsonrpc":"2.0","id":"a","method""#, r#"xxx"}}}"#, r#""a""#),
+            (r#"{"method":"tools/call","params":{"na"#, r#"xxx"},"jsonrpc":"2.0","id":9}"#, "9"),
+            (
+                r#"{"method":"tools/call","params":{"na"#,
+                r#"xxx"},"jsonrpc":"2.0","id":"b"}"#,
+                r#""b""#,
+            ),
+            (r#"{"method":"tools/call","params":{"na"#, r#"xxx","id":3}}}"#, "null"),
+            (r#"{"method":"tools/call","params":{"na"#, r#"xxx\"id\":3}"#, "null"),
+            ("xxxxx", "xxxxx", "null"),
+        ] {
+            let text = too_long(head.as_bytes(), tail.as_bytes(), 16 << 20);
+            assert!(text.contains(&format!(r#""id":{id},"#)), "{text}");
+            assert!(serde_json::from_str::<Value>(&text).is_ok() && text.contains("16 MiB"), "{text}");
+        }
+    }
+}

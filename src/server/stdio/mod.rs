@@ -1,0 +1,257 @@
+//! MCP over standard input and output: one client, the one that started this process.
+//!
+//! The transport is ours and not rmcp's, which answers neither a line that is no message nor one that is too long, and ends a
+//! session that does not begin with a request.
+
+pub(crate) mod lines;
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::service::{ServerInitializeError, ServiceExt as _, TxJsonRpcMessage};
+use rmcp::transport::io::{StdioReader, StdioWriter};
+use rmcp::transport::{Transport, stdio_pipes};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::{Mutex, Notify};
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::task::TaskTracker;
+
+use self::lines::{Line, Lines};
+use super::jsonrpc::{self, Message};
+use super::state::Live;
+use super::{McpServer, tool_list};
+
+/// How long calls in flight are waited for once no more can come.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(35);
+/// How long a request that was just read may take to become a call.
+const DISPATCH_PATIENCE: Duration = Duration::from_millis(100);
+/// Bytes of answers that nobody has taken; beyond, nothing more is read.
+const LARGEST_BACKLOG: usize = 64 << 20;
+
+/// Serves until standard input ends, `stop` is cancelled, or nobody reads standard output any more. After the first two, what
+/// is in flight is answered first.
+///
+/// # Errors
+/// Where the handshake fails for another reason than a client that left.
+pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()> {
+    let (stdin, stdout) = stdio_pipes();
+    let output = Output(Arc::new(Outgoing {
+        writer: Mutex::new(stdout),
+        live: Arc::clone(&server.live),
+        backlog: AtomicUsize::new(0),
+        room: Notify::new(),
+        broken: CancellationToken::new(),
+    }));
+    let input = Arc::new(Mutex::new(Input {
+        lines: Lines::new(stdin),
+        stopped: Box::pin(stop.cancelled_owned()),
+        calls: server.calls().clone(),
+        ending: server.live.ending.clone(),
+        draining: None,
+        answering: None,
+    }));
+    let session = async {
+        loop {
+            let pipe = Pipe {
+                input: Arc::clone(&input),
+                output: output.clone(),
+            };
+            return match server.of_session().serve(pipe).await {
+                Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
+                // What came was no way to begin; the next message may be.
+                Err(ServerInitializeError::ExpectedInitializeRequest(_) | ServerInitializeError::InitializeFailed(_)) => continue,
+                // A client that goes away before it has said anything is no failure of ours.
+                Err(
+                    ServerInitializeError::ConnectionClosed(_)
+                    | ServerInitializeError::Cancelled
+                    | ServerInitializeError::TransportError { .. },
+                ) => Ok(()),
+                Err(error) => Err(io::Error::other(error)),
+            };
+        }
+    };
+    tokio::select! {
+        ended = session => ended,
+        // There is nobody left to finish anything for.
+        () = async { tokio::select! { () = reader_left() => {}, () = output.0.broken.cancelled() => {} } } => {
+            tracing::info!("nobody reads standard output any more");
+            Ok(())
+        }
+    }
+}
+
+/// Waits until the other end of standard output is closed, which nothing else would tell as long as nothing is written.
+#[cfg(target_os = "linux")]
+async fn reader_left() {
+    use tokio::io::Interest;
+    use tokio::net::unix::pipe::OpenOptions;
+
+    // Opened anew, so that the flags of our own standard output stay what they are. What is no pipe cannot be watched so.
+    if let Ok(pipe) = OpenOptions::new().open_sender("/proc/self/fd/1") {
+        while let Ok(ready) = pipe.ready(Interest::ERROR).await {
+            if ready.is_error() || ready.is_write_closed() {
+                return;
+            }
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn reader_left() {
+    std::future::pending::<()>().await;
+}
+
+/// The transport of one session, or of one try to begin it.
+struct Pipe {
+    input: Arc<Mutex<Input>>,
+    output: Output,
+}
+
+impl Transport<RoleServer> for Pipe {
+    type Error = io::Error;
+
+    fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let output = self.output.clone();
+        async move {
+            let bytes = serde_json::to_vec(&item)?;
+            let bytes = tool_list::splice(&bytes, &output.0.live).unwrap_or(bytes);
+            output.write(bytes).await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<Message> {
+        self.input.lock().await.next(&self.output).await
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What comes in. Every wait is kept here, because rmcp drops the future of `receive` whenever something else happens.
+struct Input {
+    lines: Lines<StdioReader>,
+    stopped: Pin<Box<WaitForCancellationFutureOwned>>,
+    calls: TaskTracker,
+    /// Ends what only waits for changes.
+    ending: CancellationToken,
+    /// No more is read; calls in flight are waited for.
+    draining: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// The answer to a line that was no message: until it is taken, nothing more is read.
+    answering: Option<JoinHandle<()>>,
+}
+
+impl Input {
+    async fn next(&mut self, output: &Output) -> Option<Message> {
+        loop {
+            if let Some(answering) = &mut self.answering {
+                let _ = answering.await;
+                self.answering = None;
+            }
+            if let Some(drained) = &mut self.draining {
+                drained.await;
+                self.draining = Some(Box::pin(std::future::ready(())));
+                return None;
+            }
+            output.has_room().await;
+            let line = tokio::select! {
+                biased;
+                () = &mut self.stopped => Ok(None),
+                line = self.lines.next() => line,
+            };
+            let refusal = match line {
+                Ok(Some(Line::Whole(line))) => match read(&line) {
+                    Ok(message) => return Some(message),
+                    Err(refusal) => refusal,
+                },
+                Ok(Some(Line::TooLong { head, tail, longest })) => Some(jsonrpc::too_long(&head, &tail, longest)),
+                Ok(None) => {
+                    self.drain();
+                    None
+                }
+                Err(error) => {
+                    tracing::warn!("standard input cannot be read: {error}");
+                    self.drain();
+                    None
+                }
+            };
+            if let Some(refusal) = refusal {
+                tracing::debug!("a line is no message");
+                let output = output.clone();
+                self.answering = Some(tokio::spawn(async move {
+                    let _ = output.write(refusal.into_bytes()).await;
+                }));
+            }
+        }
+    }
+
+    fn drain(&mut self) {
+        self.ending.cancel();
+        self.draining = Some(Box::pin(drain(self.calls.clone())));
+    }
+}
+
+async fn drain(calls: TaskTracker) {
+    tokio::time::sleep(DISPATCH_PATIENCE).await;
+    calls.close();
+    if tokio::time::timeout(DRAIN_PATIENCE, calls.wait()).await.is_err() {
+        tracing::warn!("calls were still in flight after {} s and are given up", DRAIN_PATIENCE.as_secs());
+    }
+}
+
+/// The message of a line, or the answer to a line that is none.
+fn read(line: &[u8]) -> Result<Message, Option<String>> {
+    // RFC 8259 section 8.1 lets a parser pass over a byte order mark.
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return Err(None);
+    }
+    jsonrpc::read(line)
+}
+
+/// Standard output: whole lines, one after the other.
+#[derive(Clone)]
+struct Output(Arc<Outgoing>);
+
+struct Outgoing {
+    writer: Mutex<StdioWriter>,
+    live: Arc<Live>,
+    /// Bytes that wait to be written.
+    backlog: AtomicUsize,
+    room: Notify,
+    /// Cancelled once a write has failed.
+    broken: CancellationToken,
+}
+
+impl Output {
+    async fn write(self, mut line: Vec<u8>) -> io::Result<()> {
+        line.push(b'\n');
+        self.0.backlog.fetch_add(line.len(), Ordering::Relaxed);
+        let written = async {
+            let mut writer = self.0.writer.lock().await;
+            writer.write_all(&line).await?;
+            writer.flush().await
+        }
+        .await;
+        self.0.backlog.fetch_sub(line.len(), Ordering::Relaxed);
+        self.0.room.notify_one();
+        if written.is_err() {
+            self.0.broken.cancel();
+        }
+        written
+    }
+
+    /// Waits until the client takes its answers: who sends more and reads nothing must not fill our memory.
+    async fn has_room(&self) {
+        while self.0.backlog.load(Ordering::Relaxed) > LARGEST_BACKLOG {
+            self.0.room.notified().await;
+        }
+    }
+}

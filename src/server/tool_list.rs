@@ -1,0 +1,123 @@
+//! The list of tools, put into the answer as text.
+//!
+//! rmcp wants every tool as a tree and writes it anew for each client; for a large API that is most of the work of a start
+//! and many times the memory of the text, which is the same for all. So the handler answers with one tool that stands for
+//! the list, and its JSON is replaced by the list's on the way out. The stand-in's name is made of random bits in every
+//! process, so that no document and no reply can contain it.
+
+use std::sync::{Arc, LazyLock};
+
+use bytes::{Bytes, BytesMut};
+use memchr::memmem;
+use rmcp::model::Tool;
+
+use super::state::Live;
+
+/// How much of a list is written at once.
+const PIECE: usize = 32 << 10;
+
+/// The stand-in, and its JSON.
+static STAND_IN: LazyLock<(Tool, String)> = LazyLock::new(|| {
+    use std::hash::{BuildHasher, RandomState};
+    let random = || RandomState::new().hash_one(0);
+    let tool = Tool::new_with_raw(format!("tools-{:016x}{:016x}", random(), random()), None, Arc::default());
+    let json = serde_json::to_string(&tool).unwrap_or_default();
+    (tool, json)
+});
+
+/// The tool to answer with.
+pub(crate) fn stand_in() -> Tool {
+    STAND_IN.0.clone()
+}
+
+/// The bytes with the list in place of the stand-in, or `None` where it is not in them.
+pub(crate) fn splice(bytes: &[u8], live: &Live) -> Option<Vec<u8>> {
+    let json = STAND_IN.1.as_bytes();
+    let at = memmem::find(bytes, json)?;
+    let served = live.served()?;
+    let api = &served.api;
+    let mut out = Vec::with_capacity(bytes.len() + api.texts().map(|text| text.len() + 1).sum::<usize>());
+    out.extend_from_slice(bytes.get(..at)?);
+    for (index, text) in api.texts().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(text.as_bytes());
+    }
+    out.extend_from_slice(bytes.get(at + json.len()..)?);
+    Some(out)
+}
+
+/// The same in pieces, for who may take them slowly: a list can have megabytes, and many may ask for it at once. With the
+/// length of all of them.
+pub(crate) fn pieces(bytes: &Bytes, live: &Live) -> Option<(usize, impl Iterator<Item = Bytes> + Send + use<>)> {
+    let json = STAND_IN.1.as_bytes();
+    let at = memmem::find(bytes, json)?;
+    let api = Arc::clone(&live.served()?.api);
+    let ends = bytes.len() - json.len();
+    let texts: usize = api.texts().map(|text| text.len() + 1).sum();
+    let length = ends + texts.saturating_sub(1);
+    let (mut head, tail) = (Some(bytes.slice(..at)), bytes.slice(at + json.len()..));
+    let mut tail = Some(tail);
+    let mut next = 0;
+    let pieces = std::iter::from_fn(move || {
+        if let Some(head) = head.take() {
+            return Some(head);
+        }
+        let mut piece = BytesMut::new();
+        for text in api.texts().skip(next) {
+            if next > 0 {
+                piece.extend_from_slice(b",");
+            }
+            piece.extend_from_slice(text.as_bytes());
+            next += 1;
+            if piece.len() >= PIECE {
+                break;
+            }
+        }
+        if piece.is_empty() { tail.take() } else { Some(piece.freeze()) }
+    });
+    Some((length, pieces))
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::ServerConfig;
+
+    use super::*;
+    use crate::api::{Api, ApiOptions};
+    use crate::server::state::Served;
+
+    fn api() -> Arc<Api> {
+        use crate::outbound::{OutboundOptions, client};
+        let document = crate::spec::Document::parse(br#"{"openapi":"3.1.0","paths":{"/a":{"get":{},"put":{}}}}"#.to_vec(), None).unwrap();
+        let client = client(&OutboundOptions {
+            tls: false,
+            ..OutboundOptions::default()
+        })
+        .unwrap();
+        let options = ApiOptions::default();
+        Arc::new(Api::build(document, options, client).unwrap().0)
+    }
+
+    #[test]
+    fn the_list_goes_in_where_the_stand_in_was() {
+        let (live, api) = (Live::pending(None), api());
+        let answer = format!("{{\"tools\":[{}]}}", serde_json::to_string(&stand_in()).unwrap());
+        assert_eq!(splice(answer.as_bytes(), &live), None, "there is no list yet");
+        let config = ServerConfig::default();
+        live.ready(Served {
+            api: Arc::clone(&api),
+            config,
+        });
+        assert_eq!(splice(b"another answer", &live), None);
+        let written = String::from_utf8(splice(answer.as_bytes(), &live).unwrap()).unwrap();
+        let tools = api.texts().collect::<Vec<_>>().join(",");
+        assert!(tools.contains("\"get_a\"") && tools.contains("\"put_a\""));
+        assert_eq!(written, format!("{{\"tools\":[{tools}]}}"));
+        assert!(pieces(&Bytes::from_static(b"another answer"), &live).is_none());
+        let (length, parts) = pieces(&answer.into(), &live).unwrap();
+        let parts: Vec<u8> = parts.flatten().collect();
+        assert_eq!((length, String::from_utf8(parts).unwrap()), (written.len(), written));
+    }
+}

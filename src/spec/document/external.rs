@@ -1,0 +1,405 @@
+//! References into other files: which are read, and which never.
+//!
+//! A document may come from a stranger, and a reference names a file or an address of the author's choosing. So by default
+//! only files that lie with the document are read: below its own folder once symbolic links are resolved, with the name of
+//! a document, and within limits of count and size; of a document from a URL, only what lies below the same address.
+
+use std::collections::VecDeque;
+
+use foldhash::HashMap;
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+use http::HeaderMap;
+use memchr::memmem;
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use super::file::File;
+use super::revision::Seen;
+use super::source::{Found, LARGEST, Source, fetch, redacted};
+use super::{Document, LoadError};
+use crate::spec::diagnostic::Diagnostic;
+use crate::spec::node;
+
+/// More files than this are not read; the largest known document has about 2,900.
+const MOST_FILES: usize = 5000;
+/// More bytes than this, in all, are not read.
+const MOST_BYTES: usize = 2 * LARGEST;
+
+/// Which references into other files are followed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ExternalReferences {
+    /// None.
+    None,
+    /// Those that lie with the document.
+    #[default]
+    Local,
+    /// Any file and any http(s) URL: only for documents whose author is trusted.
+    Any,
+}
+
+/// Where a file of the document came from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Place {
+    Path(PathBuf),
+    Url(Url),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => write!(f, "{}", path.display()),
+            Self::Url(url) => f.write_str(&redacted(url)),
+        }
+    }
+}
+
+struct Loader<'l> {
+    client: &'l reqwest::Client,
+    /// Only for the document's own origin.
+    headers: &'l HeaderMap,
+    policy: ExternalReferences,
+    /// What everything must lie below.
+    root: Place,
+    numbers: HashMap<Place, Result<u32, String>>,
+    files: Vec<File>,
+    /// What was read, also where it was of no use.
+    seen: Vec<Seen>,
+    bytes: usize,
+}
+
+/// Reads all files that the document's references lead to, directly or through others, and tells which could not be read.
+/// What only a dangling reference needs costs nobody else anything.
+pub async fn complete(
+    document: &mut Document,
+    source: &Source,
+    policy: ExternalReferences,
+    client: &reqwest::Client,
+    headers: &HeaderMap,
+) -> Vec<Diagnostic> {
+    let Some(first) = document
+        .files()
+        .first()
+        .map(|file| outside(file.text()))
+        .filter(|found| !found.is_empty())
+    else {
+        return Vec::new();
+    };
+    let origin = match source {
+        Source::Path(path) => path.canonicalize().ok().map(Place::Path),
+        Source::Url(url) => Some(Place::Url(url.clone())),
+        Source::Stdin => None,
+    };
+    let Some(origin) = origin.filter(|_| policy != ExternalReferences::None) else {
+        return Vec::new();
+    };
+    let mut loader = Loader {
+        client,
+        headers,
+        policy,
+        root: folder(&origin),
+        numbers: HashMap::default(),
+        files: Vec::new(),
+        seen: Vec::new(),
+        bytes: 0,
+    };
+    let mut links = HashMap::default();
+    let mut diagnostics = Vec::new();
+    let mut queue = VecDeque::from([(0_u32, origin, first)]);
+    while let Some((file, place, references)) = queue.pop_front() {
+        for uri in references {
+            if links.contains_key(&(file, uri.clone())) || (file == 0 && document.has_id(&uri)) {
+                continue;
+            }
+            let known = loader.files.len();
+            let number = loader.number(&uri, &place).await;
+            match &number {
+                Ok((number, place)) if loader.files.len() > known => {
+                    let inner = loader.files.last().map(|file| outside(file.text())).unwrap_or_default();
+                    queue.push_back((*number, place.clone(), inner));
+                }
+                Ok(_) => {}
+                Err(why) => {
+                    let found = Diagnostic::warning("#", why.clone());
+                    if !diagnostics.contains(&found) {
+                        diagnostics.push(found);
+                    }
+                }
+            }
+            links.insert((file, uri), number.map(|(number, _)| number));
+        }
+    }
+    document.extend(loader.files, links, loader.seen);
+    diagnostics
+}
+
+impl Loader<'_> {
+    /// The number of the file that `uri`, read in the file at `from`, names.
+    async fn number(&mut self, uri: &str, from: &Place) -> Result<(u32, Place), String> {
+        let place = self.place(uri, from).inspect_err(|_| self.seen.extend(absent(uri, from)))?;
+        if let Some(known) = self.numbers.get(&place) {
+            return known.clone().map(|number| (number, place));
+        }
+        let number = self.read(uri, &place).await;
+        self.numbers.insert(place.clone(), number.clone());
+        number.map(|number| (number, place))
+    }
+
+    async fn read(&mut self, uri: &str, place: &Place) -> Result<u32, String> {
+        if self.files.len() >= MOST_FILES || self.bytes >= MOST_BYTES {
+            return Err(format!(
+                "`{uri}` is not read: the document has more than {MOST_FILES} files or {MOST_BYTES} bytes"
+            ));
+        }
+        let none = HeaderMap::new();
+        let mut headers = &none;
+        let found = match place {
+            Place::Path(path) => Source::Path(path.clone()).read_from(self.client, headers).await,
+            Place::Url(url) => {
+                let own = matches!(&self.root, Place::Url(root) if root.origin() == url.origin());
+                // A redirect could lead out of what may be read.
+                headers = if own { self.headers } else { &none };
+                fetch(self.client, url, headers, 0).await
+            }
+        };
+        let Found { bytes, validators, .. } = found.map_err(|error| format!("`{uri}` is not read: {error}"))?;
+        let source = match place {
+            Place::Path(path) => Source::Path(path.clone()),
+            Place::Url(url) => Source::Url(url.clone()),
+        };
+        self.seen.push(Seen::new(source, headers.clone(), &bytes, validators));
+        self.bytes += bytes.len();
+        let check = |text: &str| node::open(text).map(drop).map_err(LoadError::NotJson);
+        let (file, ()) = File::parse(&place.to_string(), bytes, check).map_err(|error| format!("`{uri}` is not read: {error}"))?;
+        self.files.push(file);
+        // The document itself is file 0.
+        u32::try_from(self.files.len()).map_err(|_| format!("`{uri}` is one file too many"))
+    }
+
+    /// Where the reference leads, if it may be followed.
+    fn place(&self, uri: &str, from: &Place) -> Result<Place, String> {
+        let refused = |why: &str| format!("`{uri}` is not read: {why}");
+        let any = self.policy == ExternalReferences::Any;
+        if let Ok(url) = Url::parse(uri) {
+            return match (url.scheme(), from) {
+                ("http" | "https", _) if any => Ok(Place::Url(url)),
+                ("http" | "https", Place::Url(_)) => self
+                    .below(url)
+                    .ok_or_else(|| refused("it lies outside of the document's own address")),
+                _ => Err(refused("it is no file that lies with the document")),
+            };
+        }
+        match from {
+            Place::Url(base) => {
+                let url = base.join(uri).map_err(|_| refused("it is no address"))?;
+                if any {
+                    Ok(Place::Url(url))
+                } else {
+                    self.below(url)
+                        .ok_or_else(|| refused("it lies outside of the document's own address"))
+                }
+            }
+            Place::Path(base) => {
+                let path = percent_decode_str(uri).decode_utf8().map_err(|_| refused("it is no path"))?;
+                if !any && (path.starts_with(['/', '\\']) || path.contains(['\\', '\0', ':'])) {
+                    return Err(refused("it is no relative path"));
+                }
+                let path = base.parent().unwrap_or(Path::new(".")).join(path.as_ref());
+                let named = path
+                    .extension()
+                    .is_some_and(|extension| ["json", "yaml", "yml"].iter().any(|known| extension.eq_ignore_ascii_case(known)));
+                if !named {
+                    return Err(refused("its name does not end in .json, .yaml or .yml"));
+                }
+                // Resolves symbolic links, so that one cannot lead out.
+                let path = path.canonicalize().map_err(|error| refused(&error.to_string()))?;
+                match &self.root {
+                    Place::Path(root) if any || path.starts_with(root) => Ok(Place::Path(path)),
+                    _ => Err(refused("it lies outside of the document's folder")),
+                }
+            }
+        }
+    }
+
+    /// The URL, if it has the origin and the folder of the document's own.
+    fn below(&self, url: Url) -> Option<Place> {
+        let Place::Url(root) = &self.root else { return None };
+        let inside =
+            url.origin() == root.origin() && url.path().starts_with(root.path()) && url.username().is_empty() && url.password().is_none();
+        inside.then_some(Place::Url(url))
+    }
+}
+
+/// The file that a relative reference names, where there is none: its author may still be about to write it.
+fn absent(uri: &str, from: &Place) -> Option<Seen> {
+    let Place::Path(base) = from else { return None };
+    let relative = percent_decode_str(uri).decode_utf8().ok()?;
+    // Nothing outside is even looked at.
+    let is_below = Path::new(relative.as_ref())
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let path = base.parent().filter(|_| is_below)?.join(relative.as_ref());
+    let is_document = ["json", "yaml", "yml"]
+        .iter()
+        .any(|known| path.extension().is_some_and(|extension| extension == *known));
+    (is_document && !path.exists()).then(|| Seen::absent(path))
+}
+
+fn folder(place: &Place) -> Place {
+    match place {
+        Place::Path(path) => Place::Path(path.parent().unwrap_or(path).to_owned()),
+        Place::Url(url) => Place::Url(url.join(".").unwrap_or_else(|_| url.clone())),
+    }
+}
+
+/// The URIs, without fragments and each once, of all references in the text that leave it. Looks for the word instead of
+/// reading the structure: a document without such references, which is nearly every one, pays one fast scan.
+fn outside(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for at in memmem::find_iter(text.as_bytes(), b"\"$ref\"") {
+        let rest = text.get(at + 6..).unwrap_or_default().trim_start();
+        let Some(value) = rest.strip_prefix(':').map(str::trim_start) else {
+            continue;
+        };
+        if value.starts_with("\"#") || !value.starts_with('"') {
+            continue;
+        }
+        let mut values = serde_json::Deserializer::from_str(value).into_iter::<String>();
+        let Some(Ok(reference)) = values.next() else { continue };
+        let uri = reference.split('#').next().unwrap_or_default();
+        if !uri.is_empty() && !found.iter().any(|known| known == uri) {
+            found.push(uri.to_owned());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outbound;
+    use crate::spec::operations;
+
+    fn load(files: &[(&str, &str)], policy: ExternalReferences) -> (Document, Vec<Diagnostic>) {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = directory.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let source = Source::Path(directory.path().join(files[0].0));
+        let client = outbound::client(&outbound::OutboundOptions {
+            tls: false,
+            ..Default::default()
+        })
+        .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut document = Document::parse(source.read(&client, &HeaderMap::new()).await.unwrap(), None).unwrap();
+            let diagnostics = complete(&mut document, &source, policy, &client, &HeaderMap::new()).await;
+            (document, diagnostics)
+        })
+    }
+
+    const ROOT: &str = "openapi: 3.1.0\npaths:\n  /pets: {get: {$ref: 'paths/pets.yml'}}\n  /x: {$ref: 'paths/x.json#/item'}\n";
+    const PETS: &str = "operationId: listed\nparameters: [{$ref: '../shared/p.yaml#/limit'}]\n";
+
+    #[test]
+    fn references_are_relative_to_the_file_they_stand_in() {
+        let (document, diagnostics) = load(
+            &[
+                ("api/openapi.yaml", ROOT),
+                ("api/paths/pets.yml", PETS),
+                ("api/paths/x.json", r#"{"item":{"get":{"operationId":"x"}}}"#),
+                ("api/shared/p.yaml", "limit: {name: limit, in: query}"),
+            ],
+            ExternalReferences::Local,
+        );
+        assert_eq!(diagnostics, []);
+        let (operations, diagnostics) = operations(&document);
+        assert_eq!(diagnostics, []);
+        assert_eq!(
+            operations
+                .iter()
+                .map(|operation| operation.id.as_deref().unwrap())
+                .collect::<Vec<_>>(),
+            ["listed", "x"]
+        );
+        assert_eq!(operations[0].parameters[0].name, "limit");
+    }
+
+    #[test]
+    fn nothing_outside_of_the_documents_folder_is_read() {
+        for reference in [
+            "../secret.yaml",
+            "/etc/passwd",
+            "/proc/self/environ",
+            "file:///etc/passwd",
+            "http://127.0.0.1:1/x.yaml",
+            "..\\secret.yaml",
+            "%2e%2e/secret.yaml",
+            "link.yaml",
+            "notes.txt",
+            "//host/x.yaml",
+            "C:/x.yaml",
+        ] {
+            let root = format!("openapi: 3.1.0\npaths: {{/a: {{get: {{$ref: '{reference}'}}}}, /b: {{get: {{}}}}}}");
+            let (document, diagnostics) = load(
+                &[
+                    ("api/openapi.yaml", &root),
+                    ("secret.yaml", "operationId: stolen"),
+                    ("api/notes.txt", "operationId: stolen"),
+                ],
+                ExternalReferences::Local,
+            );
+            assert_eq!((document.files().len(), diagnostics.len()), (1, 1), "{reference}: {diagnostics:?}");
+            let (operations, lost) = operations(&document);
+            assert_eq!((operations.len(), lost.len()), (1, 1), "{reference}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_symbolic_link_leads_nowhere_outside() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("api")).unwrap();
+        std::fs::write(directory.path().join("secret.yaml"), "operationId: stolen").unwrap();
+        std::os::unix::fs::symlink("../secret.yaml", directory.path().join("api/link.yaml")).unwrap();
+        let place = Loader {
+            client: &outbound::client(&outbound::OutboundOptions {
+                tls: false,
+                ..Default::default()
+            })
+            .unwrap(),
+            headers: &HeaderMap::new(),
+            policy: ExternalReferences::Local,
+            root: Place::Path(directory.path().join("api").canonicalize().unwrap()),
+            numbers: HashMap::default(),
+            files: Vec::new(),
+            seen: Vec::new(),
+            bytes: 0,
+        }
+        .place("link.yaml", &Place::Path(directory.path().join("api/openapi.yaml")));
+        assert!(place.unwrap_err().contains("outside"));
+    }
+
+    #[test]
+    fn the_policy_none_reads_nothing() {
+        assert_eq!(
+            load(&[("a.yaml", ROOT), ("paths/pets.yml", PETS)], ExternalReferences::None)
+                .0
+                .files()
+                .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn only_references_that_leave_are_found() {
+        assert_eq!(
+            outside(r##"{"$ref":"#/a","x":{"$ref" : "b.yaml#/c"},"y":[{"$ref":"b.yaml"},{"$ref":5},{"$ref":"d\u002ejson"}]}"##),
+            ["b.yaml", "d.json"]
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! One file of a document: its text as JSON, and where a value stands in what its author wrote.
+
+use super::positions::{Wanted, marks};
+use super::{LoadError, place, yaml};
+use crate::spec::diagnostic::Diagnostic;
+use crate::spec::node::Node;
+
+/// Places are read one by one no more often than this.
+const MOST_READINGS: usize = 20;
+
+/// A file, read.
+#[derive(Debug)]
+pub struct File {
+    /// How the file is called in messages; empty for the document itself.
+    pub name: String,
+    text: String,
+    /// What was written, where that was YAML: line and column are counted in it.
+    yaml: Option<String>,
+    /// What was read differently from how it is written, with pointers into this file.
+    pub(crate) remarks: Vec<Diagnostic>,
+}
+
+impl File {
+    /// Reads bytes that hold JSON or YAML; which of the two is told by the content, never by a file name. `accept` has the
+    /// last word on JSON text, because a YAML flow mapping may open with a brace as well.
+    ///
+    /// # Errors
+    /// What is wrong with the text, or what `accept` says.
+    pub(crate) fn parse<T>(name: &str, bytes: Vec<u8>, accept: impl Fn(&str) -> Result<T, LoadError>) -> Result<(Self, T), LoadError> {
+        let mut text = decode(bytes)?;
+        if text.starts_with('\u{feff}') {
+            text.drain(..'\u{feff}'.len_utf8());
+        }
+        let name = name.to_owned();
+        let from_yaml = |converted: yaml::Converted| {
+            let accepted = accept(&converted.json)?;
+            Ok((
+                Self {
+                    name: name.clone(),
+                    text: converted.json,
+                    yaml: Some(converted.yaml),
+                    remarks: converted.remarks,
+                },
+                accepted,
+            ))
+        };
+        match text.trim_start().as_bytes().first() {
+            None => Err(LoadError::Empty),
+            // JSON goes past the YAML parser: that one refuses legal escapes of surrogate pairs, and is slower.
+            Some(b'{' | b'[') => match accept(&text) {
+                Ok(accepted) => {
+                    let file = Self {
+                        name,
+                        text,
+                        yaml: None,
+                        remarks: Vec::new(),
+                    };
+                    Ok((file, accepted))
+                }
+                Err(LoadError::NotJson(error)) => match yaml::read(text) {
+                    Ok(converted) => from_yaml(converted),
+                    Err(_) => Err(LoadError::NotJson(error)),
+                },
+                Err(error) => Err(error),
+            },
+            Some(_) => from_yaml(yaml::read(text).map_err(LoadError::NotYaml)?),
+        }
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The whole value.
+    #[must_use]
+    pub fn root(&self) -> Node<'_> {
+        Node::new(&self.text)
+    }
+
+    /// Line and column, both from 1, of the values at byte offsets of the text, in their order. What the author of a YAML text
+    /// wrote elsewhere, behind an alias, stands where that does.
+    pub(crate) fn positions(&self, offsets: &[usize]) -> Vec<Option<(usize, usize)>> {
+        let mut places: Vec<(usize, usize)> = offsets.iter().enumerate().map(|(number, offset)| (*offset, number)).collect();
+        places.sort_unstable();
+        let Some(yaml) = &self.yaml else { return self.lines(&places) };
+        let wanted = Wanted::at(&self.text, self.root(), &places);
+        let (found, is_whole) = marks(yaml, &wanted, offsets.len());
+        let mut found: Vec<_> = found.into_iter().map(|mark| mark.map(|mark| (mark.line, mark.column))).collect();
+        if !is_whole {
+            // The parser of documents tells a place at the price of reading all that is before it.
+            for (position, offset) in found.iter_mut().zip(offsets).take(MOST_READINGS) {
+                *position = yaml::locate(yaml, &path_to(&self.text, *offset)).or(*position);
+            }
+        }
+        found
+    }
+
+    /// Of JSON, in one pass.
+    fn lines(&self, places: &[(usize, usize)]) -> Vec<Option<(usize, usize)>> {
+        let mut found = vec![None; places.len()];
+        let (mut line, mut start, mut read) = (1, 0, 0);
+        for (offset, number) in places {
+            let Some(text) = self.text.get(read..*offset) else { continue };
+            line += text.bytes().filter(|byte| *byte == b'\n').count();
+            start = text.rfind('\n').map_or(start, |end| read + end + 1);
+            read = *offset;
+            let column = self.text.get(start..*offset).map_or(0, |text| text.chars().count()) + 1;
+            if let Some(position) = found.get_mut(*number) {
+                *position = Some((line, column));
+            }
+        }
+        found
+    }
+}
+
+/// The tokens that lead to the value at an offset of a JSON text.
+pub(crate) fn path_to(text: &str, offset: usize) -> Vec<String> {
+    let mut tokens = Vec::new();
+    let mut node = Node::new(text);
+    loop {
+        let holds = |inner: &Node<'_>| {
+            let (start, end) = place(text, *inner);
+            (start..end).contains(&offset)
+        };
+        let next = match node.object() {
+            Some(object) => object
+                .iter()
+                .find(|(_, inner)| holds(inner))
+                .map(|(key, inner)| (key.to_owned(), inner)),
+            None => node
+                .array()
+                .unwrap_or_default()
+                .into_iter()
+                .enumerate()
+                .find(|(_, inner)| holds(inner))
+                .map(|(index, inner)| (index.to_string(), inner)),
+        };
+        match next {
+            Some((token, inner)) if place(text, node).0 < offset => {
+                tokens.push(token);
+                node = inner;
+            }
+            _ => return tokens,
+        }
+    }
+}
+
+/// UTF-8, or UTF-16 where a byte order mark says so.
+fn decode(bytes: Vec<u8>) -> Result<String, LoadError> {
+    let wide = |bytes: &[u8], join: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes
+            .chunks_exact(2)
+            .filter_map(|pair| Some(join([*pair.first()?, *pair.get(1)?])))
+            .collect();
+        String::from_utf16(&units).map_err(|_| LoadError::NotText(0))
+    };
+    match bytes.as_slice() {
+        [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
+        _ => String::from_utf8(bytes).map_err(|error| LoadError::NotText(error.utf8_error().valid_up_to())),
+    }
+}

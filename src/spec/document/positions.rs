@@ -1,0 +1,237 @@
+//! Where the values of a YAML text stand, and how its scalars are written: what a parser that makes JSON does not tell.
+//!
+//! Another parser than the one that reads documents: it tells the place of every value in one pass. It is also stricter;
+//! where it stops, the rest is not told.
+
+use std::borrow::Cow;
+
+use foldhash::HashMap;
+use saphyr_parser::{Event, Parser, ScalarStyle};
+
+use super::place;
+use crate::spec::node::Node;
+
+/// Places of a JSON text, as a tree of the steps that lead to them.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    /// The numbers of the places that are just here.
+    here: Vec<usize>,
+    /// By name, and by which of the members of that name, from 0.
+    members: HashMap<String, Vec<(usize, Wanted)>>,
+    items: HashMap<usize, Wanted>,
+}
+
+/// A value in a YAML text.
+#[derive(Debug, Clone)]
+pub(crate) struct Mark {
+    /// From 1.
+    pub(crate) line: usize,
+    /// From 1.
+    pub(crate) column: usize,
+    /// The text of a scalar without its quotes, where it is the value itself; of the nearest value around what has no place of
+    /// its own, there is none.
+    pub(crate) scalar: Option<String>,
+    /// Whether that stands without quotes.
+    pub(crate) is_plain: bool,
+}
+
+impl Wanted {
+    /// The tree of places, each a number and an offset of `text` at which a value starts; sorted by offset.
+    pub(crate) fn at(text: &str, node: Node<'_>, places: &[(usize, usize)]) -> Self {
+        let mut wanted = Self::default();
+        let (start, _) = place(text, node);
+        let mut rest = places;
+        let own = rest.partition_point(|(offset, _)| *offset <= start);
+        wanted.here.extend(rest.iter().take(own).map(|(_, number)| *number));
+        rest = rest.get(own..).unwrap_or_default();
+        // What is not in a value, but before it, belongs to the value around both.
+        let mut within = |inner: Node<'_>| -> &[(usize, usize)] {
+            let (start, end) = place(text, inner);
+            let before = rest.partition_point(|(offset, _)| *offset < start);
+            let (outside, from) = rest.split_at_checked(before).unwrap_or((rest, &[]));
+            wanted.here.extend(outside.iter().map(|(_, number)| *number));
+            let (inside, after) = from
+                .split_at_checked(from.partition_point(|(offset, _)| *offset < end))
+                .unwrap_or((from, &[]));
+            rest = after;
+            inside
+        };
+        if places.len() == own {
+            return wanted;
+        }
+        if let Some(object) = node.object() {
+            let mut seen: HashMap<&str, usize> = HashMap::default();
+            for (name, inner) in object.iter() {
+                let occurrence = seen.entry(name).or_default();
+                let inside = within(inner);
+                if !inside.is_empty() {
+                    let below = Self::at(text, inner, inside);
+                    wanted.members.entry(name.to_owned()).or_default().push((*occurrence, below));
+                }
+                *occurrence += 1;
+            }
+        } else {
+            for (index, inner) in node.array().unwrap_or_default().into_iter().enumerate() {
+                let inside = within(inner);
+                if !inside.is_empty() {
+                    wanted.items.insert(index, Self::at(text, inner, inside));
+                }
+            }
+        }
+        wanted.here.extend(rest.iter().map(|(_, number)| *number));
+        wanted
+    }
+
+    /// Gives all places from here on the mark, the exact ones the scalar as well.
+    fn fill(&self, mark: &Mark, marks: &mut [Option<Mark>]) {
+        for number in &self.here {
+            if let Some(place) = marks.get_mut(*number) {
+                *place = Some(mark.clone());
+            }
+        }
+        let around = Mark {
+            scalar: None,
+            ..mark.clone()
+        };
+        let members = self.members.values().flatten().map(|(_, inner)| inner);
+        members.chain(self.items.values()).for_each(|inner| inner.fill(&around, marks));
+    }
+}
+
+/// A collection that is being read.
+enum Open<'w> {
+    Mapping {
+        wanted: Option<&'w Wanted>,
+        /// The name of the member whose value comes next.
+        name: Option<String>,
+        seen: HashMap<String, usize>,
+    },
+    Sequence {
+        wanted: Option<&'w Wanted>,
+        next: usize,
+    },
+}
+
+impl<'w> Open<'w> {
+    /// Takes notice of a value that begins; gives what is wanted of it.
+    fn value(&mut self, scalar: Option<&str>) -> Option<&'w Wanted> {
+        match self {
+            Self::Mapping { wanted, name, seen } => {
+                let wanted = *wanted;
+                let Some(name) = name.take() else {
+                    // A key; one that is no text stands for nothing.
+                    *name = Some(scalar.unwrap_or_default().to_owned());
+                    return None;
+                };
+                let wanted = wanted?.members.get(&name)?;
+                let occurrence = seen.entry(name).or_default();
+                *occurrence += 1;
+                wanted.iter().find(|(number, _)| number + 1 == *occurrence).map(|(_, inner)| inner)
+            }
+            Self::Sequence { wanted, next } => {
+                *next += 1;
+                wanted.as_ref()?.items.get(&(*next - 1))
+            }
+        }
+    }
+}
+
+/// The marks of the first `count` places. Says also whether the text was read to its end.
+pub(crate) fn marks(yaml: &str, wanted: &Wanted, count: usize) -> (Vec<Option<Mark>>, bool) {
+    let mut marks = vec![None; count];
+    let mut open: Vec<Open<'_>> = Vec::new();
+    for event in Parser::new_from_str(yaml) {
+        let Ok((event, span)) = event else { return (marks, false) };
+        let scalar: Option<Cow<'_, str>> = match &event {
+            Event::Scalar(text, ..) => Some(text.clone()),
+            Event::Alias(_) | Event::MappingStart(..) | Event::SequenceStart(..) => None,
+            Event::MappingEnd | Event::SequenceEnd => {
+                open.pop();
+                continue;
+            }
+            _ => continue,
+        };
+        let inner = match open.last_mut() {
+            Some(around) => around.value(scalar.as_deref()),
+            None => Some(wanted),
+        };
+        if let Some(inner) = inner {
+            let mark = Mark {
+                line: span.start.line(),
+                column: span.start.col() + 1,
+                scalar: scalar.map(Cow::into_owned),
+                is_plain: matches!(event, Event::Scalar(_, ScalarStyle::Plain, ..)),
+            };
+            inner.fill(&mark, &mut marks);
+        }
+        match event {
+            Event::MappingStart(..) => open.push(Open::Mapping {
+                wanted: inner,
+                name: None,
+                seen: HashMap::default(),
+            }),
+            Event::SequenceStart(..) => open.push(Open::Sequence { wanted: inner, next: 0 }),
+            _ => {}
+        }
+    }
+    (marks, true)
+}
+
+/// The text with blanks in place of all members whose key is no scalar, which JSON cannot hold; and where they stood. `None`
+/// where there is none, or the text cannot be read.
+pub(crate) fn without_complex_keys(yaml: &str) -> Option<(String, Vec<(usize, usize)>)> {
+    /// Whether the next value is a key, and at which character a member with a complex key began.
+    struct Level {
+        is_mapping: bool,
+        at_key: bool,
+        complex: Option<(usize, usize, usize)>,
+    }
+    let mut levels: Vec<Level> = Vec::new();
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    let mut places = Vec::new();
+    for event in Parser::new_from_str(yaml) {
+        let (event, span) = event.ok()?;
+        let starts = matches!(event, Event::MappingStart(..) | Event::SequenceStart(..));
+        let ends = matches!(event, Event::MappingEnd | Event::SequenceEnd);
+        if !starts && !ends && !matches!(event, Event::Scalar(..) | Event::Alias(_)) {
+            continue;
+        }
+        if ends {
+            levels.pop();
+        } else if let Some(level) = levels.last_mut().filter(|level| level.is_mapping && level.at_key && starts) {
+            level.complex = Some((span.start.index(), span.start.line(), span.start.col() + 1));
+        }
+        if starts {
+            levels.push(Level {
+                is_mapping: matches!(event, Event::MappingStart(..)),
+                at_key: true,
+                complex: None,
+            });
+            continue;
+        }
+        // A value has ended.
+        if let Some(level) = levels.last_mut().filter(|level| level.is_mapping) {
+            if let (false, Some((from, line, column))) = (level.at_key, level.complex.take_if(|_| !level.at_key)) {
+                found.push((from, span.end.index()));
+                places.push((line, column));
+            }
+            level.at_key = !level.at_key;
+        }
+    }
+    if found.is_empty() {
+        return None;
+    }
+    let mut characters: Vec<char> = yaml.chars().collect();
+    for (from, to) in found {
+        let mut from = from;
+        // `? ` before a key that is written apart from its value.
+        let mark = characters.get(..from)?.iter().rposition(|character| !character.is_whitespace());
+        if let Some(mark) = mark.filter(|mark| characters.get(*mark) == Some(&'?')) {
+            from = mark;
+        }
+        for character in characters.get_mut(from..to)?.iter_mut().filter(|character| **character != '\n') {
+            *character = ' ';
+        }
+    }
+    Some((characters.into_iter().collect(), places))
+}

@@ -1,0 +1,154 @@
+//! What the `$ref`s of a document lead to (RFC 6901 pointers, `$anchor`, `$id`, other files).
+
+use super::{Document, Span, Version};
+use crate::spec::node::{Node, Object};
+use crate::spec::pointer;
+
+/// References that lead to references are followed this often.
+const LONGEST_CHAIN: usize = 32;
+const ENDLESS: &str = "a chain of references that never ends";
+
+impl Document {
+    /// The value that a `$ref` names. `from` is a value of the file in which the reference stands.
+    ///
+    /// # Errors
+    /// A sentence on why there is none: dangling, or in a file that is not read.
+    pub fn target<'a>(&'a self, reference: &str, from: Node<'_>) -> Result<Node<'a>, String> {
+        self.target_from(reference, self.span(from))
+    }
+
+    /// As [`Document::target`], from the file that holds `from`.
+    ///
+    /// # Errors
+    /// As [`Document::target`].
+    pub fn target_from(&self, reference: &str, from: Span) -> Result<Node<'_>, String> {
+        let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let file = if uri.is_empty() {
+            from.file
+        } else if self.index.own_name.as_deref() == Some(uri) {
+            0
+        } else {
+            match self.links.get(&(from.file, uri.to_owned())) {
+                Some(Ok(file)) => *file,
+                link => {
+                    let outside = || format!("`{reference}` lies outside this document, and is not read");
+                    let why = || link.and_then(|link| link.as_ref().err().cloned()).unwrap_or_else(outside);
+                    return self.by_id(uri, fragment, from).ok_or_else(why);
+                }
+            }
+        };
+        let dangling = || format!("`{reference}` points to nothing");
+        // Of another file, what is around the reference says nothing.
+        let place = if file == from.file {
+            Some(from)
+        } else {
+            self.files.get(file as usize).map(|file| self.span(file.root()))
+        };
+        let otherwise = || place.and_then(|place| self.by_fragment(fragment, place)).ok_or_else(dangling);
+        let Some(tokens) = pointer::tokens(fragment) else {
+            return otherwise();
+        };
+        if file == 0
+            && let Some((kind, name)) = self.component_tokens(&tokens)
+        {
+            let found = self.index.components.get(kind).and_then(|entries| entries.get(name));
+            return found.map_or_else(otherwise, |place| Ok(self.at(*place)));
+        }
+        let root = self.files.get(file as usize).ok_or_else(dangling)?.root();
+        // A pointer into a component starts there, and not at the whole text.
+        let start = tokens
+            .get(..3)
+            .filter(|_| file == 0)
+            .and_then(|head| self.component_tokens(head))
+            .and_then(|(kind, name)| self.index.components.get(kind)?.get(name));
+        let found = match start {
+            Some(place) => self.walk(self.at(*place), tokens.get(3..).unwrap_or_default()),
+            None => self.walk(root, &tokens),
+        };
+        found.map_or_else(otherwise, Ok)
+    }
+
+    /// As [`walk`]; what is large is opened once and remembered, so that many references into it cost little.
+    pub(crate) fn walk<'a>(&'a self, mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
+        const LARGE: usize = 16 << 10;
+        for (index, token) in tokens.iter().enumerate() {
+            if node.text().len() < LARGE || !node.text().starts_with('{') {
+                return walk(node, tokens.get(index..)?);
+            }
+            let mut opened = self.opened.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let members = opened.entry(self.span(node)).or_insert_with(|| {
+                node.object()
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|(key, inner)| (key.to_owned(), self.span(inner)))
+                    .collect()
+            });
+            node = self.node(*members.get(token)?);
+        }
+        Some(node)
+    }
+
+    /// Kind and name, where the tokens name a component as a whole.
+    fn component_tokens<'t>(&self, tokens: &'t [String]) -> Option<(&'t str, &'t str)> {
+        match tokens {
+            [components, kind, name] if components == "components" => Some((kind, name)),
+            [kind, name] if self.index.version == Version::V2_0 && self.index.components.contains_key(kind) => Some((kind, name)),
+            _ => None,
+        }
+    }
+
+    /// Follows `$ref`s until there is none (path items, parameters, bodies, responses, headers, examples; schemas are
+    /// resolved where they are translated, because they may recurse).
+    ///
+    /// # Errors
+    /// As [`Document::target`], or a chain of references that never ends.
+    pub fn resolve<'a>(&'a self, mut node: Node<'a>) -> Result<Node<'a>, String> {
+        for _ in 0..LONGEST_CHAIN {
+            // Most objects are no references; looking for the word is cheaper than opening them.
+            if !node.text().contains("\"$ref\"") {
+                return Ok(node);
+            }
+            match node.object().as_ref().and_then(|object| object.get("$ref")).and_then(Node::string) {
+                None => return Ok(node),
+                Some(reference) => node = self.target(&reference, node)?,
+            }
+        }
+        Err(ENDLESS.into())
+    }
+
+    /// As [`Document::resolve`], and opened: `None` where what is found is no object.
+    ///
+    /// # Errors
+    /// As [`Document::resolve`].
+    pub fn resolve_object<'a>(&'a self, mut node: Node<'a>) -> Result<Option<Object<'a>>, String> {
+        for _ in 0..LONGEST_CHAIN {
+            let Some(object) = node.object() else { return Ok(None) };
+            match object.get("$ref").and_then(Node::string) {
+                None => return Ok(Some(object)),
+                Some(reference) => node = self.target(&reference, node)?,
+            }
+        }
+        Err(ENDLESS.into())
+    }
+
+    /// The `description` beside a `$ref`, which overrides the referenced one (OAS 3.1 and later, "Reference Object").
+    pub(crate) fn said_beside(&self, node: Node<'_>) -> Option<String> {
+        if self.index.version < Version::V3_1 || !node.text().contains("\"$ref\"") {
+            return None;
+        }
+        let object = node.object()?;
+        object.get("$ref")?;
+        object.text("description")
+    }
+}
+
+/// The value that the tokens of a pointer lead to.
+pub(crate) fn walk<'a>(mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
+    for token in tokens {
+        node = match node.object() {
+            Some(object) => object.get(token)?,
+            None => *node.array()?.get(token.parse::<usize>().ok()?)?,
+        };
+    }
+    Some(node)
+}

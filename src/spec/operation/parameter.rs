@@ -1,0 +1,330 @@
+//! Parameters: where a value goes on the wire, in which style, and under which name the model gives it.
+
+use crate::spec::argument_names;
+use crate::spec::document::{Document, Span, Version};
+use crate::spec::node::{Node, Object};
+
+/// Where a parameter goes (OAS `in`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Location {
+    /// Into a segment of the path.
+    Path,
+    /// Into the query, under its own name.
+    Query,
+    /// Into a request header.
+    Header,
+    /// Into the `Cookie` header.
+    Cookie,
+    /// The whole query at once (OAS 3.2 `querystring`).
+    QueryString,
+}
+
+/// How a value is written (OAS 3 `style`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// `;name=value`, path only.
+    Matrix,
+    /// `.value`, path only.
+    Label,
+    /// `a,b`, path and header.
+    Simple,
+    /// `name=a&name=b`, query and cookie.
+    Form,
+    /// `name=a%20b`, query only.
+    SpaceDelimited,
+    /// `name=a%7Cb`, query only.
+    PipeDelimited,
+    /// `name[key]=value`, query only.
+    DeepObject,
+    /// `name=a; name=b`, cookie only, OAS 3.2.
+    Cookie,
+    /// `a%09b`, 2.0 only (`tsv`).
+    TabDelimited,
+}
+
+/// How a parameter's value becomes text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Serialization {
+    /// By style and explode.
+    Style {
+        /// The style.
+        style: Style,
+        /// Whether every item or member stands for itself.
+        explode: bool,
+        /// Whether RFC 3986 reserved characters stay as they are.
+        allow_reserved: bool,
+    },
+    /// As one text of this media type (`content`).
+    Content {
+        /// The media type as declared.
+        media_type: String,
+    },
+}
+
+/// A parameter of an operation.
+#[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "the document says each of them on its own")]
+pub struct Parameter {
+    /// The name under which the model gives the value: a legal property key, unique among the operation's arguments.
+    pub key: String,
+    /// The name on the wire.
+    pub name: String,
+    /// Where it goes.
+    pub location: Location,
+    /// Whether a call must give it; always true for path parameters.
+    pub required: bool,
+    /// Whether the call fails once what it speaks of has changed: `x-mcp-precondition`, for what HTTP has no header.
+    pub precondition: bool,
+    /// The document's description.
+    pub description: Option<String>,
+    /// Whether the document advises against it.
+    pub deprecated: bool,
+    /// How the value is written.
+    pub serialization: Serialization,
+    /// The schema of the value.
+    pub schema: Option<Span>,
+    /// Whether an empty value is allowed whatever the schema says (OAS `allowEmptyValue`, in queries only).
+    pub allow_empty: bool,
+    /// What joins lists within the list, from the outside in (2.0 `items.collectionFormat`); empty in later versions.
+    pub inner_separators: Vec<char>,
+}
+
+impl Parameter {
+    /// Whether it goes there under that name; names of headers have no case (RFC 9110 section 5.1).
+    #[must_use]
+    pub fn is(&self, location: Location, name: &str) -> bool {
+        let same = if location == Location::Header {
+            self.name.eq_ignore_ascii_case(name)
+        } else {
+            self.name == name
+        };
+        same && self.location == location
+    }
+}
+
+impl Location {
+    /// The word OpenAPI uses.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Header => "header",
+            Self::Cookie => "cookie",
+            Self::QueryString => "querystring",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "path" => Self::Path,
+            "query" => Self::Query,
+            "header" => Self::Header,
+            "cookie" => Self::Cookie,
+            "querystring" => Self::QueryString,
+            _ => return None,
+        })
+    }
+
+    /// OAS: query and cookie default to `form`, path and header to `simple`.
+    fn default_style(self) -> Style {
+        match self {
+            Self::Path | Self::Header => Style::Simple,
+            Self::Query | Self::Cookie | Self::QueryString => Style::Form,
+        }
+    }
+}
+
+impl Style {
+    /// The style of that name where it is defined for `location` (OAS "Style Values").
+    pub(crate) fn parse(text: &str, location: Location) -> Option<Self> {
+        Some(match (text, location) {
+            ("matrix", Location::Path) => Self::Matrix,
+            ("label", Location::Path) => Self::Label,
+            ("simple", Location::Path | Location::Header) => Self::Simple,
+            ("form", Location::Query | Location::Cookie) => Self::Form,
+            ("spaceDelimited", Location::Query) => Self::SpaceDelimited,
+            ("pipeDelimited", Location::Query) => Self::PipeDelimited,
+            ("deepObject", Location::Query) => Self::DeepObject,
+            ("cookie", Location::Cookie) => Self::Cookie,
+            _ => return None,
+        })
+    }
+}
+
+/// Style and explode of a 2.0 `collectionFormat`; `csv` is its default.
+pub(crate) fn collection(format: Option<&str>, location: Location) -> (Style, bool) {
+    match format {
+        Some("ssv") => (Style::SpaceDelimited, false),
+        Some("tsv") => (Style::TabDelimited, false),
+        Some("pipes") => (Style::PipeDelimited, false),
+        Some("multi") => (location.default_style(), true),
+        _ => (location.default_style(), false),
+    }
+}
+
+/// What joins lists within lists (2.0 Items Object): one character for each `items` that is a list itself.
+pub(crate) fn inner_separators(list: &Object<'_>) -> Vec<char> {
+    const DEEPEST: usize = 16;
+    let mut separators = Vec::new();
+    let mut items = list.get("items").and_then(Node::object);
+    while let Some(inner) = items.filter(|inner| separators.len() < DEEPEST && inner.text("type").as_deref() == Some("array")) {
+        separators.push(match inner.text("collectionFormat").as_deref() {
+            Some("ssv") => ' ',
+            Some("tsv") => '\t',
+            Some("pipes") => '|',
+            _ => ',',
+        });
+        items = inner.get("items").and_then(Node::object);
+    }
+    separators
+}
+
+/// Headers that OpenAPI says to ignore as parameters (Accept, Content-Type, Authorization), and those that frame or
+/// route a message (RFC 9110 section 7.6.1), which no call may set.
+#[must_use]
+pub(crate) fn is_reserved_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    matches!(
+        name.as_str(),
+        "accept"
+            | "content-type"
+            | "authorization"
+            | "host"
+            | "content-length"
+            | "transfer-encoding"
+            | "connection"
+            | "keep-alive"
+            | "te"
+            | "trailer"
+            | "upgrade"
+            | "expect"
+            | "cookie"
+            | "forwarded"
+    ) || name.starts_with("proxy-")
+        || name.starts_with("x-forwarded-")
+}
+
+/// Headers that no argument may set: the reserved ones, those of codings and of another protocol version (RFC 9110 section
+/// 8.4 and 12.5.3, RFC 7540 section 3.2.1), and those by which gateways and frameworks take a request for another one, or
+/// for somebody else's. An operator may still set some of them.
+#[must_use]
+pub(crate) fn is_withheld_header(name: &str) -> bool {
+    is_reserved_header(name)
+        || matches!(
+            name.to_ascii_lowercase().as_str(),
+            "content-encoding"
+                | "accept-encoding"
+                | "http2-settings"
+                | "via"
+                | "origin"
+                | "set-cookie"
+                | "x-http-method-override"
+                | "x-http-method"
+                | "x-method-override"
+                | "x-original-url"
+                | "x-rewrite-url"
+                | "x-real-ip"
+        )
+}
+
+/// Whether OpenAPI itself says that a header parameter of that name is ignored (OAS "Parameter Object", `name`).
+#[must_use]
+pub(crate) fn is_ignored_header(name: &str) -> bool {
+    ["accept", "content-type", "authorization"]
+        .iter()
+        .any(|ignored| name.eq_ignore_ascii_case(ignored))
+}
+
+/// Reads one Parameter Object, already resolved. The key is only the sanitized name here; [`super`] makes it
+/// unique. Problems that leave the parameter usable are pushed to `warnings`.
+///
+/// # Errors
+/// A sentence where the parameter cannot be used.
+pub(crate) fn read(document: &Document, node: Node<'_>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
+    let object = &node.object().ok_or("a parameter is no object")?;
+    let name = object
+        .text("name")
+        .filter(|name| !name.is_empty())
+        .ok_or("a parameter has no `name`")?;
+    if object.get("x-mcp-precondition").is_some_and(|node| node.boolean().is_none()) {
+        warnings.push(format!(
+            "the parameter `{name}` has an `x-mcp-precondition` that is neither true nor false; it is ignored"
+        ));
+    }
+    let place = object.text("in").ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
+    let location = Location::parse(&place).ok_or_else(|| format!("the parameter `{name}` has the unknown location `{place}`"))?;
+    let allow_empty = location == Location::Query && object.boolean("allowEmptyValue") == Some(true);
+    if document.version() == Version::V2_0 {
+        let (style, explode) = collection(object.text("collectionFormat").as_deref(), location);
+        return Ok(Parameter {
+            key: argument_names::sanitize(&name),
+            required: location == Location::Path || object.boolean("required").unwrap_or(false),
+            precondition: object.boolean("x-mcp-precondition").unwrap_or(false),
+            // The schema of 2.0 is the parameter itself, description and all.
+            description: None,
+            deprecated: false,
+            schema: Some(document.span(node)),
+            allow_empty,
+            inner_separators: inner_separators(object),
+            name,
+            location,
+            serialization: Serialization::Style {
+                style,
+                explode,
+                allow_reserved: false,
+            },
+        });
+    }
+    let content = object.get("content").and_then(Node::object);
+    let (serialization, schema) = if let Some((media_type, media)) = content.as_ref().and_then(|content| content.iter().next()) {
+        let media = document.resolve(media).unwrap_or(media);
+        let schema = media.object().and_then(|media| media.get("schema"));
+        (
+            Serialization::Content {
+                media_type: media_type.to_owned(),
+            },
+            schema,
+        )
+    } else {
+        let style = match object.text("style") {
+            None => location.default_style(),
+            Some(style) => Style::parse(&style, location).unwrap_or_else(|| {
+                warnings.push(format!(
+                    "the parameter `{name}` has the style `{style}`, which is not defined for {place}; the default is used"
+                ));
+                location.default_style()
+            }),
+        };
+        // OAS: explode defaults to true for form (and 3.2 cookie), else false. deepObject exists only exploded.
+        let explode = match style {
+            Style::DeepObject => true,
+            Style::Form | Style::Cookie => object.boolean("explode").unwrap_or(true),
+            _ => object.boolean("explode").unwrap_or(false),
+        };
+        // Before 3.2 the word is defined for queries only.
+        let allow_reserved = object.boolean("allowReserved") == Some(true)
+            && (location == Location::Query || (location == Location::Path && document.version() >= Version::V3_2));
+        (
+            Serialization::Style {
+                style,
+                explode,
+                allow_reserved,
+            },
+            object.get("schema"),
+        )
+    };
+    Ok(Parameter {
+        key: argument_names::sanitize(&name),
+        required: location == Location::Path || object.boolean("required").unwrap_or(false),
+        precondition: object.boolean("x-mcp-precondition").unwrap_or(false),
+        description: object.text("description"),
+        deprecated: object.boolean("deprecated").unwrap_or(false),
+        schema: schema.map(|node| document.span(node)),
+        allow_empty,
+        inner_separators: Vec::new(),
+        name,
+        location,
+        serialization,
+    })
+}

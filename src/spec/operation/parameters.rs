@@ -1,0 +1,183 @@
+//! The parameters of one operation: the path item's and its own, each with the argument that feeds it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use foldhash::{HashMap, HashSet};
+
+use super::BODY;
+use super::body::{self, RequestBody};
+use super::parameter::{self, Location, Parameter, Serialization, Style};
+use super::template::PathTemplate;
+use crate::spec::argument_names;
+use crate::spec::document::{Document, Span, Version};
+use crate::spec::node::Node;
+
+/// What a reference leads to, and the description beside it.
+pub(crate) type Referred<'a> = (Node<'a>, Option<String>);
+
+/// Reads them.
+pub(crate) struct Parameters<'a> {
+    document: &'a Document,
+    known: RefCell<HashMap<Span, Parameter>>,
+    /// What references lead to, by the text that stands for the parameter and the file it stands in.
+    referred: RefCell<HashMap<(u32, &'a str), Referred<'a>>>,
+}
+
+impl<'a> Parameters<'a> {
+    pub(crate) fn new(document: &'a Document) -> Self {
+        Self {
+            document,
+            known: RefCell::default(),
+            referred: RefCell::default(),
+        }
+    }
+
+    /// Reads a parameter; one that many operations share is read once.
+    fn parameter(&self, node: Node<'a>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
+        let span = self.document.span(node);
+        if let Some(known) = self.known.borrow().get(&span) {
+            return Ok(known.clone());
+        }
+        let before = warnings.len();
+        let read = parameter::read(self.document, node, warnings)?;
+        if warnings.len() == before {
+            self.known.borrow_mut().insert(span, read.clone());
+        }
+        Ok(read)
+    }
+
+    /// The parameters, references followed, each with what is said of it beside the reference; one that leads nowhere is
+    /// left out with a warning.
+    pub(crate) fn resolved(&self, parameters: &[Node<'a>], warnings: &mut Vec<String>) -> Vec<Referred<'a>> {
+        let mut found = Vec::with_capacity(parameters.len());
+        for node in parameters {
+            match self.follow(*node) {
+                Ok(referred) => found.push(referred),
+                Err(why) => warnings.push(format!("{why}; the tool is served without that parameter")),
+            }
+        }
+        found
+    }
+
+    /// Operations of one document refer to the same few parameters, in the same words.
+    fn follow(&self, node: Node<'a>) -> Result<Referred<'a>, String> {
+        const LONGEST_REMEMBERED: usize = 160;
+        if node.text().len() > LONGEST_REMEMBERED || !node.text().contains("\"$ref\"") {
+            return Ok((self.document.resolve(node)?, self.document.said_beside(node)));
+        }
+        let key = (self.document.span(node).file, node.text());
+        if let Some(known) = self.referred.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let referred = (self.document.resolve(node)?, self.document.said_beside(node));
+        self.referred.borrow_mut().insert(key, referred.clone());
+        Ok(referred)
+    }
+
+    /// The parameters of path item and operation; the operation's replaces the path item's of the same name and location.
+    pub(crate) fn of(
+        &self,
+        shared: &[Referred<'a>],
+        own: &[Referred<'a>],
+        template: &PathTemplate,
+        body: Option<&mut RequestBody>,
+        warnings: &mut Vec<String>,
+    ) -> Vec<Parameter> {
+        let mut parameters: Vec<Parameter> = Vec::with_capacity(shared.len() + own.len());
+        let swagger = self.document.version() == Version::V2_0;
+        for (node, said) in shared.iter().chain(own) {
+            let place = || node.object().and_then(|object| object.text("in"));
+            if swagger && place().is_some_and(|place| place == "body" || place == "formData") {
+                continue;
+            }
+            let read = self.parameter(*node, warnings);
+            match read {
+                Ok(parameter) if parameter.location == Location::Header && parameter::is_withheld_header(&parameter.name) => {
+                    if !parameter::is_ignored_header(&parameter.name) {
+                        warnings.push(format!(
+                            "the header parameter `{}` belongs to the connection, to a coding or to gateways; it is left out",
+                            parameter.name
+                        ));
+                    }
+                }
+                Ok(mut parameter) => {
+                    if said.is_some() {
+                        parameter.description.clone_from(said);
+                    }
+                    let twin = parameters.iter_mut().find(|other| other.is(parameter.location, &parameter.name));
+                    match twin {
+                        Some(twin) => *twin = parameter,
+                        None => parameters.push(parameter),
+                    }
+                }
+                Err(why) => warnings.push(format!("{why}; the tool is served without that parameter")),
+            }
+        }
+        let variables: HashSet<&str> = template.variables().collect();
+        parameters.retain(|parameter| {
+            let stray = parameter.location == Location::Path && !variables.contains(parameter.name.as_str());
+            if stray {
+                warnings.push(format!("the path has no `{{{}}}`; that path parameter is left out", parameter.name));
+            }
+            !stray
+        });
+        for variable in template.variables() {
+            if !parameters
+                .iter()
+                .any(|parameter| parameter.location == Location::Path && parameter.name == variable)
+            {
+                warnings.push(format!(
+                    "`{{{variable}}}` of the path is not declared; it is served as a required string"
+                ));
+                parameters.push(undeclared(variable));
+            }
+        }
+        claim_keys(&mut parameters, body);
+        parameters
+    }
+}
+
+fn undeclared(variable: &str) -> Parameter {
+    Parameter {
+        key: argument_names::sanitize(variable),
+        name: variable.to_owned(),
+        location: Location::Path,
+        required: true,
+        precondition: false,
+        description: None,
+        deprecated: false,
+        serialization: Serialization::Style {
+            style: Style::Simple,
+            explode: false,
+            allow_reserved: false,
+        },
+        schema: None,
+        allow_empty: false,
+        inner_separators: Vec::new(),
+    }
+}
+
+/// Makes the keys unique: path parameters keep the bare name, the rest give way by location; `body` is the body's.
+fn claim_keys(parameters: &mut [Parameter], body: Option<&mut RequestBody>) {
+    let mut taken = HashSet::default();
+    if body.is_some() {
+        taken.insert(BODY.to_owned());
+    }
+    let mut order: BTreeMap<(u8, usize), &mut Parameter> = BTreeMap::new();
+    for (index, parameter) in parameters.iter_mut().enumerate() {
+        let rank = match parameter.location {
+            Location::Path => 0,
+            Location::Query | Location::QueryString => 1,
+            Location::Header => 2,
+            Location::Cookie => 3,
+        };
+        order.insert((rank, index), parameter);
+    }
+    for parameter in order.into_values() {
+        parameter.key = argument_names::claim(&mut taken, &parameter.key, parameter.location.as_str());
+    }
+    if let Some(body) = body.filter(|body| !body.alternatives.is_empty()) {
+        body.choice = argument_names::claim(&mut taken, body::CHOICE, BODY);
+    }
+}

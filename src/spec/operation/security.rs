@@ -1,0 +1,320 @@
+//! Security: which schemes a document knows, and which of them an operation asks for (OAS "Security Scheme Object" and
+//! "Security Requirement Object"; 2.0 "Security Definitions Object").
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use foldhash::HashMap;
+
+use super::Operation;
+use super::parameter::{self, Location};
+use crate::spec::diagnostic::Diagnostic;
+use crate::spec::document::{Document, Version};
+use crate::spec::node::{Node, Object};
+use crate::spec::pointer;
+
+/// A way to prove who is asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecurityScheme {
+    /// A value under a name in a header, the query or a cookie.
+    ApiKey {
+        /// Where it goes.
+        location: Location,
+        /// Under which name.
+        name: String,
+    },
+    /// `Authorization` with this authentication scheme (RFC 9110 section 11.1): `basic`, `Bearer`, … in any case.
+    Http(String),
+    /// An OAuth 2.0 access token.
+    OAuth2 {
+        /// The token endpoint as the document writes it: of the client credentials flow, else of any other one.
+        token_url: Option<String>,
+    },
+    /// An access token of an `OpenID` provider. Its discovery URL is not read: a document must not choose what is fetched.
+    OpenIdConnect,
+    /// A client certificate.
+    MutualTls,
+}
+
+/// Schemes that are needed together, by name, with the scopes the document asks of each.
+pub(crate) type SecurityRequirement = Vec<(String, Vec<String>)>;
+
+/// The document's schemes by name; what cannot be read is named, and missing where an operation asks for it.
+#[must_use]
+pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>, Vec<Diagnostic>) {
+    let swagger = document.version() == Version::V2_0;
+    let definitions = document.member("securityDefinitions").and_then(Node::object).unwrap_or_default();
+    let declared: Vec<(&str, Node<'_>)> = if swagger {
+        definitions.iter().collect()
+    } else {
+        document.components("securitySchemes").collect()
+    };
+    let (mut schemes, mut diagnostics) = (BTreeMap::new(), Vec::new());
+    for (name, node) in declared {
+        let read = document
+            .resolve(node)
+            .and_then(|node| node.object().ok_or_else(|| "it is no object".to_owned()))
+            .and_then(|object| if swagger { read_swagger(&object) } else { read(&object) });
+        match read {
+            Ok(scheme) => {
+                schemes.insert(name.to_owned(), scheme);
+            }
+            Err(why) => {
+                let place = if swagger {
+                    pointer::fragment(["securityDefinitions", name])
+                } else {
+                    pointer::fragment(["components", "securitySchemes", name])
+                };
+                diagnostics.push(Diagnostic::warning(
+                    place,
+                    format!("the security scheme `{name}` cannot be used: {why}"),
+                ));
+            }
+        }
+    }
+    (schemes, diagnostics)
+}
+
+/// More alternatives, or more schemes in one, have no meaning but to keep us busy.
+const MOST: usize = 32;
+
+/// What a `security` member asks for: one of these, each of them a set. An empty list asks for nothing, and an empty set
+/// makes the others optional. `None` where there is no such member.
+///
+/// # Errors
+/// Why it cannot be read.
+fn requirements(node: Option<Node<'_>>) -> Option<Result<Vec<SecurityRequirement>, String>> {
+    let node = node.filter(|node| node.text().trim_end() != "null")?;
+    let Some(items) = node.array() else {
+        return Some(Err("`security` is no list".into()));
+    };
+    let requirement = |item: &Node<'_>| -> Option<SecurityRequirement> {
+        let object = item.object()?;
+        Some(object.iter().map(|(name, scopes)| (name.to_owned(), scopes.strings())).collect())
+    };
+    let read: Option<Vec<SecurityRequirement>> = items.iter().take(MOST + 1).map(requirement).collect();
+    if read
+        .as_ref()
+        .is_some_and(|read| read.len() > MOST || read.iter().any(|set| set.len() > MOST))
+    {
+        return Some(Err(format!(
+            "`security` has more than {MOST} alternatives, or one of more than {MOST} schemes"
+        )));
+    }
+    Some(read.ok_or_else(|| "an entry of `security` is no object".into()))
+}
+
+/// What the operations of a document ask for; what many of them write alike is read once.
+pub(crate) struct Requirements<'d> {
+    document: &'d Document,
+    root: Rc<[SecurityRequirement]>,
+    read: HashMap<&'d str, Rc<[SecurityRequirement]>>,
+}
+
+impl<'d> Requirements<'d> {
+    /// Reads the document's own `security`; problems, and schemes that it does not define, are pushed to `diagnostics`.
+    #[must_use]
+    pub(crate) fn new(document: &'d Document, schemes: &BTreeMap<String, SecurityScheme>, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let root = told(document.member("security"), "#/security", schemes, diagnostics);
+        Self {
+            document,
+            root: root.unwrap_or_else(|| Rc::from([])),
+            read: HashMap::default(),
+        }
+    }
+
+    /// What an operation asks for: its own `security`, else the document's.
+    pub(crate) fn of(
+        &mut self,
+        operation: &Operation,
+        schemes: &BTreeMap<String, SecurityScheme>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Rc<[SecurityRequirement]> {
+        let Some(span) = operation.security else {
+            return Rc::clone(&self.root);
+        };
+        let node = self.document.node(span);
+        if let Some(known) = self.read.get(node.text()) {
+            return Rc::clone(known);
+        }
+        let read = told(Some(node), &operation.pointer, schemes, diagnostics).unwrap_or_else(|| Rc::clone(&self.root));
+        self.read.insert(node.text(), Rc::clone(&read));
+        read
+    }
+}
+
+fn told(
+    node: Option<Node<'_>>,
+    pointer: &str,
+    schemes: &BTreeMap<String, SecurityScheme>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Rc<[SecurityRequirement]>> {
+    let mut warn = |text: String| diagnostics.push(Diagnostic::warning(pointer.to_owned(), text));
+    match requirements(node)? {
+        Ok(read) => {
+            let mut unknown: Vec<&String> = read.iter().flatten().map(|(name, _)| name).collect();
+            unknown.retain(|name| !schemes.contains_key(*name));
+            unknown.dedup();
+            for name in unknown {
+                warn(format!(
+                    "`security` names `{name}`, which is no security scheme of the document that can be used"
+                ));
+            }
+            Some(read.into())
+        }
+        Err(why) => {
+            warn(format!("{why}; no credential is sent"));
+            Some(Rc::from([]))
+        }
+    }
+}
+
+fn read(object: &Object<'_>) -> Result<SecurityScheme, String> {
+    let kind = object.text("type").unwrap_or_default();
+    match kind.as_str() {
+        "apiKey" => api_key(object),
+        "http" => http(&object.text("scheme").unwrap_or_default()),
+        "oauth2" => Ok(SecurityScheme::OAuth2 {
+            token_url: token_url(&object.get("flows").and_then(Node::object).unwrap_or_default()),
+        }),
+        "openIdConnect" => Ok(SecurityScheme::OpenIdConnect),
+        "mutualTLS" => Ok(SecurityScheme::MutualTls),
+        other => Err(format!(
+            "its type `{other}` is none of apiKey, http, mutualTLS, oauth2 and openIdConnect"
+        )),
+    }
+}
+
+fn read_swagger(object: &Object<'_>) -> Result<SecurityScheme, String> {
+    let kind = object.text("type").unwrap_or_default();
+    match kind.as_str() {
+        "apiKey" => api_key(object),
+        "basic" => Ok(SecurityScheme::Http("basic".into())),
+        "oauth2" => Ok(SecurityScheme::OAuth2 {
+            token_url: object.text("tokenUrl"),
+        }),
+        other => Err(format!("its type `{other}` is none of apiKey, basic and oauth2")),
+    }
+}
+
+fn api_key(object: &Object<'_>) -> Result<SecurityScheme, String> {
+    let place = object.text("in").unwrap_or_default();
+    let location = match place.as_str() {
+        "header" => Location::Header,
+        "query" => Location::Query,
+        "cookie" => Location::Cookie,
+        other => return Err(format!("its `in: {other}` is none of header, query and cookie")),
+    };
+    let name = object
+        .text("name")
+        .filter(|name| !name.trim().is_empty())
+        .ok_or("it has no `name`")?;
+    let framing = parameter::is_reserved_header(&name) && !["authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
+    let legal = match location {
+        Location::Header => is_token(&name) && !framing,
+        Location::Cookie => is_token(&name),
+        _ => true,
+    };
+    if legal {
+        Ok(SecurityScheme::ApiKey { location, name })
+    } else {
+        Err(format!("no {place} of a call can be called `{name}`"))
+    }
+}
+
+fn http(scheme: &str) -> Result<SecurityScheme, String> {
+    if is_token(scheme) {
+        Ok(SecurityScheme::Http(scheme.to_owned()))
+    } else {
+        Err(format!("its `scheme: {scheme}` is no authentication scheme"))
+    }
+}
+
+/// Whether the text is a token (RFC 9110 section 5.6.2).
+#[must_use]
+pub(crate) fn is_token(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+fn token_url(flows: &Object<'_>) -> Option<String> {
+    let of = |flow: &str| flows.get(flow).and_then(Node::object).and_then(|flow| flow.text("tokenUrl"));
+    ["clientCredentials", "authorizationCode", "password", "deviceAuthorization"]
+        .into_iter()
+        .find_map(of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(text: &str) -> Document {
+        Document::parse(text.as_bytes().to_vec(), None).unwrap()
+    }
+
+    #[test]
+    fn schemes_of_every_version_are_read() {
+        let document = document(
+            r##"{"openapi":"3.1.0","paths":{},"components":{"securitySchemes":{
+                "a":{"type":"apiKey","in":"cookie","name":"sid"},"b":{"type":"http","scheme":"Bearer"},"c":{"$ref":"#/components/securitySchemes/b"},
+                "d":{"type":"oauth2","flows":{"password":{"tokenUrl":"/p"},"clientCredentials":{"tokenUrl":"/c"}}},
+                "e":{"type":"openIdConnect","openIdConnectUrl":"http://evil.example"},"f":{"type":"mutualTLS"},
+                "g":{"type":"apiKey","in":"header","name":"Host"},"h":{"type":"apiKey","in":"path","name":"x"},"i":{"type":"magic"},"j":{"type":"http","scheme":"a b"}}}}"##,
+        );
+        let (schemes, diagnostics) = schemes(&document);
+        let key = |location, name: &str| SecurityScheme::ApiKey {
+            location,
+            name: name.into(),
+        };
+        assert_eq!(schemes["a"], key(Location::Cookie, "sid"));
+        assert_eq!(
+            (&schemes["b"], &schemes["c"]),
+            (&SecurityScheme::Http("Bearer".into()), &schemes["b"])
+        );
+        assert_eq!(
+            schemes["d"],
+            SecurityScheme::OAuth2 {
+                token_url: Some("/c".into())
+            }
+        );
+        assert_eq!(
+            (&schemes["e"], &schemes["f"]),
+            (&SecurityScheme::OpenIdConnect, &SecurityScheme::MutualTls)
+        );
+        assert_eq!((schemes.len(), diagnostics.len()), (6, 4), "{diagnostics:?}");
+
+        let document = super::tests::document(
+            r#"{"swagger":"2.0","paths":{},"securityDefinitions":{"a":{"type":"basic"},"b":{"type":"oauth2","flow":"application","tokenUrl":"https://h/t"},"c":{"type":"apiKey","in":"query","name":"key"}}}"#,
+        );
+        let (schemes, diagnostics) = super::schemes(&document);
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert_eq!(schemes["a"], SecurityScheme::Http("basic".into()));
+        assert_eq!(
+            schemes["b"],
+            SecurityScheme::OAuth2 {
+                token_url: Some("https://h/t".into())
+            }
+        );
+        assert_eq!(schemes["c"], key(Location::Query, "key"));
+    }
+
+    #[test]
+    fn requirements_are_alternatives_of_sets() {
+        let read = |text: &'static str| requirements(Some(Node::new(text)));
+        let names = |text| -> Vec<Vec<String>> {
+            let read = read(text).unwrap().unwrap();
+            read.into_iter()
+                .map(|set| set.into_iter().map(|(name, _)| name).collect())
+                .collect()
+        };
+        assert_eq!(names(r#"[{"a":[],"b":["x"]},{},{"c":[]}]"#), [vec!["a", "b"], vec![], vec!["c"]]);
+        assert!(names("[]").is_empty());
+        assert_eq!(read("null"), None);
+        assert!(read(r#"{"a":[]}"#).unwrap().is_err() && read(r#"["a"]"#).unwrap().is_err());
+        let many = |count: usize| format!("[{}]", vec![r#"{"a":[]}"#; count].join(","));
+        let read = |text: &str| requirements(Some(Node::new(text))).unwrap().is_ok();
+        assert!(read(&many(32)) && !read(&many(33)) && !read(&many(100_000)));
+    }
+}

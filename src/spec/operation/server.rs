@@ -1,0 +1,371 @@
+//! Servers: which URL an operation's path is appended to.
+
+use std::collections::BTreeMap;
+
+use openapiv3::{Server, ServerVariable};
+use thiserror::Error;
+use url::Url;
+
+use crate::spec::document::{Document, Version};
+use crate::spec::node::Node;
+
+/// Which of several servers, and with which values: the operator's word over the document's.
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    /// Which one of the document's own servers; the first where nothing is said.
+    pub pick: Option<Pick>,
+    /// Values of the variables in a server's URL, stronger than their defaults.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// A server of the document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pick {
+    /// By its place, from 1.
+    Number(usize),
+    /// By its URL as the document writes it, variables and all.
+    Url(String),
+}
+
+/// Why no base URL can be told.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+pub enum ServerError {
+    /// Nothing to go on.
+    #[error("the document names no usable server; add --base-url https://…")]
+    None,
+    /// A relative URL in a document that came from no URL.
+    #[error("the server `{0}` is relative and the document came from no URL; add --base-url https://…")]
+    Relative(String),
+    /// The operator asks for a server that is not there.
+    #[error("the document has no server {asked}; it has {known}")]
+    NoSuch {
+        /// Which, as a phrase.
+        asked: String,
+        /// Those that it has, as a phrase.
+        known: String,
+    },
+    /// A variable of the server's URL has no value, or one that is not allowed.
+    #[error("the server `{url}` needs a value for `{{{variable}}}`{allowed}; add --server-var {variable}=VALUE, or --base-url https://…")]
+    Variable {
+        /// The template.
+        url: String,
+        /// The variable's name.
+        variable: String,
+        /// What `enum` allows, as a phrase.
+        allowed: String,
+    },
+    /// Something that no request can be sent to.
+    #[error("`{url}` is no usable base URL: {reason}")]
+    Unusable {
+        /// The URL, without its user information.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The base URL of the document's own servers: the one that the operator chose, else the first.
+///
+/// # Errors
+/// [`ServerError`], each with what to do about it.
+pub(crate) fn root_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
+    let picked = match &choice.pick {
+        None => return base_url(servers, document_url, choice),
+        Some(Pick::Number(number)) => servers.get(number.saturating_sub(1)),
+        Some(Pick::Url(url)) => servers.iter().find(|server| server.url.trim() == url),
+    };
+    let Some(picked) = picked else {
+        let asked = match &choice.pick {
+            Some(Pick::Url(url)) => format!("`{url}`"),
+            Some(Pick::Number(number)) => format!("number {number}"),
+            None => String::new(),
+        };
+        let known: Vec<String> = servers.iter().map(|server| format!("`{}`", server.url)).collect();
+        let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+        return Err(ServerError::NoSuch { asked, known });
+    };
+    base_url(std::slice::from_ref(picked), document_url, choice)
+}
+
+/// The base URL of the first of the given `servers` (OAS 3 Server Object), or of the document's own location (`/`)
+/// where the list is empty and the document came by HTTP.
+///
+/// # Errors
+/// [`ServerError`], each with what to do about it.
+pub(crate) fn base_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
+    let Some(server) = servers.first() else {
+        let own = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
+        return own.and_then(|url| url.join("/").ok()).ok_or(ServerError::None).and_then(usable);
+    };
+    if server.url.trim().is_empty() {
+        return Err(ServerError::None);
+    }
+    let text = substitute(server, &choice.variables)?;
+    match Url::parse(&text) {
+        Ok(url) => usable(url),
+        Err(url::ParseError::RelativeUrlWithoutBase) => {
+            let own = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
+            let base = own.ok_or_else(|| ServerError::Relative(text.clone()))?;
+            base.join(&text).map_err(|error| unusable(&text, error)).and_then(usable)
+        }
+        Err(error) => Err(unusable(&text, error)),
+    }
+}
+
+/// Reads a `servers` array. What is no text in it is read as the text it stands for (`default: 8443`); an entry without a
+/// URL stays, so that it is told and not passed over for the next one.
+#[must_use]
+pub(crate) fn servers(node: Option<Node<'_>>) -> Vec<Server> {
+    let read = |entry: Node<'_>| {
+        let object = entry.object().unwrap_or_default();
+        let variables = object.get("variables").and_then(Node::object).unwrap_or_default();
+        let variable = |(name, node): (&str, Node<'_>)| {
+            let object = node.object().unwrap_or_default();
+            let enumeration = object
+                .get("enum")
+                .and_then(Node::array)
+                .unwrap_or_default()
+                .into_iter()
+                .filter_map(|value| Some(value.scalar()?.into_owned()))
+                .collect();
+            let variable = ServerVariable {
+                default: object.text("default").unwrap_or_default(),
+                enumeration,
+                ..ServerVariable::default()
+            };
+            (name.to_owned(), variable)
+        };
+        let variables = Some(variables.iter().map(variable).collect()).filter(|_| !variables.is_empty());
+        Server {
+            url: object.text("url").unwrap_or_default(),
+            variables,
+            ..Server::default()
+        }
+    };
+    node.and_then(Node::array).unwrap_or_default().into_iter().map(read).collect()
+}
+
+/// The servers of the document as a whole; of 2.0, made from `schemes`, `host` and `basePath`.
+#[must_use]
+pub(crate) fn declared(document: &Document) -> Vec<Server> {
+    if document.version() != Version::V2_0 {
+        return servers(document.member("servers"));
+    }
+    vec![swagger(
+        document,
+        &document.member("schemes").map(Node::strings).unwrap_or_default(),
+    )]
+}
+
+/// The server of an operation of 2.0 that names its own `schemes`; none where that is the document's.
+pub(crate) fn of_schemes(document: &Document, schemes: Node<'_>) -> Vec<Server> {
+    let own = swagger(document, &schemes.strings());
+    let common = declared(document);
+    if common.iter().any(|server| server.url == own.url) {
+        Vec::new()
+    } else {
+        vec![own]
+    }
+}
+
+/// The one server of a 2.0 document under the first usable of `schemes`.
+fn swagger(document: &Document, schemes: &[String]) -> Server {
+    let text = |name: &str| document.member(name).and_then(Node::string).map(std::borrow::Cow::into_owned);
+    // Both are read as what people mean by them: 2.0 wants the host without a scheme, and the path with a slash.
+    let mut path = text("basePath").unwrap_or_default().trim().to_owned();
+    if !path.is_empty() && !path.starts_with('/') {
+        path.insert(0, '/');
+    }
+    let host = text("host").unwrap_or_default();
+    let (written, host) = match host.trim().split_once("://") {
+        Some((scheme, host)) => (Some(scheme.to_ascii_lowercase()), host),
+        None => (None, host.trim().trim_start_matches('/')),
+    };
+    let host = host.trim_end_matches('/');
+    let url = if host.is_empty() {
+        // Where the document came from is the host then.
+        if path.is_empty() { "/".into() } else { path }
+    } else {
+        let own = document
+            .url
+            .as_ref()
+            .map(|url| url.scheme().to_owned())
+            .filter(|scheme| schemes.is_empty() || schemes.contains(scheme));
+        let scheme = ["https", "http"]
+            .into_iter()
+            .find(|known| schemes.iter().any(|scheme| scheme == known))
+            .map(str::to_owned);
+        let scheme = if schemes.is_empty() {
+            written.or(own)
+        } else {
+            own.or(scheme).or(written)
+        };
+        format!("{}://{host}{path}", scheme.unwrap_or_else(|| "https".into()))
+    };
+    Server { url, ..Server::default() }
+}
+
+/// A base URL must be absolute http(s), name a host, and carry neither user, query nor fragment.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn usable(mut url: Url) -> Result<Url, ServerError> {
+    let has_user = !url.username().is_empty() || url.password().is_some();
+    // Never let a password into a message.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    let reason = if !matches!(url.scheme(), "http" | "https") {
+        "its scheme is not http or https"
+    } else if url.host_str().is_none_or(str::is_empty) {
+        "it names no host"
+    } else if has_user {
+        "it carries a user name or password; give credentials with --header or --header-env"
+    } else if url.query().is_some() || url.fragment().is_some() {
+        "it carries a query or a fragment"
+    } else {
+        return Ok(url);
+    };
+    url.set_query(None);
+    url.set_fragment(None);
+    Err(ServerError::Unusable {
+        url: url.to_string(),
+        reason: reason.into(),
+    })
+}
+
+fn unusable(text: &str, error: url::ParseError) -> ServerError {
+    // What does not parse may still hold a password before an `@`.
+    let shown = text.rsplit_once('@').map_or(text, |(_, host)| host);
+    ServerError::Unusable {
+        url: shown.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+fn substitute(server: &Server, given: &BTreeMap<String, String>) -> Result<String, ServerError> {
+    let mut text = String::with_capacity(server.url.len());
+    let mut rest = server.url.trim();
+    let variables: BTreeMap<&str, _> = server
+        .variables
+        .iter()
+        .flatten()
+        .map(|(name, variable)| (name.as_str(), variable))
+        .collect();
+    while let Some((before, tail)) = rest.split_once('{') {
+        let Some((name, after)) = tail.split_once('}') else { break };
+        let problem = |allowed: String| ServerError::Variable {
+            url: server.url.clone(),
+            variable: name.to_owned(),
+            allowed,
+        };
+        let variable = variables.get(name).ok_or_else(|| problem(String::new()))?;
+        let allowed = &variable.enumeration;
+        let value = given.get(name).unwrap_or(&variable.default);
+        if (allowed.is_empty() && value.is_empty()) || (!allowed.is_empty() && !allowed.contains(value)) {
+            let one_of = match (given.get(name), allowed.is_empty()) {
+                (_, true) => String::new(),
+                (None, false) => format!(" (one of {})", allowed.join(", ")),
+                (Some(value), false) => format!(" (one of {}; `{value}` is none of them)", allowed.join(", ")),
+            };
+            return Err(problem(one_of));
+        }
+        text.push_str(before);
+        text.push_str(value);
+        rest = after;
+    }
+    text.push_str(rest);
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str, document: Option<&str>) -> Result<String, String> {
+        let document = document.map(|url| Url::parse(url).unwrap());
+        base_url(&servers(Some(Node::new(json))), document.as_ref(), &Choice::default())
+            .map(|url| url.to_string())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn servers_become_base_urls() {
+        for (servers, document, expected) in [
+            (r#"[{"url":"https://api.example/v1"}]"#, None, "https://api.example/v1"),
+            (
+                r#"[{"url":"/v1"}]"#,
+                Some("https://h.example/docs/openapi.json"),
+                "https://h.example/v1",
+            ),
+            (
+                r#"[{"url":"v1/"}]"#,
+                Some("https://h.example/docs/openapi.json"),
+                "https://h.example/docs/v1/",
+            ),
+            ("[]", Some("https://h.example/docs/openapi.json"), "https://h.example/"),
+            (
+                r#"[{"url":"https://{env}.example:{port}/","variables":{"env":{"default":"prod","enum":["prod","dev"]},"port":{"default":"8443"}}}]"#,
+                None,
+                "https://prod.example:8443/",
+            ),
+        ] {
+            assert_eq!(read(servers, document).as_deref(), Ok(expected), "{servers}");
+        }
+    }
+
+    #[test]
+    fn the_server_of_2_0_is_what_its_author_meant() {
+        for (members, expected) in [
+            (r#""host":"h.example","basePath":"v1""#, "https://h.example/v1"),
+            (r#""host":"http://h.example/","basePath":"/v1""#, "http://h.example/v1"),
+            (r#""host":"http://h.example","schemes":["https","http"]"#, "https://h.example/"),
+            (r#""host":"h.example/api","schemes":["http"]"#, "http://h.example/api"),
+            (r#""basePath":"v2""#, "https://doc.example/v2"),
+        ] {
+            let text = format!(r#"{{"swagger":"2.0",{members},"paths":{{"/a":{{"get":{{"schemes":["http"]}},"put":{{}}}}}}}}"#);
+            let own = Url::parse("https://doc.example/x/swagger.json").unwrap();
+            let document = Document::parse(text.into_bytes(), Some(own.clone()).filter(|_| !members.contains("host"))).unwrap();
+            let url = base_url(&declared(&document), document.url.as_ref(), &Choice::default()).unwrap();
+            assert_eq!(url.as_str(), expected, "{members}");
+            let (operations, _) = crate::spec::operations(&document);
+            let of = |at: usize| operations[at].servers.first().map(|server| server.url.clone());
+            assert!(of(1).is_none(), "{members}");
+            let differs = members.contains("host") && !url.as_str().starts_with("http:");
+            assert_eq!(of(0).is_some_and(|url| url.starts_with("http://")), differs, "{members}");
+        }
+    }
+
+    #[test]
+    fn the_operator_chooses_a_server_and_its_variables() {
+        let json = r#"[{"url":"https://a.example"},{"url":"https://{env}.b.example","variables":{"env":{"default":"prod","enum":["prod","dev"]}}}]"#;
+        let servers = servers(Some(Node::new(json)));
+        let url = |pick, value: Option<&str>| {
+            let variables = value.map(|value| ("env".to_owned(), value.to_owned())).into_iter().collect();
+            root_url(&servers, None, &Choice { pick, variables }).map_or_else(|error| error.to_string(), |url| url.to_string())
+        };
+        assert_eq!(url(None, None), "https://a.example/");
+        assert_eq!(url(Some(Pick::Number(2)), None), "https://prod.b.example/");
+        assert_eq!(
+            url(Some(Pick::Url("https://{env}.b.example".into())), Some("dev")),
+            "https://dev.b.example/"
+        );
+        assert!(url(Some(Pick::Number(2)), Some("evil.example/")).contains("one of prod, dev"));
+        assert!(url(Some(Pick::Number(3)), None).contains("no server number 3; it has `https://a.example`"));
+    }
+
+    #[test]
+    fn unusable_servers_say_what_to_do_and_never_show_a_password() {
+        for (servers, expected) in [
+            ("[]", "--base-url"),
+            (r#"[{"url":"/v1"}]"#, "relative"),
+            (r#"[{"url":"https://{env}.example"}]"#, "`{env}`"),
+            (r#"[{"url":"ftp://h.example"}]"#, "not http or https"),
+            (r#"[{"url":"https://user:secret@h.example"}]"#, "user name or password"),
+            (r#"[{"url":"https://user:secret@h.example:99999"}]"#, "no usable base URL"),
+            (r#"[{"url":"https://h.example/?a=1"}]"#, "query or a fragment"),
+        ] {
+            let error = read(servers, None).unwrap_err();
+            assert!(error.contains(expected) && !error.contains("secret"), "{servers}: {error}");
+        }
+    }
+}
