@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use openapi_mcp::internals::{self as render, Response};
-use openapi_mcp::{Api, ApiOptions, Destination, Document, Lack, OutboundOptions, client};
+use openapi_mcp::{Api, ApiOptions, Destination, Document, OnMissingCredential, OutboundOptions, http_client};
 
 const STARTS: usize = 21;
 const CALLS: usize = 3000;
@@ -165,7 +165,7 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
         tls: false,
         ..OutboundOptions::default()
     };
-    let (api, _) = Api::build(document, options, client(&plain).unwrap()).unwrap();
+    let (api, _) = Api::build(document, options, http_client(&plain).unwrap()).unwrap();
     let arguments: serde_json::Map<String, serde_json::Value> = serde_json::from_str(arguments).unwrap();
     let operation = api.get(tool).unwrap().operation;
     let response = Response {
@@ -179,7 +179,13 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
         most_bytes: 60_000,
         ..render::Rendering::default()
     };
-    let prepare = || assert!(api.prepare(tool, Some(arguments.clone()), Lack::Shown).unwrap().is_ok());
+    let prepare = || {
+        assert!(
+            api.prepare(tool, Some(arguments.clone()), OnMissingCredential::Omit)
+                .unwrap()
+                .is_ok()
+        );
+    };
     prepare();
     let of_each = |work: &dyn Fn()| {
         let started = Instant::now();
@@ -187,7 +193,7 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
         started.elapsed().as_secs_f64() * 1e6 / ROUNDS as f64
     };
     let bound = of_each(&prepare);
-    let rendered = of_each(&|| assert!(!render::render(operation, &response, rendering).content.is_empty()));
+    let rendered = of_each(&|| assert!(!render::render_reply(operation, &response, rendering).content.is_empty()));
     println!("work of a call:      {bound:.1} us to check, bind and build, {rendered:.1} us to render");
 }
 

@@ -14,7 +14,7 @@ const RESERVED: &str = "$serde_json::private::";
 ///
 /// # Errors
 /// As `serde_json`; and where a key is one that `serde_json` keeps for itself.
-pub(crate) fn value(text: &[u8]) -> serde_json::Result<Value> {
+pub(crate) fn parse_value(text: &[u8]) -> serde_json::Result<Value> {
     if !is_plain(text) {
         return Err(serde_json::Error::custom(format!(
             "a key begins with `{RESERVED}`, which no API means"
@@ -70,13 +70,17 @@ mod tests {
             r#"{"\u0024serde_json::private::RawValue":"[1]"}"#,
             r#"{"$\u0073erde_json::private::RawValue":"1"}"#,
         ] {
-            assert!(value(text.as_bytes()).is_err(), "{text}");
+            assert!(parse_value(text.as_bytes()).is_err(), "{text}");
         }
         for text in [
             r#"{"a":"$serde_json::private::RawValue","b":"\u0024","c":[1.50,12345678901234567890]}"#,
             r#"["$serde_json::private::RawValue","\"","\\"]"#,
         ] {
-            assert_eq!(value(text.as_bytes()).unwrap().to_string(), text.replace("\\u0024", "$"), "{text}");
+            assert_eq!(
+                parse_value(text.as_bytes()).unwrap().to_string(),
+                text.replace("\\u0024", "$"),
+                "{text}"
+            );
         }
     }
 }

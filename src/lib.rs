@@ -11,7 +11,7 @@
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let document = Document::parse(std::fs::read("petstore.yaml")?, None)?;
-//! let client = openapi_mcp::client(&OutboundOptions::default())?;
+//! let client = openapi_mcp::http_client(&OutboundOptions::default())?;
 //! // Operations that cannot become tools are named in the diagnostics.
 //! let (api, diagnostics) = Api::build(document, ApiOptions::default(), client)?;
 //! for tool in api.tools() {
@@ -54,9 +54,9 @@ mod spec;
 pub(crate) mod text;
 
 pub use crate::annotate::{AnnotateOptions, Hint, Hints, OutputSchemas, Policy, Reason};
-pub use crate::api::{Api, ApiOptions, Caller, Destination, Lack, Offered};
+pub use crate::api::{Api, ApiOptions, Caller, Destination, OfferedTool, OnMissingCredential};
 pub use crate::cli::run;
-pub use crate::outbound::{Clients, OutboundError, OutboundOptions, client};
+pub use crate::outbound::{Clients, OutboundError, OutboundOptions, http_client};
 pub use crate::server::McpServer;
 pub use crate::server::http::{HttpOptions, bind as bind_http, serve as serve_http};
 pub use crate::server::stdio::serve as serve_stdio;
@@ -66,13 +66,13 @@ pub use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, ReadE
 #[doc(hidden)]
 pub mod internals {
     pub use crate::annotate::annotate;
-    pub use crate::proxy::arguments::property_names::restore;
-    pub use crate::proxy::request::style::{Keep, encode};
-    pub use crate::proxy::request::target::{Base, PathValue};
+    pub use crate::proxy::arguments::property_names::restore_property_names;
+    pub use crate::proxy::request::style::{Keep, percent_encode};
+    pub use crate::proxy::request::target::{BaseUrl, PathValue};
     pub use crate::proxy::response::records::{Counter, Framing, records};
-    pub use crate::proxy::response::render::{Promise, Rendering, failed, render};
+    pub use crate::proxy::response::render::{OutputContract, Rendering, render_error, render_reply};
     pub use crate::proxy::{Request, Response};
-    pub use crate::spec::argument_names::sanitize;
+    pub use crate::spec::argument_names::sanitize_argument_name;
     pub use crate::spec::document::external::complete;
     pub use crate::spec::{Operation, PathTemplate, operations};
 }

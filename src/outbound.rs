@@ -118,9 +118,9 @@ impl OutboundOptions {
 ///
 /// # Errors
 /// Where TLS or the client cannot be set up.
-pub fn client(options: &OutboundOptions) -> Result<reqwest::Client, OutboundError> {
+pub fn http_client(options: &OutboundOptions) -> Result<reqwest::Client, OutboundError> {
     let mut builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls(options)?)
+        .tls_backend_preconfigured(tls_config(options)?)
         .redirect(Policy::none())
         // What is sent again is decided where the tool's hints are known.
         .retry(reqwest::retry::never())
@@ -138,7 +138,7 @@ pub fn client(options: &OutboundOptions) -> Result<reqwest::Client, OutboundErro
     builder.build().map_err(OutboundError::Client)
 }
 
-fn tls(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> {
+fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> {
     let provider: Arc<CryptoProvider> = rustls::crypto::aws_lc_rs::default_provider().into();
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()

@@ -1,7 +1,7 @@
 //! Text from a document on its way to a model: cleaned of what a person would not see, and cut to a size.
 
 /// The longest description, in bytes, that every client reads whole.
-pub(crate) const LONGEST_DESCRIPTION: usize = 2048;
+pub(crate) const MAX_DESCRIPTION_BYTES: usize = 2048;
 
 /// Drops control characters (but newline and tab), bidirectional controls, zero-width characters, and tag characters:
 /// nothing a reader would miss, everything a text could hide instructions in. Zero-width joiners stay, because scripts
@@ -9,7 +9,7 @@ pub(crate) const LONGEST_DESCRIPTION: usize = 2048;
 #[must_use]
 pub(crate) fn clean(text: &str) -> String {
     // Nearly every text is clean already, and is then copied at once.
-    if hides(text) {
+    if has_hidden_characters(text) {
         return text
             .chars()
             .filter(|character| !is_hidden(*character))
@@ -22,7 +22,7 @@ pub(crate) fn clean(text: &str) -> String {
 
 /// Whether a text holds characters that a reader does not see; see [`clean`].
 #[must_use]
-pub(crate) fn hides(text: &str) -> bool {
+pub(crate) fn has_hidden_characters(text: &str) -> bool {
     // Nearly every byte of nearly every text is plain; a block is judged as a whole, without a branch for each byte.
     let is_odd = |byte: u8| !(0x20..0x7f).contains(&byte) && byte != b'\n' && byte != b'\t';
     let odd = |block: &[u8]| block.iter().fold(false, |odd, byte| odd | is_odd(*byte));
@@ -52,7 +52,7 @@ pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c s
 
 /// At most `longest` bytes of `text`: cut after a sentence, else after a word, and marked with `…`.
 #[must_use]
-pub(crate) fn cut(text: &str, longest: usize) -> String {
+pub(crate) fn truncate(text: &str, longest: usize) -> String {
     const MARK: &str = "…";
     if text.len() <= longest {
         return text.to_owned();
@@ -106,9 +106,9 @@ mod tests {
     #[test]
     fn long_texts_end_at_a_sentence_with_a_mark() {
         let text = "First sentence is here. Second sentence is longer. Third one goes on and on and on.";
-        assert_eq!(cut(text, 60), "First sentence is here. Second sentence is longer. …");
-        assert_eq!(cut("short", 60), "short");
+        assert_eq!(truncate(text, 60), "First sentence is here. Second sentence is longer. …");
+        assert_eq!(truncate("short", 60), "short");
         let long = "é".repeat(3000);
-        assert!(cut(&long, 2048).len() <= 2048);
+        assert!(truncate(&long, 2048).len() <= 2048);
     }
 }

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openapi_mcp::internals::{annotate, operations, restore, sanitize};
+use openapi_mcp::internals::{annotate, operations, restore_property_names, sanitize_argument_name};
 use openapi_mcp::{AnnotateOptions, Document};
 use serde_json::{Map, Value, json};
 
@@ -37,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
         legal(&schema);
         if let Some(wire) = &tool.wire {
             let mut arguments = json!({ "body": schema });
-            restore(&mut arguments, wire);
+            restore_property_names(&mut arguments, wire);
         }
     }
 });
@@ -50,7 +50,7 @@ fn legal(schema: &Value) {
         match (key.as_str(), value) {
             ("properties", Value::Object(properties)) => {
                 for (name, inner) in properties {
-                    assert_eq!(&sanitize(name), name, "{schema}");
+                    assert_eq!(&sanitize_argument_name(name), name, "{schema}");
                     legal(inner);
                 }
             }

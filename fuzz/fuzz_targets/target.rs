@@ -2,19 +2,19 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openapi_mcp::internals::{Base, Keep, PathTemplate, PathValue, encode};
+use openapi_mcp::internals::{BaseUrl, Keep, PathTemplate, PathValue, percent_encode};
 use url::Url;
 
 fuzz_target!(|input: (String, String, String, bool)| {
     let (path, value, query, reserved) = input;
     let keep = if reserved { Keep::Segment } else { Keep::Unreserved };
     let Ok(template) = PathTemplate::parse(&path) else { return };
-    let base = Base::new(Url::parse("https://host.example:8443/base/v1").expect("a URL"));
+    let base = BaseUrl::new(Url::parse("https://host.example:8443/base/v1").expect("a URL"));
     let values: Vec<PathValue> = template
         .variables()
-        .map(|name| PathValue { name: name.to_owned(), encoded: encode(&value, keep), plain: vec![value.clone()] })
+        .map(|name| PathValue { name: name.to_owned(), encoded: percent_encode(&value, keep), plain: vec![value.clone()] })
         .collect();
-    let pairs = [(encode(&query, Keep::Unreserved), encode(&value, Keep::Reserved))];
+    let pairs = [(percent_encode(&query, Keep::Unreserved), percent_encode(&value, Keep::Reserved))];
     let Ok(url) = base.target(&template, &values, &pairs) else { return };
     assert_eq!((url.scheme(), url.host_str(), url.port()), ("https", Some("host.example"), Some(8443)));
     let segments: Vec<&str> = url.path_segments().expect("segments").collect();

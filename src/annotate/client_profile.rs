@@ -2,7 +2,7 @@
 
 /// A client to shape the tools for. `Generic` suits all that follow the specification.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Client {
+pub(crate) enum KnownClient {
     /// Any client.
     #[default]
     Generic,
@@ -22,7 +22,7 @@ pub(crate) enum Client {
 
 /// What a client makes of a list of tools.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Profile {
+pub(crate) struct ClientProfile {
     /// The client's name, for people.
     pub name: &'static str,
     /// How long a tool name may be once the client has put the server's name before it.
@@ -33,10 +33,10 @@ pub(crate) struct Profile {
     pub knows_references: bool,
 }
 
-impl Client {
+impl KnownClient {
     /// Its profile.
     #[must_use]
-    pub(crate) fn profile(self) -> Profile {
+    pub(crate) fn profile(self) -> ClientProfile {
         // The names that clients show to models are `mcp__SERVER__TOOL` or the like, with a limit of 60 to 64 characters in
         // all; what is left for the tool assumes a server name of about ten.
         let (name, longest_name, most_tools, knows_references) = match self {
@@ -48,7 +48,7 @@ impl Client {
             Self::Gemini => ("Gemini CLI", 48, None, false),
             Self::Codex => ("Codex", 48, None, true),
         };
-        Profile {
+        ClientProfile {
             name,
             longest_name,
             most_tools,

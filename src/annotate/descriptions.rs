@@ -3,17 +3,17 @@
 use heck::ToTitleCase as _;
 
 use crate::spec::{Operation, Parameter};
-use crate::text::{LONGEST_DESCRIPTION, clean, cut, one_line, spelled};
+use crate::text::{MAX_DESCRIPTION_BYTES, clean, one_line, spelled, truncate};
 
 /// Longer summaries are sentences, not titles.
-pub(crate) const LONGEST_TITLE: usize = 100;
+pub(crate) const MAX_TITLE_BYTES: usize = 100;
 
 /// A human title: the summary, else the operationId or the path spelled as words ("List Pets").
 #[must_use]
 pub(crate) fn title(operation: &Operation) -> String {
     let summary = operation.summary.as_deref().map(one_line).filter(|summary| !summary.is_empty());
     if let Some(summary) = summary {
-        return cut(summary.trim_end_matches('.'), LONGEST_TITLE);
+        return truncate(summary.trim_end_matches('.'), MAX_TITLE_BYTES);
     }
     let spelled = operation
         .id
@@ -22,7 +22,7 @@ pub(crate) fn title(operation: &Operation) -> String {
         .filter(|words| !words.is_empty());
     let spelled = spelled
         .unwrap_or_else(|| one_line(&format!("{} {}", operation.method.as_str().to_ascii_lowercase(), operation.path).to_title_case()));
-    cut(&spelled, LONGEST_TITLE)
+    truncate(&spelled, MAX_TITLE_BYTES)
 }
 
 /// What the tool does, never empty: summary and description where they say different things, and a word on deprecation.
@@ -40,7 +40,7 @@ pub(crate) fn description(operation: &Operation) -> String {
     if operation.deprecated {
         text.insert_str(0, "Deprecated. ");
     }
-    cut(&text, LONGEST_DESCRIPTION)
+    truncate(&text, MAX_DESCRIPTION_BYTES)
 }
 
 /// What a parameter means: its own description, else the schema's (`None` here: it is there already), else a sentence
@@ -49,7 +49,7 @@ pub(crate) fn description(operation: &Operation) -> String {
 pub(crate) fn parameter_description(parameter: &Parameter, schema_says: Option<&str>, kind: &str) -> Option<String> {
     let own = parameter.description.as_deref().map(clean).filter(|text| !text.is_empty());
     match (own, schema_says) {
-        (Some(own), _) => Some(cut(&own, LONGEST_DESCRIPTION)),
+        (Some(own), _) => Some(truncate(&own, MAX_DESCRIPTION_BYTES)),
         (None, Some(text)) if !text.is_empty() => None,
         _ => Some(format!(
             "{} ({} parameter{kind})",

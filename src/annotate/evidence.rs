@@ -6,7 +6,7 @@ use super::annotations::{Hint, Hints, Reason};
 use crate::spec::{Location, Operation, Parameter};
 
 /// Corrects the hints of the method by what the operation says it needs.
-pub(crate) fn correct(hints: &mut Hints, operation: &Operation) {
+pub(crate) fn apply_evidence(hints: &mut Hints, operation: &Operation) {
     if !hints.is_set() || hints.effective(Hint::ReadOnly) {
         return;
     }
@@ -46,7 +46,7 @@ mod tests {
         let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/a":{{"{method}":{{"parameters":[{parameters}]}}}}}}}}"#);
         let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
         let mut hints = Hints::of_method(&operations[0].method);
-        correct(&mut hints, &operations[0]);
+        apply_evidence(&mut hints, &operations[0]);
         hints.effective(Hint::Idempotent)
     }
 

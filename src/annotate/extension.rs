@@ -22,7 +22,7 @@ pub(crate) fn of_root(document: &Document, diagnostics: &mut Vec<Diagnostic>) ->
         .collect();
     // In an order of its own, the one that says most last.
     root.sort_by_cached_key(|(name, _)| (NAMES.iter().position(|known| known == &name.as_ref()), name.clone()));
-    let mut authored = read(document, &root, "#", diagnostics);
+    let mut authored = read_extensions(document, &root, "#", diagnostics);
     for Authored { extension, said } in &mut authored {
         if said.name.take().is_some() {
             diagnostics.push(Diagnostic::warning(
@@ -39,7 +39,7 @@ pub(crate) fn of_operation(document: &Document, operation: &Operation, diagnosti
     if operation.extensions.is_empty() {
         return Vec::new();
     }
-    read(document, &operation.extensions, &operation.pointer, diagnostics)
+    read_extensions(document, &operation.extensions, &operation.pointer, diagnostics)
 }
 
 const NAMES: [&str; 7] = [
@@ -52,7 +52,7 @@ const NAMES: [&str; 7] = [
     "x-mcp",
 ];
 
-fn read(document: &Document, extensions: &[(Box<str>, Span)], place: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
+fn read_extensions(document: &Document, extensions: &[(Box<str>, Span)], place: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
     let mut authored = Vec::new();
     for (name, span) in extensions {
         let Some(extension) = NAMES.into_iter().find(|known| *known == name.as_ref()) else {

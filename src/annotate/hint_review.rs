@@ -8,29 +8,29 @@ use crate::spec::Operation;
 
 /// How much advice weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Weight {
+pub(crate) enum HintSeverity {
     /// A thought.
-    Thought,
+    Note,
     /// Most likely wrong.
-    Doubt,
+    Warning,
 }
 
 /// What there is to say on the hints that are served for an operation. `local` is the operator's word that the API deals
 /// with nothing outside.
 #[must_use]
-pub(crate) fn advice(operation: &Operation, served: &Hints, local: bool) -> Vec<(Weight, String)> {
+pub(crate) fn review_hints(operation: &Operation, served: &Hints, local: bool) -> Vec<(HintSeverity, String)> {
     let mut advice = Vec::new();
     let label = operation.label();
     if served.is_contradiction() {
         let by = |hint| served.get(hint).map(|sourced| sourced.reason.to_string()).unwrap_or_default();
         advice.push((
-            Weight::Doubt,
+            HintSeverity::Warning,
             format!(
                 "`{label}` is called read-only ({}) and destructive ({}) at once; it counts as destructive until one of both is corrected, by a rule in `overrides`: - {} where it only reads, or - {} where it does not",
                 by(Hint::ReadOnly),
                 by(Hint::Destructive),
-                rule(operation, [(Hint::Destructive, false)]),
-                rule(operation, [(Hint::ReadOnly, false)])
+                rule_text(operation, [(Hint::Destructive, false)]),
+                rule_text(operation, [(Hint::ReadOnly, false)])
             ),
         ));
     }
@@ -43,7 +43,7 @@ pub(crate) fn advice(operation: &Operation, served: &Hints, local: bool) -> Vec<
             && method.would_loosen(hint, value)
         {
             advice.push((
-                Weight::Doubt,
+                HintSeverity::Warning,
                 format!(
                     "the document's `{extension}` says {}={value} of `{label}`, and is trusted, although a {} says otherwise",
                     hint.word(),
@@ -71,7 +71,7 @@ pub(crate) fn advice(operation: &Operation, served: &Hints, local: bool) -> Vec<
         };
         let hints = differing.iter().map(|(hint, guess)| (*hint, guess.value));
         advice.push((
-            Weight::Thought,
+            HintSeverity::Note,
             format!(
                 "`{label}` looks {looks} ({}), and is served as {}; if it is, add this rule to `overrides` in the configuration file: - {}",
                 guess.reason,
@@ -80,7 +80,7 @@ pub(crate) fn advice(operation: &Operation, served: &Hints, local: bool) -> Vec<
                     .map(|(hint, guess)| format!("{}={}", hint.word(), !guess.value))
                     .collect::<Vec<_>>()
                     .join(", "),
-                rule(operation, hints)
+                rule_text(operation, hints)
             ),
         ));
     }
@@ -88,7 +88,7 @@ pub(crate) fn advice(operation: &Operation, served: &Hints, local: bool) -> Vec<
 }
 
 /// The rule to paste.
-fn rule(operation: &Operation, hints: impl IntoIterator<Item = (Hint, bool)>) -> String {
+fn rule_text(operation: &Operation, hints: impl IntoIterator<Item = (Hint, bool)>) -> String {
     let hints: Vec<String> = hints.into_iter().map(|(hint, value)| format!("{}: {value}", hint.key())).collect();
     let quoted = |text: &str| serde_json::Value::String(literal(text)).to_string();
     format!(

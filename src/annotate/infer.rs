@@ -6,7 +6,7 @@ use http::Method;
 
 use super::annotations::{Hint, Hints, Reason};
 use crate::spec::Operation;
-use crate::spec::operation::template::Part;
+use crate::spec::operation::template::TemplatePart;
 
 /// Words of operations that only read.
 const READS: [&str; 15] = [
@@ -178,7 +178,7 @@ const NEAR: [&str; 4] = ["memory", "session", "config", "local"];
 
 /// What the words of the operation's name say, over what is already known. `local` is the operator's word that the API
 /// deals with nothing outside.
-pub(crate) fn correct(hints: &mut Hints, operation: &Operation, local: bool) {
+pub(crate) fn apply_inference(hints: &mut Hints, operation: &Operation, local: bool) {
     let name = Name::of(operation);
     // What is known already keeps its better reason.
     let mut say = |hint: Hint, value: bool, word| {
@@ -231,15 +231,16 @@ struct Name {
 impl Name {
     fn of(operation: &Operation) -> Self {
         // `{id}:delete` is an act as well.
-        let literal = |parts: &Vec<Part>| {
+        let literal = |parts: &Vec<TemplatePart>| {
             let texts = parts.iter().filter_map(|part| match part {
-                Part::Literal(text) => Some(text.as_str()),
-                Part::Variable(_) => None,
+                TemplatePart::Literal(text) => Some(text.as_str()),
+                TemplatePart::Variable(_) => None,
             });
             Some(texts.collect::<Vec<_>>().join(" ")).filter(|text| !text.trim().is_empty())
         };
         let segments = operation.template.segments.iter().rev();
-        let mut segments = segments.filter(|parts| literal(parts).is_some() || parts.iter().any(|part| matches!(part, Part::Variable(_))));
+        let mut segments =
+            segments.filter(|parts| literal(parts).is_some() || parts.iter().any(|part| matches!(part, TemplatePart::Variable(_))));
         let path_ends = segments.clone().next().is_some_and(|parts| literal(parts).is_some());
         let segment = segments.find_map(literal).unwrap_or_default();
         let id = operation.id.as_deref().unwrap_or_default();
@@ -328,7 +329,7 @@ mod tests {
         let text = format!(r#"{{"openapi":"3.1.0","paths":{{"{path}":{{"{method}":{{{id}}}}}}}}}"#);
         let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
         let mut hints = Hints::of_method(&operations[0].method);
-        correct(&mut hints, &operations[0], local);
+        apply_inference(&mut hints, &operations[0], local);
         let letters = Hint::ALL.into_iter().zip("rdio".chars());
         letters
             .map(|(hint, letter)| if hints.effective(hint) { letter } else { '-' })

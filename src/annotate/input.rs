@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use super::descriptions;
 use super::files::Files;
 use crate::spec::operation::BODY;
-use crate::spec::operation::body::{BodySchema, Field};
+use crate::spec::operation::body::{BodySchema, FormField};
 use crate::spec::schema::{Completed, SchemaOptions, Schemas};
 use crate::spec::{MediaKind, MediaType, Operation, Parameter, RequestBody, Span};
-use crate::text::{LONGEST_DESCRIPTION, clean, cut};
+use crate::text::{MAX_DESCRIPTION_BYTES, clean, truncate};
 
 /// The input schema of an operation: a self-contained 2020-12 object schema, closed at the root, without combinators
 /// there, since several clients refuse those. Remarks on what had to be read loosely go to `warnings`.
@@ -126,7 +126,7 @@ fn body_schema(body: &RequestBody, files: Files, schemas: &mut Schemas<'_>, warn
     let text = format!("{}, by its `{}`", text.trim_end_matches('.'), body.choice);
     Map::from_iter([
         ("anyOf".to_owned(), Value::Array(branches)),
-        ("description".to_owned(), Value::String(cut(&text, LONGEST_DESCRIPTION))),
+        ("description".to_owned(), Value::String(truncate(&text, MAX_DESCRIPTION_BYTES))),
     ])
 }
 
@@ -177,7 +177,7 @@ fn media_type_schema(
     if media_type.kind != MediaKind::Json || otherwise != "The request body" {
         text = format!("{} ({})", text.trim_end_matches('.'), media_type.name);
     }
-    schema.insert("description".into(), Value::String(cut(&text, LONGEST_DESCRIPTION)));
+    schema.insert("description".into(), Value::String(truncate(&text, MAX_DESCRIPTION_BYTES)));
     schema
 }
 
@@ -226,7 +226,7 @@ fn accept_nulls(schema: &mut Map<String, Value>) {
 }
 
 /// The `formData` parameters of 2.0 as one object.
-fn form_schema(fields: &[Field], schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Value {
+fn form_schema(fields: &[FormField], schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Value {
     let fields = fields
         .iter()
         .map(|field| {

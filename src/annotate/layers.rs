@@ -171,10 +171,10 @@ impl Layers {
 pub(crate) fn policy_hints(policy: Policy, local: bool, operation: &Operation) -> Hints {
     let mut hints = Hints::of_method(&operation.method);
     if policy != Policy::Method {
-        evidence::correct(&mut hints, operation);
+        evidence::apply_evidence(&mut hints, operation);
     }
     if policy == Policy::Infer {
-        infer::correct(&mut hints, operation, local);
+        infer::apply_inference(&mut hints, operation, local);
     }
     hints
 }

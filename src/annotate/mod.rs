@@ -31,7 +31,7 @@ use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
 
 pub use self::annotations::{Hint, Hints, Reason};
-pub(crate) use self::client_profile::{Client, Profile};
+pub(crate) use self::client_profile::{ClientProfile, KnownClient};
 pub(crate) use self::files::Files;
 pub use self::layers::Policy;
 pub(crate) use self::layers::{HintTrust, Layers, Rule};
@@ -152,9 +152,9 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     let mut decisions = options.layers.author(document, &operations, &mut diagnostics);
     // Rules know a tool by the name that it has without them, and by the one that it has without anybody.
     let own = names.clone();
-    rename(&mut names, &operations, &decisions, options, &mut diagnostics);
+    rename_filter_argument(&mut names, &operations, &decisions, options, &mut diagnostics);
     options.layers.operate(&mut decisions, &own, &names, &operations, &mut diagnostics);
-    rename(&mut names, &operations, &decisions, options, &mut diagnostics);
+    rename_filter_argument(&mut names, &operations, &decisions, options, &mut diagnostics);
     for pattern in options.selection.idle(&own, &names, &operations) {
         diagnostics.push(Diagnostic::warning("#", format!("the pattern `{pattern}` matches no operation")));
     }
@@ -167,27 +167,27 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
         }
         let description = said.description.map_or_else(
             || descriptions::description(&operation),
-            |said| text::cut(&said, text::LONGEST_DESCRIPTION),
+            |said| text::truncate(&said, text::MAX_DESCRIPTION_BYTES),
         );
         let title = said.title.map_or_else(
             || descriptions::title(&operation),
-            |said| text::cut(&text::one_line(&said), descriptions::LONGEST_TITLE),
+            |said| text::truncate(&text::one_line(&said), descriptions::MAX_TITLE_BYTES),
         );
         let mut tool = Tool::new(name, description, Map::new()).with_title(title);
         let own_title = said
             .annotations_title
-            .map(|said| text::cut(&text::one_line(&said), descriptions::LONGEST_TITLE));
+            .map(|said| text::truncate(&text::one_line(&said), descriptions::MAX_TITLE_BYTES));
         tool.annotations = hints.to_annotations(own_title);
         let mut operation = operation;
         // Said in the tool now; a call needs neither.
         (operation.summary, operation.description) = (None, None);
-        shown(&mut operation.tags);
+        clean_tags(&mut operation.tags);
         let mut annotated = Annotated {
             tool,
             category: said
                 .category
                 .or_else(|| operation.tags.first().cloned())
-                .map(|category| text::cut(&text::one_line(&category), descriptions::LONGEST_TITLE))
+                .map(|category| text::truncate(&text::one_line(&category), descriptions::MAX_TITLE_BYTES))
                 .filter(|category| !category.is_empty()),
             operation,
             hints,
@@ -208,7 +208,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
 }
 
 /// The names with people's wishes; one that has nothing a name may be made of is told and not heeded.
-fn rename(
+fn rename_filter_argument(
     names: &mut Vec<String>,
     operations: &[Box<Operation>],
     decisions: &[Decision],
@@ -228,7 +228,7 @@ fn rename(
             }
         }
     }
-    *names = names::named(operations, wished, &options.names);
+    *names = names::name_operations(operations, wished, &options.names);
 }
 
 impl Annotated {
@@ -248,7 +248,7 @@ impl Annotated {
         }
         let tail = scratch.split_off(self.input.end);
         scratch.truncate(self.input.start);
-        add(scratch, schema);
+        write_json(scratch, schema);
         self.input.end = scratch.len();
         scratch.extend_from_slice(&tail);
         self.json = str::from_utf8(scratch).unwrap_or_default().into();
@@ -279,12 +279,12 @@ impl Annotated {
             + own_title.map_or(0, String::len)
             + description.as_ref().map_or(0, |text| text.len())
             + self.tool.title.as_ref().map_or(0, String::len);
-        add(scratch, &head);
+        write_json(scratch, &head);
         scratch.pop();
         scratch.extend_from_slice(br#","inputSchema":"#);
         let end = scratch.len();
         self.input = end..end;
-        add(scratch, &tail);
+        write_json(scratch, &tail);
         match scratch.get_mut(end..) {
             // Nothing follows the schema.
             Some([b'{', b'}']) => {
@@ -336,17 +336,17 @@ impl Annotated {
 }
 
 /// Tags as clients may see them: cleaned, and no more than a reader takes in.
-fn shown(tags: &mut Vec<String>) {
-    const MOST: usize = 20;
-    tags.truncate(MOST);
+fn clean_tags(tags: &mut Vec<String>) {
+    const MAX_TAGS: usize = 20;
+    tags.truncate(MAX_TAGS);
     for tag in tags.iter_mut() {
-        *tag = text::cut(&text::one_line(tag), descriptions::LONGEST_TITLE);
+        *tag = text::truncate(&text::one_line(tag), descriptions::MAX_TITLE_BYTES);
     }
     tags.retain(|tag| !tag.is_empty());
 }
 
 /// Appends a value as JSON. Values of ours can always be written (their keys are texts), and memory takes what it is given.
-fn add(scratch: &mut Vec<u8>, value: &impl Serialize) {
+fn write_json(scratch: &mut Vec<u8>, value: &impl Serialize) {
     let _ = serde_json::to_writer(scratch, value);
 }
 
@@ -359,7 +359,7 @@ fn fit_list(
     diagnostics: &mut Vec<Diagnostic>,
     scratch: &mut Vec<u8>,
 ) {
-    const SMALLEST: usize = 512;
+    const MIN_BUDGET: usize = 512;
     let total: usize = tools.iter().map(Annotated::bytes).sum();
     if total <= options.list_budget {
         return;
@@ -368,11 +368,11 @@ fn fit_list(
     sizes.sort_unstable();
     // The largest cap under which all tools together fit.
     let mut room = options.list_budget;
-    let mut cap = SMALLEST;
+    let mut cap = MIN_BUDGET;
     for (index, size) in sizes.iter().enumerate() {
         let share = room / (sizes.len() - index);
         if *size > share {
-            cap = share.max(SMALLEST);
+            cap = share.max(MIN_BUDGET);
             break;
         }
         room -= size;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::spec::{Operation, argument_names};
 
 /// The longest name that every client accepts, its own prefix not counted.
-pub(crate) const LONGEST: usize = 64;
+pub(crate) const MAX_NAME_BYTES: usize = 64;
 
 /// What an operator sets about names.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ impl Default for NameOptions {
     fn default() -> Self {
         Self {
             prefix: String::new(),
-            longest: LONGEST,
+            longest: MAX_NAME_BYTES,
         }
     }
 }
@@ -29,16 +29,20 @@ impl Default for NameOptions {
 /// replaced, else method and path; where two operations would share one (whatever the case of its letters), each gets a hash of its method and path.
 #[must_use]
 pub(crate) fn names(operations: &[Box<Operation>], options: &NameOptions) -> Vec<String> {
-    named(operations, |_| None, options)
+    name_operations(operations, |_| None, options)
 }
 
 /// [`names`], with the wishes of people for the operation of that index.
 #[must_use]
-pub(crate) fn named<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> Option<&'w str>, options: &NameOptions) -> Vec<String> {
+pub(crate) fn name_operations<'w>(
+    operations: &[Box<Operation>],
+    wished: impl Fn(usize) -> Option<&'w str>,
+    options: &NameOptions,
+) -> Vec<String> {
     let wish = |(index, operation)| {
         let wished = wished(index).map(legal).filter(|name| !name.is_empty());
         let wish = wished.unwrap_or_else(|| wish(operation));
-        fit(&options.prefix, &wish, &Operation::label(operation), options.longest)
+        shorten_name(&options.prefix, &wish, &Operation::label(operation), options.longest)
     };
     let wanted: Vec<String> = operations.iter().map(Box::as_ref).enumerate().map(wish).collect();
     let mut count: HashMap<String, usize> = HashMap::new();
@@ -52,7 +56,7 @@ pub(crate) fn named<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) ->
         names.push(if alone {
             name
         } else {
-            argument_names::cut(&name, &operation.label(), longest)
+            argument_names::shorten_with_hash(&name, &operation.label(), longest)
         });
     }
     // A name with a hash may still meet an operation that is called just so.
@@ -61,7 +65,7 @@ pub(crate) fn named<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) ->
         let mut round = 0;
         while !taken.insert(name.to_ascii_lowercase()) {
             round += 1;
-            *name = argument_names::cut(name, &format!("{} {round}", operation.label()), options.longest);
+            *name = argument_names::shorten_with_hash(name, &format!("{} {round}", operation.label()), options.longest);
         }
     }
     names
@@ -94,12 +98,12 @@ fn legal(text: &str) -> String {
         .to_owned()
 }
 
-fn fit(prefix: &str, name: &str, whole: &str, longest: usize) -> String {
+fn shorten_name(prefix: &str, name: &str, whole: &str, longest: usize) -> String {
     let name = format!("{prefix}{name}");
     if name.len() <= longest {
         name
     } else {
-        argument_names::cut(&name, whole, longest)
+        argument_names::shorten_with_hash(&name, whole, longest)
     }
 }
 

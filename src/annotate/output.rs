@@ -10,13 +10,13 @@ use crate::spec::node::{Node, Object};
 use crate::spec::operation::response::successes;
 use crate::spec::schema::{SchemaOptions, Schemas};
 use crate::spec::{Document, MediaKind, Operation};
-use crate::text::{clean, cut, one_line};
+use crate::text::{clean, one_line, truncate};
 
 /// How deep replies are described.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 /// How many bytes one description of a reply may take.
-const BUDGET: usize = 4 << 10;
-const LONGEST_DESCRIPTION: usize = 160;
+const MAX_SCHEMA_BYTES: usize = 4 << 10;
+const MAX_DESCRIPTION_BYTES: usize = 160;
 
 /// Which output schemas are offered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,10 +41,10 @@ pub(crate) fn lenient(document: &Document, operation: &Operation) -> Option<Map<
         .flat_map(|response| &response.media)
         .find(|media| MediaKind::of(&media.name) == MediaKind::Json)?
         .schema?;
-    let mut room = BUDGET;
-    let described = describe(document, schema, DEEPEST, &mut room);
+    let mut room = MAX_SCHEMA_BYTES;
+    let described = describe(document, schema, MAX_DEPTH, &mut room);
     let mut root = Map::from_iter([("type".to_owned(), Value::from("object"))]);
-    match (kind(document, schema, 0).as_str(), described.get("properties")) {
+    match (type_name(document, schema, 0).as_str(), described.get("properties")) {
         ("object", Some(properties)) => {
             root.insert("properties".into(), properties.clone());
         }
@@ -80,7 +80,7 @@ pub(crate) fn strict(
     let mut found: Vec<Value> = Vec::new();
     let mut is_object = true;
     for schema in responses.iter().filter_map(|response| response.media.first()?.schema) {
-        is_object &= kind(document, schema, 0) == "object";
+        is_object &= type_name(document, schema, 0) == "object";
         let translated = schemas.translate(document.span(schema), warnings);
         if !found.contains(&translated) {
             found.push(translated);
@@ -108,13 +108,13 @@ fn describe(document: &Document, schema: Node<'_>, depth: usize, room: &mut usiz
     let Some(object) = document.resolve(schema).ok().and_then(Node::object) else {
         return out;
     };
-    let kind = kind(document, schema, 0);
+    let kind = type_name(document, schema, 0);
     let said = object
         .text("description")
         .or_else(|| object.text("title"))
         .map(|text| one_line(&clean(&text)))
         .unwrap_or_default();
-    let said = cut(&said, LONGEST_DESCRIPTION);
+    let said = truncate(&said, MAX_DESCRIPTION_BYTES);
     let text = match (kind.is_empty(), said.is_empty()) {
         (true, true) => String::new(),
         (true, false) => said,
@@ -129,7 +129,7 @@ fn describe(document: &Document, schema: Node<'_>, depth: usize, room: &mut usiz
         return out;
     }
     let mut properties = Map::new();
-    members(document, &object, depth, room, &mut properties, 0);
+    object_members(document, &object, depth, room, &mut properties, 0);
     if !properties.is_empty() {
         out.insert("properties".into(), Value::Object(properties));
     }
@@ -140,7 +140,14 @@ fn describe(document: &Document, schema: Node<'_>, depth: usize, room: &mut usiz
 }
 
 /// The properties of an object and of all branches of its compositions.
-fn members(document: &Document, object: &Object<'_>, depth: usize, room: &mut usize, properties: &mut Map<String, Value>, nesting: usize) {
+fn object_members(
+    document: &Document,
+    object: &Object<'_>,
+    depth: usize,
+    room: &mut usize,
+    properties: &mut Map<String, Value>,
+    nesting: usize,
+) {
     for (name, schema) in object.get("properties").and_then(Node::object).unwrap_or_default().iter() {
         let write_only = schema.text().contains("writeOnly")
             && document
@@ -158,20 +165,20 @@ fn members(document: &Document, object: &Object<'_>, depth: usize, room: &mut us
         *room -= name.len() + 8;
         properties.insert(name.to_owned(), Value::Object(describe(document, schema, depth - 1, room)));
     }
-    if nesting >= DEEPEST {
+    if nesting >= MAX_DEPTH {
         return;
     }
     for combinator in ["allOf", "oneOf", "anyOf"] {
         for branch in object.get(combinator).and_then(Node::array).unwrap_or_default() {
             if let Some(branch) = document.resolve(branch).ok().and_then(Node::object) {
-                members(document, &branch, depth, room, properties, nesting + 1);
+                object_members(document, &branch, depth, room, properties, nesting + 1);
             }
         }
     }
 }
 
 /// The one type a schema speaks of, or nothing where it is not clear.
-fn kind(document: &Document, schema: Node<'_>, nesting: usize) -> String {
+fn type_name(document: &Document, schema: Node<'_>, nesting: usize) -> String {
     let Some(object) = document.resolve(schema).ok().and_then(Node::object) else {
         return String::new();
     };
@@ -193,12 +200,12 @@ fn kind(document: &Document, schema: Node<'_>, nesting: usize) -> String {
     if object.get("items").is_some() {
         return "array".into();
     }
-    if nesting < DEEPEST {
+    if nesting < MAX_DEPTH {
         for combinator in ["allOf", "oneOf", "anyOf"] {
             let branches = object.get(combinator).and_then(Node::array).unwrap_or_default();
             let mut kinds: Vec<String> = branches
                 .into_iter()
-                .map(|branch| kind(document, branch, nesting + 1))
+                .map(|branch| type_name(document, branch, nesting + 1))
                 .filter(|kind| !kind.is_empty() && kind != "null")
                 .collect();
             kinds.dedup();

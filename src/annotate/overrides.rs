@@ -43,10 +43,10 @@ impl Override {
         for (key, value) in members {
             match key.as_str() {
                 "enabled" => said.enabled = boolean(key, value, problems),
-                "name" => said.name = words(key, value, problems),
-                "title" => said.title = words(key, value, problems),
-                "description" => said.description = words(key, value, problems),
-                "category" => said.category = words(key, value, problems),
+                "name" => said.name = read_words(key, value, problems),
+                "title" => said.title = read_words(key, value, problems),
+                "description" => said.description = read_words(key, value, problems),
+                "category" => said.category = read_words(key, value, problems),
                 "annotations" => {
                     let mut wrong = Vec::new();
                     said.read_annotations(value, &mut wrong);
@@ -55,7 +55,7 @@ impl Override {
                         (path, message)
                     }));
                 }
-                _ => problems.push(unknown(key, KEYS.into_iter())),
+                _ => problems.push(unknown_key(key, KEYS.into_iter())),
             }
         }
         said
@@ -70,8 +70,8 @@ impl Override {
         for (key, value) in members {
             match Hint::parse(key) {
                 Some(hint) => self.hints.extend(boolean(key, value, problems).map(|value| (hint, value))),
-                None if key == "title" => self.annotations_title = words(key, value, problems),
-                None => problems.push(unknown(key, Hint::ALL.into_iter().map(Hint::key).chain(["title"]))),
+                None if key == "title" => self.annotations_title = read_words(key, value, problems),
+                None => problems.push(unknown_key(key, Hint::ALL.into_iter().map(Hint::key).chain(["title"]))),
             }
         }
     }
@@ -101,7 +101,7 @@ fn boolean(key: &str, value: &Value, problems: &mut Vec<Problem>) -> Option<bool
     read
 }
 
-fn words(key: &str, value: &Value, problems: &mut Vec<Problem>) -> Option<String> {
+fn read_words(key: &str, value: &Value, problems: &mut Vec<Problem>) -> Option<String> {
     let read = value.as_str().map(text::clean).filter(|text| !text.is_empty());
     if read.is_none() {
         problems.push((
@@ -112,11 +112,11 @@ fn words(key: &str, value: &Value, problems: &mut Vec<Problem>) -> Option<String
     read
 }
 
-fn unknown(key: &str, known: impl Iterator<Item = &'static str>) -> Problem {
+fn unknown_key(key: &str, known: impl Iterator<Item = &'static str>) -> Problem {
     let hint = text::nearest(key, known, 0.75)
         .map(|nearest| format!("; did you mean `{nearest}`?"))
         .unwrap_or_default();
-    let key = text::cut(&text::one_line(key), 64);
+    let key = text::truncate(&text::one_line(key), 64);
     (vec![key.clone()], format!("the unknown key `{key}` is ignored{hint}"))
 }
 

@@ -18,14 +18,14 @@ pub(crate) struct Fields<'a> {
 /// How well a tool fits the query: `None` unless every word of it begins, or is, a word of some field. A whole word counts
 /// more than its beginning, and a name more than a description.
 #[must_use]
-pub(crate) fn score(query: &str, fields: &Fields<'_>) -> Option<u32> {
+pub(crate) fn search_score(query: &str, fields: &Fields<'_>) -> Option<u32> {
     let tags = fields.tags.join(" ");
     let weighted = [
-        (8, words(fields.name)),
-        (6, words(fields.title)),
-        (4, words(&tags)),
-        (3, words(fields.label)),
-        (1, words(fields.description)),
+        (8, split_words(fields.name)),
+        (6, split_words(fields.title)),
+        (4, split_words(&tags)),
+        (3, split_words(fields.label)),
+        (1, split_words(fields.description)),
     ];
     let mut total = 0;
     // A query is words as a person types them: `MySQL` is one.
@@ -54,7 +54,7 @@ pub(crate) fn score(query: &str, fields: &Fields<'_>) -> Option<u32> {
 }
 
 /// The words of a text, in lower case: `listPets` has `list`, `pets`, and itself, because `MySQL` is not two words.
-fn words(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     use heck::ToSnakeCase as _;
     let mut words: Vec<String> = Vec::new();
     for whole in text
@@ -85,17 +85,17 @@ mod tests {
             description: "An owner and the pets that are listed for them",
             ..Fields::default()
         };
-        assert!(score("pets", &named) > score("pets", &told) && score("pets", &told).is_some());
-        assert!(score("list pet", &named).is_some());
-        assert_eq!(score("list cats", &named), None);
-        assert_eq!(score("***", &named), None);
+        assert!(search_score("pets", &named) > search_score("pets", &told) && search_score("pets", &told).is_some());
+        assert!(search_score("list pet", &named).is_some());
+        assert_eq!(search_score("list cats", &named), None);
+        assert_eq!(search_score("***", &named), None);
         let spelled = Fields {
             description: "On GitHub with OAuth and MySQL",
             ..Fields::default()
         };
         for query in ["mysql", "MySQL", "github", "OAuth", "git"] {
-            assert!(score(query, &spelled).is_some(), "{query}");
+            assert!(search_score(query, &spelled).is_some(), "{query}");
         }
-        assert!(score("PETS", &named) > score("pet", &named));
+        assert!(search_score("PETS", &named) > search_score("pet", &named));
     }
 }

@@ -10,7 +10,7 @@ use crate::spec::Operation;
 
 /// What a pattern looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
+pub enum PatternField {
     /// Its tool name and its operationId.
     Operation,
     /// Its tags.
@@ -26,7 +26,7 @@ pub enum Field {
 #[derive(Debug, Clone)]
 pub struct Pattern {
     text: String,
-    field: Field,
+    field: PatternField,
     glob: GlobMatcher,
 }
 
@@ -58,15 +58,15 @@ impl Pattern {
     /// An unknown field or a broken glob.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let (field, glob) = match text.split_once(':') {
-            Some(("operation", glob)) => (Field::Operation, glob),
-            Some(("tag", glob)) => (Field::Tag, glob),
-            Some(("method", glob)) => (Field::Method, glob),
-            Some(("path", glob)) => (Field::Path, glob),
+            Some(("operation", glob)) => (PatternField::Operation, glob),
+            Some(("tag", glob)) => (PatternField::Tag, glob),
+            Some(("method", glob)) => (PatternField::Method, glob),
+            Some(("path", glob)) => (PatternField::Path, glob),
             Some((field, _)) if field.chars().all(|character| character.is_ascii_lowercase()) => {
                 let reason = format!("`{field}` is not one of operation, tag, method, path");
                 return Err(PatternError { text: text.into(), reason });
             }
-            _ => (Field::Operation, text),
+            _ => (PatternField::Operation, text),
         };
         Self::of(field, glob, text)
     }
@@ -75,7 +75,7 @@ impl Pattern {
     ///
     /// # Errors
     /// An empty or broken glob.
-    pub fn of(field: Field, glob: &str, text: &str) -> Result<Self, PatternError> {
+    pub fn of(field: PatternField, glob: &str, text: &str) -> Result<Self, PatternError> {
         if glob.is_empty() {
             return Err(PatternError {
                 text: text.into(),
@@ -83,14 +83,14 @@ impl Pattern {
             });
         }
         // Path templates hold braces, which are not meant as alternatives there.
-        let literal = if field == Field::Path {
+        let literal = if field == PatternField::Path {
             glob.replace('{', "[{]").replace('}', "[}]")
         } else {
             glob.to_owned()
         };
         let compiled = GlobBuilder::new(&literal)
-            .literal_separator(field == Field::Path)
-            .case_insensitive(field == Field::Method)
+            .literal_separator(field == PatternField::Path)
+            .case_insensitive(field == PatternField::Method)
             .build();
         match compiled {
             Ok(compiled) => Ok(Self {
@@ -108,12 +108,12 @@ impl Pattern {
     /// Whether it matches the operation under one of its tool names.
     pub(crate) fn matches(&self, names: [&str; 2], operation: &Operation) -> bool {
         match self.field {
-            Field::Operation => {
+            PatternField::Operation => {
                 names.iter().any(|name| self.glob.is_match(name)) || operation.id.as_deref().is_some_and(|id| self.glob.is_match(id))
             }
-            Field::Tag => operation.tags.iter().any(|tag| self.glob.is_match(tag)),
-            Field::Method => self.glob.is_match(operation.method.as_str()),
-            Field::Path => self.glob.is_match(&operation.path),
+            PatternField::Tag => operation.tags.iter().any(|tag| self.glob.is_match(tag)),
+            PatternField::Method => self.glob.is_match(operation.method.as_str()),
+            PatternField::Path => self.glob.is_match(&operation.path),
         }
     }
 }
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn a_literal_glob_matches_itself_alone() {
         for path in ["/a/*/b", "/m[e]/{id}", "/x?", "/v1/{a}.{b}"] {
-            let glob = Pattern::of(Field::Path, &literal(path), path).unwrap().glob;
+            let glob = Pattern::of(PatternField::Path, &literal(path), path).unwrap().glob;
             assert!(glob.is_match(path), "{path}");
             assert!(
                 !glob.is_match("/a/c/b") && !glob.is_match("/me/{id}") && !glob.is_match("/xy"),

@@ -9,22 +9,22 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::Offered;
+use super::OfferedTool;
 use crate::annotate::Hints;
-use crate::proxy::response::render::{self, Promise};
-use crate::proxy::{self, Access, Base, CallError, Response, Sandbox, Upstream, Validator};
+use crate::proxy::response::render::{self, OutputContract};
+use crate::proxy::{self, BaseUrl, CallError, OperationAccess, Response, Sandbox, Upstream, Validator};
 use crate::spec::operation::body::essence;
 use crate::spec::operation::response;
 use crate::spec::{Document, Operation};
 
 /// A tool's other half.
-pub(crate) struct Entry {
+pub(crate) struct BoundTool {
     // Boxed: it is large, and moves from list to list.
     pub(crate) operation: Box<Operation>,
-    pub(crate) base: Option<Arc<Base>>,
+    pub(crate) base: Option<Arc<BaseUrl>>,
     pub(crate) hints: Hints,
     pub(crate) category: Option<Box<str>>,
-    pub(crate) access: Access,
+    pub(crate) access: OperationAccess,
     pub(crate) upstream: Option<Arc<Upstream>>,
     /// Whether its hints allow to send a request again.
     pub(crate) repeats: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Entry {
     /// The tool as clients get it.
     pub(crate) json: Box<str>,
     /// What is promised of a reply.
-    pub(crate) promise: render::Promise,
+    pub(crate) promise: render::OutputContract,
     /// Compiled on first use: most tools of a large API are never called.
     pub(crate) checks: OnceLock<Option<Checks>>,
     pub(crate) accept: OnceLock<HeaderValue>,
@@ -45,9 +45,9 @@ pub(crate) struct Checks {
     pub(crate) validator: Validator,
 }
 
-impl Entry {
-    pub(crate) fn offered<'a>(&'a self, tool: &'a Tool) -> Offered<'a> {
-        Offered {
+impl BoundTool {
+    pub(crate) fn offered<'a>(&'a self, tool: &'a Tool) -> OfferedTool<'a> {
+        OfferedTool {
             tool,
             operation: &self.operation,
             hints: &self.hints,
@@ -57,7 +57,7 @@ impl Entry {
     }
 
     /// Where the call goes, and its arguments as they are sent.
-    pub(crate) fn ready(&self, tool: &Tool, arguments: JsonObject) -> Result<(&Base, &Upstream, JsonObject), CallError> {
+    pub(crate) fn ready(&self, tool: &Tool, arguments: JsonObject) -> Result<(&BaseUrl, &Upstream, JsonObject), CallError> {
         let Value::Object(arguments) = self.checked(tool, Value::Object(arguments))? else {
             return Err(CallError::Arguments("The arguments are no object.".into()));
         };
@@ -88,13 +88,13 @@ impl Entry {
         if let Some(Checks { schema, validator }) = checks
             && !validator.accepts(&arguments)
         {
-            proxy::arguments::repair::repair(&mut arguments, schema);
+            proxy::arguments::repair::repair_arguments(&mut arguments, schema);
             if !validator.accepts(&arguments) {
                 return Err(CallError::Arguments(validator.explain(&tool.name, schema, &arguments)));
             }
         }
         if let Some(wire) = &self.wire {
-            proxy::arguments::property_names::restore(&mut arguments, wire);
+            proxy::arguments::property_names::restore_property_names(&mut arguments, wire);
         }
         Ok(arguments)
     }
@@ -124,11 +124,11 @@ pub(crate) async fn filtered(sandbox: &Sandbox, filter: &str, response: &mut Res
 }
 
 /// What a tool promises of its results.
-pub(crate) fn promise(has_output: bool, is_strict: bool) -> Promise {
+pub(crate) fn promise(has_output: bool, is_strict: bool) -> OutputContract {
     match (has_output, is_strict) {
-        (false, _) => Promise::None,
-        (true, true) => Promise::AsDeclared,
-        (true, false) => Promise::AnyObject,
+        (false, _) => OutputContract::None,
+        (true, true) => OutputContract::AsDeclared,
+        (true, false) => OutputContract::AnyObject,
     }
 }
 

@@ -15,24 +15,25 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
-use self::bound_tool::{Entry, accept, filtered, promise};
+use self::bound_tool::{BoundTool, accept, filtered, promise};
 use crate::annotate::enforcement::may_repeat;
 pub(crate) use crate::annotate::enforcement::{Confirm, must_confirm};
 use crate::annotate::{AnnotateOptions, Annotated, Hints, OutputSchemas, annotate};
 use crate::outbound::Clients;
 pub(crate) use crate::proxy::Request;
-use crate::proxy::auth::resolve::Resolver;
-use crate::proxy::auth::scheme::Prover;
+use crate::proxy::auth::resolve::AccessResolver;
+use crate::proxy::auth::scheme::SchemeResolver;
 use crate::proxy::auth::values::forms;
 use crate::proxy::redact::Redactor;
-use crate::proxy::request::base_url::Bases;
+use crate::proxy::request::base_url::BaseUrls;
 pub use crate::proxy::request::base_url::Destination;
-pub(crate) use crate::proxy::request::body::payload::Content;
+pub(crate) use crate::proxy::request::body::payload::Payload;
 pub(crate) use crate::proxy::response::filter;
 use crate::proxy::response::render::{self, Rendering};
-use crate::proxy::upstream::{Outgoing, Upstreams};
+use crate::proxy::upstream::{OutgoingCall, Upstreams};
 use crate::proxy::{
-    self, Access, Base, CallError, CallOptions, Credential, Credentials, Fixed, Forwarding, Progress, Sandbox, UpstreamOptions,
+    self, BaseUrl, CallError, CallOptions, Credential, Credentials, Forwarding, Injected, OperationAccess, Progress, Sandbox,
+    UpstreamOptions,
 };
 use crate::spec::operation::security::{self, Requirements};
 use crate::spec::operation::server::ServerError;
@@ -73,11 +74,11 @@ pub struct Caller<'c> {
 
 /// What becomes of a call that is only looked at, where a credential is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
+pub enum OnMissingCredential {
     /// It is refused, as the call would be.
-    Refused,
+    Refuse,
     /// It is shown without.
-    Shown,
+    Omit,
 }
 
 /// An API as tools.
@@ -85,7 +86,7 @@ pub struct Api {
     document: Arc<Document>,
     /// The tools without what is long: schemas and descriptions.
     tools: Vec<Tool>,
-    entries: Vec<Entry>,
+    entries: Vec<BoundTool>,
     by_name: HashMap<String, usize>,
     redactor: Redactor,
     warnings: Vec<String>,
@@ -96,7 +97,7 @@ pub struct Api {
 
 /// A tool as it is offered.
 #[derive(Clone, Copy)]
-pub struct Offered<'a> {
+pub struct OfferedTool<'a> {
     /// The tool without what is long: name, title and annotations.
     pub tool: &'a Tool,
     /// The operation that a call makes.
@@ -125,8 +126,8 @@ impl Api {
         diagnostics.extend(remarks);
         let mut requirements = Requirements::new(&document, &schemes, &mut diagnostics);
         let credentials = options.credentials.clone().unwrap_or_default();
-        let mut bases = Bases::new(&document, &options.destination, credentials.origins.clone());
-        let mut resolver = Resolver::new(Prover {
+        let mut bases = BaseUrls::new(&document, &options.destination, credentials.origins.clone());
+        let mut resolver = AccessResolver::new(SchemeResolver {
             schemes: &schemes,
             credentials: &credentials,
             headers: &options.headers,
@@ -189,7 +190,7 @@ impl Api {
             let repeats = may_repeat(&hints);
             api.by_name.insert(tool.name.to_string(), api.tools.len());
             api.tools.push(tool);
-            api.entries.push(Entry {
+            api.entries.push(BoundTool {
                 operation,
                 base,
                 hints,
@@ -243,18 +244,18 @@ impl Api {
     }
 
     /// Each tool with everything that is known of it, in the order of the document.
-    pub fn iter(&self) -> impl Iterator<Item = Offered<'_>> {
+    pub fn iter(&self) -> impl Iterator<Item = OfferedTool<'_>> {
         self.tools.iter().zip(&self.entries).map(|(tool, entry)| entry.offered(tool))
     }
 
     /// The tool of that name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<Offered<'_>> {
+    pub fn get(&self, name: &str) -> Option<OfferedTool<'_>> {
         let (tool, entry) = self.find(name)?;
         Some(entry.offered(tool))
     }
 
-    fn find(&self, name: &str) -> Option<(&Tool, &Entry)> {
+    fn find(&self, name: &str) -> Option<(&Tool, &BoundTool)> {
         let index = *self.by_name.get(name)?;
         Some((self.tools.get(index)?, self.entries.get(index)?))
     }
@@ -280,40 +281,45 @@ impl Api {
     /// The request that a call would make, with `***` for the operator's credentials; or the result with `isError` that it
     /// would end in before anything is sent. `None` means that there is no such tool.
     #[must_use]
-    pub fn prepare(&self, name: &str, arguments: Option<JsonObject>, lack: Lack) -> Option<Result<Request, Box<CallToolResult>>> {
+    pub fn prepare(
+        &self,
+        name: &str,
+        arguments: Option<JsonObject>,
+        lack: OnMissingCredential,
+    ) -> Option<Result<Request, Box<CallToolResult>>> {
         let (tool, entry) = self.find(name)?;
         let make = || {
             let masked = match (&entry.access, lack) {
-                (Access::Granted(credential), _) => credential.masked(),
-                (Access::Missing(why), Lack::Refused) => return Err(CallError::Credential(Arc::clone(why))),
-                (Access::Missing(_), Lack::Shown) => Fixed::default(),
+                (OperationAccess::Granted(credential), _) => credential.masked(),
+                (OperationAccess::Missing(why), OnMissingCredential::Refuse) => return Err(CallError::Credential(Arc::clone(why))),
+                (OperationAccess::Missing(_), OnMissingCredential::Omit) => Injected::default(),
             };
             let (base, _, arguments) = entry.ready(tool, arguments.unwrap_or_default())?;
             self.request(entry, base, &arguments, &masked)
         };
-        Some(make().map_err(|error| Box::new(render::failed(&entry.operation, &error))))
+        Some(make().map_err(|error| Box::new(render::render_error(&entry.operation, &error))))
     }
 
-    fn request(&self, entry: &Entry, base: &Base, arguments: &JsonObject, fixed: &Fixed) -> Result<Request, CallError> {
+    fn request(&self, entry: &BoundTool, base: &BaseUrl, arguments: &JsonObject, fixed: &Injected) -> Result<Request, CallError> {
         let operation = &entry.operation;
         let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
         proxy::request::build(&self.document, operation, base, arguments, accept, fixed, self.call.files.as_ref())
     }
 
-    async fn run(&self, tool: &Tool, entry: &Entry, arguments: Option<JsonObject>, caller: Caller<'_>) -> CallToolResult {
+    async fn run(&self, tool: &Tool, entry: &BoundTool, arguments: Option<JsonObject>, caller: Caller<'_>) -> CallToolResult {
         let started = std::time::Instant::now();
         let operation = &entry.operation;
         let credential = match &entry.access {
-            Access::Granted(credential) => credential,
-            Access::Missing(why) => return render::failed(operation, &CallError::Credential(Arc::clone(why))),
+            OperationAccess::Granted(credential) => credential,
+            OperationAccess::Missing(why) => return render::render_error(operation, &CallError::Credential(Arc::clone(why))),
         };
         let (base, upstream, arguments) = match entry.ready(tool, arguments.unwrap_or_default()) {
             Ok(ready) => ready,
-            Err(error) => return render::failed(operation, &error),
+            Err(error) => return render::render_error(operation, &error),
         };
         let forwarded = match self.forwarded(credential, caller.headers) {
             Ok(forwarded) => forwarded,
-            Err(error) => return render::failed(operation, &error),
+            Err(error) => return render::render_error(operation, &error),
         };
         let make = || {
             let mut request = self.request(entry, base, &arguments, &credential.fixed)?;
@@ -324,7 +330,7 @@ impl Api {
             }
             Ok(request)
         };
-        let outgoing = Outgoing {
+        let outgoing = OutgoingCall {
             make,
             credential,
             repeats: entry.repeats,
@@ -351,7 +357,7 @@ impl Api {
                     most_bytes: self.call.max_result_bytes,
                     advice: credential.advice.as_ref(),
                 };
-                let mut result = render::render(operation, &response, rendering);
+                let mut result = render::render_reply(operation, &response, rendering);
                 result.content.extend(remark.map(ContentBlock::text));
                 // Charsets and escapes are off only now.
                 let own = std::iter::once(&self.redactor).chain(forwarded.as_ref().map(|(_, own)| own));
@@ -360,12 +366,12 @@ impl Api {
                 }
                 result
             }
-            Err(error) if error.is_the_callers() => render::failed(operation, &error),
+            Err(error) if error.is_the_callers() => render::render_error(operation, &error),
             Err(error) => {
                 let host = base.url().host_str().unwrap_or_default();
                 let port = base.url().port_or_known_default().unwrap_or_default();
                 tracing::warn!(tool = %tool.name, host, port, ms = started.elapsed().as_millis(), "the call failed: {error}");
-                render::failed(operation, &error)
+                render::render_error(operation, &error)
             }
         }
     }

@@ -5,23 +5,27 @@ use std::fmt::Write as _;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::{Finding, Level, Report};
+use super::{Finding, FindingSeverity, Report};
 use crate::text::one_line;
 
 /// More findings of a level than this are counted, not shown, in the text for people.
-const MOST_LINES: usize = 50;
+const MAX_LINES: usize = 50;
 
 /// For people.
 #[must_use]
-pub(crate) fn text(report: &Report) -> String {
+pub(crate) fn report_as_text(report: &Report) -> String {
     let mut out = String::new();
-    for (level, word) in [(Level::Error, "error"), (Level::Warning, "warning"), (Level::Note, "note")] {
+    for (level, word) in [
+        (FindingSeverity::Error, "error"),
+        (FindingSeverity::Warning, "warning"),
+        (FindingSeverity::Note, "note"),
+    ] {
         let all: Vec<&Finding> = report.findings.iter().filter(|finding| finding.level == level).collect();
-        for finding in all.iter().take(MOST_LINES) {
-            let _ = writeln!(out, "{word}: {}: {}", place(report, finding), one_line(&finding.message));
+        for finding in all.iter().take(MAX_LINES) {
+            let _ = writeln!(out, "{word}: {}: {}", finding_place(report, finding), one_line(&finding.message));
         }
-        if all.len() > MOST_LINES {
-            let _ = writeln!(out, "{word}: and {} more; --format json shows all", all.len() - MOST_LINES);
+        if all.len() > MAX_LINES {
+            let _ = writeln!(out, "{word}: and {} more; --format json shows all", all.len() - MAX_LINES);
         }
     }
     if !report.findings.is_empty() {
@@ -42,16 +46,16 @@ pub(crate) fn text(report: &Report) -> String {
     let _ = writeln!(
         out,
         "{} errors, {} warnings, {} notes",
-        report.count(Level::Error),
-        report.count(Level::Warning),
-        report.count(Level::Note)
+        report.count(FindingSeverity::Error),
+        report.count(FindingSeverity::Warning),
+        report.count(FindingSeverity::Note)
     );
     out
 }
 
 /// For programs.
 #[must_use]
-pub(crate) fn json(report: &Report) -> String {
+pub(crate) fn report_as_json(report: &Report) -> String {
     serde_json::to_string_pretty(report).unwrap_or_default() + "\n"
 }
 
@@ -61,9 +65,9 @@ pub(crate) fn github(report: &Report) -> String {
     let mut out = String::new();
     for finding in &report.findings {
         let word = match finding.level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Note => "notice",
+            FindingSeverity::Error => "error",
+            FindingSeverity::Warning => "warning",
+            FindingSeverity::Note => "notice",
         };
         let property = |text: &str| {
             text.replace('%', "%25")
@@ -87,9 +91,9 @@ pub(crate) fn github(report: &Report) -> String {
 pub(crate) fn sarif(report: &Report) -> String {
     let result = |finding: &Finding| {
         let level = match finding.level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Note => "note",
+            FindingSeverity::Error => "error",
+            FindingSeverity::Warning => "warning",
+            FindingSeverity::Note => "note",
         };
         let mut location = json!({ "artifactLocation": { "uri": uri(finding.file.as_deref().unwrap_or(&report.source)) } });
         if let (Some(line), Some(column), Value::Object(location)) = (finding.line, finding.column, &mut location) {
@@ -129,7 +133,7 @@ fn uri(source: &str) -> String {
     }
 }
 
-fn place(report: &Report, finding: &Finding) -> String {
+fn finding_place(report: &Report, finding: &Finding) -> String {
     let file = finding.file.as_deref().unwrap_or(&report.source);
     let pointer = one_line(&finding.pointer);
     match (finding.line, finding.column) {

@@ -6,16 +6,16 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use crate::annotate::Profile;
-use crate::annotate::hint_review::{self, Weight};
-use crate::api::{Api, Offered};
+use crate::annotate::ClientProfile;
+use crate::annotate::hint_review::{self, HintSeverity};
+use crate::api::{Api, OfferedTool};
 use crate::spec::node::Node;
 use crate::spec::{Diagnostic, Document, Severity, Span, pointer};
 
 /// How many of the dearest tools are named.
-const DEAREST: usize = 10;
+const MAX_LARGEST_TOOLS: usize = 10;
 /// About how many bytes of JSON make a token.
-const BYTES_PER_TOKEN: usize = 4;
+const TYPICAL_BYTES_PER_TOKEN: usize = 4;
 
 /// What was found.
 #[derive(Debug, Serialize)]
@@ -50,7 +50,7 @@ pub(crate) struct Cost {
 /// How much a finding weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Level {
+pub(crate) enum FindingSeverity {
     /// An operation is not served.
     Error,
     /// Something is read differently from how it is written, or a client will not take it.
@@ -63,7 +63,7 @@ pub(crate) enum Level {
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
     /// How much it weighs.
-    pub level: Level,
+    pub level: FindingSeverity,
     /// What kind it is: `document`, `client` or `annotation`.
     pub rule: &'static str,
     /// What, and what to do.
@@ -84,7 +84,7 @@ pub(crate) struct Finding {
 impl Report {
     /// How many findings have that level.
     #[must_use]
-    pub(crate) fn count(&self, level: Level) -> usize {
+    pub(crate) fn count(&self, level: FindingSeverity) -> usize {
         self.findings.iter().filter(|finding| finding.level == level).count()
     }
 }
@@ -92,7 +92,7 @@ impl Report {
 /// Looks at an API and at what was found while it was built, with the eyes of a client. `local` is the operator's word that
 /// the API deals with nothing outside.
 #[must_use]
-pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &Profile, local: bool) -> Report {
+pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &ClientProfile, local: bool) -> Report {
     let document = api.document();
     let at: HashMap<&str, Span> = api
         .iter()
@@ -104,7 +104,7 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
         .chain(twice(document))
         .map(|diagnostic| ("document", diagnostic))
         .collect();
-    for Offered {
+    for OfferedTool {
         tool,
         operation,
         hints,
@@ -129,13 +129,13 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
             );
             found.push(("client", Diagnostic::warning(operation.pointer.clone(), message)));
         }
-        for (weight, message) in hint_review::advice(operation, hints, local) {
+        for (weight, message) in hint_review::review_hints(operation, hints, local) {
             let place = operation.pointer.clone();
             found.push((
                 "annotation",
                 match weight {
-                    Weight::Thought => Diagnostic::note(place, message),
-                    Weight::Doubt => Diagnostic::warning(place, message),
+                    HintSeverity::Note => Diagnostic::note(place, message),
+                    HintSeverity::Warning => Diagnostic::warning(place, message),
                 },
             ));
         }
@@ -169,14 +169,14 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
         })
         .collect();
     dearest.sort_by_key(|cost| std::cmp::Reverse(cost.bytes));
-    dearest.truncate(DEAREST);
+    dearest.truncate(MAX_LARGEST_TOOLS);
     Report {
         source,
         title: crate::text::one_line(document.title()),
         tools: api.tools().len(),
         read_only: api.iter().filter(|offered| offered.hints.is_read_only()).count(),
         bytes,
-        tokens: bytes / BYTES_PER_TOKEN,
+        tokens: bytes / TYPICAL_BYTES_PER_TOKEN,
         dearest,
         findings,
     }
@@ -184,9 +184,9 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
 
 fn finding(rule: &'static str, diagnostic: &Diagnostic, place: Option<(&str, usize, usize)>) -> Finding {
     let level = match diagnostic.severity {
-        Severity::Error => Level::Error,
-        Severity::Warning => Level::Warning,
-        Severity::Note => Level::Note,
+        Severity::Error => FindingSeverity::Error,
+        Severity::Warning => FindingSeverity::Warning,
+        Severity::Note => FindingSeverity::Note,
     };
     Finding {
         level,
@@ -201,11 +201,11 @@ fn finding(rule: &'static str, diagnostic: &Diagnostic, place: Option<(&str, usi
 
 /// The keys that an object has twice, in any of the document's files, at their second use.
 fn twice(document: &Document) -> Vec<Diagnostic> {
-    const MOST: usize = 100;
+    const MAX_DUPLICATE_KEYS: usize = 100;
     let mut found = Vec::new();
     let mut open: Vec<(String, Node<'_>)> = document.files().iter().rev().map(|file| ("#".to_owned(), file.root())).collect();
     while let Some((place, node)) = open.pop() {
-        if found.len() >= MOST {
+        if found.len() >= MAX_DUPLICATE_KEYS {
             break;
         }
         if let Some(object) = node.object() {

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents};
 use serde_json::Value;
 
-use super::load::{self, Purpose};
+use super::load::{self, LoadPurpose};
 use super::{ConfigFile, dry_run};
-use crate::api::{Caller, Lack};
+use crate::api::{Caller, OnMissingCredential};
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
 
@@ -29,7 +29,7 @@ pub(crate) struct CallCommand {
     json: bool,
     /// Send nothing: show the request that would be sent, with *** for credentials
     #[arg(long, value_enum, value_name = "SHAPE", num_args = 0..=1, require_equals = true, default_missing_value = "http", conflicts_with = "json")]
-    dry_run: Option<dry_run::Shape>,
+    dry_run: Option<dry_run::DryRunFormat>,
     /// The tool's name
     tool: String,
     /// Arguments: key=value, key=@FILE (the file's text), key:=JSON
@@ -40,21 +40,21 @@ pub(crate) struct CallCommand {
 pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Warn)?;
     let arguments = arguments(command).map_err(|problem| Failure::Settings(crate::config::ConfigError(vec![problem])))?;
-    let (api, _) = load::api(&config, Purpose::Calls).await?;
+    let (api, _) = load::api(&config, LoadPurpose::Serve).await?;
     if let Some(shape) = command.dry_run
-        && let Some(prepared) = api.prepare(&command.tool, Some(arguments.clone()), Lack::Shown)
+        && let Some(prepared) = api.prepare(&command.tool, Some(arguments.clone()), OnMissingCredential::Omit)
     {
         return Ok(match prepared {
             Ok(request) => {
-                let _ = writeln!(std::io::stdout(), "{}", dry_run::shown(&request, shape));
+                let _ = writeln!(std::io::stdout(), "{}", dry_run::format_request(&request, shape));
                 // A request is shown also where a credential is missing, without which it would not be sent.
-                if let Some(Err(refusal)) = api.prepare(&command.tool, Some(arguments), Lack::Refused) {
-                    let _ = writeln!(std::io::stderr(), "note: this would not be sent: {}", shown(&refusal));
+                if let Some(Err(refusal)) = api.prepare(&command.tool, Some(arguments), OnMissingCredential::Refuse) {
+                    let _ = writeln!(std::io::stderr(), "note: this would not be sent: {}", format_result(&refusal));
                 }
                 ExitCode::SUCCESS
             }
             Err(result) => {
-                let _ = writeln!(std::io::stdout(), "{}", shown(&result));
+                let _ = writeln!(std::io::stdout(), "{}", format_result(&result));
                 ExitCode::FAILURE
             }
         });
@@ -72,7 +72,7 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let text = if command.json {
         serde_json::to_string_pretty(&result).unwrap_or_default()
     } else {
-        shown(&result)
+        format_result(&result)
     };
     let _ = writeln!(std::io::stdout(), "{text}");
     if !command.json && result.structured_content.is_some() {
@@ -123,7 +123,7 @@ fn file(path: &str) -> std::io::Result<String> {
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| base64::engine::general_purpose::STANDARD.encode(error.as_bytes())))
 }
 
-fn shown(result: &CallToolResult) -> String {
+fn format_result(result: &CallToolResult) -> String {
     if let Some(structured) = &result.structured_content {
         return serde_json::to_string_pretty(structured).unwrap_or_default();
     }

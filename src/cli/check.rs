@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 
 use super::ConfigFile;
-use super::load::{self, Purpose};
-use crate::check::{self, Level, format};
+use super::load::{self, LoadPurpose};
+use crate::check::{self, FindingSeverity, format};
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
 use crate::spec::operation::server;
@@ -24,11 +24,11 @@ pub(crate) struct CheckCommand {
     config: ConfigFile,
     /// How the report is written
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    format: CheckFormat,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
+enum CheckFormat {
     /// For people
     Text,
     /// Everything, for programs
@@ -41,9 +41,13 @@ enum Format {
 
 pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
     let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Error)?;
-    let (api, mut diagnostics) = load::api(&config, Purpose::Looks).await?;
+    let (api, mut diagnostics) = load::api(&config, LoadPurpose::Inspect).await?;
     // A look calls nobody; `serve` would ask for this at once.
-    let root = server::root_url(&server::declared(api.document()), api.document().url.as_ref(), &config.server);
+    let root = server::root_url(
+        &server::declared_servers(api.document()),
+        api.document().url.as_ref(),
+        &config.server,
+    );
     if config.base_url.is_none() && !config.mock && api.iter().any(|offered| offered.operation.servers.is_empty()) {
         diagnostics.extend(root.err().map(|error| Diagnostic::warning("#/servers", error.to_string())));
     }
@@ -60,12 +64,12 @@ pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
         }
     }
     let text = match command.format {
-        Format::Text => format::text(&report),
-        Format::Json => format::json(&report),
-        Format::Sarif => format::sarif(&report),
-        Format::Github => format::github(&report),
+        CheckFormat::Text => format::report_as_text(&report),
+        CheckFormat::Json => format::report_as_json(&report),
+        CheckFormat::Sarif => format::sarif(&report),
+        CheckFormat::Github => format::github(&report),
     };
     let _ = std::io::stdout().write_all(text.as_bytes());
-    let bad = report.count(Level::Error) > 0 || (config.strict && report.count(Level::Warning) > 0);
+    let bad = report.count(FindingSeverity::Error) > 0 || (config.strict && report.count(FindingSeverity::Warning) > 0);
     Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -2,11 +2,11 @@
 
 use clap::ValueEnum;
 
-use crate::api::{Content, Request};
+use crate::api::{Payload, Request};
 
 /// How the request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Shape {
+pub(crate) enum DryRunFormat {
     /// As an HTTP/1.1 message
     Http,
     /// As a command for a shell
@@ -14,25 +14,25 @@ pub(crate) enum Shape {
 }
 
 /// The request in that shape. It holds no credential; see [`crate::api::Api::prepare`].
-pub(crate) fn shown(request: &Request, shape: Shape) -> String {
+pub(crate) fn format_request(request: &Request, shape: DryRunFormat) -> String {
     match shape {
-        Shape::Http => http(request),
-        Shape::Curl => curl(request),
+        DryRunFormat::Http => http_text(request),
+        DryRunFormat::Curl => curl(request),
     }
 }
 
 /// The headers in the order in which they are sent, but for those that the client itself writes.
 fn headers(request: &Request) -> impl Iterator<Item = (&str, String)> {
-    let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-    request.headers.iter().map(move |(name, value)| (name.as_str(), text(value)))
+    let value_text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    request.headers.iter().map(move |(name, value)| (name.as_str(), value_text(value)))
 }
 
 /// A body that is text, and in memory.
-fn text(body: &Content) -> Option<&str> {
+fn body_text(body: &Payload) -> Option<&str> {
     std::str::from_utf8(body.bytes()?).ok()
 }
 
-fn http(request: &Request) -> String {
+fn http_text(request: &Request) -> String {
     let url = &request.url;
     let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
     let host = url.authority();
@@ -42,7 +42,7 @@ fn http(request: &Request) -> String {
     }
     if let Some(body) = &request.body {
         out.push_str(&format!("content-length: {}\n\n", body.length()));
-        match text(body) {
+        match body_text(body) {
             Some(text) => out.push_str(text),
             None => out.push_str(&format!("({} bytes that are no text)", body.length())),
         }
@@ -54,15 +54,15 @@ fn curl(request: &Request) -> String {
     let method = match request.method.as_str() {
         // `-X HEAD` would wait for a body that never comes.
         "HEAD" => "--head".to_owned(),
-        method => format!("--request {}", quoted(method)),
+        method => format!("--request {}", shell_quoted(method)),
     };
-    let mut out = format!("curl {method} {}", quoted(request.url.as_str()));
+    let mut out = format!("curl {method} {}", shell_quoted(request.url.as_str()));
     for (name, value) in headers(request) {
-        out.push_str(&format!(" \\\n  --header {}", quoted(&format!("{name}: {value}"))));
+        out.push_str(&format!(" \\\n  --header {}", shell_quoted(&format!("{name}: {value}"))));
     }
     if let Some(body) = &request.body {
-        match text(body) {
-            Some(text) => out.push_str(&format!(" \\\n  --data-raw {}", quoted(text))),
+        match body_text(body) {
+            Some(text) => out.push_str(&format!(" \\\n  --data-raw {}", shell_quoted(text))),
             None => out.push_str(" \\\n  --data-binary @FILE"),
         }
     }
@@ -70,7 +70,7 @@ fn curl(request: &Request) -> String {
 }
 
 /// One word of a POSIX shell (POSIX.1-2024 XCU section 2.2.2): inside single quotes nothing means anything.
-fn quoted(text: &str) -> String {
+fn shell_quoted(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:".contains(&byte);
     if !text.is_empty() && text.bytes().all(plain) {
         return text.to_owned();

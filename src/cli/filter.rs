@@ -9,16 +9,16 @@ use crate::error::Failure;
 
 /// Memory of the process, in bytes: addresses, of which an allocator reserves more than it uses.
 #[cfg(unix)]
-const MEMORY: u64 = 512 << 20;
+const MAX_MEMORY_BYTES: u64 = 512 << 20;
 /// Time on a processor, in seconds.
 #[cfg(unix)]
-const SECONDS: u64 = 3;
+const MAX_CPU_SECONDS: u64 = 3;
 
 pub(crate) fn run() -> Result<ExitCode, Failure> {
     #[cfg(unix)]
     for (resource, limit) in [
-        (rlimit::Resource::AS, MEMORY),
-        (rlimit::Resource::CPU, SECONDS),
+        (rlimit::Resource::AS, MAX_MEMORY_BYTES),
+        (rlimit::Resource::CPU, MAX_CPU_SECONDS),
         (rlimit::Resource::CORE, 0),
     ] {
         rlimit::setrlimit(resource, limit, limit).map_err(|error| Failure::Io("the filter cannot be limited".into(), error))?;
@@ -29,7 +29,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::Io("the filter cannot be read".into(), error))?;
     let (program, json) = text.split_once('\n').unwrap_or((&text, ""));
     let program: String = serde_json::from_str(program).unwrap_or_default();
-    let (output, code) = match filter::run(&program, json) {
+    let (output, code) = match filter::run_filter(&program, json) {
         Ok(output) => (output, ExitCode::SUCCESS),
         Err(complaint) => (complaint, ExitCode::from(filter::REJECTED)),
     };

@@ -29,7 +29,7 @@ pub(crate) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
     if !problems.is_empty() {
         return Err(Failure::Settings(ConfigError(problems)));
     }
-    let client = outbound::client(&OutboundOptions {
+    let client = outbound::http_client(&OutboundOptions {
         connect_timeout: Duration::from_secs(3),
         tls: command.url.scheme() == "https",
         authorities,

@@ -7,7 +7,7 @@ use comfy_table::{ContentArrangement, Table};
 use serde_json::{Value, json};
 
 use crate::annotate::{Hint, Hints};
-use crate::api::Offered;
+use crate::api::OfferedTool;
 use crate::text::one_line;
 
 /// What is shown.
@@ -15,7 +15,7 @@ pub(crate) struct Shown<'a> {
     /// The document's title.
     pub(crate) title: String,
     /// The tools of this page.
-    pub(crate) tools: &'a [Offered<'a>],
+    pub(crate) tools: &'a [OfferedTool<'a>],
     /// How many come before.
     pub(crate) offset: usize,
     /// How many there are in all.
@@ -114,7 +114,7 @@ pub(crate) fn explained(shown: &Shown<'_>) -> String {
 }
 
 /// An array of tools as clients get them.
-pub(crate) fn json(shown: &Shown<'_>) -> serde_json::Result<String> {
+pub(crate) fn tool_as_json(shown: &Shown<'_>) -> serde_json::Result<String> {
     let tools: Vec<Value> = shown
         .tools
         .iter()

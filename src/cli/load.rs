@@ -14,7 +14,7 @@ use crate::error::Failure;
 use crate::mock;
 use crate::outbound::{self, Clients, OutboundOptions};
 use crate::spec::document::{external, overlay};
-use crate::spec::{Diagnostic, Document, ExternalReferences, Seen, Severity};
+use crate::spec::{Diagnostic, Document, ExternalReferences, Revision, Severity};
 
 /// Reads and checks the settings, and starts logging.
 ///
@@ -28,21 +28,21 @@ pub(crate) fn settings(
     let mut problems = Vec::new();
     let (api, layered) = config::layered(api, server.unwrap_or(&ServerSettings::default()), file, &mut problems);
     let server = if server.is_some() { layered } else { ServerSettings::default() };
-    log::start(config::log_options(&api), level);
-    for warning in config::variables::unknown(&Cli::command()) {
+    log::start_logging(config::log_options(&api), level);
+    for warning in config::variables::unknown_variables(&Cli::command()) {
         tracing::warn!("{warning}");
     }
-    config::resolve(&api, &server, problems).map_err(Failure::Settings)
+    config::resolve_config(&api, &server, problems).map_err(Failure::Settings)
 }
 
 /// More findings than this are counted, not shown.
-pub(crate) const MOST_LINES: usize = 50;
+pub(crate) const MAX_LOGGED_LINES: usize = 50;
 
 /// Whether the API is going to be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    Calls,
-    Looks,
+pub(crate) enum LoadPurpose {
+    Serve,
+    Inspect,
 }
 
 /// An API, and what it stands on.
@@ -52,12 +52,12 @@ pub(crate) struct Loaded {
     /// What its calls go to under `--mock`; it must live as long as they may come.
     pub(crate) mock: Option<mock::Running>,
     /// Everything that was read, where somebody wants to know later whether it changed.
-    pub(crate) seen: Vec<Seen>,
+    pub(crate) seen: Vec<Revision>,
 }
 
 /// Reads the document and builds the API, for as long as the process lives.
-pub(crate) async fn api(config: &Config, purpose: Purpose) -> Result<(Api, Vec<Diagnostic>), Failure> {
-    if purpose == Purpose::Calls {
+pub(crate) async fn api(config: &Config, purpose: LoadPurpose) -> Result<(Api, Vec<Diagnostic>), Failure> {
+    if purpose == LoadPurpose::Serve {
         caution(config);
     }
     let loaded = all(config, purpose).await?;
@@ -75,9 +75,9 @@ pub(crate) fn caution(config: &Config) {
 }
 
 /// Reads the document and builds the API.
-pub(crate) async fn all(config: &Config, purpose: Purpose) -> Result<Loaded, Failure> {
+pub(crate) async fn all(config: &Config, purpose: LoadPurpose) -> Result<Loaded, Failure> {
     // A look at a file calls nobody.
-    let local = purpose == Purpose::Looks
+    let local = purpose == LoadPurpose::Inspect
         && config.external_references != ExternalReferences::Any
         && config.source.url().is_none()
         && config.overlays.iter().all(|overlay| overlay.url().is_none());
@@ -85,7 +85,7 @@ pub(crate) async fn all(config: &Config, purpose: Purpose) -> Result<Loaded, Fai
         tls: config.outbound.tls && !local,
         ..config.outbound.clone()
     };
-    let client = outbound::client(&outbound.for_others()).map_err(Failure::Outbound)?;
+    let client = outbound::http_client(&outbound.for_others()).map_err(Failure::Outbound)?;
     let found = config
         .source
         .read_from(&client, &config.source_headers)
@@ -94,7 +94,7 @@ pub(crate) async fn all(config: &Config, purpose: Purpose) -> Result<Loaded, Fai
     let mut seen = Vec::new();
     if config.reload.is_some() {
         let headers = config.source_headers.clone();
-        seen.push(Seen::new(config.source.clone(), headers, &found.bytes, found.validators));
+        seen.push(Revision::new(config.source.clone(), headers, &found.bytes, found.validators));
     }
     let source = found.source;
     let (bytes, mut unread) = overlaid(config, found.bytes, &client, &mut seen).await?;
@@ -106,22 +106,22 @@ pub(crate) async fn all(config: &Config, purpose: Purpose) -> Result<Loaded, Fai
     seen.extend(document.seen().iter().filter(|_| config.reload.is_some()).cloned());
     let document = Arc::new(document);
     let mut mock = None;
-    if purpose == Purpose::Calls && config.mock {
-        let running = mock::start(Arc::clone(&document)).await;
+    if purpose == LoadPurpose::Serve && config.mock {
+        let running = mock::start_mock(Arc::clone(&document)).await;
         mock = Some(running.map_err(|error| Failure::Io("the mock cannot be started".into(), error))?);
     }
     let fixed = mock.as_ref().map(mock::Running::url).or(config.base_url.as_ref());
     let destination = match (purpose, fixed) {
-        (Purpose::Looks, _) => Destination::Nowhere,
-        (Purpose::Calls, Some(url)) => Destination::Fixed(url.clone()),
-        (Purpose::Calls, None) => Destination::Declared(config.server.clone()),
+        (LoadPurpose::Inspect, _) => Destination::Nowhere,
+        (LoadPurpose::Serve, Some(url)) => Destination::Fixed(url.clone()),
+        (LoadPurpose::Serve, None) => Destination::Declared(config.server.clone()),
     };
     let options = ApiOptions {
         annotate: config.annotate.clone(),
         destination,
         headers: config.headers.clone(),
         // A look calls nobody, and a mock lets everybody in.
-        credentials: (purpose == Purpose::Calls && !config.mock).then(|| config.credentials.clone()),
+        credentials: (purpose == LoadPurpose::Serve && !config.mock).then(|| config.credentials.clone()),
         forward: config.forward.clone(),
         secrets: config.outbound.proxy.iter().filter_map(|proxy| proxy.credential.clone()).collect(),
         call: config.call.clone(),
@@ -129,9 +129,9 @@ pub(crate) async fn all(config: &Config, purpose: Purpose) -> Result<Loaded, Fai
         upstream: config.upstream.clone(),
     };
     let mut clients = Clients::from(client);
-    if purpose == Purpose::Calls && !config.mock {
+    if purpose == LoadPurpose::Serve && !config.mock {
         if outbound.sets_the_api_apart() {
-            clients.own = outbound::client(&outbound).map_err(Failure::Outbound)?;
+            clients.own = outbound::http_client(&outbound).map_err(Failure::Outbound)?;
         }
     } else if outbound.proxy.is_some() {
         // The mock is inside this process, where no proxy leads.
@@ -139,14 +139,14 @@ pub(crate) async fn all(config: &Config, purpose: Purpose) -> Result<Loaded, Fai
             proxy: None,
             ..outbound.for_others()
         };
-        clients = outbound::client(&direct).map_err(Failure::Outbound)?.into();
+        clients = outbound::http_client(&direct).map_err(Failure::Outbound)?.into();
     }
     let (api, mut diagnostics) = Api::build(document, options, clients).map_err(Failure::Server)?;
     diagnostics.extend(unread);
     diagnostics.extend(api.document().remarks());
     report(api.document(), &diagnostics);
     let loose = diagnostics.iter().filter(|diagnostic| diagnostic.severity > Severity::Note).count();
-    if config.strict && purpose == Purpose::Calls && loose > 0 {
+    if config.strict && purpose == LoadPurpose::Serve && loose > 0 {
         return Err(Failure::Strict {
             source_name: config.source.to_string(),
             findings: loose,
@@ -165,7 +165,7 @@ async fn overlaid(
     config: &Config,
     bytes: Vec<u8>,
     client: &reqwest::Client,
-    seen: &mut Vec<Seen>,
+    seen: &mut Vec<Revision>,
 ) -> Result<(Vec<u8>, Vec<Diagnostic>), Failure> {
     if config.overlays.is_empty() {
         return Ok((bytes, Vec::new()));
@@ -174,11 +174,11 @@ async fn overlaid(
     for source in &config.overlays {
         let found = source.read_from(client, &HeaderMap::new()).await.map_err(Failure::Read)?;
         if config.reload.is_some() {
-            seen.push(Seen::new(source.clone(), HeaderMap::new(), &found.bytes, found.validators));
+            seen.push(Revision::new(source.clone(), HeaderMap::new(), &found.bytes, found.validators));
         }
         overlays.push((source.to_string(), found.bytes));
     }
-    overlay::apply(bytes, overlays).map_err(|(source_name, error)| Failure::Overlay { source_name, error })
+    overlay::apply_overlays(bytes, overlays).map_err(|(source_name, error)| Failure::Overlay { source_name, error })
 }
 
 /// An error and its causes, for a line of the log.
@@ -206,7 +206,7 @@ fn report(document: &Document, diagnostics: &[Diagnostic]) {
         };
         diagnostics.iter().zip(places).map(line).collect()
     };
-    let first = |diagnostics: &[&Diagnostic]| shown(diagnostics.get(..MOST_LINES).unwrap_or(diagnostics));
+    let first = |diagnostics: &[&Diagnostic]| shown(diagnostics.get(..MAX_LOGGED_LINES).unwrap_or(diagnostics));
     for note in diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Note) {
         tracing::info!("{}", note.message);
     }
@@ -214,8 +214,8 @@ fn report(document: &Document, diagnostics: &[Diagnostic]) {
     for line in first(&errors) {
         tracing::warn!("{line}");
     }
-    if errors.len() > MOST_LINES {
-        tracing::warn!("and {} more operations are left out", errors.len() - MOST_LINES);
+    if errors.len() > MAX_LOGGED_LINES {
+        tracing::warn!("and {} more operations are left out", errors.len() - MAX_LOGGED_LINES);
     }
     // What the operator said is for the operator to see: it points to no place of the document.
     let (said, remarks): (Vec<_>, Vec<_>) = remarks

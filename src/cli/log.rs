@@ -9,7 +9,7 @@ use crate::config::settings::{LogFormat, LogLevel};
 
 /// Starts logging. Libraries are heard from `warn` on, and at no level below: what they say at `debug` could hold
 /// headers and bodies. rmcp's service module calls every client that leaves an error.
-pub(crate) fn start(options: LogOptions, default: LogLevel) {
+pub(crate) fn start_logging(options: LogOptions, default: LogLevel) {
     let level = match options.level.unwrap_or(default) {
         LogLevel::Off => return,
         LogLevel::Error => "error",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::load;
-use super::serve::{self, Standing};
+use super::serve::{self, Served};
 use crate::config::Config;
 use crate::error::Failure;
 use crate::outbound;
@@ -11,11 +11,11 @@ use crate::server::McpServer;
 
 /// Looks again and again whether anything changed that the document was made of, and serves what it is then. What cannot be
 /// served changes nothing. Never ends, not even where there is nothing to look at, and holds for as long what is stood on.
-pub(crate) async fn watch(config: Arc<Config>, server: McpServer, mut standing: Standing) {
+pub(crate) async fn watch(config: Arc<Config>, server: McpServer, mut standing: Served) {
     let Some(every) = config.reload else {
         return std::future::pending().await;
     };
-    let client = match outbound::client(&config.outbound.for_others()) {
+    let client = match outbound::http_client(&config.outbound.for_others()) {
         Ok(client) => client,
         Err(error) => {
             tracing::error!("changes of the document are not looked for: {error}");
@@ -50,10 +50,10 @@ pub(crate) async fn watch(config: Arc<Config>, server: McpServer, mut standing: 
 }
 
 /// Looks at everything, so that a change of two files is one. What cannot be looked at is said once, and counts as it was.
-async fn changed(standing: &mut Standing, client: &reqwest::Client, said: &mut Option<String>) -> bool {
+async fn changed(standing: &mut Served, client: &reqwest::Client, said: &mut Option<String>) -> bool {
     let (mut changed, mut problem) = (false, None);
     for seen in &mut standing.seen {
-        match seen.look(client).await {
+        match seen.has_changed(client).await {
             Ok(is_other) => changed |= is_other,
             Err(error) => problem = Some(load::in_a_line(&error)),
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::load::{self, Loaded, Purpose};
+use super::load::{self, LoadPurpose, Loaded};
 use super::{ServeCommand, reload};
 use crate::api::Api;
 use crate::config::settings::LogLevel;
@@ -16,13 +16,13 @@ use crate::error::Failure;
 use crate::mock::Running;
 use crate::outbound::{self, OutboundOptions};
 use crate::server::{McpServer, http, stdio};
-use crate::spec::{Seen, Severity, Source};
+use crate::spec::{Revision, Severity, Source};
 
 /// Exit code of a process that a second signal ended: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 
 /// How long a server without a document goes on to answer, so that what is on its way gets the reason and no closed door.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+const FAILURE_GRACE: Duration = Duration::from_millis(100);
 
 pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     let config = Arc::new(load::settings(
@@ -49,10 +49,10 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     }
     let transport = async {
         match &config.transport {
-            Transport::Stdio => stdio::serve(server.clone(), stop.clone()).await.map_err(failed),
+            Transport::Stdio => stdio::serve(server.clone(), stop.clone()).await.map_err(serving_failed),
             Transport::Http { bind, options } => {
                 let listener = http::bind(*bind).await.map_err(|error| Failure::Bind(bind.to_string(), error))?;
-                let address = listener.local_addr().map_err(failed)?;
+                let address = listener.local_addr().map_err(serving_failed)?;
                 tracing::info!("listening on {}://{address}/mcp", options.scheme());
                 // The issuer's keys may be behind TLS even where the API is not, and the issuer is not the API.
                 let outbound = OutboundOptions {
@@ -60,10 +60,13 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
                     ..config.outbound.for_others()
                 };
                 let oauth = options.access.oauth.as_ref();
-                let keys = oauth.map(|_| outbound::client(&outbound)).transpose().map_err(Failure::Outbound)?;
+                let keys = oauth
+                    .map(|_| outbound::http_client(&outbound))
+                    .transpose()
+                    .map_err(Failure::Outbound)?;
                 http::serve(listener, server.clone(), options, keys, stop.clone())
                     .await
-                    .map_err(failed)
+                    .map_err(serving_failed)
             }
         }
     };
@@ -78,7 +81,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
                 Err(failure) => {
                     // Clients wait for an answer already.
                     server.fail(failure.for_clients());
-                    tokio::time::sleep(LAST_WORDS).await;
+                    tokio::time::sleep(FAILURE_GRACE).await;
                     stop.cancel();
                     let _ = transport.await;
                     return Err(failure);
@@ -92,12 +95,12 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn failed(error: std::io::Error) -> Failure {
+fn serving_failed(error: std::io::Error) -> Failure {
     Failure::Io("serving failed".into(), error)
 }
 
 /// Reads the document and hands its tools to the server; gives what they stand on. What was said `before` is not said again.
-pub(crate) async fn load(config: &Config, server: &McpServer, before: Option<&Standing>) -> Result<Standing, Failure> {
+pub(crate) async fn load(config: &Config, server: &McpServer, before: Option<&Served>) -> Result<Served, Failure> {
     if before.is_none() {
         load::caution(config);
     }
@@ -106,7 +109,7 @@ pub(crate) async fn load(config: &Config, server: &McpServer, before: Option<&St
         diagnostics,
         mock,
         seen,
-    } = load::all(config, Purpose::Calls).await?;
+    } = load::all(config, LoadPurpose::Serve).await?;
     let lost = diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
@@ -114,7 +117,7 @@ pub(crate) async fn load(config: &Config, server: &McpServer, before: Option<&St
     announce(&api, lost);
     // Of a single call, the call itself says it.
     if before.is_none_or(|before| before.warnings != api.warnings()) {
-        for warning in api.warnings().iter().take(load::MOST_LINES) {
+        for warning in api.warnings().iter().take(load::MAX_LOGGED_LINES) {
             tracing::warn!("{warning}");
         }
     }
@@ -122,15 +125,15 @@ pub(crate) async fn load(config: &Config, server: &McpServer, before: Option<&St
     let api = Arc::new(api);
     let mocks = mock.into_iter().map(|mock| (Arc::downgrade(&api), mock)).collect();
     server.ready(api);
-    Ok(Standing { mocks, seen, warnings })
+    Ok(Served { mocks, seen, warnings })
 }
 
 /// What an API stands on while it is served.
-pub(crate) struct Standing {
+pub(crate) struct Served {
     /// What calls go to under `--mock`, also those in flight that began with an API before.
     pub(crate) mocks: Vec<(Weak<Api>, Running)>,
     /// What was read for it.
-    pub(crate) seen: Vec<Seen>,
+    pub(crate) seen: Vec<Revision>,
     /// What the operator was told of it.
     warnings: Vec<String>,
 }

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 
 use super::listing::{self, Shown};
-use super::load::{self, Purpose};
+use super::load::{self, LoadPurpose};
 use super::{ConfigFile, Failure};
 use crate::annotate::Hint;
 use crate::annotate::search::{self, Fields};
-use crate::api::{Api, Offered};
+use crate::api::{Api, OfferedTool};
 use crate::config::settings::{ApiSettings, LogLevel};
 
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,7 @@ pub(crate) struct ToolsCommand {
     explain: bool,
     /// How the tools are shown
     #[arg(long, value_enum, default_value = "table")]
-    format: Format,
+    format: ToolsFormat,
 }
 
 /// Which of the tools are shown, by the hints that count: those written out, else MCP's defaults.
@@ -70,7 +70,7 @@ struct Filter {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
+enum ToolsFormat {
     /// For people
     Table,
     /// An array of the tools as clients get them, each with its method, path and hints
@@ -83,10 +83,10 @@ enum Format {
 
 pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Warn)?;
-    let (api, _) = load::api(&config, Purpose::Looks).await?;
+    let (api, _) = load::api(&config, LoadPurpose::Inspect).await?;
     let all = command.filter.apply(&api);
     let total = all.len();
-    let page: Vec<Offered<'_>> = all
+    let page: Vec<OfferedTool<'_>> = all
         .into_iter()
         .skip(command.filter.offset)
         .take(command.filter.limit.unwrap_or(usize::MAX))
@@ -98,15 +98,17 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
         total,
     };
     let text = match command.format {
-        Format::Table if command.explain => listing::explained(&shown),
-        Format::Table => listing::table(&shown),
-        Format::Json => listing::json(&shown).map_err(|error| Failure::Io("the tools cannot be written".into(), error.into()))?,
-        Format::Markdown => listing::markdown(&shown),
-        Format::Csv => listing::csv(&shown).map_err(|error| Failure::Io("the tools cannot be written".into(), error))?,
+        ToolsFormat::Table if command.explain => listing::explained(&shown),
+        ToolsFormat::Table => listing::table(&shown),
+        ToolsFormat::Json => {
+            listing::tool_as_json(&shown).map_err(|error| Failure::Io("the tools cannot be written".into(), error.into()))?
+        }
+        ToolsFormat::Markdown => listing::markdown(&shown),
+        ToolsFormat::Csv => listing::csv(&shown).map_err(|error| Failure::Io("the tools cannot be written".into(), error))?,
     };
     // A closed pipe (`| head`) is no failure.
     let _ = std::io::stdout().write_all(text.as_bytes());
-    if page.len() < total && matches!(command.format, Format::Json | Format::Csv) {
+    if page.len() < total && matches!(command.format, ToolsFormat::Json | ToolsFormat::Csv) {
         // These formats have no room for it.
         let _ = writeln!(std::io::stderr(), "{}", shown.counted());
     }
@@ -114,13 +116,13 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
 }
 
 impl Filter {
-    fn apply<'a>(&self, api: &'a Api) -> Vec<Offered<'a>> {
-        let mut found: Vec<(u32, Offered<'a>)> = api
+    fn apply<'a>(&self, api: &'a Api) -> Vec<OfferedTool<'a>> {
+        let mut found: Vec<(u32, OfferedTool<'a>)> = api
             .iter()
             .filter(|offered| self.admits(offered))
             .filter_map(|offered| match &self.search {
                 None => Some((0, offered)),
-                Some(query) => Some((score(query, &offered)?, offered)),
+                Some(query) => Some((tool_score(query, &offered)?, offered)),
             })
             .collect();
         // Stable: equals stay in the order of the document.
@@ -128,7 +130,7 @@ impl Filter {
         found.into_iter().map(|(_, offered)| offered).collect()
     }
 
-    fn admits(&self, offered: &Offered<'_>) -> bool {
+    fn admits(&self, offered: &OfferedTool<'_>) -> bool {
         let hints = offered.hints;
         let wanted = [
             (self.no_read_only, !hints.is_read_only()),
@@ -147,14 +149,14 @@ impl Filter {
     }
 }
 
-fn score(query: &str, offered: &Offered<'_>) -> Option<u32> {
+fn tool_score(query: &str, offered: &OfferedTool<'_>) -> Option<u32> {
     let whole: serde_json::Value = serde_json::from_str(offered.text).unwrap_or_default();
     let tags: Vec<&str> = offered
         .category
         .into_iter()
         .chain(offered.operation.tags.iter().map(String::as_str))
         .collect();
-    search::score(
+    search::search_score(
         query,
         &Fields {
             name: &offered.tool.name,

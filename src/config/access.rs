@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::variables::called;
-use crate::server::http::{Access, Limits, OauthOptions, Tls, Token};
+use crate::server::http::{AccessOptions, Limits, OauthOptions, StaticToken, Tls};
 
 /// Settings of who may call over HTTP, and how much.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -104,15 +104,15 @@ impl AccessSettings {
 }
 
 /// How clients prove who they are; `is_local` where only this machine can reach us.
-pub(crate) fn access(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) -> Access {
-    let mut access = Access {
+pub(crate) fn access(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) -> AccessOptions {
+    let mut access = AccessOptions {
         public_url: settings.public_url.as_deref().and_then(|text| public_url(text, problems)),
         oauth: oauth(settings, is_local, problems),
-        ..Access::default()
+        ..AccessOptions::default()
     };
     for variable in &settings.auth_token_env {
         match std::env::var(variable) {
-            Ok(value) => match Token::in_text(&value) {
+            Ok(value) => match StaticToken::in_text(&value) {
                 Ok(tokens) => access.tokens.extend(tokens),
                 Err(wrong) => problems.extend(
                     wrong
@@ -124,7 +124,7 @@ pub(crate) fn access(settings: &AccessSettings, is_local: bool, problems: &mut V
         }
     }
     for path in &settings.auth_token_file {
-        match Token::in_file(Path::new(path)) {
+        match StaticToken::in_file(Path::new(path)) {
             Ok(tokens) => access.token_files.push((PathBuf::from(path), tokens)),
             Err(wrong) => problems.extend(wrong.iter().map(|problem| format!("--auth-token-file: {problem}"))),
         }
@@ -219,7 +219,7 @@ fn is_loopback(url: &Url) -> bool {
 }
 
 /// The certificate and its key.
-pub(crate) fn tls(settings: &AccessSettings, problems: &mut Vec<String>) -> Option<Tls> {
+pub(crate) fn tls_files(settings: &AccessSettings, problems: &mut Vec<String>) -> Option<Tls> {
     match (&settings.tls_cert, &settings.tls_key) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Tls::load(Path::new(certificate), Path::new(key))
@@ -237,7 +237,7 @@ pub(crate) fn tls(settings: &AccessSettings, problems: &mut Vec<String>) -> Opti
 }
 
 /// How much clients may ask for.
-pub(crate) fn limits(settings: &AccessSettings, problems: &mut Vec<String>) -> Limits {
+pub(crate) fn client_limits(settings: &AccessSettings, problems: &mut Vec<String>) -> Limits {
     let mut limits = Limits::default();
     match settings.max_connections {
         Some(0) => problems.push("--max-connections must be more than 0".into()),

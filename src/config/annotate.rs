@@ -3,18 +3,18 @@
 use serde_json::Value;
 
 use super::settings::{AnnotationPolicy, ApiSettings, ClientName, DocumentHints, OutputSchemasName, ResponseFilter};
-use crate::annotate::selection::Field;
+use crate::annotate::selection::PatternField;
 use crate::annotate::{
-    AnnotateOptions, Client, Files, Hint, HintTrust, Layers, NameOptions, OutputSchemas, Override, Pattern, Policy, Rule, Selection,
+    AnnotateOptions, Files, Hint, HintTrust, KnownClient, Layers, NameOptions, OutputSchemas, Override, Pattern, Policy, Rule, Selection,
 };
 
-const SHORTEST_NAME: usize = 16;
-const LONGEST_NAME: usize = 128;
+const MIN_NAME_LIMIT: usize = 16;
+const MAX_NAME_LIMIT: usize = 128;
 /// Less than this no schema fits into.
-const SMALLEST_BUDGET: usize = 512;
+const MIN_BUDGET: usize = 512;
 
 /// The parts of a list in one text: split at commas, but not at those of a glob's braces.
-fn outside_braces(text: &str) -> Vec<&str> {
+fn split_outside_braces(text: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     text.split(|character| {
         match character {
@@ -34,7 +34,7 @@ pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> Annotate
     let mut patterns = |flag: &str, texts: &[String]| -> Vec<Pattern> {
         texts
             .iter()
-            .flat_map(|text| outside_braces(text))
+            .flat_map(|text| split_outside_braces(text))
             .filter_map(|text| Pattern::parse(text).map_err(|error| problems.push(format!("{flag}: {error}"))).ok())
             .collect()
     };
@@ -44,21 +44,23 @@ pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> Annotate
         read_only: api.read_only.unwrap_or(false),
         no_destructive: api.no_destructive.unwrap_or(false),
     };
-    let profile = client(api).profile();
+    let profile = known_client(api).profile();
     let mut names = NameOptions {
         longest: profile.longest_name,
         ..NameOptions::default()
     };
     if let Some(longest) = api.max_tool_name_length {
-        if (SHORTEST_NAME..=LONGEST_NAME).contains(&longest) {
+        if (MIN_NAME_LIMIT..=MAX_NAME_LIMIT).contains(&longest) {
             names.longest = longest;
         } else {
-            problems.push(format!("--max-tool-name-length must be between {SHORTEST_NAME} and {LONGEST_NAME}"));
+            problems.push(format!(
+                "--max-tool-name-length must be between {MIN_NAME_LIMIT} and {MAX_NAME_LIMIT}"
+            ));
         }
     }
     if let Some(prefix) = &api.tool_prefix {
         let legal = prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-        if legal && prefix.len() + SHORTEST_NAME / 2 <= names.longest {
+        if legal && prefix.len() + MIN_NAME_LIMIT / 2 <= names.longest {
             names.prefix.clone_from(prefix);
         } else {
             problems.push("--tool-prefix must be short and hold only letters, digits, `_` and `-`".into());
@@ -88,7 +90,7 @@ pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> Annotate
         ("--max-list-bytes", api.max_list_bytes, &mut options.list_budget),
     ] {
         match given {
-            Some(bytes) if bytes < SMALLEST_BUDGET => problems.push(format!("{flag} must be at least {SMALLEST_BUDGET}")),
+            Some(bytes) if bytes < MIN_BUDGET => problems.push(format!("{flag} must be at least {MIN_BUDGET}")),
             Some(bytes) => *budget = bytes,
             None => {}
         }
@@ -97,15 +99,15 @@ pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> Annotate
 }
 
 /// The client that the tools are shaped for.
-pub(crate) fn client(api: &ApiSettings) -> Client {
+pub(crate) fn known_client(api: &ApiSettings) -> KnownClient {
     match api.client {
-        None | Some(ClientName::Generic) => Client::Generic,
-        Some(ClientName::Claude) => Client::Claude,
-        Some(ClientName::Openai) => Client::OpenAi,
-        Some(ClientName::Vscode) => Client::VsCode,
-        Some(ClientName::Cursor) => Client::Cursor,
-        Some(ClientName::Gemini) => Client::Gemini,
-        Some(ClientName::Codex) => Client::Codex,
+        None | Some(ClientName::Generic) => KnownClient::Generic,
+        Some(ClientName::Claude) => KnownClient::Claude,
+        Some(ClientName::Openai) => KnownClient::OpenAi,
+        Some(ClientName::Vscode) => KnownClient::VsCode,
+        Some(ClientName::Cursor) => KnownClient::Cursor,
+        Some(ClientName::Gemini) => KnownClient::Gemini,
+        Some(ClientName::Codex) => KnownClient::Codex,
     }
 }
 
@@ -171,7 +173,7 @@ fn layers(api: &ApiSettings, problems: &mut Vec<String>) -> Layers {
     let mut remarks = Vec::new();
     let rules = api.overrides.iter().enumerate();
     let rules = rules
-        .filter_map(|(index, value)| rule(index + 1, value, problems, &mut remarks))
+        .filter_map(|(index, value)| read_rule(index + 1, value, problems, &mut remarks))
         .collect();
     Layers {
         policy: match api.annotation_policy {
@@ -193,7 +195,7 @@ fn layers(api: &ApiSettings, problems: &mut Vec<String>) -> Layers {
 
 /// One rule of `overrides`. What it says is read leniently, whom it is about is not: a slip there would change other tools
 /// than were meant.
-fn rule(number: usize, value: &Value, problems: &mut Vec<String>, remarks: &mut Vec<String>) -> Option<Rule> {
+fn read_rule(number: usize, value: &Value, problems: &mut Vec<String>, remarks: &mut Vec<String>) -> Option<Rule> {
     let Value::Object(members) = value else {
         problems.push(format!(
             "rule {number} of `overrides` must be a mapping with `match` and what is said"
@@ -208,10 +210,10 @@ fn rule(number: usize, value: &Value, problems: &mut Vec<String>, remarks: &mut 
         Some(Value::Object(fields)) => {
             for (field, globs) in fields {
                 let of = match field.as_str() {
-                    "operation" => Field::Operation,
-                    "tag" => Field::Tag,
-                    "path" => Field::Path,
-                    "method" => Field::Method,
+                    "operation" => PatternField::Operation,
+                    "tag" => PatternField::Tag,
+                    "path" => PatternField::Path,
+                    "method" => PatternField::Method,
                     _ => {
                         problems.push(format!(
                             "rule {number} of `overrides` has the unknown `match` key `{field}`; it may have operation, tag, path and method"
@@ -309,14 +311,14 @@ mod tests {
     fn a_rule_that_is_about_nobody_known_is_refused_and_one_that_says_too_much_is_not() {
         let (mut problems, mut remarks) = (Vec::new(), Vec::new());
         let wide = json!({"match": {"operationid": "x"}, "title": "t"});
-        assert!(rule(1, &wide, &mut problems, &mut remarks).is_none());
+        assert!(read_rule(1, &wide, &mut problems, &mut remarks).is_none());
         assert!(problems[0].contains("`operationid`"), "{problems:?}");
         let slip = json!({"matsch": {"method": "GET"}, "title": "t"});
-        assert!(rule(1, &slip, &mut problems, &mut remarks).is_none());
+        assert!(read_rule(1, &slip, &mut problems, &mut remarks).is_none());
         assert!(problems[1].contains("`matsch`"), "{problems:?}");
         remarks.clear();
         let fine = json!({"match": {"tag": ["a", "b"], "method": "get"}, "annotations": {"readOnlyHint": true, "safe": 1}});
-        let read = rule(2, &fine, &mut Vec::new(), &mut remarks).unwrap();
+        let read = read_rule(2, &fine, &mut Vec::new(), &mut remarks).unwrap();
         assert_eq!((read.matches.len(), read.says.hints.as_slice()), (2, &[(Hint::ReadOnly, true)][..]));
         assert!(remarks[0].contains("/annotations/safe"), "{remarks:?}");
     }

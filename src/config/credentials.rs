@@ -10,7 +10,7 @@ use url::{Origin, Url};
 
 use super::variables::called;
 use crate::proxy::auth::values::PREFIX;
-use crate::proxy::{Credentials, Given, Part};
+use crate::proxy::{CredentialPart, CredentialValues, Credentials};
 use crate::spec::operation::server;
 
 /// Settings of credentials.
@@ -111,7 +111,7 @@ impl CredentialSettings {
 const SETTINGS: [&str; 2] = ["TOKEN_ENV", "TOKEN_FILE"];
 
 /// The credentials with their values; everything wrong with them is pushed to `problems`, and no value is.
-pub(crate) fn resolve(settings: &CredentialSettings, problems: &mut Vec<String>) -> Credentials {
+pub(crate) fn resolve_credentials(settings: &CredentialSettings, problems: &mut Vec<String>) -> Credentials {
     let mut credentials = Credentials {
         origins: origins(settings, problems),
         optional: settings.allow_missing_credentials.unwrap_or(false),
@@ -127,7 +127,7 @@ pub(crate) fn resolve(settings: &CredentialSettings, problems: &mut Vec<String>)
         match value
             .into_string()
             .map_err(|_| "is no text")
-            .and_then(|value| checked(Part::of_variable(suffix), secret(&value)?))
+            .and_then(|value| checked(CredentialPart::of_variable(suffix), secret(&value)?))
         {
             Ok(value) => {
                 credentials.variables.insert(suffix.to_owned(), value);
@@ -146,17 +146,17 @@ pub(crate) fn resolve(settings: &CredentialSettings, problems: &mut Vec<String>)
                 None
             }
         };
-        let mut given = Given::new();
+        let mut given = CredentialValues::new();
         for (part, reference) in [
-            (Part::Value, &own),
-            (Part::Username, &settings.username),
-            (Part::Password, &settings.password),
-            (Part::ClientId, &settings.client_id),
-            (Part::ClientSecret, &settings.client_secret),
-            (Part::RefreshToken, &settings.refresh_token),
+            (CredentialPart::Value, &own),
+            (CredentialPart::Username, &settings.username),
+            (CredentialPart::Password, &settings.password),
+            (CredentialPart::ClientId, &settings.client_id),
+            (CredentialPart::ClientSecret, &settings.client_secret),
+            (CredentialPart::RefreshToken, &settings.refresh_token),
         ] {
             let Some(reference) = reference else { continue };
-            match read(reference) {
+            match read_secret(reference) {
                 Ok(value) => {
                     given.insert(part, value);
                 }
@@ -164,10 +164,10 @@ pub(crate) fn resolve(settings: &CredentialSettings, problems: &mut Vec<String>)
             }
         }
         for (part, text) in [
-            (Part::Scopes, &settings.scopes),
-            (Part::Audience, &settings.audience),
-            (Part::TokenUrl, &settings.token_url),
-            (Part::Issuer, &settings.issuer),
+            (CredentialPart::Scopes, &settings.scopes),
+            (CredentialPart::Audience, &settings.audience),
+            (CredentialPart::TokenUrl, &settings.token_url),
+            (CredentialPart::Issuer, &settings.issuer),
         ] {
             let Some(text) = text else { continue };
             match secret(text).and_then(|value| checked(part, value)) {
@@ -183,7 +183,7 @@ pub(crate) fn resolve(settings: &CredentialSettings, problems: &mut Vec<String>)
 }
 
 /// How the file calls a part.
-fn member(part: Part) -> String {
+fn member(part: CredentialPart) -> String {
     let name = part.suffix().to_ascii_lowercase();
     if name.is_empty() {
         name
@@ -193,7 +193,7 @@ fn member(part: Part) -> String {
 }
 
 /// What must be a URL is one that a secret may be sent to.
-fn checked(part: Part, value: SecretString) -> Result<SecretString, &'static str> {
+fn checked(part: CredentialPart, value: SecretString) -> Result<SecretString, &'static str> {
     let usable = |text: &str| Url::parse(text).is_ok_and(|url| server::usable(url).is_ok());
     if part.is_url() && !usable(value.expose_secret()) {
         return Err("is no http(s) URL without user, query and fragment");
@@ -213,7 +213,7 @@ fn origins(settings: &CredentialSettings, problems: &mut Vec<String>) -> Vec<Ori
     settings.credential_origin.iter().filter_map(origin).collect()
 }
 
-fn read(reference: &Reference) -> Result<SecretString, String> {
+fn read_secret(reference: &Reference) -> Result<SecretString, String> {
     match reference {
         Reference::Env(name) => secret_variable(name),
         Reference::File(path) => {
@@ -231,13 +231,13 @@ pub(crate) fn secret_variable(name: &str) -> Result<SecretString, String> {
 }
 
 /// A secret is a line: more than this is another file.
-const LARGEST_FILE: u64 = 64 << 10;
+const MAX_FILE_BYTES: u64 = 64 << 10;
 
 fn text_file(path: &Path) -> std::io::Result<String> {
     use std::io::{Error, Read as _};
     let file = std::fs::File::open(path)?;
     let mut text = String::new();
-    if file.take(LARGEST_FILE + 1).read_to_string(&mut text)? as u64 > LARGEST_FILE {
+    if file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)? as u64 > MAX_FILE_BYTES {
         return Err(Error::other("it is larger than any credential"));
     }
     Ok(text)
@@ -277,10 +277,10 @@ mod tests {
             ("a\0b", None),
         ] {
             let (_directory, reference) = file(text);
-            let read = read(&reference);
+            let read = read_secret(&reference);
             assert_eq!(read.as_ref().ok().map(secrecy::ExposeSecret::expose_secret), expected, "{text:?}");
             assert!(!format!("{read:?}").contains("s3cret"), "{read:?}");
         }
-        assert!(read(&Reference::File("/dev/zero".into())).is_err());
+        assert!(read_secret(&Reference::File("/dev/zero".into())).is_err());
     }
 }

@@ -35,9 +35,9 @@ pub(crate) fn parse(text: &str, problems: &mut Vec<String>) -> (ApiSettings, Ser
             continue;
         }
         if api_keys.contains(&key) || FILE_ONLY.contains(&key.as_str()) {
-            admit::<ApiSettings>(key, value, &mut api, problems);
+            admit_key::<ApiSettings>(key, value, &mut api, problems);
         } else if server_keys.contains(&key) {
-            admit::<ServerSettings>(key, value, &mut server, problems);
+            admit_key::<ServerSettings>(key, value, &mut server, problems);
         } else {
             let known = api_keys.iter().chain(&server_keys).map(String::as_str).chain(FILE_ONLY);
             let hint = text::nearest(&key, known, 0.75)
@@ -139,7 +139,7 @@ pub(crate) fn keys<T: Args>() -> Vec<String> {
 }
 
 /// Takes one key where its value alone makes sense.
-fn admit<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<String, Value>, problems: &mut Vec<String>) {
+fn admit_key<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<String, Value>, problems: &mut Vec<String>) {
     let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
     match serde_json::from_value::<T>(alone) {
         Ok(_) => {

@@ -32,7 +32,7 @@ impl ForwardSettings {
 }
 
 /// What goes upstream; everything wrong with it is pushed to `problems`.
-pub(crate) fn resolve(settings: &ForwardSettings, problems: &mut Vec<String>) -> Forwarding {
+pub(crate) fn resolve_forwarding(settings: &ForwardSettings, problems: &mut Vec<String>) -> Forwarding {
     let allowed = settings.forward_authorization == Some(true);
     let mut headers: Vec<(HeaderName, HeaderName)> = Vec::new();
     for text in &settings.forward_header {

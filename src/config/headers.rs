@@ -6,11 +6,11 @@ use super::variables::called;
 use crate::spec::operation::parameter;
 
 /// The headers of two flags, one that takes values and one that takes the names of variables.
-pub(crate) fn read([flag, env_flag]: [&str; 2], given: &[String], from_env: &[String], problems: &mut Vec<String>) -> HeaderMap {
+pub(crate) fn read_headers([flag, env_flag]: [&str; 2], given: &[String], from_env: &[String], problems: &mut Vec<String>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for text in given.iter().filter(|text| !text.trim().is_empty()) {
         match text.split_once(':') {
-            Some((name, value)) => add(&mut headers, flag, name, value, problems),
+            Some((name, value)) => add_header(&mut headers, flag, name, value, problems),
             // The text may be a secret that lost its name; it is not repeated.
             None => problems.push(format!("{flag} wants `Name: value`, with a colon between")),
         }
@@ -24,7 +24,7 @@ pub(crate) fn read([flag, env_flag]: [&str; 2], given: &[String], from_env: &[St
             Ok(value) if value.trim().is_empty() => {
                 problems.push(format!("{env_flag}: the variable `{variable}` for the header `{name}` is empty"));
             }
-            Ok(value) => add(&mut headers, env_flag, name, &value, problems),
+            Ok(value) => add_header(&mut headers, env_flag, name, &value, problems),
             Err(_) => problems.push(format!(
                 "{env_flag}: {} for the header `{name}` is not set, or is no text",
                 called(variable)
@@ -34,7 +34,7 @@ pub(crate) fn read([flag, env_flag]: [&str; 2], given: &[String], from_env: &[St
     headers
 }
 
-fn add(headers: &mut HeaderMap, flag: &str, name: &str, value: &str, problems: &mut Vec<String>) {
+fn add_header(headers: &mut HeaderMap, flag: &str, name: &str, value: &str, problems: &mut Vec<String>) {
     let name = name.trim();
     let Ok(parsed) = HeaderName::from_bytes(name.as_bytes()) else {
         problems.push(format!("{flag}: `{}` is no header name", name.escape_debug()));

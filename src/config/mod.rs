@@ -24,11 +24,11 @@ use url::Url;
 use self::settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ResponseFilter, ServerSettings};
 pub(crate) use self::transport::Transport;
 use crate::annotate::enforcement::Confirm;
-use crate::annotate::{AnnotateOptions, Profile};
+use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::outbound::OutboundOptions;
-use crate::proxy::request::body::file_root::Folder;
-use crate::proxy::response::sandbox::MOST;
-use crate::proxy::upstream::exchange::BYTES_PER_TOKEN;
+use crate::proxy::request::body::file_root::FileRoot;
+use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;
+use crate::proxy::upstream::exchange::MIN_BYTES_PER_TOKEN;
 use crate::proxy::{CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
 use crate::spec::operation::server::{self, Choice, Pick};
 use crate::spec::{ExternalReferences, Source};
@@ -36,7 +36,7 @@ use crate::spec::{ExternalReferences, Source};
 /// Clients give a call up after a minute; ours must have answered by then.
 const LONGEST_TIMEOUT: f64 = 3600.0;
 /// Less than this no reply can be cut to, in tokens.
-const SMALLEST_RESULT: usize = 100;
+const MIN_RESULT_TOKENS: usize = 100;
 
 /// Everything that is wrong with the settings.
 #[derive(Debug, Error)]
@@ -69,7 +69,7 @@ pub(crate) struct Config {
     /// How tools look and which there are.
     pub annotate: AnnotateOptions,
     /// What the client makes of the tools.
-    pub profile: Profile,
+    pub profile: ClientProfile,
     /// Whether a document of which anything is read loosely is refused.
     pub strict: bool,
     /// Limits of a call.
@@ -110,7 +110,7 @@ pub(crate) fn layered(
             let (mut file_api, file_server) = file::parse(&text, problems);
             // What a file names lies where the file does, from wherever the program is started.
             for text in file_api.spec.iter_mut().chain(&mut file_api.overlay) {
-                *text = beside(path, text);
+                *text = resolve_path(path, text);
             }
             let folder = path.parent().unwrap_or(Path::new(""));
             for named in file_api.upstream.files().chain(file_api.credentials.files()) {
@@ -127,7 +127,7 @@ pub(crate) fn layered(
 }
 
 /// A relative path as one from the folder of `file`; a URL, `-` and an absolute path as they are.
-fn beside(file: &Path, text: &str) -> String {
+fn resolve_path(file: &Path, text: &str) -> String {
     let path = match Source::parse(text) {
         Ok(Source::Path(path)) if path.is_relative() => file.parent().map(|folder| folder.join(path)),
         _ => None,
@@ -149,7 +149,11 @@ pub(crate) fn log_options(api: &ApiSettings) -> LogOptions {
 ///
 /// # Errors
 /// [`ConfigError`] with all problems; `problems` are those that were found on the way here.
-pub(crate) fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut problems: Vec<String>) -> Result<Config, ConfigError> {
+pub(crate) fn resolve_config(
+    api: &ApiSettings,
+    server_settings: &ServerSettings,
+    mut problems: Vec<String>,
+) -> Result<Config, ConfigError> {
     let source = match api.spec.as_deref() {
         None => Err("no document is given; add --spec FILE, --spec URL, or --spec - (standard input, where no client needs it)".to_owned()),
         Some(spec) => Source::parse(spec).map_err(|error| format!("--spec: {error}")),
@@ -158,9 +162,9 @@ pub(crate) fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut p
     let base_url = api
         .base_url
         .as_deref()
-        .and_then(|text| base_url(text).map_err(|problem| problems.push(problem)).ok());
-    let headers = headers::read(["--header", "--header-env"], &api.header, &api.header_env, &mut problems);
-    let source_headers = headers::read(
+        .and_then(|text| read_base_url(text).map_err(|problem| problems.push(problem)).ok());
+    let headers = headers::read_headers(["--header", "--header-env"], &api.header, &api.header_env, &mut problems);
+    let source_headers = headers::read_headers(
         ["--spec-header", "--spec-header-env"],
         &api.spec_header,
         &api.spec_header_env,
@@ -176,8 +180,8 @@ pub(crate) fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut p
         })
         .collect();
     let outbound = upstream::outbound(&api.upstream, &mut problems);
-    let limits = upstream::limits(&api.upstream, &mut problems);
-    let mut credentials = credentials::resolve(&api.credentials, &mut problems);
+    let limits = upstream::upstream_limits(&api.upstream, &mut problems);
+    let mut credentials = credentials::resolve_credentials(&api.credentials, &mut problems);
     credentials.client_certificate = outbound.identity.is_some();
     let annotate = annotate::options(api, &mut problems);
     let call = call_options(api, &mut problems);
@@ -185,13 +189,13 @@ pub(crate) fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut p
         problems.push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
     }
     let server = server_choice(api, &mut problems);
-    let transport = transport::resolve(server_settings, &mut problems);
+    let transport = transport::resolve_transport(server_settings, &mut problems);
     let forward = match transport {
         // A file that serves HTTP otherwise may say it; over stdio there are no headers.
         Transport::Stdio => Forwarding::default(),
-        Transport::Http { .. } => forward::resolve(&server_settings.forward, &mut problems),
+        Transport::Http { .. } => forward::resolve_forwarding(&server_settings.forward, &mut problems),
     };
-    let reload = reload(server_settings, source.as_ref(), &mut problems);
+    let reload = reload_interval(server_settings, source.as_ref(), &mut problems);
     match source {
         Some(source) if problems.is_empty() => {
             // Only where every address is known beforehand can TLS be done without.
@@ -217,7 +221,7 @@ pub(crate) fn resolve(api: &ApiSettings, server_settings: &ServerSettings, mut p
                 credentials,
                 forward,
                 annotate,
-                profile: annotate::client(api).profile(),
+                profile: annotate::known_client(api).profile(),
                 strict: api.strict.unwrap_or(false),
                 sandbox: sandbox(api, call.max_response_bytes),
                 call,
@@ -249,7 +253,7 @@ fn sandbox(api: &ApiSettings, limit: usize) -> Option<Sandbox> {
     } else {
         std::env::current_exe().ok()?
     };
-    let places = Arc::new(Semaphore::new(MOST));
+    let places = Arc::new(Semaphore::new(MAX_PARALLEL_FILTERS));
     Some(Sandbox { program, limit, places })
 }
 
@@ -274,7 +278,7 @@ fn server_choice(api: &ApiSettings, problems: &mut Vec<String>) -> Choice {
     choice
 }
 
-fn base_url(text: &str) -> Result<Url, String> {
+fn read_base_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text)
         .map_err(|error| format!("--base-url is no URL: {error}; write it with its scheme, as in https://api.example/v1"))?;
     server::usable(url).map_err(|error| format!("--base-url: {error}"))
@@ -290,10 +294,10 @@ fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
         }
     }
     if let Some(tokens) = api.max_result_tokens {
-        if tokens == 0 || tokens >= SMALLEST_RESULT {
-            call.max_result_bytes = tokens.saturating_mul(BYTES_PER_TOKEN);
+        if tokens == 0 || tokens >= MIN_RESULT_TOKENS {
+            call.max_result_bytes = tokens.saturating_mul(MIN_BYTES_PER_TOKEN);
         } else {
-            problems.push(format!("--max-result-tokens must be 0 (no limit) or at least {SMALLEST_RESULT}"));
+            problems.push(format!("--max-result-tokens must be 0 (no limit) or at least {MIN_RESULT_TOKENS}"));
         }
     }
     if let Some(bytes) = api.max_response_bytes {
@@ -304,7 +308,7 @@ fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
         }
     }
     if let Some(path) = &api.allow_file_args {
-        match Folder::new(Path::new(path)) {
+        match FileRoot::new(Path::new(path)) {
             Ok(folder) => call.files = Some(folder),
             Err(error) => problems.push(format!("--allow-file-args: `{path}` is no folder that can be read: {error}")),
         }
@@ -312,13 +316,15 @@ fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
     call
 }
 
-fn reload(settings: &ServerSettings, source: Option<&Source>, problems: &mut Vec<String>) -> Option<Duration> {
+fn reload_interval(settings: &ServerSettings, source: Option<&Source>, problems: &mut Vec<String>) -> Option<Duration> {
     /// A day.
-    const LONGEST: f64 = 86_400.0;
-    const SHORTEST: f64 = 0.1;
+    const MAX_INTERVAL_SECONDS: f64 = 86_400.0;
+    const MIN_INTERVAL_SECONDS: f64 = 0.1;
     let seconds = settings.reload.filter(|seconds| *seconds != 0.0)?;
-    if !(SHORTEST..=LONGEST).contains(&seconds) {
-        problems.push(format!("--reload must be 0 (never) or between {SHORTEST} and {LONGEST} seconds"));
+    if !(MIN_INTERVAL_SECONDS..=MAX_INTERVAL_SECONDS).contains(&seconds) {
+        problems.push(format!(
+            "--reload must be 0 (never) or between {MIN_INTERVAL_SECONDS} and {MAX_INTERVAL_SECONDS} seconds"
+        ));
         return None;
     }
     if source == Some(&Source::Stdin) {
@@ -334,7 +340,7 @@ mod tests {
     use super::*;
 
     fn problems(api: &ApiSettings, server: &ServerSettings) -> String {
-        resolve(api, server, Vec::new()).map_or_else(|error| error.to_string(), |_| String::new())
+        resolve_config(api, server, Vec::new()).map_or_else(|error| error.to_string(), |_| String::new())
     }
 
     #[test]

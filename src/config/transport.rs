@@ -22,7 +22,7 @@ pub(crate) enum Transport {
     },
 }
 
-pub(crate) fn resolve(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport {
+pub(crate) fn resolve_transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport {
     if settings.transport.unwrap_or(TransportKind::Stdio) == TransportKind::Stdio {
         // Said on purpose, perhaps over a file that serves HTTP otherwise.
         if settings.transport.is_some() {
@@ -56,8 +56,8 @@ pub(crate) fn resolve(settings: &ServerSettings, problems: &mut Vec<String>) -> 
             "--allow-origin: `{origin}` is no origin; write scheme and name, as in https://app.example"
         ));
     }
-    let limits = access::limits(&settings.access, problems);
-    let tls = access::tls(&settings.access, problems);
+    let limits = access::client_limits(&settings.access, problems);
+    let tls = access::tls_files(&settings.access, problems);
     let text = settings.bind.as_deref().unwrap_or("127.0.0.1:8080");
     let address = text.replace("localhost:", "127.0.0.1:").parse::<SocketAddr>();
     let Ok(bind) = address else {

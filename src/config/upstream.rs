@@ -102,7 +102,7 @@ pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) 
                 .ok();
             let path = key.as_ref().unwrap_or(certificate);
             let key = PrivateKeyDer::from_pem_file(path)
-                .map_err(|error| problems.push(format!("--client-key: {}", unread(path, &error))))
+                .map_err(|error| problems.push(format!("--client-key: {}", describe_pem_error(path, &error))))
                 .ok();
             chain.zip(key).map(|(chain, key)| Arc::new(Identity { chain, key }))
         }
@@ -121,9 +121,9 @@ pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) 
 }
 
 /// The limits of an upstream; what makes no sense is pushed to `problems`.
-pub(crate) fn limits(settings: &UpstreamSettings, problems: &mut Vec<String>) -> UpstreamOptions {
-    const MOST_RETRIES: u32 = 3;
-    const LONGEST_PAUSE: f64 = 3600.0;
+pub(crate) fn upstream_limits(settings: &UpstreamSettings, problems: &mut Vec<String>) -> UpstreamOptions {
+    const MAX_RETRIES: u32 = 3;
+    const MAX_PAUSE_SECONDS: f64 = 3600.0;
     let mut options = UpstreamOptions {
         queue: settings.max_queue.unwrap_or(UpstreamOptions::default().queue),
         rate: settings.rate_limit,
@@ -139,13 +139,15 @@ pub(crate) fn limits(settings: &UpstreamSettings, problems: &mut Vec<String>) ->
         problems.push("--rate-limit must be more than 0 requests a second".into());
     }
     match settings.retries {
-        Some(number) if number > MOST_RETRIES => problems.push(format!("--retries must be at most {MOST_RETRIES}")),
+        Some(number) if number > MAX_RETRIES => problems.push(format!("--retries must be at most {MAX_RETRIES}")),
         Some(number) => options.retries = number,
         None => {}
     }
     match settings.breaker_pause {
-        Some(seconds) if seconds > 0.0 && seconds <= LONGEST_PAUSE => options.breaker_pause = Duration::from_secs_f64(seconds),
-        Some(_) => problems.push(format!("--breaker-pause must be more than 0 and at most {LONGEST_PAUSE} seconds")),
+        Some(seconds) if seconds > 0.0 && seconds <= MAX_PAUSE_SECONDS => options.breaker_pause = Duration::from_secs_f64(seconds),
+        Some(_) => problems.push(format!(
+            "--breaker-pause must be more than 0 and at most {MAX_PAUSE_SECONDS} seconds"
+        )),
         None => {}
     }
     options
@@ -190,11 +192,11 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     match read {
         Ok(read) if read.is_empty() => Err(format!("the file `{}` holds no certificate in PEM form", path.display())),
         Ok(read) => Ok(read),
-        Err(error) => Err(unread(path, &error)),
+        Err(error) => Err(describe_pem_error(path, &error)),
     }
 }
 
-fn unread(path: &Path, error: &PemError) -> String {
+fn describe_pem_error(path: &Path, error: &PemError) -> String {
     let why = match error {
         PemError::Io(error) => format!("cannot be read: {error}"),
         PemError::NoItemsFound => "holds nothing of the kind in PEM form".into(),

@@ -39,9 +39,9 @@ pub(crate) fn called(name: &str) -> String {
 
 /// A sentence for each variable that looks like a setting and is none.
 #[must_use]
-pub(crate) fn unknown(command: &Command) -> Vec<String> {
+pub(crate) fn unknown_variables(command: &Command) -> Vec<String> {
     let mut known = BTreeSet::new();
-    gather(command, &mut known);
+    gather_variables(command, &mut known);
     let set: BTreeSet<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().unwrap_or_default())))
         .collect();
@@ -64,8 +64,8 @@ fn is_of_others(name: &str, value: &str) -> bool {
         || (rest.starts_with("PORT") && (rest.starts_with("PORT_") || value.contains("://")))
 }
 
-fn gather(command: &Command, known: &mut BTreeSet<String>) {
+fn gather_variables(command: &Command, known: &mut BTreeSet<String>) {
     let names = command.get_arguments().filter_map(|argument| argument.get_env()?.to_str());
     known.extend(names.map(str::to_owned));
-    command.get_subcommands().for_each(|command| gather(command, known));
+    command.get_subcommands().for_each(|command| gather_variables(command, known));
 }

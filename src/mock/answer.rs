@@ -21,7 +21,7 @@ pub(crate) struct Answer {
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// The first success that the operation declares, with its first example, else with a generated value.
-pub(crate) fn answer(document: &Document, operation: &Operation) -> Answer {
+pub(crate) fn mock_answer(document: &Document, operation: &Operation) -> Answer {
     let mut declared = response::successes(document, operation);
     let first = if declared.is_empty() { None } else { Some(declared.remove(0)) };
     let status = first.as_ref().map_or(StatusCode::OK, |response| code(&response.status));

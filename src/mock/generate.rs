@@ -6,17 +6,17 @@ use crate::spec::Document;
 use crate::spec::node::{Node, Object};
 
 /// Deeper than this only what is required is filled in; twice as deep, nothing.
-const DEEPEST: usize = 5;
+const MAX_DEPTH: usize = 5;
 /// More values than this are not made: a schema that branches into itself would never end.
-const MOST_VALUES: usize = 2000;
+const MAX_VALUES: usize = 2000;
 /// Longer lists and texts than this are not made, whatever the schema asks for.
-const LONGEST: usize = 1000;
+const MAX_STRING_LEN: usize = 1000;
 
 /// An example of the schema, its default, or a value made from its keywords.
 pub(crate) fn generate(document: &Document, schema: Node<'_>) -> Value {
     Generator {
         document,
-        left: MOST_VALUES,
+        left: MAX_VALUES,
     }
     .value(schema, 0)
 }
@@ -31,7 +31,7 @@ impl Generator<'_> {
         let Some(object) = self.document.resolve_object(schema).ok().flatten() else {
             return Value::Null;
         };
-        if depth > DEEPEST * 2 || self.left == 0 {
+        if depth > MAX_DEPTH * 2 || self.left == 0 {
             return Value::Null;
         }
         self.left -= 1;
@@ -49,18 +49,18 @@ impl Generator<'_> {
         let mut merged = own;
         for part in parts {
             let value = self.value(part, depth + 1);
-            merge(&mut merged, value);
+            merge_values(&mut merged, value);
         }
         merged
     }
 
     /// The value that the object's own keywords ask for.
     fn own(&mut self, object: &Object<'_>, depth: usize) -> Value {
-        match kind(object).as_deref() {
+        match schema_type(object).as_deref() {
             Some("object") => Value::Object(self.members(object, depth)),
             Some("array") => self.items(object, depth),
-            Some("integer") => number(object, true),
-            Some("number") => number(object, false),
+            Some("integer") => generate_number(object, true),
+            Some("number") => generate_number(object, false),
             Some("boolean") => json!(true),
             Some("string") => Value::String(string(object)),
             _ => Value::Null,
@@ -78,13 +78,13 @@ impl Generator<'_> {
                 .ok()
                 .and_then(Node::object)
                 .is_some_and(|schema| schema.boolean("writeOnly") == Some(true));
-            if is_required || (!write_only && depth < DEEPEST) {
+            if is_required || (!write_only && depth < MAX_DEPTH) {
                 let value = self.value(schema, depth + 1);
                 members.insert(name.to_owned(), value);
             }
         }
         let additional = object.get("additionalProperties").filter(|schema| schema.text().starts_with('{'));
-        let least = count(object, "minProperties").unwrap_or(0).min(LONGEST);
+        let least = read_count(object, "minProperties").unwrap_or(0).min(MAX_STRING_LEN);
         let missing: Vec<String> = required.into_iter().filter(|name| !members.contains_key(name)).collect();
         let extra = (members.len() + missing.len()..least).map(|number| format!("key{number}"));
         for name in missing.into_iter().chain(extra) {
@@ -100,10 +100,10 @@ impl Generator<'_> {
             items.push(self.value(schema, depth + 1));
         }
         let (least, most) = (
-            count(object, "minItems").unwrap_or(0),
-            count(object, "maxItems").unwrap_or(usize::MAX),
+            read_count(object, "minItems").unwrap_or(0),
+            read_count(object, "maxItems").unwrap_or(usize::MAX),
         );
-        let wanted = if depth < DEEPEST { least.max(1) } else { least }.min(most).min(LONGEST);
+        let wanted = if depth < MAX_DEPTH { least.max(1) } else { least }.min(most).min(MAX_STRING_LEN);
         while items.len() < wanted {
             let value = object
                 .get("items")
@@ -131,12 +131,12 @@ fn given(object: &Object<'_>) -> Option<Value> {
 }
 
 /// Members of both; of other values the one that says something.
-fn merge(into: &mut Value, from: Value) {
+fn merge_values(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
             for (key, value) in from {
                 match into.get_mut(&key) {
-                    Some(known) => merge(known, value),
+                    Some(known) => merge_values(known, value),
                     None => {
                         into.insert(key, value);
                     }
@@ -149,7 +149,7 @@ fn merge(into: &mut Value, from: Value) {
 }
 
 /// `type`, the first of several, or what the keywords imply.
-fn kind(object: &Object<'_>) -> Option<String> {
+fn schema_type(object: &Object<'_>) -> Option<String> {
     let declared = object.get("type");
     if let Some(kinds) = declared.and_then(Node::array) {
         return kinds
@@ -170,12 +170,12 @@ fn kind(object: &Object<'_>) -> Option<String> {
     })
 }
 
-fn count(object: &Object<'_>, key: &str) -> Option<usize> {
+fn read_count(object: &Object<'_>, key: &str) -> Option<usize> {
     object.text(key)?.parse().ok()
 }
 
 /// The smallest number that the bounds and the step allow, near 1.
-fn number(object: &Object<'_>, whole: bool) -> Value {
+fn generate_number(object: &Object<'_>, whole: bool) -> Value {
     let bound = |key: &str| {
         object
             .get(key)
@@ -220,8 +220,8 @@ fn string(object: &Object<'_>) -> String {
         Some("byte" | "binary") => "Ynl0ZXM=",
         _ => "string",
     };
-    let shortest = count(object, "minLength").unwrap_or(0).min(LONGEST);
-    let mut text: String = text.chars().take(count(object, "maxLength").unwrap_or(usize::MAX)).collect();
+    let shortest = read_count(object, "minLength").unwrap_or(0).min(MAX_STRING_LEN);
+    let mut text: String = text.chars().take(read_count(object, "maxLength").unwrap_or(usize::MAX)).collect();
     while text.len() < shortest {
         text.push('x');
     }

@@ -17,8 +17,8 @@ use percent_encoding::percent_decode_str;
 use tokio::task::AbortHandle;
 use url::Url;
 
-use self::answer::{Answer, answer};
-use crate::spec::operation::template::Part;
+use self::answer::{Answer, mock_answer};
+use crate::spec::operation::template::TemplatePart;
 use crate::spec::{Document, Operation, PathTemplate, operations};
 
 /// A route of the mock.
@@ -58,7 +58,7 @@ impl Drop for Running {
 ///
 /// # Errors
 /// Where no port can be had.
-pub(crate) async fn start(document: Arc<Document>) -> std::io::Result<Running> {
+pub(crate) async fn start_mock(document: Arc<Document>) -> std::io::Result<Running> {
     let (operations, _) = operations(&document);
     let mut routes: Vec<Route> = operations
         .into_iter()
@@ -104,7 +104,7 @@ async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> Response {
         status,
         content_type,
         body,
-    } = answer(&mock.document, &route.operation);
+    } = mock_answer(&mock.document, &route.operation);
     let mut response = (status, body).into_response();
     response.headers_mut().remove(header::CONTENT_TYPE);
     if let Some(content_type) = content_type.and_then(|text| text.parse().ok()) {
@@ -117,7 +117,7 @@ fn literals(template: &PathTemplate) -> usize {
     template
         .segments
         .iter()
-        .filter(|parts| parts.iter().all(|part| matches!(part, Part::Literal(_))))
+        .filter(|parts| parts.iter().all(|part| matches!(part, TemplatePart::Literal(_))))
         .count()
 }
 
@@ -132,24 +132,24 @@ fn matches(template: &PathTemplate, path: &str) -> bool {
 
 /// Whether the literals of a segment stand in it in order, at its ends where they are at the template's, with something
 /// for each variable between.
-fn segment_matches(parts: &[Part], segment: &str) -> bool {
+fn segment_matches(parts: &[TemplatePart], segment: &str) -> bool {
     match parts.split_first() {
         None => segment.is_empty(),
-        Some((Part::Literal(literal), rest)) => {
-            let (literal, segment) = (decoded(literal), decoded(segment));
+        Some((TemplatePart::Literal(literal), rest)) => {
+            let (literal, segment) = (percent_decoded(literal), percent_decoded(segment));
             segment
                 .strip_prefix(literal.as_str())
                 .is_some_and(|tail| segment_matches(rest, tail))
         }
-        Some((Part::Variable(_), [])) => !segment.is_empty(),
-        Some((Part::Variable(_), rest)) => segment
+        Some((TemplatePart::Variable(_), [])) => !segment.is_empty(),
+        Some((TemplatePart::Variable(_), rest)) => segment
             .char_indices()
             .skip(1)
             .any(|(index, _)| segment.get(index..).is_some_and(|tail| segment_matches(rest, tail))),
     }
 }
 
-fn decoded(text: &str) -> String {
+fn percent_decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 

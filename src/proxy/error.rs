@@ -17,7 +17,7 @@ pub enum CallError {
     Target(#[from] TargetError),
     /// An argument cannot be sent as it is.
     #[error("`{argument}` {problem}")]
-    Unsendable {
+    InvalidRequest {
         /// The argument's name.
         argument: String,
         /// What is wrong with it.
@@ -31,7 +31,7 @@ pub enum CallError {
     Timeout(Duration),
     /// No reply came: no connection was made, or it ended before the reply began.
     #[error("{sentence}")]
-    Unanswered {
+    NoResponse {
         /// What happened.
         sentence: &'static str,
         /// Whether there was a connection.
@@ -45,10 +45,10 @@ pub enum CallError {
     Busy(&'static str),
     /// The next turn of this server's pace comes too late.
     #[error("this server sends no more requests to the API for now; nothing was sent; try again in {} s", .0.as_secs().saturating_add(1))]
-    Paced(Duration),
+    RateLimited(Duration),
     /// The API failed too often.
     #[error("the API failed {failures} times in a row and is left alone for now; nothing was sent; {}", again(.left))]
-    Broken {
+    CircuitOpen {
         /// How often.
         failures: u32,
         /// How long it is still left alone.
@@ -66,7 +66,7 @@ impl CallError {
     /// Whether the caller alone can mend it; the operator need not hear of it.
     #[must_use]
     pub fn is_the_callers(&self) -> bool {
-        matches!(self, Self::Arguments(_) | Self::Target(_) | Self::Unsendable { .. })
+        matches!(self, Self::Arguments(_) | Self::Target(_) | Self::InvalidRequest { .. })
     }
 }
 

@@ -11,12 +11,12 @@ pub(crate) mod upstream;
 
 pub(crate) use self::arguments::validate::Validator;
 pub(crate) use self::auth::forward::Forwarding;
-pub(crate) use self::auth::resolve::{Access, Credential};
-pub(crate) use self::auth::values::{Credentials, Given, Part};
+pub(crate) use self::auth::resolve::{Credential, OperationAccess};
+pub(crate) use self::auth::values::{CredentialPart, CredentialValues, Credentials};
 pub(crate) use self::error::CallError;
-pub(crate) use self::request::Fixed;
+pub(crate) use self::request::Injected;
 pub use self::request::Request;
-pub(crate) use self::request::target::Base;
+pub(crate) use self::request::target::BaseUrl;
 pub(crate) use self::response::sandbox::Sandbox;
 pub use self::upstream::exchange::Response;
 pub(crate) use self::upstream::exchange::{CallOptions, Progress};

@@ -14,18 +14,18 @@ use rmcp::service::{PeerRequestOptions, RequestContext, ServiceError};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::api::{Confirm, Offered};
+use crate::api::{Confirm, OfferedTool};
 use crate::proxy::Request;
 use crate::text;
 
 /// How long a person may think.
-const PATIENCE: Duration = Duration::from_mins(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 /// The question's name among the inputs that are asked for.
 const QUESTION: &str = "confirm";
 /// More of one argument than this is not shown, and told.
-const LONGEST_ARGUMENT: usize = 400;
+const MAX_SHOWN_ARGUMENT: usize = 400;
 /// Answers that are remembered at the same time; beyond this the person is asked again.
-const MOST_ANSWERS: usize = 10_000;
+const MAX_ANSWERS: usize = 10_000;
 
 /// Which calls are asked about, and what was answered.
 pub(crate) struct Confirmation {
@@ -52,10 +52,10 @@ impl Confirmation {
     /// Takes the answer to a question, once.
     fn first_answer(&self, question: Vec<u8>) -> bool {
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        if answered.len() >= MOST_ANSWERS {
-            answered.retain(|_, at| at.elapsed() < PATIENCE);
+        if answered.len() >= MAX_ANSWERS {
+            answered.retain(|_, at| at.elapsed() < ANSWER_TIMEOUT);
         }
-        answered.len() < MOST_ANSWERS && answered.insert(question, Instant::now()).is_none()
+        answered.len() < MAX_ANSWERS && answered.insert(question, Instant::now()).is_none()
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) enum Verdict {
 /// Asks about one call; `prepared` is the request that it would make, without credentials.
 pub(crate) async fn ask(
     confirmation: &Confirmation,
-    offered: Offered<'_>,
+    offered: OfferedTool<'_>,
     prepared: &Request,
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
@@ -110,12 +110,12 @@ pub(crate) async fn ask(
         let (Some(seal), Ok(())) = (&confirmation.seal, getrandom::fill(&mut question_id)) else {
             return refuse(format!("{} was not called: nobody can be asked. Nothing was sent.", what(offered)));
         };
-        let state = seal.seal_with(&question_id, &SealOptions::new().associated_data(&about).ttl(PATIENCE));
+        let state = seal.seal_with(&question_id, &SealOptions::new().associated_data(&about).ttl(ANSWER_TIMEOUT));
         let question = InputRequest::Elicitation(ElicitRequest::new(question));
         let questions = BTreeMap::from([(QUESTION.to_owned(), question)]);
         return Verdict::Ask(Box::new(InputRequiredResult::new(Some(questions), Some(state))));
     }
-    match answer(question, context).await {
+    match answer_of_client(question, context).await {
         Some(Ok(answer)) => judge(offered, &answer.action),
         Some(Err(error)) => {
             tracing::warn!(tool = %offered.tool.name, "a confirmation could not be had: {error}");
@@ -129,9 +129,12 @@ pub(crate) async fn ask(
 }
 
 /// Asks over the connection. `None` where the call is cancelled meanwhile; then the question is withdrawn.
-async fn answer(question: ElicitRequestParams, context: &RequestContext<RoleServer>) -> Option<Result<ElicitResult, ServiceError>> {
+async fn answer_of_client(
+    question: ElicitRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Option<Result<ElicitResult, ServiceError>> {
     let mut options = PeerRequestOptions::no_options();
-    options.timeout = Some(PATIENCE);
+    options.timeout = Some(ANSWER_TIMEOUT);
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(question));
     let handle = match context.peer.send_cancellable_request(request, options).await {
         Ok(handle) => handle,
@@ -162,7 +165,7 @@ fn about(prepared: &Request, request: &CallToolRequestParams) -> Vec<u8> {
     digest.finalize().to_vec()
 }
 
-fn judge(offered: Offered<'_>, action: &ElicitationAction) -> Verdict {
+fn judge(offered: OfferedTool<'_>, action: &ElicitationAction) -> Verdict {
     match action {
         ElicitationAction::Accept => Verdict::Yes,
         ElicitationAction::Decline => refuse(format!("{} was not called: the user declined. Nothing was sent.", what(offered))),
@@ -183,12 +186,12 @@ fn line(prepared: &Request) -> String {
     format!("{} {}{query}", prepared.method, prepared.url.path())
 }
 
-fn what(offered: Offered<'_>) -> String {
+fn what(offered: OfferedTool<'_>) -> String {
     format!("{} ({})", offered.tool.name, text::one_line(&offered.operation.label()))
 }
 
 /// The question: what would be sent, with every argument. The document's words come after it, as such.
-fn message(offered: Offered<'_>, line: &str, request: &CallToolRequestParams) -> String {
+fn message(offered: OfferedTool<'_>, line: &str, request: &CallToolRequestParams) -> String {
     let weight = if offered.hints.is_destructive() {
         "It may change or remove what exists."
     } else {
@@ -196,7 +199,7 @@ fn message(offered: Offered<'_>, line: &str, request: &CallToolRequestParams) ->
     };
     let arguments = request.arguments.iter().flatten().map(|(name, value)| {
         let whole = visible(&value.to_string());
-        let shown = whole.get(..whole.floor_char_boundary(LONGEST_ARGUMENT)).unwrap_or_default();
+        let shown = whole.get(..whole.floor_char_boundary(MAX_SHOWN_ARGUMENT)).unwrap_or_default();
         let more = match whole.len() - shown.len() {
             0 => String::new(),
             more => format!("… and {more} bytes more, which are not shown"),
@@ -216,7 +219,7 @@ fn message(offered: Offered<'_>, line: &str, request: &CallToolRequestParams) ->
 fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
-        if text::hides(character.encode_utf8(&mut [0; 4])) {
+        if text::has_hidden_characters(character.encode_utf8(&mut [0; 4])) {
             out.extend(character.escape_unicode());
         } else {
             out.push(character);

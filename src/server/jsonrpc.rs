@@ -22,9 +22,9 @@ struct Loose<'a> {
 pub(crate) type Message = RxJsonRpcMessage<RoleServer>;
 
 /// The message of a text, or the answer to a text that is none; the answer is missing where none may be given.
-pub(crate) fn read(text: &[u8]) -> Result<Message, Option<String>> {
+pub(crate) fn read_message(text: &[u8]) -> Result<Message, Option<String>> {
     if !json::is_plain(text) {
-        return Err(Some(answer(
+        return Err(Some(error_answer(
             "null",
             -32600,
             "Invalid Request: a key is one that this server keeps for itself",
@@ -34,9 +34,9 @@ pub(crate) fn read(text: &[u8]) -> Result<Message, Option<String>> {
 }
 
 /// The answer over HTTP, where each request gets one, to a text that is no message.
-pub(crate) fn unread(text: &[u8]) -> String {
-    let refusal = read(text.trim_ascii()).err().flatten();
-    refusal.unwrap_or_else(|| answer("null", -32600, "Invalid Request: it is no JSON-RPC 2.0 message of MCP"))
+pub(crate) fn answer_unreadable(text: &[u8]) -> String {
+    let refusal = read_message(text.trim_ascii()).err().flatten();
+    refusal.unwrap_or_else(|| error_answer("null", -32600, "Invalid Request: it is no JSON-RPC 2.0 message of MCP"))
 }
 
 /// The answer to a text that could not be read as a message because of `error`, or `None` where none may be given: to
@@ -44,17 +44,17 @@ pub(crate) fn unread(text: &[u8]) -> String {
 fn refusal(text: &[u8], error: &serde_json::Error) -> Option<String> {
     let is_json = std::str::from_utf8(text).is_ok() && serde_json::from_slice::<IgnoredAny>(text).is_ok();
     if !is_json {
-        return Some(answer("null", -32700, "Parse error: this is not JSON"));
+        return Some(error_answer("null", -32700, "Parse error: this is not JSON"));
     }
     if text.first() != Some(&b'{') {
-        return Some(answer(
+        return Some(error_answer(
             "null",
             -32600,
             "Invalid Request: a message is one JSON object (there are no batches since MCP 2025-06-18)",
         ));
     }
     let Ok(loose) = serde_json::from_slice::<Loose<'_>>(text) else {
-        return Some(answer("null", -32600, "Invalid Request: a member is there twice"));
+        return Some(error_answer("null", -32600, "Invalid Request: a member is there twice"));
     };
     let is_answer = loose.method.is_none() && (loose.result.is_some() || loose.error.is_some());
     if is_answer || (loose.method.is_some() && loose.id.is_none()) {
@@ -66,13 +66,13 @@ fn refusal(text: &[u8], error: &serde_json::Error) -> Option<String> {
     } else {
         "Invalid Request: it is no JSON-RPC 2.0 request with an id that is a text or an integer of 64 bits"
     };
-    Some(answer(id, -32600, why))
+    Some(error_answer(id, -32600, why))
 }
 
 /// The answer to a text that was too long to be kept: `head` and `tail` are its two ends, of which one usually has the id.
 pub(crate) fn too_long(head: &[u8], tail: &[u8], longest: usize) -> String {
     let id = id_at_start(head).or_else(|| id_at_end(tail)).unwrap_or("null");
-    answer(
+    error_answer(
         id,
         -32600,
         &format!("Invalid Request: it is longer than {} MiB, the most that is read", longest >> 20),
@@ -105,7 +105,7 @@ fn is_id(json: &str) -> bool {
     }
 }
 
-fn answer(id: &str, code: i32, message: &str) -> String {
+fn error_answer(id: &str, code: i32, message: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"{message}"}}}}"#)
 }
 
@@ -115,7 +115,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn refused(text: &str) -> Option<(Value, Value)> {
-        let answer: Value = serde_json::from_str(&read(text.as_bytes()).unwrap_err()?).unwrap();
+        let answer: Value = serde_json::from_str(&read_message(text.as_bytes()).unwrap_err()?).unwrap();
         Some((answer["id"].clone(), answer["error"]["code"].clone()))
     }
 

@@ -25,8 +25,8 @@ use serde_json::json;
 use tokio_util::task::TaskTracker;
 
 use self::confirm::Confirmation;
-use self::state::{Changes, Live, Served};
-use crate::api::{Api, Caller, Confirm, Lack, Offered, must_confirm};
+use self::state::{Changes, ServedApi, ServerState};
+use crate::api::{Api, Caller, Confirm, OfferedTool, OnMissingCredential, must_confirm};
 use crate::proxy::Progress;
 use crate::text;
 
@@ -34,7 +34,7 @@ use crate::text;
 const LIST_TTL: Duration = Duration::from_mins(5);
 /// A client that does not take a notification for this long gets no more of them: after the end of stdin nobody drains
 /// the queue, and an unbounded wait would lose the answer itself.
-const NOTIFY_PATIENCE: Duration = Duration::from_millis(100);
+const NOTIFY_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The handler of one client, or of one request where there are no sessions: a cheap clone.
 ///
@@ -42,7 +42,7 @@ const NOTIFY_PATIENCE: Duration = Duration::from_millis(100);
 /// tools waits for them. Afterwards it may become another one.
 #[derive(Clone)]
 pub struct McpServer {
-    live: Arc<Live>,
+    live: Arc<ServerState>,
     calls: TaskTracker,
     /// Where a person is asked about calls first.
     confirmation: Option<Arc<Confirmation>>,
@@ -55,7 +55,7 @@ impl McpServer {
     #[must_use]
     pub fn pending(reload: Option<Duration>) -> Self {
         Self {
-            live: Arc::new(Live::pending(reload)),
+            live: Arc::new(ServerState::pending(reload)),
             calls: TaskTracker::new(),
             confirmation: None,
             untold: None,
@@ -80,8 +80,8 @@ impl McpServer {
     /// Gives the server its API, or another one; calls in flight stay with the one that they began with. Clients that can be
     /// told are told where the list of tools is another one.
     pub fn ready(&self, api: Arc<Api>) {
-        let config = config(Some(&api), self.live.reload.is_some());
-        self.live.ready(Served { api, config });
+        let config = server_config(Some(&api), self.live.reload.is_some());
+        self.live.ready(ServedApi { api, config });
     }
 
     /// Tells a pending server that its API will never come: what waits for it, and what comes yet, is answered with `why`,
@@ -114,12 +114,12 @@ impl McpServer {
     async fn confirmed(
         api: &Api,
         confirmation: &Confirmation,
-        offered: Offered<'_>,
+        offered: OfferedTool<'_>,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<CallToolResponse>, ErrorData> {
         // Nobody is asked about a call that could not be made.
-        let prepared = match api.prepare(&request.name, request.arguments.clone(), Lack::Refused) {
+        let prepared = match api.prepare(&request.name, request.arguments.clone(), OnMissingCredential::Refuse) {
             Some(Ok(prepared)) => prepared,
             Some(Err(wrong)) => return Ok(Some((*wrong).into())),
             None => return Ok(None),
@@ -135,7 +135,7 @@ impl McpServer {
     }
 }
 
-fn config(api: Option<&Api>, reloads: bool) -> ServerConfig {
+fn server_config(api: Option<&Api>, reloads: bool) -> ServerConfig {
     // Prompts, resources and completions are declared, and empty: clients that ask anyway get a clean answer.
     let mut capabilities = ServerCapabilities::builder()
         .enable_tools()
@@ -150,7 +150,7 @@ fn config(api: Option<&Api>, reloads: bool) -> ServerConfig {
     let Some(document) = api.map(Api::document) else {
         return ServerConfig::new(capabilities).with_server_info(info);
     };
-    let title = text::cut(&text::one_line(document.title()), 200);
+    let title = text::truncate(&text::one_line(document.title()), 200);
     let version = document
         .api_version()
         .map(|version| format!(" {}", text::one_line(version)))
@@ -162,7 +162,7 @@ fn config(api: Option<&Api>, reloads: bool) -> ServerConfig {
     let instructions = format!("Tools for {title}{version}; each makes one HTTP request to that API.{about}");
     ServerConfig::new(capabilities)
         .with_server_info(info.with_title(title))
-        .with_instructions(text::cut(&instructions, text::LONGEST_DESCRIPTION))
+        .with_instructions(text::truncate(&instructions, text::MAX_DESCRIPTION_BYTES))
 }
 
 /// 2026-07-28: results SHOULD name the server in `_meta`. Older clients do not know the key.
@@ -182,7 +182,7 @@ impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         match self.live.served() {
             Some(served) => served.config.clone(),
-            None => config(None, self.live.reload.is_some()),
+            None => server_config(None, self.live.reload.is_some()),
         }
     }
 
@@ -256,8 +256,8 @@ impl ServerHandler for McpServer {
         let parts = context.extensions.get::<::http::request::Parts>();
         let in_flight = self.calls.token();
         // One API from here to the end, and the one by which it was judged who may call: meanwhile there may be another one.
-        let judged = parts.and_then(|parts| parts.extensions.get::<auth::Judged>());
-        let api = if let Some(auth::Judged(api)) = judged {
+        let judged = parts.and_then(|parts| parts.extensions.get::<auth::ApiSnapshot>());
+        let api = if let Some(auth::ApiSnapshot(api)) = judged {
             Arc::clone(api)
         } else {
             tokio::select! {
@@ -295,7 +295,7 @@ impl ServerHandler for McpServer {
                 .map(|name| format!("; did you mean {name}?"))
                 .unwrap_or_default();
             return Err(ErrorData::invalid_params(
-                format!("Unknown tool: {}{hint}", text::cut(&text::one_line(&request.name), 128)),
+                format!("Unknown tool: {}{hint}", text::truncate(&text::one_line(&request.name), 128)),
                 None,
             ));
         };
@@ -354,7 +354,7 @@ impl Reporter {
         let (done, total) = (done as f64, total.map(|total| total as f64));
         let mut progress = ProgressNotificationParam::new(self.token.clone(), done);
         progress.total = total;
-        if tokio::time::timeout(NOTIFY_PATIENCE, self.peer.notify_progress(progress))
+        if tokio::time::timeout(NOTIFY_TIMEOUT, self.peer.notify_progress(progress))
             .await
             .is_err()
         {

@@ -15,8 +15,8 @@ use crate::api::Api;
 const SESSION_CHECK: Duration = Duration::from_mins(1);
 
 /// What all handlers of a server have in common.
-pub(crate) struct Live {
-    state: watch::Sender<State>,
+pub(crate) struct ServerState {
+    state: watch::Sender<ApiState>,
     /// How many times the list of tools became another one.
     changes: watch::Sender<u64>,
     /// How often the API may become another one.
@@ -28,24 +28,24 @@ pub(crate) struct Live {
 /// Tells when the list of tools became another one.
 pub(crate) type Changes = watch::Receiver<u64>;
 
-enum State {
+enum ApiState {
     /// Nothing yet.
     Pending,
-    Ready(Arc<Served>),
+    Ready(Arc<ServedApi>),
     /// Nothing ever, and why, in words for a model.
     Failed(String),
 }
 
 /// An API, and how a server of it introduces itself.
-pub(crate) struct Served {
+pub(crate) struct ServedApi {
     pub(crate) api: Arc<Api>,
     pub(crate) config: ServerConfig,
 }
 
-impl Live {
+impl ServerState {
     pub(crate) fn pending(reload: Option<Duration>) -> Self {
         Self {
-            state: watch::Sender::new(State::Pending),
+            state: watch::Sender::new(ApiState::Pending),
             changes: watch::Sender::new(0),
             reload,
             ending: CancellationToken::new(),
@@ -53,39 +53,39 @@ impl Live {
     }
 
     /// Serves this from now on, and tells who wants to know where the list of tools is another one.
-    pub(crate) fn ready(&self, served: Served) {
+    pub(crate) fn ready(&self, served: ServedApi) {
         let before = self.served();
         let is_other = before.is_some_and(|before| !before.api.texts().eq(served.api.texts()));
-        self.state.send_replace(State::Ready(Arc::new(served)));
+        self.state.send_replace(ApiState::Ready(Arc::new(served)));
         if is_other {
             self.changes.send_modify(|count| *count += 1);
         }
     }
 
     pub(crate) fn fail(&self, why: &str) {
-        self.state.send_replace(State::Failed(why.to_owned()));
+        self.state.send_replace(ApiState::Failed(why.to_owned()));
     }
 
     /// What is served now, if it is there.
-    pub(crate) fn served(&self) -> Option<Arc<Served>> {
+    pub(crate) fn served(&self) -> Option<Arc<ServedApi>> {
         match &*self.state.borrow() {
-            State::Ready(served) => Some(Arc::clone(served)),
-            State::Pending | State::Failed(_) => None,
+            ApiState::Ready(served) => Some(Arc::clone(served)),
+            ApiState::Pending | ApiState::Failed(_) => None,
         }
     }
 
     /// The API of now; waits for the first one.
     pub(crate) async fn api(&self) -> Result<Arc<Api>, ErrorData> {
-        if let State::Ready(served) = &*self.state.borrow() {
+        if let ApiState::Ready(served) = &*self.state.borrow() {
             return Ok(Arc::clone(&served.api));
         }
         let mut states = self.state.subscribe();
-        let state = states.wait_for(|state| !matches!(state, State::Pending)).await;
+        let state = states.wait_for(|state| !matches!(state, ApiState::Pending)).await;
         match state.as_deref() {
-            Ok(State::Ready(served)) => Ok(Arc::clone(&served.api)),
-            Ok(State::Failed(why)) => Err(ErrorData::internal_error(why.clone(), None)),
+            Ok(ApiState::Ready(served)) => Ok(Arc::clone(&served.api)),
+            Ok(ApiState::Failed(why)) => Err(ErrorData::internal_error(why.clone(), None)),
             // The sender lives as long as this value.
-            Ok(State::Pending) | Err(_) => Err(ErrorData::internal_error("the server is ending", None)),
+            Ok(ApiState::Pending) | Err(_) => Err(ErrorData::internal_error("the server is ending", None)),
         }
     }
 

@@ -11,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 use rmcp::model::Tool;
 
-use super::state::Live;
+use super::state::ServerState;
 
 /// How much of a list is written at once.
 const PIECE: usize = 32 << 10;
@@ -31,7 +31,7 @@ pub(crate) fn stand_in() -> Tool {
 }
 
 /// The bytes with the list in place of the stand-in, or `None` where it is not in them.
-pub(crate) fn splice(bytes: &[u8], live: &Live) -> Option<Vec<u8>> {
+pub(crate) fn splice(bytes: &[u8], live: &ServerState) -> Option<Vec<u8>> {
     let json = STAND_IN.1.as_bytes();
     let at = memmem::find(bytes, json)?;
     let served = live.served()?;
@@ -50,7 +50,7 @@ pub(crate) fn splice(bytes: &[u8], live: &Live) -> Option<Vec<u8>> {
 
 /// The same in pieces, for who may take them slowly: a list can have megabytes, and many may ask for it at once. With the
 /// length of all of them.
-pub(crate) fn pieces(bytes: &Bytes, live: &Live) -> Option<(usize, impl Iterator<Item = Bytes> + Send + use<>)> {
+pub(crate) fn pieces(bytes: &Bytes, live: &ServerState) -> Option<(usize, impl Iterator<Item = Bytes> + Send + use<>)> {
     let json = STAND_IN.1.as_bytes();
     let at = memmem::find(bytes, json)?;
     let api = Arc::clone(&live.served()?.api);
@@ -86,12 +86,12 @@ mod tests {
 
     use super::*;
     use crate::api::{Api, ApiOptions};
-    use crate::server::state::Served;
+    use crate::server::state::ServedApi;
 
     fn api() -> Arc<Api> {
-        use crate::outbound::{OutboundOptions, client};
+        use crate::outbound::{OutboundOptions, http_client};
         let document = crate::spec::Document::parse(br#"{"openapi":"3.1.0","paths":{"/a":{"get":{},"put":{}}}}"#.to_vec(), None).unwrap();
-        let client = client(&OutboundOptions {
+        let client = http_client(&OutboundOptions {
             tls: false,
             ..OutboundOptions::default()
         })
@@ -102,11 +102,11 @@ mod tests {
 
     #[test]
     fn the_list_goes_in_where_the_stand_in_was() {
-        let (live, api) = (Live::pending(None), api());
+        let (live, api) = (ServerState::pending(None), api());
         let answer = format!("{{\"tools\":[{}]}}", serde_json::to_string(&stand_in()).unwrap());
         assert_eq!(splice(answer.as_bytes(), &live), None, "there is no list yet");
         let config = ServerConfig::default();
-        live.ready(Served {
+        live.ready(ServedApi {
             api: Arc::clone(&api),
             config,
         });

@@ -5,12 +5,12 @@ use foldhash::HashSet;
 use sha2::{Digest, Sha256};
 
 /// The longest property key that every client accepts.
-const LONGEST: usize = 64;
+const MAX_ARGUMENT_NAME: usize = 64;
 
 /// `name` as a key that matches `^[a-zA-Z0-9_.-]{1,64}$`: unchanged where it does already, else with every run of other
 /// characters as one underscore (none at the ends), and cut with a stable hash where it is too long.
 #[must_use]
-pub fn sanitize(name: &str) -> String {
+pub fn sanitize_argument_name(name: &str) -> String {
     if is_legal(name) {
         return name.to_owned();
     }
@@ -18,8 +18,8 @@ pub fn sanitize(name: &str) -> String {
     let words: Vec<&str> = name.split(|character| !legal(character)).filter(|word| !word.is_empty()).collect();
     let key = if words.is_empty() { "argument".to_owned() } else { words.join("_") };
     // A name that lost everything but a shared stand-in would clash with its like; the hash tells them apart.
-    if words.is_empty() || key.len() > LONGEST {
-        cut(&key, name, LONGEST)
+    if words.is_empty() || key.len() > MAX_ARGUMENT_NAME {
+        shorten_with_hash(&key, name, MAX_ARGUMENT_NAME)
     } else {
         key
     }
@@ -28,7 +28,7 @@ pub fn sanitize(name: &str) -> String {
 /// Whether [`sanitize`] leaves `name` as it is.
 #[must_use]
 pub(crate) fn is_legal(name: &str) -> bool {
-    !name.is_empty() && name.len() <= LONGEST && name.bytes().all(is_key_byte)
+    !name.is_empty() && name.len() <= MAX_ARGUMENT_NAME && name.bytes().all(is_key_byte)
 }
 
 fn is_key_byte(byte: u8) -> bool {
@@ -37,7 +37,7 @@ fn is_key_byte(byte: u8) -> bool {
 
 /// The first characters of `text` and a hash of `whole`, together at most `longest` bytes. `text` is ASCII.
 #[must_use]
-pub(crate) fn cut(text: &str, whole: &str, longest: usize) -> String {
+pub(crate) fn shorten_with_hash(text: &str, whole: &str, longest: usize) -> String {
     let tail = hash(whole);
     let room = longest.saturating_sub(tail.len() + 1);
     let head: String = text.chars().take(room).collect();
@@ -63,8 +63,8 @@ pub(crate) fn claim(taken: &mut HashSet<String>, key: &str, suffix: &str) -> Str
         .chain(std::iter::once_with(|| format!("{key}_{suffix}")))
         .chain((2_usize..).map(|number| format!("{key}_{suffix}_{number}")));
     for candidate in candidates {
-        let candidate = if candidate.len() > LONGEST {
-            cut(&candidate, &candidate, LONGEST)
+        let candidate = if candidate.len() > MAX_ARGUMENT_NAME {
+            shorten_with_hash(&candidate, &candidate, MAX_ARGUMENT_NAME)
         } else {
             candidate
         };
@@ -92,9 +92,9 @@ mod tests {
             ("naïve", "na_ve"),
             ("a.b-c_d", "a.b-c_d"),
         ] {
-            assert_eq!(sanitize(name), expected);
+            assert_eq!(sanitize_argument_name(name), expected);
         }
-        assert_ne!(sanitize("日本"), sanitize("中国"));
+        assert_ne!(sanitize_argument_name("日本"), sanitize_argument_name("中国"));
     }
 
     #[test]
@@ -110,10 +110,10 @@ mod tests {
     proptest! {
         #[test]
         fn every_name_becomes_a_legal_key(name in ".*") {
-            let key = sanitize(&name);
+            let key = sanitize_argument_name(&name);
             prop_assert!((1..=64).contains(&key.len()));
             prop_assert!(key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte)));
-            prop_assert_eq!(&sanitize(&key), &key);
+            prop_assert_eq!(&sanitize_argument_name(&key), &key);
         }
     }
 }

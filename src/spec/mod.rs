@@ -12,7 +12,7 @@ pub(crate) mod schema;
 pub use self::diagnostic::{Diagnostic, Severity};
 pub(crate) use self::document::Span;
 pub use self::document::external::ExternalReferences;
-pub(crate) use self::document::revision::Seen;
+pub(crate) use self::document::revision::Revision;
 pub use self::document::source::{ReadError, Source};
 pub use self::document::{Document, LoadError};
 pub(crate) use self::operation::body::{MediaKind, MediaType, RequestBody};

@@ -47,7 +47,7 @@ impl<'a> Node<'a> {
         if !self.text.starts_with('{') {
             return None;
         }
-        open(self.text).ok().flatten()
+        open_object(self.text).ok().flatten()
     }
 
     /// The items, or `None` where the value is no array.
@@ -108,7 +108,7 @@ impl<'a> Node<'a> {
     /// The whole value as a tree, or `None` where it nests deeper than `serde_json` follows (128 levels).
     #[must_use]
     pub fn value(self) -> Option<Value> {
-        crate::json::value(self.text.as_bytes()).ok()
+        crate::json::parse_value(self.text.as_bytes()).ok()
     }
 }
 
@@ -171,8 +171,8 @@ impl<'de, F: FnMut(Node<'de>)> Visitor<'de> for Items<F> {
 ///
 /// # Errors
 /// Where the text is not one JSON value, with line and column.
-pub(crate) fn open(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> {
-    read(text, Slices)
+pub(crate) fn open_object(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> {
+    read_node(text, Slices)
 }
 
 /// Opens a whole JSON text as [`open`] does, and the member `components` two levels deeper in the same scan.
@@ -180,7 +180,7 @@ pub(crate) fn open(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> 
 /// # Errors
 /// As [`open`].
 pub(crate) fn open_with_components(text: &str) -> Result<Option<(Object<'_>, Objects<'_>)>, serde_json::Error> {
-    read(text, Nested { is_root: true })
+    read_node(text, Nested { is_root: true })
 }
 
 /// An object whose members are slices, but for the objects inside of one of them: those of `components` at the root.
@@ -188,7 +188,7 @@ struct Nested {
     is_root: bool,
 }
 
-impl<'de> Open<'de> for Nested {
+impl<'de> OpenValue<'de> for Nested {
     type Opened = (Object<'de>, Objects<'de>);
 
     fn open<A: MapAccess<'de>>(self, mut next: Option<Text<'de>>, mut map: A) -> Result<Self::Opened, A::Error> {
@@ -261,7 +261,7 @@ impl<'de> Visitor<'de> for PathItemsVisitor<'de, '_> {
 
 struct Operations<'s, 'a, 'f>(&'s PathItemsVisitor<'a, 'f>);
 
-impl<'de> Open<'de> for Operations<'_, 'de, '_> {
+impl<'de> OpenValue<'de> for Operations<'_, 'de, '_> {
     type Opened = PathItem<'de>;
 
     fn open<A: MapAccess<'de>>(self, mut next: Option<Text<'de>>, mut map: A) -> Result<Self::Opened, A::Error> {
@@ -320,7 +320,7 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Text<'a> {
 }
 
 /// How an object is opened, from its first key on.
-trait Open<'de> {
+trait OpenValue<'de> {
     type Opened;
     fn open<A: MapAccess<'de>>(self, first: Option<Text<'de>>, map: A) -> Result<Self::Opened, A::Error>;
 }
@@ -328,7 +328,7 @@ trait Open<'de> {
 /// All members as slices.
 struct Slices;
 
-impl<'de> Open<'de> for Slices {
+impl<'de> OpenValue<'de> for Slices {
     type Opened = Object<'de>;
 
     fn open<A: MapAccess<'de>>(self, mut next: Option<Text<'de>>, mut map: A) -> Result<Self::Opened, A::Error> {
@@ -346,21 +346,21 @@ impl<'de> Open<'de> for Slices {
 struct Any<O>(O);
 
 /// Reads a whole text.
-fn read<'a, O: Open<'a>>(text: &'a str, open: O) -> Result<Option<O::Opened>, serde_json::Error> {
+fn read_node<'a, O: OpenValue<'a>>(text: &'a str, open: O) -> Result<Option<O::Opened>, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let opened = Any(open).deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(opened)
 }
 
-impl<'de, O: Open<'de>> DeserializeSeed<'de> for Any<O> {
+impl<'de, O: OpenValue<'de>> DeserializeSeed<'de> for Any<O> {
     type Value = Option<O::Opened>;
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de, O: Open<'de>> Visitor<'de> for Any<O> {
+impl<'de, O: OpenValue<'de>> Visitor<'de> for Any<O> {
     type Value = Option<O::Opened>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use openapi_mcp::internals::complete;
 use openapi_mcp::{
     AnnotateOptions, Api, ApiOptions, Document, ExternalReferences, Hint, Hints, OutboundOptions, OutputSchemas, Policy, Reason, Severity,
-    Source, client,
+    Source, http_client,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -25,7 +25,7 @@ fn listed(corpus: &Path) -> Vec<String> {
 /// `tools, operations lost, digest of names and hints`, with a check of what every tool list must be.
 async fn row(path: PathBuf) -> String {
     let source = Source::Path(path);
-    let client = client(&OutboundOptions {
+    let client = http_client(&OutboundOptions {
         tls: false,
         ..OutboundOptions::default()
     })
@@ -108,7 +108,7 @@ fn no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
         println!("skipped: OPENAPI_MCP_CORPUS is not set");
         return;
     };
-    let client = client(&OutboundOptions {
+    let client = http_client(&OutboundOptions {
         tls: false,
         ..OutboundOptions::default()
     })

@@ -2,29 +2,29 @@
 
 use serde_json::{Map, Value};
 
-use crate::spec::schema::{beside, of_item, of_member, wire_names};
+use crate::spec::schema::{of_item, of_member, schemas_of_same_value, wire_names};
 
 /// Deeper than this no schema reaches.
-const DEEPEST: usize = 128;
+const MAX_DEPTH: usize = 128;
 
 /// Gives the properties of `arguments` their names on the wire back. `wire` is the input schema with those names noted in
 /// it; only what the schema describes at that place is renamed, so that free keys of the caller stay as they are.
-pub fn restore(arguments: &mut Value, wire: &Map<String, Value>) {
-    rename(arguments, &[wire], wire, 0);
+pub fn restore_property_names(arguments: &mut Value, wire: &Map<String, Value>) {
+    rename_value(arguments, &[wire], wire, 0);
 }
 
-fn rename(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String, Value>, depth: usize) {
-    if depth > DEEPEST {
+fn rename_value(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String, Value>, depth: usize) {
+    if depth > MAX_DEPTH {
         return;
     }
     let mut all = Vec::new();
-    schemas.iter().for_each(|schema| gather(schema, root, &mut all, 0));
+    schemas.iter().for_each(|schema| gather_schemas(schema, root, &mut all, 0));
     match value {
         Value::Object(members) => {
             let renamed = std::mem::take(members);
             for (key, mut member) in renamed {
                 let inner: Vec<_> = all.iter().flat_map(|schema| of_member(schema, &key)).collect();
-                rename(&mut member, &inner, root, depth + 1);
+                rename_value(&mut member, &inner, root, depth + 1);
                 let name = all.iter().find_map(|schema| wire_names(schema, root)?.get(&key)?.as_str());
                 members.insert(name.map_or(key, str::to_owned), member);
             }
@@ -32,7 +32,7 @@ fn rename(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String,
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
                 let inner: Vec<_> = all.iter().flat_map(|schema| of_item(schema, index)).collect();
-                rename(item, &inner, root, depth + 1);
+                rename_value(item, &inner, root, depth + 1);
             }
         }
         _ => {}
@@ -40,13 +40,13 @@ fn rename(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String,
 }
 
 /// The schema itself and all that describe the same value: whichever of them declares a property, its name is the same.
-fn gather<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, all: &mut Vec<&'s Map<String, Value>>, depth: usize) {
-    const MOST: usize = 256;
-    if depth > DEEPEST || all.len() > MOST || all.iter().any(|known| std::ptr::eq(*known, schema)) {
+fn gather_schemas<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, all: &mut Vec<&'s Map<String, Value>>, depth: usize) {
+    const MAX_SCHEMAS: usize = 256;
+    if depth > MAX_DEPTH || all.len() > MAX_SCHEMAS || all.iter().any(|known| std::ptr::eq(*known, schema)) {
         return;
     }
     all.push(schema);
-    beside(schema, root).for_each(|other| gather(other, root, all, depth + 1));
+    schemas_of_same_value(schema, root).for_each(|other| gather_schemas(other, root, all, depth + 1));
 }
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ mod tests {
             let wire = completed.wire.clone().unwrap_or_default();
             let (mut given, _) = given(&json!({ "body": value }), &[&wire], &wire);
             if let Some(wire) = &completed.wire {
-                restore(&mut given, wire);
+                restore_property_names(&mut given, wire);
             }
             prop_assert_eq!(&given["body"], &value);
         }
@@ -141,7 +141,7 @@ mod tests {
     /// the new name of another one, it cannot.
     fn given(value: &Value, schemas: &[&Map<String, Value>], root: &Map<String, Value>) -> (Value, Value) {
         let mut all = Vec::new();
-        schemas.iter().for_each(|schema| gather(schema, root, &mut all, 0));
+        schemas.iter().for_each(|schema| gather_schemas(schema, root, &mut all, 0));
         match value {
             Value::Object(members) => {
                 let names: Vec<(&String, &str)> = all
@@ -181,7 +181,7 @@ mod tests {
             Value::Object(object) => {
                 let own = object.get("properties").and_then(Value::as_object).into_iter().flatten();
                 own.into_iter()
-                    .all(|(name, _)| crate::spec::argument_names::sanitize(name) == *name)
+                    .all(|(name, _)| crate::spec::argument_names::sanitize_argument_name(name) == *name)
                     && object.values().all(all_legal)
             }
             Value::Array(items) => items.iter().all(all_legal),
@@ -216,7 +216,7 @@ mod tests {
             for value in values {
                 let (given, kept) = given(&json!({ "body": value }), &[&wire], &wire);
                 let mut restored = given.clone();
-                restore(&mut restored, &wire);
+                restore_property_names(&mut restored, &wire);
                 prop_assert_eq!(&restored, &kept, "{}", schema);
                 let (before, after) = (jsonschema::is_valid(&plain, &kept), jsonschema::is_valid(&schema, &given));
                 let exact = !text.contains("patternProperties") && !text.contains("pattern");

@@ -10,16 +10,16 @@ use crate::json;
 use crate::spec::schema::reference;
 
 /// Deeper than this nothing is repaired.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Repairs `arguments` in place, by the input schema `root`.
-pub(crate) fn repair(arguments: &mut Value, root: &Map<String, Value>) {
-    object(arguments, root, root, 0);
+pub(crate) fn repair_arguments(arguments: &mut Value, root: &Map<String, Value>) {
+    repair_object(arguments, root, root, 0);
 }
 
-fn value(value: &mut Value, schema: &Value, root: &Map<String, Value>, depth: usize) {
-    let Some(schema) = resolve(schema, root) else { return };
-    if depth > DEEPEST {
+fn repair_value(value: &mut Value, schema: &Value, root: &Map<String, Value>, depth: usize) {
+    let Some(schema) = resolve_reference(schema, root) else { return };
+    if depth > MAX_DEPTH {
         return;
     }
     if let Some(kinds) = kinds(schema, root, 0) {
@@ -34,17 +34,17 @@ fn value(value: &mut Value, schema: &Value, root: &Map<String, Value>, depth: us
         }
     }
     match value {
-        Value::Object(_) => object(value, schema, root, depth),
+        Value::Object(_) => repair_object(value, schema, root, depth),
         Value::Array(items) => {
             if let Some(inner) = schema.get("items") {
-                items.iter_mut().for_each(|item| self::value(item, inner, root, depth + 1));
+                items.iter_mut().for_each(|item| self::repair_value(item, inner, root, depth + 1));
             }
         }
         _ => {}
     }
 }
 
-fn object(value: &mut Value, schema: &Map<String, Value>, root: &Map<String, Value>, depth: usize) {
+fn repair_object(value: &mut Value, schema: &Map<String, Value>, root: &Map<String, Value>, depth: usize) {
     let (Value::Object(members), Some(Value::Object(properties))) = (value, schema.get("properties")) else {
         return;
     };
@@ -62,20 +62,20 @@ fn object(value: &mut Value, schema: &Map<String, Value>, root: &Map<String, Val
         let Some(property) = properties.get(name) else { return true };
         !(member.is_null()
             && !required(name)
-            && resolve(property, root)
+            && resolve_reference(property, root)
                 .and_then(|schema| kinds(schema, root, 0))
                 .is_some_and(|kinds| !kinds.contains(&"null")))
     });
     for (name, member) in members.iter_mut() {
         if let Some(property) = properties.get(name) {
-            self::value(member, property, root, depth + 1);
+            self::repair_value(member, property, root, depth + 1);
         }
     }
 }
 
 /// The text read as JSON, where that gives one of the kinds that fit.
 fn reread(text: &str, fitting: &[&str]) -> Option<Value> {
-    let parsed = json::value(text.trim().as_bytes()).ok()?;
+    let parsed = json::parse_value(text.trim().as_bytes()).ok()?;
     let fits = match &parsed {
         Value::Null => fitting.contains(&"null"),
         Value::Bool(_) => fitting.contains(&"boolean"),
@@ -89,7 +89,7 @@ fn reread(text: &str, fitting: &[&str]) -> Option<Value> {
     fits.then_some(parsed)
 }
 
-fn resolve<'s>(schema: &'s Value, root: &'s Map<String, Value>) -> Option<&'s Map<String, Value>> {
+fn resolve_reference<'s>(schema: &'s Value, root: &'s Map<String, Value>) -> Option<&'s Map<String, Value>> {
     let object = schema.as_object()?;
     match reference(object) {
         Some(name) => root.get("$defs")?.get(name)?.as_object(),
@@ -99,7 +99,7 @@ fn resolve<'s>(schema: &'s Value, root: &'s Map<String, Value>) -> Option<&'s Ma
 
 /// The types that a schema takes, where it says so: its `type`, or those of all branches of a choice, or of an enum.
 fn kinds<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, depth: usize) -> Option<Vec<&'s str>> {
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return None;
     }
     match schema.get("type") {
@@ -111,13 +111,15 @@ fn kinds<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, depth
         if let Some(branches) = schema.get(choice).and_then(Value::as_array) {
             let mut all = Vec::new();
             for branch in branches {
-                all.extend(kinds(resolve(branch, root)?, root, depth + 1)?);
+                all.extend(kinds(resolve_reference(branch, root)?, root, depth + 1)?);
             }
             return Some(all);
         }
     }
     if let Some(branches) = schema.get("allOf").and_then(Value::as_array) {
-        return branches.iter().find_map(|branch| kinds(resolve(branch, root)?, root, depth + 1));
+        return branches
+            .iter()
+            .find_map(|branch| kinds(resolve_reference(branch, root)?, root, depth + 1));
     }
     None
 }
@@ -135,7 +137,7 @@ mod tests {
             "u": {"type": ["string", "integer"]}, "tree": {"$ref": "#/$defs/T"}, "c": {"anyOf": [{"type": "integer"}, {"type": "null"}]}
         }, "$defs": {"T": {"type": "object", "properties": {"child": {"$ref": "#/$defs/T"}, "n": {"type": "integer"}}}}});
         let mut arguments = json!({"n": "5", "f": "1.50", "b": "true", "s": "5", "any": "5", "o": "{\"n\":\"7\"}", "l": "3", "u": "5", "tree": {"child": {"n": "1"}}, "c": "null"});
-        repair(&mut arguments, root.as_object().unwrap());
+        repair_arguments(&mut arguments, root.as_object().unwrap());
         let expected: Value = serde_json::from_str(r#"{"n": 5, "f": 1.50, "b": true, "s": "5", "any": "5", "o": {"n": 7}, "l": [3], "u": "5", "tree": {"child": {"n": 1}}, "c": null}"#).unwrap();
         assert_eq!(arguments, expected);
     }
@@ -145,7 +147,7 @@ mod tests {
         let root =
             json!({"required": ["r"], "properties": {"a": {"type": "string"}, "b": {"type": ["string", "null"]}, "r": {"type": "string"}}});
         let mut arguments = json!({"a": null, "b": null, "r": null, "x": null});
-        repair(&mut arguments, root.as_object().unwrap());
+        repair_arguments(&mut arguments, root.as_object().unwrap());
         assert_eq!(arguments, json!({"b": null, "r": null, "x": null}));
     }
 
@@ -153,7 +155,7 @@ mod tests {
     fn nothing_is_repaired_into_what_does_not_fit() {
         let root = json!({"properties": {"n": {"type": "integer"}, "b": {"type": "boolean"}}});
         let mut arguments = json!({"n": "1.5", "b": "yes"});
-        repair(&mut arguments, root.as_object().unwrap());
+        repair_arguments(&mut arguments, root.as_object().unwrap());
         assert_eq!(arguments, json!({"n": "1.5", "b": "yes"}));
     }
 }

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use crate::text;
 
 /// More problems than this do not help anybody.
-const MOST_PROBLEMS: usize = 20;
+const MAX_PROBLEMS: usize = 20;
 /// Values longer than this are not repeated in a message.
-const LONGEST_VALUE: usize = 80;
+const MAX_SHOWN_VALUE: usize = 80;
 /// Lookaround cannot be matched in linear time; this bounds what one match may cost.
 const BACKTRACK_LIMIT: usize = 10_000;
 
@@ -68,14 +68,14 @@ impl Validator {
         let mut problems: Vec<String> = Vec::new();
         for (pointer, error) in errors {
             problems.extend(
-                problem(&pointer, error.kind(), error.instance(), tool, schema)
+                describe_problem(&pointer, error.kind(), error.instance(), tool, schema)
                     .into_iter()
                     .filter(|text| !text.is_empty()),
             );
         }
         problems.dedup();
-        let more = problems.len().saturating_sub(MOST_PROBLEMS);
-        problems.truncate(MOST_PROBLEMS);
+        let more = problems.len().saturating_sub(MAX_PROBLEMS);
+        problems.truncate(MAX_PROBLEMS);
         let mut text = format!("The arguments of {tool} are not valid; nothing was sent.");
         for problem in &problems {
             text.push_str("\n- ");
@@ -109,7 +109,7 @@ fn drop_patterns(schema: &mut Value, compiles: &dyn Fn(&str) -> bool) {
     }
 }
 
-fn problem(pointer: &str, kind: &ValidationErrorKind, instance: &Value, tool: &str, schema: &Map<String, Value>) -> Vec<String> {
+fn describe_problem(pointer: &str, kind: &ValidationErrorKind, instance: &Value, tool: &str, schema: &Map<String, Value>) -> Vec<String> {
     let place = if pointer.is_empty() {
         String::new()
     } else {
@@ -118,7 +118,7 @@ fn problem(pointer: &str, kind: &ValidationErrorKind, instance: &Value, tool: &s
     match kind {
         ValidationErrorKind::AdditionalProperties { unexpected } => unexpected
             .iter()
-            .map(|name| unknown(&place, name, pointer.is_empty(), tool, schema))
+            .map(|name| describe_unknown_property(&place, name, pointer.is_empty(), tool, schema))
             .collect(),
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
@@ -128,45 +128,50 @@ fn problem(pointer: &str, kind: &ValidationErrorKind, instance: &Value, tool: &s
                 format!("{place}`{name}` is missing")
             }]
         }
-        ValidationErrorKind::Enum { options } => vec![format!("{place}{} is not one of {}", shown(instance), shown_list(options))],
-        ValidationErrorKind::Constant { expected_value } => vec![format!("{place}{} must be {}", shown(instance), shown(expected_value))],
+        ValidationErrorKind::Enum { options } => vec![format!("{place}{} is not one of {}", quote_value(instance), shown_list(options))],
+        ValidationErrorKind::Constant { expected_value } => {
+            vec![format!("{place}{} must be {}", quote_value(instance), quote_value(expected_value))]
+        }
         ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
-            vec![format!("{place}{} fits none of the forms that are allowed here", shown(instance))]
+            vec![format!(
+                "{place}{} fits none of the forms that are allowed here",
+                quote_value(instance)
+            )]
         }
         ValidationErrorKind::OneOfMultipleValid { .. } => vec![format!(
             "{place}{} fits more than one of the forms of which exactly one is meant",
-            shown(instance)
+            quote_value(instance)
         )],
         ValidationErrorKind::Type { kind } => {
             let allowed = match kind {
                 jsonschema::error::TypeKind::Single(kind) => kind.to_string(),
                 jsonschema::error::TypeKind::Multiple(kinds) => kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(" or "),
             };
-            vec![format!("{place}{} is not of type {allowed}", shown(instance))]
+            vec![format!("{place}{} is not of type {allowed}", quote_value(instance))]
         }
-        ValidationErrorKind::Format { format } => vec![format!("{place}{} is no {format}", shown(instance))],
+        ValidationErrorKind::Format { format } => vec![format!("{place}{} is no {format}", quote_value(instance))],
         ValidationErrorKind::Pattern { pattern } => vec![format!(
             "{place}{} does not match {}",
-            shown(instance),
-            shown(&Value::String(pattern.clone()))
+            quote_value(instance),
+            quote_value(&Value::String(pattern.clone()))
         )],
-        ValidationErrorKind::Minimum { limit } => vec![format!("{place}{} is less than {limit}", shown(instance))],
-        ValidationErrorKind::Maximum { limit } => vec![format!("{place}{} is more than {limit}", shown(instance))],
-        ValidationErrorKind::ExclusiveMinimum { limit } => vec![format!("{place}{} must be more than {limit}", shown(instance))],
-        ValidationErrorKind::ExclusiveMaximum { limit } => vec![format!("{place}{} must be less than {limit}", shown(instance))],
-        ValidationErrorKind::MinLength { limit } => vec![format!("{place}{} is shorter than {limit} characters", shown(instance))],
-        ValidationErrorKind::MaxLength { limit } => vec![format!("{place}{} is longer than {limit} characters", shown(instance))],
+        ValidationErrorKind::Minimum { limit } => vec![format!("{place}{} is less than {limit}", quote_value(instance))],
+        ValidationErrorKind::Maximum { limit } => vec![format!("{place}{} is more than {limit}", quote_value(instance))],
+        ValidationErrorKind::ExclusiveMinimum { limit } => vec![format!("{place}{} must be more than {limit}", quote_value(instance))],
+        ValidationErrorKind::ExclusiveMaximum { limit } => vec![format!("{place}{} must be less than {limit}", quote_value(instance))],
+        ValidationErrorKind::MinLength { limit } => vec![format!("{place}{} is shorter than {limit} characters", quote_value(instance))],
+        ValidationErrorKind::MaxLength { limit } => vec![format!("{place}{} is longer than {limit} characters", quote_value(instance))],
         ValidationErrorKind::MinItems { limit } => vec![format!("{place}has fewer than {limit} items")],
         ValidationErrorKind::MaxItems { limit } => vec![format!("{place}has more than {limit} items")],
         ValidationErrorKind::MinProperties { limit } => vec![format!("{place}has fewer than {limit} members")],
         ValidationErrorKind::MaxProperties { limit } => vec![format!("{place}has more than {limit} members")],
         ValidationErrorKind::UniqueItems => vec![format!("{place}has an item twice")],
-        other => vec![format!("{place}{} does not satisfy `{}`", shown(instance), other.keyword())],
+        other => vec![format!("{place}{} does not satisfy `{}`", quote_value(instance), other.keyword())],
     }
 }
 
 /// `` `limt` is not an argument of list_pets; did you mean `limit`? ``
-fn unknown(place: &str, name: &str, at_root: bool, tool: &str, schema: &Map<String, Value>) -> String {
+fn describe_unknown_property(place: &str, name: &str, at_root: bool, tool: &str, schema: &Map<String, Value>) -> String {
     let known: Vec<&str> = if at_root {
         schema
             .get("properties")
@@ -200,16 +205,16 @@ fn meaning(schema: &Map<String, Value>, name: &str) -> String {
         .and_then(Value::as_str);
     description
         .and_then(|text| text.lines().next())
-        .map(|line| format!(": {}", text::cut(line, 160)))
+        .map(|line| format!(": {}", text::truncate(line, 160)))
         .unwrap_or_default()
 }
 
-fn shown(value: &Value) -> String {
+fn quote_value(value: &Value) -> String {
     let text = value.to_string();
-    if text.len() <= LONGEST_VALUE {
+    if text.len() <= MAX_SHOWN_VALUE {
         text
     } else {
-        text::cut(&text, LONGEST_VALUE)
+        text::truncate(&text, MAX_SHOWN_VALUE)
     }
 }
 
@@ -218,7 +223,7 @@ fn shown_list(options: &Value) -> String {
         .as_array()
         .map(|options| options.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
         .unwrap_or_default();
-    text::cut(&options, 600)
+    text::truncate(&options, 600)
 }
 
 #[cfg(test)]

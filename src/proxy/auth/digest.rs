@@ -6,7 +6,7 @@ use http::header::{HeaderValue, WWW_AUTHENTICATE};
 use http_auth::{PasswordClient, PasswordParams};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::scheme::sensitive;
+use super::scheme::sensitive_header;
 use crate::proxy::request::Request;
 use crate::proxy::upstream::exchange::Response;
 
@@ -51,7 +51,7 @@ impl Digest {
         };
         let answer = challenge.as_mut()?.respond(&parameters);
         let answer = answer.map_err(|why| tracing::warn!("the API's digest challenge cannot be answered: {why}"));
-        sensitive(answer.ok()?.as_bytes()).ok()
+        sensitive_header(answer.ok()?.as_bytes()).ok()
     }
 
     /// Takes the challenge of a refusal; whether there is one.

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 
-use super::scheme::{Lack, Proof, Prover, Signer, sensitive};
+use super::scheme::{Applied, MissingCredential, SchemeResolver, Signer, sensitive_header};
 use crate::proxy::redact;
-use crate::proxy::request::Fixed;
+use crate::proxy::request::Injected;
 use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
 use crate::text;
 
 /// What a call carries of the operator's, or why it cannot be made.
 #[derive(Debug, Clone)]
-pub(crate) enum Access {
+pub(crate) enum OperationAccess {
     /// It can be made with this.
     Granted(Arc<Credential>),
     /// It cannot: a sentence for the model.
@@ -28,7 +28,7 @@ pub(crate) enum Access {
 #[derive(Debug, Default)]
 pub(crate) struct Credential {
     /// Ready to be sent.
-    pub fixed: Fixed,
+    pub fixed: Injected,
     /// What signs each request anew.
     pub signer: Option<Signer>,
     /// Headers that the client must send for it: the client's name of each, and the API's.
@@ -42,7 +42,7 @@ pub(crate) struct Credential {
 impl Credential {
     /// What it adds to a call, with `***` for each value, to be shown.
     #[must_use]
-    pub(crate) fn masked(&self) -> Fixed {
+    pub(crate) fn masked(&self) -> Injected {
         let mut masked = self.fixed.masked();
         if self.signer.is_some() {
             masked.headers.insert(AUTHORIZATION, HeaderValue::from_static("***"));
@@ -63,12 +63,12 @@ pub struct Advice {
 }
 
 /// Why a call that needs a credential does not go to another server.
-const STRAY: &str = "it goes to another server than the rest of the API, and credentials are not sent there; whoever runs this server allows that with --credential-origin, or sends every call to one server with --base-url";
+const CROSS_ORIGIN: &str = "it goes to another server than the rest of the API, and credentials are not sent there; whoever runs this server allows that with --credential-origin, or sends every call to one server with --base-url";
 
 /// What was decided for one list of requirements.
 #[derive(Debug)]
-struct Known {
-    access: Access,
+struct Decided {
+    access: OperationAccess,
     /// What is missing, for the operator.
     lack: Option<String>,
     operations: usize,
@@ -76,23 +76,23 @@ struct Known {
 
 /// Decides what each operation carries.
 #[derive(Debug)]
-pub(crate) struct Resolver<'a> {
-    given: Prover<'a>,
-    proofs: HashMap<String, Result<Proof, Lack>>,
+pub(crate) struct AccessResolver<'a> {
+    given: SchemeResolver<'a>,
+    proofs: HashMap<String, Result<Applied, MissingCredential>>,
     /// By the address of the requirements, which outlive this.
-    known: HashMap<*const SecurityRequirement, Known>,
+    known: HashMap<*const SecurityRequirement, Decided>,
     bare: Arc<Credential>,
     /// Operations that need a credential and go elsewhere.
     strays: usize,
 }
 
-impl<'a> Resolver<'a> {
+impl<'a> AccessResolver<'a> {
     /// Nothing is decided yet.
     #[must_use]
-    pub(crate) fn new(given: Prover<'a>) -> Self {
-        let fixed = Fixed {
+    pub(crate) fn new(given: SchemeResolver<'a>) -> Self {
+        let fixed = Injected {
             headers: given.headers.clone(),
-            ..Fixed::default()
+            ..Injected::default()
         };
         Self {
             given,
@@ -114,14 +114,14 @@ impl<'a> Resolver<'a> {
         let mut sent = Vec::new();
         for proof in self.proofs.values().flatten() {
             match proof {
-                Proof::Header(name, value) => sent.extend(redact::of_header(name, value)),
-                Proof::Query(_, value) => sent.extend([value.as_bytes().to_vec(), decoded(value)]),
-                Proof::Cookie(pair) => {
+                Applied::Header(name, value) => sent.extend(redact::secrets_of_header(name, value)),
+                Applied::Query(_, value) => sent.extend([value.as_bytes().to_vec(), decoded(value)]),
+                Applied::Cookie(pair) => {
                     let value = pair.split_once('=').map_or("", |(_, value)| value);
                     sent.extend([value.as_bytes().to_vec(), decoded(value)]);
                 }
-                Proof::Signer(Signer::Token(source)) => sent.extend(source.client_pair().map(String::into_bytes)),
-                Proof::Signer(Signer::Digest(_)) | Proof::Elsewhere | Proof::Client(..) => {}
+                Applied::Signer(Signer::Token(source)) => sent.extend(source.client_pair().map(String::into_bytes)),
+                Applied::Signer(Signer::Digest(_)) | Applied::AlreadyProvided | Applied::Client(..) => {}
             }
         }
         sent
@@ -141,15 +141,15 @@ impl<'a> Resolver<'a> {
 
     /// What an operation with these requirements carries: the first of them whose schemes all have values. An empty one
     /// makes the others optional, wherever it stands.
-    pub(crate) fn access(&mut self, requirements: &Rc<[SecurityRequirement]>) -> Access {
+    pub(crate) fn access(&mut self, requirements: &Rc<[SecurityRequirement]>) -> OperationAccess {
         // What many operations write alike is one list: it is decided once.
         let key = requirements.as_ptr();
         if !self.known.contains_key(&key) {
             let access = self.decide(requirements);
-            let lack = matches!(access, Access::Missing(_)).then(|| self.lack(requirements, true));
+            let lack = matches!(access, OperationAccess::Missing(_)).then(|| self.lack(requirements, true));
             self.known.insert(
                 key,
-                Known {
+                Decided {
                     access,
                     lack,
                     operations: 0,
@@ -157,20 +157,20 @@ impl<'a> Resolver<'a> {
             );
         }
         let Some(known) = self.known.get_mut(&key) else {
-            return Access::Granted(Arc::clone(&self.bare));
+            return OperationAccess::Granted(Arc::clone(&self.bare));
         };
         known.operations += 1;
         known.access.clone()
     }
 
     /// What an operation carries whose server is another origin than the API's: nothing of the operator's.
-    pub(crate) fn elsewhere(&mut self, requirements: &[SecurityRequirement]) -> Access {
+    pub(crate) fn elsewhere(&mut self, requirements: &[SecurityRequirement]) -> OperationAccess {
         let demanded = !requirements.is_empty() && !requirements.iter().any(Vec::is_empty);
         if demanded && !self.given.credentials.optional {
             self.strays += 1;
-            return Access::Missing(format!("nothing was sent: {STRAY}").into());
+            return OperationAccess::Missing(format!("nothing was sent: {CROSS_ORIGIN}").into());
         }
-        Access::Granted(Arc::new(Credential::default()))
+        OperationAccess::Granted(Arc::new(Credential::default()))
     }
 
     /// What the operator should know, in sentences.
@@ -190,14 +190,14 @@ impl<'a> Resolver<'a> {
             }
         }
         if self.strays > 0 {
-            lacking.insert(STRAY, self.strays);
+            lacking.insert(CROSS_ORIGIN, self.strays);
         }
         let told = |(lack, count): (&str, usize)| format!("{} cannot be called: {lack}", operations(count));
         let mut warnings: Vec<String> = lacking.into_iter().map(told).collect();
         // What the operator sets is stronger than what a client sends; see `Api::call`.
         let own = self.proofs.values().filter_map(|proof| match proof {
-            Ok(Proof::Header(name, _)) => Some(name),
-            Ok(Proof::Signer(_)) => Some(&AUTHORIZATION),
+            Ok(Applied::Header(name, _)) => Some(name),
+            Ok(Applied::Signer(_)) => Some(&AUTHORIZATION),
             _ => None,
         });
         let own: BTreeSet<&str> = own.chain(self.given.headers.keys()).map(HeaderName::as_str).collect();
@@ -207,17 +207,17 @@ impl<'a> Resolver<'a> {
         }));
         let strangers = self.given.credentials.strangers(self.given.schemes);
         if !strangers.is_empty() {
-            const MOST: usize = 20;
+            const MAX_LISTED_SCHEMES: usize = 20;
             let names = self
                 .given
                 .schemes
                 .keys()
-                .take(MOST)
+                .take(MAX_LISTED_SCHEMES)
                 .map(|name| format!("`{}`", text::one_line(name)));
             let names: Vec<String> = names.collect();
             let known = match self.given.schemes.len() {
                 0 => "it has none".to_owned(),
-                count if count > MOST => format!("it has {} and {} more", names.join(", "), count - MOST),
+                count if count > MAX_LISTED_SCHEMES => format!("it has {} and {} more", names.join(", "), count - MAX_LISTED_SCHEMES),
                 _ => format!("it has {}", names.join(", ")),
             };
             let told = |name: &String| format!("{name} belongs to no security scheme of the document; {known}");
@@ -226,15 +226,15 @@ impl<'a> Resolver<'a> {
         warnings
     }
 
-    fn decide(&mut self, requirements: &[SecurityRequirement]) -> Access {
+    fn decide(&mut self, requirements: &[SecurityRequirement]) -> OperationAccess {
         for requirement in requirements.iter().filter(|requirement| !requirement.is_empty()) {
-            let proofs: Result<Vec<Proof>, Lack> = requirement.iter().map(|(name, _)| self.proof(name)).collect();
+            let proofs: Result<Vec<Applied>, MissingCredential> = requirement.iter().map(|(name, _)| self.proof(name)).collect();
             if let Ok(proofs) = proofs {
-                return Access::Granted(Arc::new(self.credential(requirement, proofs)));
+                return OperationAccess::Granted(Arc::new(self.credential(requirement, proofs)));
             }
         }
         if requirements.is_empty() {
-            return Access::Granted(Arc::clone(&self.bare));
+            return OperationAccess::Granted(Arc::clone(&self.bare));
         }
         if self.given.credentials.optional || requirements.iter().any(Vec::is_empty) {
             let advice = Advice {
@@ -242,7 +242,7 @@ impl<'a> Resolver<'a> {
                 schemes: self.lack(requirements, false),
                 scopes: Vec::new(),
             };
-            return Access::Granted(Arc::new(Credential {
+            return OperationAccess::Granted(Arc::new(Credential {
                 fixed: self.bare.fixed.clone(),
                 forwards: true,
                 advice: Some(advice),
@@ -250,29 +250,29 @@ impl<'a> Resolver<'a> {
             }));
         }
         let lack = self.lack(requirements, false);
-        Access::Missing(format!("nothing was sent, because it needs a credential that this server was not given; {lack}").into())
+        OperationAccess::Missing(format!("nothing was sent, because it needs a credential that this server was not given; {lack}").into())
     }
 
-    fn credential(&self, requirement: &SecurityRequirement, proofs: Vec<Proof>) -> Credential {
+    fn credential(&self, requirement: &SecurityRequirement, proofs: Vec<Applied>) -> Credential {
         let mut fixed = self.bare.fixed.clone();
         let mut signer = None;
         let mut of_client = Vec::new();
         for proof in proofs {
             match proof {
-                Proof::Elsewhere => {}
-                Proof::Header(name, value) => {
+                Applied::AlreadyProvided => {}
+                Applied::Header(name, value) => {
                     fixed.headers.insert(name, value);
                 }
-                Proof::Query(name, value) => fixed.query.push((name, value)),
-                Proof::Cookie(pair) => fixed.cookies.push(pair),
-                Proof::Signer(own) => signer = Some(own),
-                Proof::Client(ours, theirs) => of_client.push((ours, theirs)),
+                Applied::Query(name, value) => fixed.query.push((name, value)),
+                Applied::Cookie(pair) => fixed.cookies.push(pair),
+                Applied::Signer(own) => signer = Some(own),
+                Applied::Client(ours, theirs) => of_client.push((ours, theirs)),
             }
         }
         // The operator's whole Cookie header and a scheme's cookie become one header.
         if let Some(own) = self.given.headers.get(COOKIE).filter(|_| !fixed.cookies.is_empty()) {
             let joined = [own.as_bytes(), b"; ", std::mem::take(&mut fixed.cookies).join("; ").as_bytes()].concat();
-            if let Ok(joined) = sensitive(&joined) {
+            if let Ok(joined) = sensitive_header(&joined) {
                 fixed.headers.insert(COOKIE, joined);
             }
         }
@@ -320,7 +320,7 @@ impl<'a> Resolver<'a> {
         format!("{who} {}", all.join(", or "))
     }
 
-    fn proof(&mut self, name: &str) -> Result<Proof, Lack> {
+    fn proof(&mut self, name: &str) -> Result<Applied, MissingCredential> {
         if let Some(known) = self.proofs.get(name) {
             return known.clone();
         }

@@ -12,7 +12,7 @@ use url::Url;
 use super::digest::Digest;
 use super::forward::Forwarding;
 use super::token_source::{Endpoint, Grant, TokenSource, is_safe};
-use super::values::{Credentials, Given, PREFIX, Part, takes_pair, user_and_password};
+use super::values::{CredentialPart, CredentialValues, Credentials, PREFIX, takes_pair, user_and_password};
 use crate::outbound::Clients;
 use crate::proxy::request::style::{self, Keep};
 use crate::spec::{Location, SecurityScheme};
@@ -29,9 +29,9 @@ pub(crate) enum Signer {
 
 /// What one scheme adds to a call.
 #[derive(Debug, Clone)]
-pub(crate) enum Proof {
+pub(crate) enum Applied {
     /// Something that is there anyway: a header of the operator's, a client certificate.
-    Elsewhere,
+    AlreadyProvided,
     /// A header.
     Header(HeaderName, HeaderValue),
     /// A query pair, encoded.
@@ -46,7 +46,7 @@ pub(crate) enum Proof {
 
 /// Why a scheme adds nothing.
 #[derive(Debug, Clone)]
-pub(crate) struct Lack {
+pub(crate) struct MissingCredential {
     /// What is to be set; for everybody.
     pub(crate) setting: String,
     /// The cause, where it is not simply that nothing was set; for the operator alone.
@@ -55,7 +55,7 @@ pub(crate) struct Lack {
 
 /// Where the API is.
 #[derive(Debug, Clone)]
-pub(crate) struct Site {
+pub(crate) struct ApiLocation {
     /// Where calls go, where that is known for the API as a whole.
     pub base: Option<Url>,
     /// Where the document came from.
@@ -66,7 +66,7 @@ pub(crate) struct Site {
 
 /// Everything that decides about that.
 #[derive(Debug)]
-pub(crate) struct Prover<'a> {
+pub(crate) struct SchemeResolver<'a> {
     /// The document's schemes.
     pub schemes: &'a BTreeMap<String, SecurityScheme>,
     /// What the operator gave for them.
@@ -76,18 +76,18 @@ pub(crate) struct Prover<'a> {
     /// The client's headers that go upstream.
     pub forward: &'a Forwarding,
     /// Where the API is.
-    pub site: Site,
+    pub site: ApiLocation,
 }
 
-impl Prover<'_> {
+impl SchemeResolver<'_> {
     /// What a scheme adds to a call, or what is missing.
-    pub(crate) fn prove(&self, name: &str) -> Result<Proof, Lack> {
+    pub(crate) fn prove(&self, name: &str) -> Result<Applied, MissingCredential> {
         let (given, owner) = self.credentials.of_document(name, self.schemes);
-        let value = given.get(&Part::Value).map(SecretString::expose_secret);
-        let lack = |cause: Option<&str>| Lack {
+        let value = given.get(&CredentialPart::Value).map(SecretString::expose_secret);
+        let lack = |cause: Option<&str>| MissingCredential {
             setting: self.setting(name),
             cause: cause.map(str::to_owned).or_else(|| {
-                let owner = text::cut(&text::one_line(owner?), 100);
+                let owner = text::truncate(&text::one_line(owner?), 100);
                 Some(format!(
                     "its variable holds a part of the credential of `{owner}`; give this one in the configuration file"
                 ))
@@ -99,32 +99,32 @@ impl Prover<'_> {
         let authorization = match scheme {
             SecurityScheme::ApiKey { location, name } => {
                 if let Some(value) = value {
-                    return api_key(*location, name, value).ok_or_else(|| lack(Some("no header can hold its value")));
+                    return apply_api_key(*location, name, value).ok_or_else(|| lack(Some("no header can hold its value")));
                 }
                 let header = HeaderName::from_bytes(name.as_bytes())
                     .ok()
                     .filter(|_| *location == Location::Header);
                 return if self.has_key(*location, name) {
-                    Ok(Proof::Elsewhere)
+                    Ok(Applied::AlreadyProvided)
                 } else {
                     header.and_then(|name| self.of_client(name)).ok_or_else(|| lack(None))
                 };
             }
-            SecurityScheme::MutualTls if self.credentials.client_certificate => return Ok(Proof::Elsewhere),
+            SecurityScheme::MutualTls if self.credentials.client_certificate => return Ok(Applied::AlreadyProvided),
             SecurityScheme::MutualTls => return Err(lack(None)),
             SecurityScheme::Http(kind) if kind.eq_ignore_ascii_case("basic") => {
                 user_and_password(&given).map(|pair| format!("Basic {}", STANDARD.encode(pair)))
             }
             SecurityScheme::Http(kind) if kind.eq_ignore_ascii_case("digest") => {
                 if let Some(digest) = user_and_password(&given).as_deref().and_then(Digest::new) {
-                    return Ok(Proof::Signer(Signer::Digest(Arc::new(digest))));
+                    return Ok(Applied::Signer(Signer::Digest(Arc::new(digest))));
                 }
                 None
             }
             SecurityScheme::Http(kind) if !kind.eq_ignore_ascii_case("bearer") => value.map(|value| format!("{kind} {value}")),
             SecurityScheme::Http(_) => value.map(|value| format!("Bearer {}", bare_token(value))),
             SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => {
-                if value.is_none() && (given.contains_key(&Part::ClientId) || given.contains_key(&Part::RefreshToken)) {
+                if value.is_none() && (given.contains_key(&CredentialPart::ClientId) || given.contains_key(&CredentialPart::RefreshToken)) {
                     return self.grant(name, scheme, &given).map(|grant| {
                         let own = self
                             .site
@@ -132,25 +132,25 @@ impl Prover<'_> {
                             .as_ref()
                             .is_some_and(|base| base.origin() == grant.endpoint.url().origin());
                         let client = if own { &self.site.clients.own } else { &self.site.clients.other };
-                        Proof::Signer(Signer::Token(Arc::new(TokenSource::new(grant, client.clone()))))
+                        Applied::Signer(Signer::Token(Arc::new(TokenSource::new(grant, client.clone()))))
                     });
                 }
                 value.map(|value| format!("Bearer {}", bare_token(value)))
             }
         };
-        match authorization.map(|text| sensitive(text.as_bytes())) {
-            Some(Ok(value)) => Ok(Proof::Header(AUTHORIZATION, value)),
+        match authorization.map(|text| sensitive_header(text.as_bytes())) {
+            Some(Ok(value)) => Ok(Applied::Header(AUTHORIZATION, value)),
             Some(Err(_)) => Err(lack(Some("no header can hold its value"))),
-            None if self.headers.contains_key(AUTHORIZATION) => Ok(Proof::Elsewhere),
+            None if self.headers.contains_key(AUTHORIZATION) => Ok(Applied::AlreadyProvided),
             None if self.forward.sets(AUTHORIZATION.as_str()) => self.of_client(AUTHORIZATION).ok_or_else(|| lack(None)),
             None if value.is_some() => Err(lack(Some("its value has no colon"))),
             None => Err(lack(None)),
         }
     }
 
-    fn of_client(&self, name: HeaderName) -> Option<Proof> {
+    fn of_client(&self, name: HeaderName) -> Option<Applied> {
         let ours = self.forward.source(&name)?.clone();
-        Some(Proof::Client(ours, name))
+        Some(Applied::Client(ours, name))
     }
 
     /// Whether the operator's headers hold an API key already.
@@ -168,17 +168,17 @@ impl Prover<'_> {
 
     /// How tokens of a scheme are asked for. The document's token URL counts only on the API's own origin: a document must
     /// not be able to choose who gets the client's secret.
-    fn grant(&self, name: &str, scheme: &SecurityScheme, given: &Given) -> Result<Grant, Lack> {
-        let part = |part: Part| given.get(&part).cloned();
-        let missing = |what: Part, cause: &str| Lack {
+    fn grant(&self, name: &str, scheme: &SecurityScheme, given: &CredentialValues) -> Result<Grant, MissingCredential> {
+        let part = |part: CredentialPart| given.get(&part).cloned();
+        let missing = |what: CredentialPart, cause: &str| MissingCredential {
             setting: format!("{PREFIX}{}{}", Credentials::suffix(name), what.suffix()),
             cause: Some(cause.to_owned()),
         };
-        if !given.contains_key(&Part::RefreshToken) && !given.contains_key(&Part::ClientSecret) {
-            return Err(missing(Part::ClientSecret, "a client needs a secret to get tokens"));
+        if !given.contains_key(&CredentialPart::RefreshToken) && !given.contains_key(&CredentialPart::ClientSecret) {
+            return Err(missing(CredentialPart::ClientSecret, "a client needs a secret to get tokens"));
         }
-        let url = |part: Part| given.get(&part).and_then(|text| Url::parse(text.expose_secret()).ok());
-        let endpoint = match (url(Part::TokenUrl), url(Part::Issuer), scheme) {
+        let url = |part: CredentialPart| given.get(&part).and_then(|text| Url::parse(text.expose_secret()).ok());
+        let endpoint = match (url(CredentialPart::TokenUrl), url(CredentialPart::Issuer), scheme) {
             (Some(url), ..) => Endpoint::Token(url),
             (None, Some(url), _) => Endpoint::Issuer(url),
             (None, None, SecurityScheme::OAuth2 { token_url: Some(text) }) => {
@@ -188,27 +188,30 @@ impl Prover<'_> {
                 match declared {
                     Some(url) if Some(url.origin()) == own && is_safe(&url) => Endpoint::Token(url),
                     _ => {
-                        let text = text::cut(&text::one_line(text), 200);
+                        let text = text::truncate(&text::one_line(text), 200);
                         let cause = format!(
                             "the document's own, `{text}`, is not on the API's origin over https, and a document does not decide who gets a client's secret"
                         );
-                        return Err(missing(Part::TokenUrl, &cause));
+                        return Err(missing(CredentialPart::TokenUrl, &cause));
                     }
                 }
             }
             (None, None, SecurityScheme::OpenIdConnect) => {
-                return Err(missing(Part::Issuer, "a document does not decide who gets a client's secret"));
+                return Err(missing(
+                    CredentialPart::Issuer,
+                    "a document does not decide who gets a client's secret",
+                ));
             }
-            _ => return Err(missing(Part::TokenUrl, "the document names no token endpoint")),
+            _ => return Err(missing(CredentialPart::TokenUrl, "the document names no token endpoint")),
         };
         Ok(Grant {
             scheme: name.to_owned(),
             endpoint,
-            client_id: part(Part::ClientId),
-            client_secret: part(Part::ClientSecret),
-            refresh_token: part(Part::RefreshToken),
-            scopes: part(Part::Scopes),
-            audience: part(Part::Audience),
+            client_id: part(CredentialPart::ClientId),
+            client_secret: part(CredentialPart::ClientSecret),
+            refresh_token: part(CredentialPart::RefreshToken),
+            scopes: part(CredentialPart::Scopes),
+            audience: part(CredentialPart::Audience),
         })
     }
 
@@ -240,11 +243,12 @@ fn bare_token(value: &str) -> &str {
     }
 }
 
-fn api_key(location: Location, name: &str, value: &str) -> Option<Proof> {
+fn apply_api_key(location: Location, name: &str, value: &str) -> Option<Applied> {
     Some(match location {
-        Location::Query | Location::QueryString => {
-            Proof::Query(style::encode(name, Keep::Unreserved), style::encode(value, Keep::Unreserved))
-        }
+        Location::Query | Location::QueryString => Applied::Query(
+            style::percent_encode(name, Keep::Unreserved),
+            style::percent_encode(value, Keep::Unreserved),
+        ),
         Location::Cookie => {
             // RFC 6265 section 4.1.1; what else a key may hold is percent-encoded.
             let octet = |byte: u8| matches!(byte, 0x21 | 0x23..=0x2b | 0x2d..=0x3a | 0x3c..=0x5b | 0x5d..=0x7e);
@@ -252,16 +256,19 @@ fn api_key(location: Location, name: &str, value: &str) -> Option<Proof> {
             let value = if plain {
                 value.to_owned()
             } else {
-                style::encode(value, Keep::Unreserved)
+                style::percent_encode(value, Keep::Unreserved)
             };
-            Proof::Cookie(format!("{name}={value}"))
+            Applied::Cookie(format!("{name}={value}"))
         }
-        _ => Proof::Header(HeaderName::from_bytes(name.as_bytes()).ok()?, sensitive(value.as_bytes()).ok()?),
+        _ => Applied::Header(
+            HeaderName::from_bytes(name.as_bytes()).ok()?,
+            sensitive_header(value.as_bytes()).ok()?,
+        ),
     })
 }
 
 /// A header value that is not shown.
-pub(crate) fn sensitive(bytes: &[u8]) -> Result<HeaderValue, http::header::InvalidHeaderValue> {
+pub(crate) fn sensitive_header(bytes: &[u8]) -> Result<HeaderValue, http::header::InvalidHeaderValue> {
     let mut value = HeaderValue::from_bytes(bytes)?;
     value.set_sensitive(true);
     Ok(value)

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio::sync::OwnedMutexGuard;
 use url::{Host, Url, form_urlencoded};
 
-use super::scheme::sensitive;
+use super::scheme::sensitive_header;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
@@ -22,11 +22,11 @@ use crate::proxy::upstream::exchange::{self, CallOptions, Response};
 use crate::text;
 
 /// A token is refreshed this long before it expires, or at nine tenths of its life where that is shorter.
-const MARGIN: Duration = Duration::from_mins(1);
+const EXPIRY_MARGIN: Duration = Duration::from_mins(1);
 /// After a failure, a token that is still good is not refreshed again at once.
-const PAUSE: Duration = Duration::from_secs(5);
+const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 /// No reply of a token endpoint is larger.
-const LARGEST_REPLY: usize = 256 << 10;
+const MAX_REPLY_BYTES: usize = 256 << 10;
 
 /// How tokens are asked for.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Endpoint {
 
 /// An access token.
 #[derive(Debug)]
-pub(crate) struct Token {
+pub(crate) struct AccessToken {
     /// `Authorization` with it.
     pub header: HeaderValue,
     /// Takes it out of replies.
@@ -82,7 +82,7 @@ pub(crate) struct Token {
 pub(crate) struct TokenSource {
     grant: Grant,
     client: reqwest::Client,
-    current: RwLock<Option<Arc<Token>>>,
+    current: RwLock<Option<Arc<AccessToken>>>,
     /// Held by the one who fetches.
     flight: Arc<tokio::sync::Mutex<Flight>>,
 }
@@ -94,7 +94,7 @@ struct Flight {
     /// The client's secret goes into the body, because the endpoint did not take it from a header.
     in_body: bool,
     failed: Option<(Instant, CallError)>,
-    fetched: Option<(Instant, Arc<Token>)>,
+    fetched: Option<(Instant, Arc<AccessToken>)>,
 }
 
 /// RFC 6749 section 5.1.
@@ -112,7 +112,7 @@ struct Discovered {
     token_endpoint: String,
 }
 
-impl Token {
+impl AccessToken {
     fn is_fresh(&self, now: Instant) -> bool {
         self.fresh_until.is_none_or(|until| now < until)
     }
@@ -138,7 +138,7 @@ impl TokenSource {
     ///
     /// # Errors
     /// [`CallError::Credential`] where none can be had.
-    pub(crate) async fn token(self: &Arc<Self>, spent: Option<&Arc<Token>>) -> Result<Arc<Token>, CallError> {
+    pub(crate) async fn token(self: &Arc<Self>, spent: Option<&Arc<AccessToken>>) -> Result<Arc<AccessToken>, CallError> {
         let asked = Instant::now();
         let usable = || {
             let current = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -148,7 +148,7 @@ impl TokenSource {
             Some(token) if token.is_fresh(asked) => return Ok(token),
             // It will expire soon: one caller refreshes, and the others use it meanwhile.
             Some(token) => match Arc::clone(&self.flight).try_lock_owned() {
-                Ok(flight) if flight.failed.as_ref().is_none_or(|(at, _)| at.elapsed() > PAUSE) => flight,
+                Ok(flight) if flight.failed.as_ref().is_none_or(|(at, _)| at.elapsed() > FAILURE_PAUSE) => flight,
                 _ => return Ok(token),
             },
             None => Arc::clone(&self.flight).lock_owned().await,
@@ -175,7 +175,7 @@ impl TokenSource {
         fetched.or_else(|error| usable().ok_or(error))
     }
 
-    async fn renew(self: Arc<Self>, mut flight: OwnedMutexGuard<Flight>) -> Result<Arc<Token>, CallError> {
+    async fn renew(self: Arc<Self>, mut flight: OwnedMutexGuard<Flight>) -> Result<Arc<AccessToken>, CallError> {
         match self.fetch(&mut flight).await {
             Ok(token) => {
                 flight.failed = None;
@@ -197,11 +197,11 @@ impl TokenSource {
     pub(crate) fn client_pair(&self) -> Option<String> {
         let (id, secret) = (self.grant.client_id.as_ref()?, self.grant.client_secret.as_ref()?);
         // Both are form-encoded first (RFC 6749 section 2.3.1).
-        let encode = |value: &SecretString| style::encode(value.expose_secret(), Keep::Unreserved);
+        let encode = |value: &SecretString| style::percent_encode(value.expose_secret(), Keep::Unreserved);
         Some(STANDARD.encode(format!("{}:{}", encode(id), encode(secret))))
     }
 
-    async fn fetch(&self, flight: &mut Flight) -> Result<Token, CallError> {
+    async fn fetch(&self, flight: &mut Flight) -> Result<AccessToken, CallError> {
         let endpoint = match (&self.grant.endpoint, &flight.endpoint) {
             (Endpoint::Token(url), _) | (Endpoint::Issuer(_), Some(url)) => url.clone(),
             (Endpoint::Issuer(issuer), None) => self.discover(issuer).await?,
@@ -249,15 +249,15 @@ impl TokenSource {
             flight.refresh_token = before.is_some().then_some(next);
         }
         let access = granted.access_token.expose_secret();
-        let header = sensitive(format!("Bearer {access}").as_bytes())
+        let header = sensitive_header(format!("Bearer {access}").as_bytes())
             .map_err(|_| self.failure("the token endpoint's answer holds a token that no header can"))?;
         let life = granted.expires_in.as_ref().and_then(seconds);
-        Ok(Token {
+        Ok(AccessToken {
             header,
             redactor: Arc::new(Redactor::for_values(
                 std::iter::once(access.as_bytes()).chain(next.as_ref().map(|next| next.expose_secret().as_bytes())),
             )),
-            fresh_until: life.map(|life| started + life.saturating_sub(MARGIN.min(life / 10))),
+            fresh_until: life.map(|life| started + life.saturating_sub(EXPIRY_MARGIN.min(life / 10))),
             expires: life.map(|life| started + life),
         })
     }
@@ -286,7 +286,7 @@ impl TokenSource {
         match (&grant.client_id, &grant.client_secret) {
             (Some(_), Some(_)) if !flight.in_body => {
                 let pair = self.client_pair().unwrap_or_default();
-                let value = sensitive(format!("Basic {pair}").as_bytes());
+                let value = sensitive_header(format!("Basic {pair}").as_bytes());
                 headers.insert(AUTHORIZATION, value.map_err(|_| self.failure("the client's name cannot be sent"))?);
             }
             (Some(id), secret) => {
@@ -335,10 +335,10 @@ impl TokenSource {
 
     async fn send(&self, request: Request) -> Result<Response, CallError> {
         let options = CallOptions {
-            max_response_bytes: LARGEST_REPLY,
+            max_response_bytes: MAX_REPLY_BYTES,
             ..CallOptions::default()
         };
-        let sent = exchange::send(&self.client, request, &options, None).await;
+        let sent = exchange::send_with_timeout(&self.client, request, &options, None).await;
         sent.map_err(|_| self.failure("the token endpoint cannot be reached, or did not answer as it should"))
     }
 
@@ -387,7 +387,7 @@ fn error_code(reply: &Response) -> Option<String> {
 
 /// A number, or the text of one, as some servers write it.
 fn seconds(value: &serde_json::Value) -> Option<Duration> {
-    const LONGEST: u64 = 366 * 24 * 3600;
+    const MAX_LIFETIME_SECONDS: u64 = 366 * 24 * 3600;
     let seconds = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
-    Some(Duration::from_secs(seconds.min(LONGEST)))
+    Some(Duration::from_secs(seconds.min(MAX_LIFETIME_SECONDS)))
 }

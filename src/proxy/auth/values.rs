@@ -16,7 +16,7 @@ pub(crate) const PREFIX: &str = "OPENAPI_MCP_AUTH_";
 
 /// A part of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum CredentialPart {
     /// The key, the token, or `user:password`.
     Value,
     /// The user's name, where it is given alone.
@@ -39,7 +39,7 @@ pub enum Part {
     Issuer,
 }
 
-impl Part {
+impl CredentialPart {
     /// All of them.
     pub const ALL: [Self; 10] = [
         Self::Value,
@@ -92,7 +92,7 @@ impl Part {
 }
 
 /// What the operator gave for one scheme. Values are free of control characters and not empty.
-pub(crate) type Given = BTreeMap<Part, SecretString>;
+pub(crate) type CredentialValues = BTreeMap<CredentialPart, SecretString>;
 
 /// What the operator gave for all schemes.
 #[derive(Debug, Clone, Default)]
@@ -100,7 +100,7 @@ pub struct Credentials {
     /// By the name of the variable, without [`PREFIX`].
     pub variables: BTreeMap<String, SecretString>,
     /// From the configuration file, by the name of the scheme. A variable is stronger.
-    pub schemes: BTreeMap<String, Given>,
+    pub schemes: BTreeMap<String, CredentialValues>,
     /// Origins that headers and credentials may go to besides the API's own.
     pub origins: Vec<Origin>,
     /// Whether a client certificate is shown to the API.
@@ -122,21 +122,21 @@ pub(crate) fn takes_pair(kind: &str) -> bool {
 }
 
 /// Whether a credential of that kind may have that part, besides its value.
-fn uses(scheme: &SecurityScheme, part: Part) -> bool {
-    let by_user = matches!(part, Part::Username | Part::Password);
+fn uses(scheme: &SecurityScheme, part: CredentialPart) -> bool {
+    let by_user = matches!(part, CredentialPart::Username | CredentialPart::Password);
     match scheme {
-        SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => part != Part::Value && !by_user,
+        SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => part != CredentialPart::Value && !by_user,
         SecurityScheme::Http(kind) => by_user && takes_pair(kind),
         SecurityScheme::ApiKey { .. } | SecurityScheme::MutualTls => false,
     }
 }
 
 /// `user:password`, as far as both are there.
-pub(crate) fn user_and_password(given: &Given) -> Option<String> {
-    if let (Some(user), Some(password)) = (given.get(&Part::Username), given.get(&Part::Password)) {
+pub(crate) fn user_and_password(given: &CredentialValues) -> Option<String> {
+    if let (Some(user), Some(password)) = (given.get(&CredentialPart::Username), given.get(&CredentialPart::Password)) {
         return Some(format!("{}:{}", user.expose_secret(), password.expose_secret()));
     }
-    let value = given.get(&Part::Value)?.expose_secret();
+    let value = given.get(&CredentialPart::Value)?.expose_secret();
     value.contains(':').then(|| value.to_owned())
 }
 
@@ -151,7 +151,10 @@ impl Credentials {
     /// Everything that must not come back in a reply.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
         let given = self.schemes.values().flatten().map(|(part, value)| (*part, value));
-        let variables = self.variables.iter().map(|(name, value)| (Part::of_variable(name), value));
+        let variables = self
+            .variables
+            .iter()
+            .map(|(name, value)| (CredentialPart::of_variable(name), value));
         variables.chain(given).filter(|(part, _)| part.is_secret()).map(|(_, value)| value)
     }
 
@@ -159,7 +162,7 @@ impl Credentials {
     #[must_use]
     pub fn wants_tls(&self) -> bool {
         let given = self.schemes.values().flatten().filter(|(part, _)| part.is_url());
-        let variables = self.variables.iter().filter(|(name, _)| Part::of_variable(name).is_url());
+        let variables = self.variables.iter().filter(|(name, _)| CredentialPart::of_variable(name).is_url());
         let mut urls = given.map(|(_, url)| url).chain(variables.map(|(_, url)| url));
         urls.any(|url| url.expose_secret().starts_with("https:"))
     }
@@ -171,8 +174,11 @@ impl Credentials {
         for value in self.secrets() {
             pairs.extend(forms(value.expose_secret()).into_iter().flatten());
         }
-        let suffixes = self.variables.keys().filter_map(|name| name.strip_suffix(Part::Password.suffix()));
-        let of_suffix = |suffix: &str| self.of_variables(suffix, Given::new());
+        let suffixes = self
+            .variables
+            .keys()
+            .filter_map(|name| name.strip_suffix(CredentialPart::Password.suffix()));
+        let of_suffix = |suffix: &str| self.of_variables(suffix, CredentialValues::new());
         let given = suffixes.map(of_suffix).chain(self.schemes.keys().map(|name| self.of(name)));
         pairs.extend(
             given
@@ -184,7 +190,7 @@ impl Credentials {
 
     /// What there is for a scheme. `petKey` may be written `PET_KEY` and `PETKEY`; the former is stronger.
     #[must_use]
-    pub fn of(&self, scheme: &str) -> Given {
+    pub fn of(&self, scheme: &str) -> CredentialValues {
         let file = self.schemes.get(scheme).cloned().unwrap_or_default();
         let plain = self.of_variables(&Self::plain_suffix(scheme), file);
         self.of_variables(&Self::suffix(scheme), plain)
@@ -193,21 +199,21 @@ impl Credentials {
     /// What there is for a scheme of a document. A variable that holds a part of another scheme's credential is not this one's
     /// value, whatever the document calls its schemes: then the other one's name is given beside it.
     #[must_use]
-    pub fn of_document<'s>(&self, name: &str, schemes: &'s BTreeMap<String, SecurityScheme>) -> (Given, Option<&'s str>) {
+    pub fn of_document<'s>(&self, name: &str, schemes: &'s BTreeMap<String, SecurityScheme>) -> (CredentialValues, Option<&'s str>) {
         let mut given = self.of(name);
         let of_another = |variable: &str| {
             let is_part = |(other, scheme): &(&'s String, &SecurityScheme)| {
-                let stem_of = |part: Part| uses(scheme, part).then(|| variable.strip_suffix(part.suffix())).flatten();
+                let stem_of = |part: CredentialPart| uses(scheme, part).then(|| variable.strip_suffix(part.suffix())).flatten();
                 let names = [Self::suffix(other), Self::plain_suffix(other)];
                 *other != name
-                    && Part::ALL
+                    && CredentialPart::ALL
                         .into_iter()
                         .filter_map(stem_of)
                         .any(|stem| names.iter().any(|name| name == stem))
             };
             schemes.iter().find(is_part).map(|(other, _)| other.as_str())
         };
-        let mut value = self.schemes.get(name).and_then(|given| given.get(&Part::Value)).cloned();
+        let mut value = self.schemes.get(name).and_then(|given| given.get(&CredentialPart::Value)).cloned();
         let mut owner = None;
         for variable in [Self::plain_suffix(name), Self::suffix(name)] {
             if let Some(found) = self.variables.get(&variable) {
@@ -218,8 +224,8 @@ impl Credentials {
             }
         }
         match value {
-            Some(value) => given.insert(Part::Value, value),
-            None => given.remove(&Part::Value),
+            Some(value) => given.insert(CredentialPart::Value, value),
+            None => given.remove(&CredentialPart::Value),
         };
         (given, owner)
     }
@@ -235,8 +241,8 @@ impl Credentials {
         scheme.chars().map(plain).collect()
     }
 
-    fn of_variables(&self, suffix: &str, mut given: Given) -> Given {
-        for part in Part::ALL {
+    fn of_variables(&self, suffix: &str, mut given: CredentialValues) -> CredentialValues {
+        for part in CredentialPart::ALL {
             if let Some(value) = self.variables.get(&format!("{suffix}{}", part.suffix())) {
                 given.insert(part, value.clone());
             }
@@ -255,8 +261,8 @@ impl Credentials {
             .flat_map(|name| [Self::suffix(name), Self::plain_suffix(name)])
             .collect();
         let is_known = |variable: &str| {
-            let names_of = |part: Part| variable.strip_suffix(part.suffix()).is_some_and(|name| names.contains(name));
-            Part::ALL.into_iter().any(names_of)
+            let names_of = |part: CredentialPart| variable.strip_suffix(part.suffix()).is_some_and(|name| names.contains(name));
+            CredentialPart::ALL.into_iter().any(names_of)
         };
         let variables = self.variables.keys().filter(|name| !is_known(name));
         let keys = self.schemes.keys().filter(|name| !schemes.contains_key(*name));

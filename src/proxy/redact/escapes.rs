@@ -93,24 +93,24 @@ enum Escaped {
 /// What an escape at the start of the text stands for, and its length.
 fn escape(text: &[u8]) -> Option<(Escaped, usize)> {
     match text {
-        [b'%', high, low, ..] => Some((Escaped::Byte(u8::try_from(number(&[*high, *low], 16)?).ok()?), 3)),
+        [b'%', high, low, ..] => Some((Escaped::Byte(u8::try_from(read_code_point(&[*high, *low], 16)?).ok()?), 3)),
         [b'\\', byte @ (b'"' | b'\\' | b'/' | b'\''), ..] => Some((Escaped::Byte(*byte), 2)),
-        [b'\\', b'x', high, low, ..] => Some((Escaped::Character(char::from_u32(number(&[*high, *low], 16)?)?), 4)),
+        [b'\\', b'x', high, low, ..] => Some((Escaped::Character(char::from_u32(read_code_point(&[*high, *low], 16)?)?), 4)),
         [b'\\', b'u', rest @ ..] => {
-            let first = number(rest.get(..4)?, 16)?;
+            let first = read_code_point(rest.get(..4)?, 16)?;
             if let Some(character) = char::from_u32(first) {
                 return Some((Escaped::Character(character), 6));
             }
             let second = rest.get(4..).and_then(|rest| rest.strip_prefix(b"\\u"))?;
-            let units = [first, number(second.get(..4)?, 16)?].map(|unit| u16::try_from(unit).unwrap_or_default());
+            let units = [first, read_code_point(second.get(..4)?, 16)?].map(|unit| u16::try_from(unit).unwrap_or_default());
             Some((Escaped::Character(char::decode_utf16(units).next()?.ok()?), 12))
         }
         [b'&', rest @ ..] => {
             let end = rest.iter().take(10).position(|byte| *byte == b';')?;
             let name = rest.get(..end)?;
             let character = match name {
-                [b'#', b'x' | b'X', digits @ ..] => char::from_u32(number(digits, 16)?)?,
-                [b'#', digits @ ..] => char::from_u32(number(digits, 10)?)?,
+                [b'#', b'x' | b'X', digits @ ..] => char::from_u32(read_code_point(digits, 16)?)?,
+                [b'#', digits @ ..] => char::from_u32(read_code_point(digits, 10)?)?,
                 name => NAMES.iter().find(|(known, _)| *known == name)?.1.into(),
             };
             Some((Escaped::Character(character), end + 2))
@@ -119,7 +119,7 @@ fn escape(text: &[u8]) -> Option<(Escaped, usize)> {
     }
 }
 
-fn number(digits: &[u8], radix: u32) -> Option<u32> {
+fn read_code_point(digits: &[u8], radix: u32) -> Option<u32> {
     let is_number = !digits.is_empty() && digits.iter().all(|digit| char::from(*digit).is_digit(radix));
     let digits = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
     u32::from_str_radix(digits, radix).ok()

@@ -15,18 +15,18 @@ use serde_json::Value;
 use self::escapes::{Layer, unescape};
 use super::auth::values::Credentials;
 use super::request::style::{self, Keep};
-use super::response::render::{Kind, content_type, decode, kind};
+use super::response::render::{Kind, content_type, decode_text, reply_kind};
 use super::upstream::exchange::Response;
 
 const MARK: &[u8] = b"[redacted]";
 /// Shorter words of a header are words, not secrets.
-const SHORTEST_WORD: usize = 8;
+const MIN_WORD_LEN: usize = 8;
 /// A whole value that was given as a secret is one, unless it is so short that it stands everywhere.
-const SHORTEST_VALUE: usize = 6;
+const MIN_SECRET_LEN: usize = 6;
 /// Digits alone are the identifiers of replies as well, and there they must not be torn apart.
-const SHORTEST_NUMBER: usize = 12;
+const MIN_NUMBER_LEN: usize = 12;
 /// An escaped text in an escaped text in one: more is nobody's mistake.
-const DEEPEST: usize = 3;
+const MAX_ESCAPE_DEPTH: usize = 3;
 
 /// Knows what must not come back.
 #[derive(Debug, Default)]
@@ -39,24 +39,24 @@ impl Redactor {
     #[must_use]
     pub fn new(headers: &HeaderMap, credentials: &Credentials, sent: &[Vec<u8>]) -> Self {
         let mut secrets = BTreeSet::new();
-        let of_headers = headers.iter().flat_map(|(name, value)| of_header(name, value));
+        let of_headers = headers.iter().flat_map(|(name, value)| secrets_of_header(name, value));
         for secret in of_headers.chain(sent.iter().cloned()).filter(|secret| is_telling(secret)) {
-            add(&mut secrets, &secret);
+            add_secret(&mut secrets, &secret);
         }
         for value in headers.values() {
             let words = value.as_bytes().split(u8::is_ascii_whitespace);
             words
-                .filter(|word| word.len() >= SHORTEST_WORD)
-                .for_each(|word| add(&mut secrets, word));
+                .filter(|word| word.len() >= MIN_WORD_LEN)
+                .for_each(|word| add_secret(&mut secrets, word));
         }
         for secret in credentials.secrets() {
             let secret = secret.expose_secret();
             if is_telling(secret.as_bytes()) {
-                add(&mut secrets, secret.as_bytes());
+                add_secret(&mut secrets, secret.as_bytes());
             }
         }
         for part in credentials.pairs().iter().filter(|part| is_telling(part.as_bytes())) {
-            add(&mut secrets, part.as_bytes());
+            add_secret(&mut secrets, part.as_bytes());
         }
         Self::of(secrets)
     }
@@ -64,7 +64,9 @@ impl Redactor {
     /// For single secrets, such as a token that was fetched.
     pub fn for_values<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
         let mut secrets = BTreeSet::new();
-        values.filter(|value| is_telling(value)).for_each(|value| add(&mut secrets, value));
+        values
+            .filter(|value| is_telling(value))
+            .for_each(|value| add_secret(&mut secrets, value));
         Self::of(secrets)
     }
 
@@ -121,11 +123,11 @@ impl Redactor {
         let is_other = named.to_ascii_lowercase().contains("charset")
             || response.body.starts_with(b"\xff\xfe")
             || response.body.starts_with(b"\xfe\xff");
-        if (!is_other && guessed.is_none()) || !matches!(kind(&named, &response.body), Kind::Json | Kind::Text) {
+        if (!is_other && guessed.is_none()) || !matches!(reply_kind(&named, &response.body), Kind::Json | Kind::Text) {
             return;
         }
         for label in [Some(named.as_str()).filter(|_| is_other), guessed].into_iter().flatten() {
-            if let Some(clean) = self.clean(decode(label, &response.body).as_bytes()) {
+            if let Some(clean) = self.clean(decode_text(label, &response.body).as_bytes()) {
                 response.body = clean.into();
                 let essence = named.split(';').next().map(str::trim).filter(|essence| !essence.is_empty());
                 let utf8 = format!("{}; charset=utf-8", essence.unwrap_or("text/plain"));
@@ -177,7 +179,7 @@ impl Redactor {
     fn without_escaped(&self, text: &[u8]) -> Option<Vec<u8>> {
         let mut layers: Vec<Layer> = Vec::new();
         let mut ranges = Vec::new();
-        while layers.len() < DEEPEST
+        while layers.len() < MAX_ESCAPE_DEPTH
             && let Some(layer) = unescape(layers.last().map_or(text, |layer| &layer.text))
         {
             layers.push(layer);
@@ -208,7 +210,7 @@ impl Redactor {
 
 /// The secrets that a header may hold: all of it, what follows the scheme of `Authorization`, `Basic` decoded, and the values
 /// of cookies.
-pub(crate) fn of_header(name: &HeaderName, value: &HeaderValue) -> Vec<Vec<u8>> {
+pub(crate) fn secrets_of_header(name: &HeaderName, value: &HeaderValue) -> Vec<Vec<u8>> {
     let whole = value.as_bytes().trim_ascii();
     let mut found = vec![whole];
     if *name == COOKIE {
@@ -238,24 +240,24 @@ pub(crate) fn of_header(name: &HeaderName, value: &HeaderValue) -> Vec<Vec<u8>> 
 
 fn is_telling(secret: &[u8]) -> bool {
     let least = if secret.iter().all(u8::is_ascii_digit) {
-        SHORTEST_NUMBER
+        MIN_NUMBER_LEN
     } else {
-        SHORTEST_VALUE
+        MIN_SECRET_LEN
     };
     secret.len() >= least
 }
 
 /// A secret as it is, and as it looks in a URL and in JSON.
-fn add(secrets: &mut BTreeSet<Vec<u8>>, secret: &[u8]) {
+fn add_secret(secrets: &mut BTreeSet<Vec<u8>>, secret: &[u8]) {
     if let Ok(text) = std::str::from_utf8(secret) {
-        secrets.insert(style::encode(text, Keep::Unreserved).into_bytes());
+        secrets.insert(style::percent_encode(text, Keep::Unreserved).into_bytes());
         let json = serde_json::Value::from(text).to_string();
         let inner = json.trim_start_matches('"').trim_end_matches('"');
         secrets.insert(inner.as_bytes().to_vec());
         secrets.insert(inner.replace('/', "\\/").into_bytes());
     }
     // Where a secret looks escaped itself, taking escapes off a reply takes them off the secret as well.
-    if let Some(layer) = unescape(secret).filter(|layer| layer.text.len() >= SHORTEST_VALUE) {
+    if let Some(layer) = unescape(secret).filter(|layer| layer.text.len() >= MIN_SECRET_LEN) {
         secrets.insert(layer.text);
     }
     // What reads headers as Latin-1, as RFC 9110 section 5.5 once had it, writes other characters twice.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use url::{Origin, Url};
 
-use super::target::Base;
+use super::target::BaseUrl;
 use crate::outbound::Clients;
-use crate::proxy::auth::scheme::Site;
+use crate::proxy::auth::scheme::ApiLocation;
 use crate::spec::operation::server::{self, Choice, ServerError};
 use crate::spec::{Document, Operation};
 
@@ -23,8 +23,8 @@ pub enum Destination {
 }
 
 /// The base URLs of an API's operations; almost all share one.
-pub(crate) struct Bases {
-    common: Result<Option<Arc<Base>>, ServerError>,
+pub(crate) struct BaseUrls {
+    common: Result<Option<Arc<BaseUrl>>, ServerError>,
     document_url: Option<Url>,
     /// How an operation's own `servers` count; not at all where `--base-url` decides alone.
     declared: Option<Choice>,
@@ -32,16 +32,16 @@ pub(crate) struct Bases {
     origins: Vec<Origin>,
 }
 
-impl Bases {
+impl BaseUrls {
     /// The base URLs; credentials may go to the origins in `more` besides the API's own.
     #[must_use]
     pub(crate) fn new(document: &Document, destination: &Destination, more: Vec<Origin>) -> Self {
         let common = match destination {
-            Destination::Fixed(url) => Ok(Some(Arc::new(Base::new(url.clone())))),
+            Destination::Fixed(url) => Ok(Some(Arc::new(BaseUrl::new(url.clone())))),
             Destination::Nowhere => Ok(None),
             Destination::Declared(choice) => {
-                let servers = server::declared(document);
-                server::root_url(&servers, document.url.as_ref(), choice).map(|url| Some(Arc::new(Base::new(url))))
+                let servers = server::declared_servers(document);
+                server::root_url(&servers, document.url.as_ref(), choice).map(|url| Some(Arc::new(BaseUrl::new(url))))
             }
         };
         let own = common.as_ref().ok().and_then(Option::as_deref);
@@ -60,19 +60,19 @@ impl Bases {
     ///
     /// # Errors
     /// Where the server that counts for it is not usable.
-    pub(crate) fn of(&self, operation: &Operation) -> Result<Option<Arc<Base>>, ServerError> {
+    pub(crate) fn of(&self, operation: &Operation) -> Result<Option<Arc<BaseUrl>>, ServerError> {
         if let Some(choice) = self.declared.as_ref().filter(|_| !operation.servers.is_empty()) {
-            let url = server::base_url(&operation.servers, self.document_url.as_ref(), choice)?;
-            return Ok(Some(Arc::new(Base::new(url))));
+            let url = server::resolve_base_url(&operation.servers, self.document_url.as_ref(), choice)?;
+            return Ok(Some(Arc::new(BaseUrl::new(url))));
         }
         self.common.clone()
     }
 
     /// Where the API is, for what asks for tokens.
     #[must_use]
-    pub(crate) fn site(&self, document: &Document, clients: Clients) -> Site {
+    pub(crate) fn site(&self, document: &Document, clients: Clients) -> ApiLocation {
         let common = self.common.as_ref().ok().and_then(Option::as_deref);
-        Site {
+        ApiLocation {
             base: common.map(|base| base.url().clone()),
             document: document.url.clone(),
             clients,
@@ -81,7 +81,7 @@ impl Bases {
 
     /// Whether that is none of the origins that credentials may go to. Where the document has no server for all, the
     /// first operation's is the API's own.
-    pub(crate) fn leads_elsewhere(&mut self, base: Option<&Base>) -> bool {
+    pub(crate) fn leads_elsewhere(&mut self, base: Option<&BaseUrl>) -> bool {
         let Some(base) = base else { return false };
         if self.common.is_err() {
             self.common = Ok(None);

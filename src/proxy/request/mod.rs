@@ -12,10 +12,10 @@ use http::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderVa
 use serde_json::{Map, Value};
 use url::Url;
 
-use self::body::file_root::Folder;
-use self::body::payload::Content;
+use self::body::file_root::FileRoot;
+use self::body::payload::Payload;
 use self::style::Keep;
-use self::target::{Base, PathValue};
+use self::target::{BaseUrl, PathValue};
 use super::error::CallError;
 use crate::spec::operation::BODY;
 use crate::spec::{Document, Location, MediaKind, Operation, Parameter, Serialization, Style};
@@ -30,12 +30,12 @@ pub struct Request {
     /// All headers but those that the client itself writes (Host, Content-Length).
     pub headers: HeaderMap,
     /// The body; `None` is no body at all.
-    pub body: Option<Content>,
+    pub body: Option<Payload>,
 }
 
 /// What the operator adds to a request: always sent as it is, and no argument can replace it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Fixed {
+pub(crate) struct Injected {
     /// Headers.
     pub headers: HeaderMap,
     /// Query pairs, encoded.
@@ -44,7 +44,7 @@ pub(crate) struct Fixed {
     pub cookies: Vec<String>,
 }
 
-impl Fixed {
+impl Injected {
     /// The same with `***` for each value, to be shown.
     #[must_use]
     pub(crate) fn masked(&self) -> Self {
@@ -83,11 +83,11 @@ fn same_key(encoded: &str, name: &str) -> bool {
 pub(crate) fn build(
     document: &Document,
     operation: &Operation,
-    base: &Base,
+    base: &BaseUrl,
     arguments: &Map<String, Value>,
     accept: &HeaderValue,
-    fixed: &Fixed,
-    folder: Option<&Folder>,
+    fixed: &Injected,
+    folder: Option<&FileRoot>,
 ) -> Result<Request, CallError> {
     let mut path = Vec::new();
     let mut query = Vec::new();
@@ -116,7 +116,7 @@ pub(crate) fn build(
                 .map(|(name, value): &(String, String)| if name.is_empty() { value.as_str() } else { name.as_str() }),
         );
         if names.any(taken) {
-            return Err(unsendable(key, "is set by this server, and by no argument"));
+            return Err(invalid_argument(key, "is set by this server, and by no argument"));
         }
     }
     query.extend(fixed.query.iter().cloned());
@@ -126,7 +126,7 @@ pub(crate) fn build(
         let text = cookies.join("; ");
         headers.insert(
             COOKIE,
-            HeaderValue::from_str(&text).map_err(|_| unsendable("cookie", "cannot be sent in a header"))?,
+            HeaderValue::from_str(&text).map_err(|_| invalid_argument("cookie", "cannot be sent in a header"))?,
         );
     }
     let url = base.target(&operation.template, &path, &query)?;
@@ -135,11 +135,12 @@ pub(crate) fn build(
         let chosen = arguments.get(&declared.choice).and_then(Value::as_str);
         let media_type = declared
             .chosen(chosen)
-            .ok_or_else(|| unsendable(&declared.choice, "is none of the media types that this operation takes"))?;
-        let body = body::write(document, media_type, value, folder)?;
+            .ok_or_else(|| invalid_argument(&declared.choice, "is none of the media types that this operation takes"))?;
+        let body = body::write_body(document, media_type, value, folder)?;
         headers.insert(
             CONTENT_TYPE,
-            HeaderValue::from_str(&body.content_type).map_err(|_| unsendable(BODY, "has a media type that cannot be sent in a header"))?,
+            HeaderValue::from_str(&body.content_type)
+                .map_err(|_| invalid_argument(BODY, "has a media type that cannot be sent in a header"))?,
         );
         content = Some(body.content);
     }
@@ -155,8 +156,8 @@ pub(crate) fn build(
     })
 }
 
-fn unsendable(argument: &str, problem: &str) -> CallError {
-    CallError::Unsendable {
+fn invalid_argument(argument: &str, problem: &str) -> CallError {
+    CallError::InvalidRequest {
         argument: argument.to_owned(),
         problem: problem.to_owned(),
     }
@@ -172,7 +173,7 @@ fn content_text(media_type: &str, value: &Value) -> String {
 
 fn path_value(parameter: &Parameter, value: &Value) -> PathValue {
     let encoded = match &parameter.serialization {
-        Serialization::Content { media_type } => style::encode(&content_text(media_type, value), Keep::Unreserved),
+        Serialization::Content { media_type } => style::percent_encode(&content_text(media_type, value), Keep::Unreserved),
         Serialization::Style {
             style,
             explode,
@@ -202,8 +203,8 @@ fn path_value(parameter: &Parameter, value: &Value) -> PathValue {
 fn query_pairs(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
     match &parameter.serialization {
         Serialization::Content { media_type } => vec![(
-            style::encode(&parameter.name, Keep::Unreserved),
-            style::encode(&content_text(media_type, value), Keep::Unreserved),
+            style::percent_encode(&parameter.name, Keep::Unreserved),
+            style::percent_encode(&content_text(media_type, value), Keep::Unreserved),
         )],
         Serialization::Style {
             style,
@@ -225,7 +226,10 @@ fn whole_query(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
             .collect(),
         // A pair without a key is the whole query.
         (_, Serialization::Content { media_type }) => {
-            vec![(String::new(), style::encode(&content_text(media_type, value), Keep::Unreserved))]
+            vec![(
+                String::new(),
+                style::percent_encode(&content_text(media_type, value), Keep::Unreserved),
+            )]
         }
         _ => query_pairs(parameter, value),
     }
@@ -240,18 +244,21 @@ fn header(parameter: &Parameter, value: &Value, headers: &mut HeaderMap) -> Resu
         Serialization::Content { media_type } => content_text(media_type, value),
         Serialization::Style { style, explode, .. } => style::path(&parameter.name, value, *style, *explode, Keep::All),
     };
-    let name =
-        HeaderName::from_bytes(parameter.name.as_bytes()).map_err(|_| unsendable(&parameter.key, "has a name that no header can have"))?;
+    let name = HeaderName::from_bytes(parameter.name.as_bytes())
+        .map_err(|_| invalid_argument(&parameter.key, "has a name that no header can have"))?;
     if text.bytes().any(|byte| byte != b'\t' && (byte < 0x20 || byte == 0x7f)) {
-        return Err(unsendable(
+        return Err(invalid_argument(
             &parameter.key,
             "holds a line break or another control character, which a header cannot",
         ));
     }
     if !text.is_ascii() {
-        return Err(unsendable(&parameter.key, "holds characters outside ASCII, which a header cannot"));
+        return Err(invalid_argument(
+            &parameter.key,
+            "holds characters outside ASCII, which a header cannot",
+        ));
     }
-    let value = HeaderValue::from_str(&text).map_err(|_| unsendable(&parameter.key, "cannot be sent in a header"))?;
+    let value = HeaderValue::from_str(&text).map_err(|_| invalid_argument(&parameter.key, "cannot be sent in a header"))?;
     headers.insert(name, value);
     Ok(())
 }
@@ -265,13 +272,13 @@ fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, CallError
                 .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
     };
     if !legal(&parameter.name) {
-        return Err(unsendable(&parameter.key, "has a name that no cookie can have"));
+        return Err(invalid_argument(&parameter.key, "has a name that no cookie can have"));
     }
     let (pairs, separator) = match &parameter.serialization {
         Serialization::Content { media_type } => (
             vec![(
                 parameter.name.clone(),
-                style::encode(&content_text(media_type, value), Keep::Unreserved),
+                style::percent_encode(&content_text(media_type, value), Keep::Unreserved),
             )],
             "; ",
         ),
@@ -289,7 +296,7 @@ fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, CallError
 
 /// An exploded object writes its members as names of their own (OAS `form` with `explode`). They may not be names that
 /// the operation has for something else.
-fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, fixed: &Fixed) -> Result<(), CallError> {
+fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, fixed: &Injected) -> Result<(), CallError> {
     let (
         Value::Object(members),
         Serialization::Style {
@@ -309,7 +316,7 @@ fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, fix
                 .any(|other| other.location == parameter.location && other.name == *name && other.key != parameter.key)
     };
     match members.keys().find(|name| other(name)) {
-        Some(name) => Err(unsendable(
+        Some(name) => Err(invalid_argument(
             &parameter.key,
             &format!(
                 "has a member `{name}`, which would be sent as the {} parameter of that name",
@@ -332,18 +339,18 @@ mod tests {
         request_with(
             parameters,
             arguments,
-            &Fixed {
+            &Injected {
                 headers,
-                ..Fixed::default()
+                ..Injected::default()
             },
         )
     }
 
-    fn request_with(parameters: &str, arguments: &Value, fixed: &Fixed) -> Result<Request, CallError> {
+    fn request_with(parameters: &str, arguments: &Value, fixed: &Injected) -> Result<Request, CallError> {
         let text = format!(r#"{{"openapi":"3.2.0","paths":{{"/a":{{"get":{{"parameters":{parameters}}}}}}}}}"#);
         let document = Document::parse(text.into_bytes(), None).unwrap();
         let (operations, _) = operations(&document);
-        let base = Base::new(Url::parse("https://h.example/v1").unwrap());
+        let base = BaseUrl::new(Url::parse("https://h.example/v1").unwrap());
         let accept = HeaderValue::from_static("application/json");
         build(
             &document,
@@ -358,7 +365,7 @@ mod tests {
 
     #[test]
     fn no_argument_takes_the_place_of_a_credential() {
-        let fixed = Fixed {
+        let fixed = Injected {
             headers: HeaderMap::new(),
             query: vec![("api%5Fkey".into(), "s3cret".into())],
             cookies: vec!["sid=s3cret".into()],

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::target::Base;
-use super::{Fixed, Request, build};
+use super::target::BaseUrl;
+use super::{Injected, Request, build};
 use crate::proxy::error::CallError;
 use crate::spec::{Document, operations};
 
@@ -18,10 +18,10 @@ fn request(path: &str, operation: &Value, arguments: &Value) -> Result<Request, 
     let document = Document::parse(text.into_bytes(), None).unwrap();
     let (operations, diagnostics) = operations(&document);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    let base = Base::new(Url::parse("https://h.example:8443/v1").unwrap());
+    let base = BaseUrl::new(Url::parse("https://h.example:8443/v1").unwrap());
     let accept = HeaderValue::from_static("application/json");
     let arguments = arguments.as_object().unwrap();
-    build(&document, &operations[0], &base, arguments, &accept, &Fixed::default(), None)
+    build(&document, &operations[0], &base, arguments, &accept, &Injected::default(), None)
 }
 
 /// A style in a location, with what tells its values apart and what they may therefore not hold.

@@ -32,14 +32,14 @@ pub(crate) fn scalar(value: &Value) -> Option<Cow<'_, str>> {
         Value::String(text) => Some(Cow::Borrowed(text)),
         Value::Bool(true) => Some(Cow::Borrowed("true")),
         Value::Bool(false) => Some(Cow::Borrowed("false")),
-        Value::Number(number) => Some(Cow::Owned(plain(&number.to_string()))),
+        Value::Number(number) => Some(Cow::Owned(plain_number(&number.to_string()))),
         Value::Array(_) | Value::Object(_) => Some(Cow::Owned(value.to_string())),
     }
 }
 
 /// Percent-encodes what `keep` does not keep.
 #[must_use]
-pub fn encode(text: &str, keep: Keep) -> String {
+pub fn percent_encode(text: &str, keep: Keep) -> String {
     let mut encoded = String::with_capacity(text.len());
     push_encoded(&mut encoded, text, keep);
     encoded
@@ -86,13 +86,13 @@ pub(crate) fn joined<'v>(value: &'v Value, separators: &[char]) -> Cow<'v, Value
 #[must_use]
 pub(crate) fn path(name: &str, value: &Value, style: Style, explode: bool, keep: Keep) -> String {
     let mut out = String::new();
-    let name = encode(name, keep);
+    let name = percent_encode(name, keep);
     match (style, value) {
         (_, Value::Null) => {}
         (Style::Label, Value::Array(items)) => {
             let separator = if explode { "." } else { "," };
             out.push('.');
-            list(&mut out, items, separator, keep);
+            write_list(&mut out, items, separator, keep);
         }
         (Style::Label, Value::Object(_)) => {
             out.push('.');
@@ -111,7 +111,7 @@ pub(crate) fn path(name: &str, value: &Value, style: Style, explode: bool, keep:
             matrix_name(&mut out, &name);
             if !items.is_empty() {
                 out.push('=');
-                list(&mut out, items, ",", keep);
+                write_list(&mut out, items, ",", keep);
             }
         }
         (Style::Matrix, Value::Object(_)) if explode => {
@@ -124,7 +124,7 @@ pub(crate) fn path(name: &str, value: &Value, style: Style, explode: bool, keep:
             pairs(&mut out, value, (",", ","), keep);
         }
         (Style::Matrix, _) => matrix(&mut out, &name, value, keep),
-        (_, Value::Array(items)) => list(&mut out, items, separator(style, keep), keep),
+        (_, Value::Array(items)) => write_list(&mut out, items, separator(style, keep), keep),
         (_, Value::Object(_)) => pairs(&mut out, value, if explode { ("=", ",") } else { (",", ",") }, keep),
         _ => push_scalar(&mut out, value, keep),
     }
@@ -135,7 +135,7 @@ pub(crate) fn path(name: &str, value: &Value, style: Style, explode: bool, keep:
 /// object sends nothing.
 #[must_use]
 pub(crate) fn query(name: &str, value: &Value, style: Style, explode: bool, keep: Keep) -> Vec<(String, String)> {
-    let key = encode(name, Keep::Unreserved);
+    let key = percent_encode(name, Keep::Unreserved);
     match (style, value) {
         (_, Value::Null) => Vec::new(),
         (_, Value::Array(items)) if items.is_empty() => Vec::new(),
@@ -148,17 +148,17 @@ pub(crate) fn query(name: &str, value: &Value, style: Style, explode: bool, keep
         (_, Value::Array(items)) if explode => items
             .iter()
             .filter_map(scalar)
-            .map(|item| (key.clone(), encode(&item, keep)))
+            .map(|item| (key.clone(), percent_encode(&item, keep)))
             .collect(),
         (_, Value::Object(object)) if explode => {
             let members = object.iter().filter_map(|(member, value)| Some((member, scalar(value)?)));
             members
-                .map(|(member, value)| (encode(member, Keep::Unreserved), encode(&value, keep)))
+                .map(|(member, value)| (percent_encode(member, Keep::Unreserved), percent_encode(&value, keep)))
                 .collect()
         }
         (_, Value::Array(items)) => {
             let mut out = String::new();
-            list(&mut out, items, separator(style, keep), keep);
+            write_list(&mut out, items, separator(style, keep), keep);
             vec![(key, out)]
         }
         (_, Value::Object(_)) => {
@@ -166,7 +166,7 @@ pub(crate) fn query(name: &str, value: &Value, style: Style, explode: bool, keep
             pairs(&mut out, value, (separator(style, keep), separator(style, keep)), keep);
             vec![(key, out)]
         }
-        _ => scalar(value).map(|text| (key, encode(&text, keep))).into_iter().collect(),
+        _ => scalar(value).map(|text| (key, percent_encode(&text, keep))).into_iter().collect(),
     }
 }
 
@@ -189,7 +189,12 @@ fn deep(key: &str, value: &Value, keep: Keep, found: &mut Vec<(String, String)>)
     match value {
         Value::Object(object) => {
             for (member, inner) in object {
-                deep(&format!("{key}%5B{}%5D", encode(member, Keep::Unreserved)), inner, keep, found);
+                deep(
+                    &format!("{key}%5B{}%5D", percent_encode(member, Keep::Unreserved)),
+                    inner,
+                    keep,
+                    found,
+                );
             }
         }
         Value::Array(items) => {
@@ -197,7 +202,7 @@ fn deep(key: &str, value: &Value, keep: Keep, found: &mut Vec<(String, String)>)
                 deep(&format!("{key}%5B{index}%5D"), inner, keep, found);
             }
         }
-        _ => found.extend(scalar(value).map(|text| (key.to_owned(), encode(&text, keep)))),
+        _ => found.extend(scalar(value).map(|text| (key.to_owned(), percent_encode(&text, keep)))),
     }
 }
 
@@ -207,7 +212,7 @@ fn push_scalar(out: &mut String, value: &Value, keep: Keep) {
     }
 }
 
-fn list(out: &mut String, items: &[Value], separator: &str, keep: Keep) {
+fn write_list(out: &mut String, items: &[Value], separator: &str, keep: Keep) {
     for (index, item) in items.iter().filter_map(scalar).enumerate() {
         if index > 0 {
             out.push_str(separator);
@@ -248,8 +253,8 @@ fn matrix(out: &mut String, name: &str, value: &Value, keep: Keep) {
 
 /// A JSON number without an exponent, digit for digit: `1e2` is `100`, `1.5E-3` is `0.0015`. Numbers whose plain form
 /// would not fit into a line stay as they were written.
-fn plain(number: &str) -> String {
-    const LONGEST: i64 = 400;
+fn plain_number(number: &str) -> String {
+    const MAX_EXPONENT: i64 = 400;
     let Some((mantissa, exponent)) = number.split_once(['e', 'E']) else {
         return number.to_owned();
     };
@@ -258,7 +263,7 @@ fn plain(number: &str) -> String {
     let Ok(exponent) = exponent.trim_start_matches('+').parse::<i64>() else {
         return number.to_owned();
     };
-    if exponent.abs() > LONGEST {
+    if exponent.abs() > MAX_EXPONENT {
         return number.to_owned();
     }
     let digits = format!("{whole}{fraction}");
@@ -380,15 +385,18 @@ mod tests {
 
     #[test]
     fn allow_reserved_never_changes_the_structure_of_a_query() {
-        assert_eq!(encode("a/b:c,d", Keep::Reserved), "a/b:c,d");
-        assert_eq!(encode("a&b=c#d?e+f[g] %", Keep::Reserved), "a%26b%3Dc%23d%3Fe%2Bf%5Bg%5D%20%25");
+        assert_eq!(percent_encode("a/b:c,d", Keep::Reserved), "a/b:c,d");
+        assert_eq!(
+            percent_encode("a&b=c#d?e+f[g] %", Keep::Reserved),
+            "a%26b%3Dc%23d%3Fe%2Bf%5Bg%5D%20%25"
+        );
     }
 
     proptest! {
         #[test]
         fn encoding_decodes_to_what_it_was(text in ".*") {
             for keep in [Keep::Unreserved, Keep::Reserved] {
-                let encoded = encode(&text, keep);
+                let encoded = percent_encode(&text, keep);
                 prop_assert_eq!(percent_encoding::percent_decode_str(&encoded).decode_utf8().unwrap(), text.as_str());
                 prop_assert!(!encoded.contains(['#', '&', '=', '+', '?', ' ']));
             }

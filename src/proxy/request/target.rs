@@ -7,7 +7,7 @@ use thiserror::Error;
 use url::Url;
 
 use crate::spec::PathTemplate;
-use crate::spec::operation::template::{Part, has_dot_segment};
+use crate::spec::operation::template::{TemplatePart, has_dot_segment};
 
 /// Why a URL was not made. The words are for the model.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum TargetError {
 
 /// The base that an operation's path is appended to: scheme, host, port and base path of a server, checked once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Base {
+pub struct BaseUrl {
     url: Url,
     /// Scheme, authority and base path, without a slash at the end.
     text: String,
@@ -45,7 +45,7 @@ pub struct PathValue {
     pub plain: Vec<String>,
 }
 
-impl Base {
+impl BaseUrl {
     /// A base from a URL that [`crate::spec::operation::server::usable`] has accepted.
     #[must_use]
     pub fn new(url: Url) -> Self {
@@ -72,8 +72,8 @@ impl Base {
             let start = text.len();
             for part in segment {
                 match part {
-                    Part::Literal(literal) => text.push_str(literal),
-                    Part::Variable(name) => text.push_str(variable(name, values)?),
+                    TemplatePart::Literal(literal) => text.push_str(literal),
+                    TemplatePart::Variable(name) => text.push_str(variable(name, values)?),
                 }
             }
             // What was harmless piece by piece may still read as a dot segment together.
@@ -119,10 +119,10 @@ fn variable<'v>(name: &str, values: &'v [PathValue]) -> Result<&'v str, TargetEr
     Ok(&value.encoded)
 }
 
-fn segment_name(segment: &[Part]) -> String {
+fn segment_name(segment: &[TemplatePart]) -> String {
     let names = segment.iter().filter_map(|part| match part {
-        Part::Variable(name) => Some(name.as_str()),
-        Part::Literal(_) => None,
+        TemplatePart::Variable(name) => Some(name.as_str()),
+        TemplatePart::Literal(_) => None,
     });
     names.collect::<Vec<_>>().join("`, `")
 }
@@ -148,7 +148,7 @@ fn push_query(text: &mut String, own: Option<&str>, query: &[(String, String)]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proxy::request::style::{Keep, encode};
+    use crate::proxy::request::style::{Keep, percent_encode};
     use proptest::prelude::*;
 
     fn target(base: &str, path: &str, value: &str, query: &[(&str, &str)]) -> Result<String, TargetError> {
@@ -156,11 +156,11 @@ mod tests {
     }
 
     fn kept(base: &str, path: &str, value: &str, query: &[(&str, &str)], keep: Keep) -> Result<String, TargetError> {
-        let base = Base::new(Url::parse(base).unwrap());
+        let base = BaseUrl::new(Url::parse(base).unwrap());
         let template = PathTemplate::parse(path).unwrap();
         let values = [PathValue {
             name: "x".into(),
-            encoded: encode(value, keep),
+            encoded: percent_encode(value, keep),
             plain: vec![value.into()],
         }];
         let query: Vec<_> = query.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();

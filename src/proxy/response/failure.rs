@@ -5,7 +5,7 @@ use http::StatusCode;
 use http::header::{LOCATION, RETRY_AFTER};
 use serde_json::Value;
 
-use super::render::{Kind, content_type, decode, kind, named, shown, status_line, strip_bom};
+use super::render::{Kind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
 use crate::proxy::auth::resolve::Advice;
 use crate::proxy::upstream::exchange::Response;
 use crate::spec::Operation;
@@ -13,12 +13,12 @@ use crate::spec::operation::body::essence;
 use crate::{json, text};
 
 /// How much of an error's body the model sees, in bytes.
-pub(crate) const LONGEST: usize = 16 << 10;
+pub(crate) const MAX_ERROR_BYTES: usize = 16 << 10;
 
 /// What the model reads about a status that is no success.
-pub(crate) fn told(operation: &Operation, response: &Response, advice: Option<&Advice>) -> String {
+pub(crate) fn describe_failure(operation: &Operation, response: &Response, advice: Option<&Advice>) -> String {
     let status = response.status;
-    let mut message = format!("{} from {}", status_line(status), shown(operation));
+    let mut message = format!("{} from {}", status_line(status), operation_label(operation));
     let header = |name| {
         response
             .headers
@@ -52,7 +52,7 @@ pub(crate) fn told(operation: &Operation, response: &Response, advice: Option<&A
     let body = error_body(&content_type(&response.headers), &response.body);
     if !body.is_empty() {
         message.push('\n');
-        message.push_str(&text::cut(&body, LONGEST));
+        message.push_str(&text::truncate(&body, MAX_ERROR_BYTES));
     }
     message
 }
@@ -80,21 +80,21 @@ fn refused(status: StatusCode, advice: Option<&Advice>) -> String {
 }
 
 fn error_body(content_type: &str, body: &Bytes) -> String {
-    match kind(content_type, body) {
-        Kind::Json => match json::value(strip_bom(body)) {
-            Ok(value) if essence(content_type) == "application/problem+json" => problem(&value),
+    match reply_kind(content_type, body) {
+        Kind::Json => match json::parse_value(strip_bom(body)) {
+            Ok(value) if essence(content_type) == "application/problem+json" => problem_text(&value),
             Ok(value) => value.to_string(),
-            Err(_) => decode("", body),
+            Err(_) => decode_text("", body),
         },
-        Kind::Text if essence(content_type) == "text/html" => without_tags(&decode(content_type, body)),
-        Kind::Text => decode(content_type, body),
+        Kind::Text if essence(content_type) == "text/html" => without_tags(&decode_text(content_type, body)),
+        Kind::Text => decode_text(content_type, body),
         _ if body.is_empty() => String::new(),
-        _ => format!("({} bytes of {})", body.len(), named(content_type)),
+        _ => format!("({} bytes of {})", body.len(), essence_or_bytes(content_type)),
     }
 }
 
 /// RFC 9457: title and detail first, then whatever else the problem carries.
-fn problem(value: &Value) -> String {
+fn problem_text(value: &Value) -> String {
     let field = |name: &str| value.get(name).and_then(Value::as_str);
     let lead: Vec<&str> = [field("title"), field("detail")].into_iter().flatten().collect();
     let rest = value.as_object().map(|object| {
@@ -115,8 +115,8 @@ fn problem(value: &Value) -> String {
 /// The words of an HTML error page: what stands between tags, without scripts and styles. One pass, over as much as could
 /// ever be shown.
 fn without_tags(html: &str) -> String {
-    const MOST: usize = 256 << 10;
-    let html = html.get(..html.floor_char_boundary(MOST)).unwrap_or_default();
+    const MAX_HTML_BYTES: usize = 256 << 10;
+    let html = html.get(..html.floor_char_boundary(MAX_HTML_BYTES)).unwrap_or_default();
     let mut text = String::new();
     let mut skipping: Option<&str> = None;
     for (index, piece) in html.split('<').enumerate() {

@@ -15,7 +15,7 @@ pub(crate) const REJECTED: u8 = 65;
 ///
 /// # Errors
 /// What is wrong with the program, or went wrong in it, in words for a model.
-pub(crate) fn run(program: &str, json: &str) -> Result<String, String> {
+pub(crate) fn run_filter(program: &str, json: &str) -> Result<String, String> {
     let input = read::parse_single(json.as_bytes()).map_err(|error| format!("the reply cannot be read: {error}"))?;
     let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
     let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
@@ -72,10 +72,10 @@ mod tests {
             ("empty", "[]"),
             (".items | length", "2"),
         ] {
-            assert_eq!(run(program, JSON).as_deref(), Ok(expected), "{program}");
+            assert_eq!(run_filter(program, JSON).as_deref(), Ok(expected), "{program}");
         }
         for wrong in [".items[", "nosuchthing", ".total.name", "input"] {
-            assert!(run(wrong, JSON).is_err(), "{wrong}");
+            assert!(run_filter(wrong, JSON).is_err(), "{wrong}");
         }
     }
 }

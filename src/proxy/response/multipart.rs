@@ -4,11 +4,11 @@ use bytes::Bytes;
 use memchr::memmem;
 
 /// More parts than this are not taken apart.
-const MOST_PARTS: usize = 256;
+const MAX_PARTS: usize = 256;
 
 /// One part of a multipart body.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct ReplyPart {
     /// The part's own media type; `text/plain` where it names none (RFC 2046 section 5.1).
     pub content_type: String,
     /// The part's bytes.
@@ -17,7 +17,7 @@ pub(crate) struct Part {
 
 /// The parts, or `None` where there is no boundary or nothing between its lines.
 #[must_use]
-pub(crate) fn parts(content_type: &str, body: &Bytes) -> Option<Vec<Part>> {
+pub(crate) fn parts(content_type: &str, body: &Bytes) -> Option<Vec<ReplyPart>> {
     let boundary = content_type
         .split(';')
         .skip(1)
@@ -30,13 +30,13 @@ pub(crate) fn parts(content_type: &str, body: &Bytes) -> Option<Vec<Part>> {
     }
     let starts: Vec<usize> = delimiters(body, delimiter.as_bytes());
     let mut parts = Vec::new();
-    for pair in starts.windows(2).take(MOST_PARTS) {
+    for pair in starts.windows(2).take(MAX_PARTS) {
         let [start, end] = pair else { continue };
         let inner = body.get(start + delimiter.len()..*end)?;
         let inner = trim_line_end(skip_line_end(inner));
         let (head, content) = split_head(inner);
         let offset = content.as_ptr() as usize - body.as_ptr() as usize;
-        parts.push(Part {
+        parts.push(ReplyPart {
             content_type: content_type_of(head),
             body: body.slice(offset..offset + content.len()),
         });
@@ -49,7 +49,7 @@ fn delimiters(body: &[u8], delimiter: &[u8]) -> Vec<usize> {
     let at_line_start = |index: usize| index == 0 || body.get(index - 1) == Some(&b'\n');
     memmem::find_iter(body, delimiter)
         .filter(|index| at_line_start(*index))
-        .take(MOST_PARTS + 1)
+        .take(MAX_PARTS + 1)
         .collect()
 }
 
@@ -100,11 +100,11 @@ mod tests {
         assert_eq!(
             found,
             [
-                Part {
+                ReplyPart {
                     content_type: "image/png".into(),
                     body: Bytes::from_static(b"\x89PNG\r\n")
                 },
-                Part {
+                ReplyPart {
                     content_type: "text/plain".into(),
                     body: Bytes::from_static(b"hello --x")
                 }

@@ -55,9 +55,9 @@ const SIZES: [&str; 12] = [
 #[must_use]
 pub(crate) fn next(operation: &Operation, headers: &HeaderMap, body: &str) -> Option<Map<String, Value>> {
     /// A cursor that is longer is no argument for a model.
-    const LONGEST: usize = 2048;
+    const MAX_CURSOR_BYTES: usize = 2048;
     let found = next_page(operation, headers, body)?;
-    (Value::Object(found.clone()).to_string().len() <= LONGEST).then_some(found)
+    (Value::Object(found.clone()).to_string().len() <= MAX_CURSOR_BYTES).then_some(found)
 }
 
 fn next_page(operation: &Operation, headers: &HeaderMap, body: &str) -> Option<Map<String, Value>> {
@@ -72,7 +72,7 @@ fn next_page(operation: &Operation, headers: &HeaderMap, body: &str) -> Option<M
 
 /// The argument that says how much comes at once.
 #[must_use]
-pub(crate) fn size(operation: &Operation) -> Option<&str> {
+pub(crate) fn page_size_argument(operation: &Operation) -> Option<&str> {
     SIZES
         .iter()
         .find_map(|name| parameter(operation, name))
@@ -119,14 +119,14 @@ fn of_url(operation: &Operation, url: &str) -> Option<Map<String, Value>> {
 fn of_object(operation: &Operation, object: &Object<'_>) -> Option<Map<String, Value>> {
     let around: Vec<Object<'_>> = object
         .iter()
-        .filter(|(key, _)| AROUND.contains(&plain(key).as_str()))
+        .filter(|(key, _)| AROUND.contains(&normalized_name(key).as_str()))
         .filter_map(|(_, node)| node.object())
         .collect();
     // `pagination.cursors.after` and the like.
     let deeper: Vec<Object<'_>> = around
         .iter()
         .flat_map(Object::iter)
-        .filter(|(key, _)| AROUND.contains(&plain(key).as_str()))
+        .filter(|(key, _)| AROUND.contains(&normalized_name(key).as_str()))
         .filter_map(|(_, node)| node.object())
         .collect();
     if let Some(last) = last_id(object) {
@@ -138,7 +138,11 @@ fn of_object(operation: &Operation, object: &Object<'_>) -> Option<Map<String, V
     for (object, is_paging) in places {
         for (field, parameters) in CURSORS {
             let vague = matches!(field, "after" | "cursor");
-            let Some((_, node)) = object.iter().find(|(key, _)| plain(key) == field).filter(|_| is_paging || !vague) else {
+            let Some((_, node)) = object
+                .iter()
+                .find(|(key, _)| normalized_name(key) == field)
+                .filter(|_| is_paging || !vague)
+            else {
                 continue;
             };
             let Some(value) = node.value().filter(is_cursor) else {
@@ -181,11 +185,11 @@ fn is_cursor(value: &Value) -> bool {
 
 fn parameter<'o>(operation: &'o Operation, name: &str) -> Option<&'o Parameter> {
     let mut parameters = operation.parameters.iter();
-    parameters.find(|parameter| parameter.location == Location::Query && plain(&parameter.name) == name)
+    parameters.find(|parameter| parameter.location == Location::Query && normalized_name(&parameter.name) == name)
 }
 
 /// A name without case and punctuation.
-fn plain(name: &str) -> String {
+fn normalized_name(name: &str) -> String {
     name.chars()
         .filter(char::is_ascii_alphanumeric)
         .map(|character| character.to_ascii_lowercase())

@@ -104,7 +104,7 @@ pub fn records(framing: Framing, text: &str, whole: bool) -> Vec<Value> {
 
 fn json_or_text(text: &str) -> Option<Value> {
     let text = text.trim();
-    (!text.is_empty()).then(|| json::value(text.as_bytes()).unwrap_or_else(|_| Value::String(text.to_owned())))
+    (!text.is_empty()).then(|| json::parse_value(text.as_bytes()).unwrap_or_else(|_| Value::String(text.to_owned())))
 }
 
 #[derive(Default)]
@@ -122,7 +122,7 @@ impl Event<'_> {
             return None;
         }
         let text = data.join("\n");
-        let data = json::value(text.as_bytes()).unwrap_or(Value::String(text));
+        let data = json::parse_value(text.as_bytes()).unwrap_or(Value::String(text));
         if name.is_empty() && id.is_empty() {
             return Some(data);
         }

@@ -19,12 +19,12 @@ use crate::spec::operation::body::essence;
 use crate::{json as spec_json, text};
 
 /// Blobs above this size are named, not embedded: base64 of more than this helps no model.
-const LARGEST_BLOB: usize = 4 << 20;
+const MAX_BLOB_BYTES: usize = 4 << 20;
 /// Larger JSON is not structured, only given as text.
-const LARGEST_TREE: usize = 2 << 20;
+const MAX_TREE_BYTES: usize = 2 << 20;
 
 /// How much of a header is shown.
-const LONGEST_HEADER: usize = 500;
+const MAX_HEADER_BYTES: usize = 500;
 
 /// What a media type's bytes are to a model.
 pub(crate) enum Kind {
@@ -38,7 +38,7 @@ pub(crate) enum Kind {
 
 /// What a tool promised of the structured content of its successes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Promise {
+pub enum OutputContract {
     /// Nothing: it has no output schema.
     #[default]
     None,
@@ -52,7 +52,7 @@ pub enum Promise {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rendering<'a> {
     /// What the tool promised.
-    pub promise: Promise,
+    pub promise: OutputContract,
     /// How many bytes of JSON or text a result may hold; 0 is no limit.
     pub most_bytes: usize,
     /// What to say where the API refuses the call.
@@ -63,10 +63,10 @@ pub struct Rendering<'a> {
 /// without structured content. One that is no JSON, or too large to be taken apart, gets its text as `result`; where that would
 /// break the promise it is no success, because an error's content is not checked, and reaches the model.
 #[must_use]
-pub fn render(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
+pub fn render_reply(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
     let status = response.status;
     if !status.is_success() {
-        let text = failure::told(operation, response, rendering.advice);
+        let text = failure::describe_failure(operation, response, rendering.advice);
         return CallToolResult::error(vec![ContentBlock::text(text)]);
     }
     let mut result = success(operation, response, rendering);
@@ -74,16 +74,16 @@ pub fn render(operation: &Operation, response: &Response, rendering: Rendering<'
         return result;
     }
     match rendering.promise {
-        Promise::None => {}
-        Promise::AnyObject => {
-            let small = !response.body.is_empty() && response.body.len() <= LARGEST_TREE;
+        OutputContract::None => {}
+        OutputContract::AnyObject => {
+            let small = !response.body.is_empty() && response.body.len() <= MAX_TREE_BYTES;
             let text = result.content.first().and_then(ContentBlock::as_text).filter(|_| small);
             result.structured_content = Some(json!({ "result": text.map(|text| text.text.clone()) }));
         }
-        Promise::AsDeclared => {
+        OutputContract::AsDeclared => {
             let sentence = format!(
                 "{} answered {status}, but not with JSON that can be given as its output schema promises:",
-                shown(operation)
+                operation_label(operation)
             );
             result.content.insert(0, ContentBlock::text(sentence));
             result.is_error = Some(true);
@@ -94,10 +94,10 @@ pub fn render(operation: &Operation, response: &Response, rendering: Rendering<'
 
 /// The result of a call that failed on this side, or got no answer.
 #[must_use]
-pub fn failed(operation: &Operation, error: &crate::proxy::CallError) -> CallToolResult {
+pub fn render_error(operation: &Operation, error: &crate::proxy::CallError) -> CallToolResult {
     let text = match error {
         crate::proxy::CallError::Arguments(text) => text.clone(),
-        other => format!("{} failed: {other}.", shown(operation)),
+        other => format!("{} failed: {other}.", operation_label(operation)),
     };
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
@@ -110,11 +110,11 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
     if let Some(framing) = Framing::of(&content_type) {
         return stream_result(operation, response, framing, rendering);
     }
-    let blocks = match kind(&content_type, &response.body) {
+    let blocks = match reply_kind(&content_type, &response.body) {
         Kind::Json => return json_result(operation, response, rendering),
         Kind::Multipart => match multipart::parts(&content_type, &response.body) {
             Some(parts) => parts.iter().map(|part| block(operation, &part.content_type, &part.body)).collect(),
-            None => vec![ContentBlock::text(text::clean(&decode(&content_type, &response.body)))],
+            None => vec![ContentBlock::text(text::clean(&decode_text(&content_type, &response.body)))],
         },
         _ => vec![block(operation, &content_type, &response.body)],
     };
@@ -132,7 +132,7 @@ fn shortened(block: ContentBlock, limited: bool, room: &mut usize) -> Vec<Conten
     let Some(whole) = block.as_text().filter(|_| limited) else {
         return vec![block];
     };
-    let (kept, loss) = truncate::text(&whole.text, *room);
+    let (kept, loss) = truncate::truncate_text(&whole.text, *room);
     *room -= kept.len();
     match loss {
         None => vec![block],
@@ -145,7 +145,7 @@ fn shortened(block: ContentBlock, limited: bool, room: &mut usize) -> Vec<Conten
 
 /// The records of a stream as a list, and why it ends where it does.
 fn stream_result(operation: &Operation, response: &Response, framing: Framing, rendering: Rendering<'_>) -> CallToolResult {
-    let text = decode(&content_type(&response.headers), &response.body);
+    let text = decode_text(&content_type(&response.headers), &response.body);
     let records = records::records(framing, &text, response.stopped.is_none());
     let remark = response.stopped.map(|stopped| {
         let why = match stopped {
@@ -164,10 +164,10 @@ fn stream_result(operation: &Operation, response: &Response, framing: Framing, r
 /// accept only objects there; and the same as compact text.
 fn json_result(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
     let body = strip_bom(&response.body);
-    let parsed: Result<Value, _> = if body.len() > LARGEST_TREE && spec_json::is_plain(body) {
+    let parsed: Result<Value, _> = if body.len() > MAX_TREE_BYTES && spec_json::is_plain(body) {
         Err(None)
     } else {
-        spec_json::value(body).map_err(Some)
+        spec_json::parse_value(body).map_err(Some)
     };
     match parsed {
         Ok(value) => structured(operation, response, &value.to_string(), Some(value), rendering),
@@ -175,23 +175,23 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
         Err(Some(error)) if !spec_json::is_plain(body) => {
             let sentence = format!(
                 "{} answered {} with JSON that is not read: {error}.",
-                shown(operation),
+                operation_label(operation),
                 response.status
             );
             CallToolResult::error(vec![ContentBlock::text(sentence)])
         }
         // Valid, but too large or too deep to be taken apart: a tree takes many times the memory of its text.
         Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
-            structured(operation, response, &decode("", body), None, rendering)
+            structured(operation, response, &decode_text("", body), None, rendering)
         }
         Err(error) => {
             let reason = error.map_or_else(String::new, |error| format!(" ({error})"));
             let sentence = format!(
                 "{} answered {} with a body that is not valid JSON{reason}:",
-                shown(operation),
+                operation_label(operation),
                 response.status
             );
-            let body = text::cut(&decode("", body), failure::LONGEST);
+            let body = text::truncate(&decode_text("", body), failure::MAX_ERROR_BYTES);
             CallToolResult::error(vec![ContentBlock::text(sentence), ContentBlock::text(body)])
         }
     }
@@ -201,15 +201,15 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
 /// text taken apart, where somebody has done that already.
 fn structured(operation: &Operation, response: &Response, json: &str, tree: Option<Value>, rendering: Rendering<'_>) -> CallToolResult {
     let (text, losses, tree) = if rendering.most_bytes > 0 && json.len() > rendering.most_bytes {
-        let (text, losses) = truncate::json(json, rendering.most_bytes);
+        let (text, losses) = truncate::truncate_json(json, rendering.most_bytes);
         (text, losses, None)
     } else {
         (json.to_owned(), Vec::new(), tree)
     };
-    let value = if text.len() > LARGEST_TREE {
+    let value = if text.len() > MAX_TREE_BYTES {
         None
     } else {
-        tree.or_else(|| spec_json::value(text.as_bytes()).ok())
+        tree.or_else(|| spec_json::parse_value(text.as_bytes()).ok())
     };
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     if let Some(value) = value {
@@ -223,7 +223,7 @@ fn structured(operation: &Operation, response: &Response, json: &str, tree: Opti
     }
     if !losses.is_empty() {
         result.content.push(ContentBlock::text(lost(operation, &losses)));
-        if rendering.promise == Promise::AsDeclared {
+        if rendering.promise == OutputContract::AsDeclared {
             // A client that checks would throw all of it away: an error is not checked.
             (result.is_error, result.structured_content) = (Some(true), None);
         }
@@ -241,10 +241,10 @@ fn structured(operation: &Operation, response: &Response, json: &str, tree: Opti
 pub(crate) fn json_text(response: &Response) -> Option<String> {
     let content_type = content_type(&response.headers);
     if let Some(framing) = Framing::of(&content_type) {
-        let records = records::records(framing, &decode(&content_type, &response.body), response.stopped.is_none());
+        let records = records::records(framing, &decode_text(&content_type, &response.body), response.stopped.is_none());
         return Some(Value::Array(records).to_string());
     }
-    if !matches!(kind(&content_type, &response.body), Kind::Json) {
+    if !matches!(reply_kind(&content_type, &response.body), Kind::Json) {
         return None;
     }
     let body = strip_bom(&response.body);
@@ -262,30 +262,30 @@ pub(crate) fn put_json(response: &mut Response, json: Bytes) {
 
 /// What was cut, and how to get the rest.
 fn lost(operation: &Operation, losses: &[Loss]) -> String {
-    let how = match pagination::size(operation) {
+    let how = match pagination::page_size_argument(operation) {
         Some(size) => format!("; `{size}` asks for fewer at a time"),
         None => String::new(),
     };
     format!(
         "The reply was cut, because it is longer than a result may be: {} are shown{how}.",
-        truncate::told(losses)
+        truncate::describe_losses(losses)
     )
 }
 
 /// `GET /pets` in words that hide nothing.
-pub(crate) fn shown(operation: &Operation) -> String {
+pub(crate) fn operation_label(operation: &Operation) -> String {
     text::one_line(&operation.label())
 }
 
 /// One content block for bytes of a media type.
 fn block(operation: &Operation, content_type: &str, body: &Bytes) -> ContentBlock {
-    let essence = named(content_type);
-    match kind(content_type, body) {
+    let essence = essence_or_bytes(content_type);
+    match reply_kind(content_type, body) {
         Kind::Image => ContentBlock::image(STANDARD.encode(body), essence),
         Kind::Audio => ContentBlock::audio(STANDARD.encode(body), essence),
-        Kind::Json | Kind::Text | Kind::Multipart => ContentBlock::text(decode(content_type, body)),
-        Kind::Blob if body.len() > LARGEST_BLOB => ContentBlock::text(format!(
-            "{} bytes of {essence}, left out because that is more than {LARGEST_BLOB} bytes.",
+        Kind::Json | Kind::Text | Kind::Multipart => ContentBlock::text(decode_text(content_type, body)),
+        Kind::Blob if body.len() > MAX_BLOB_BYTES => ContentBlock::text(format!(
+            "{} bytes of {essence}, left out because that is more than {MAX_BLOB_BYTES} bytes.",
             body.len()
         )),
         Kind::Blob => {
@@ -301,7 +301,10 @@ fn block(operation: &Operation, content_type: &str, body: &Bytes) -> ContentBloc
 }
 
 fn encoded_path(path: &str) -> String {
-    let segments: Vec<String> = path.split('/').map(|segment| style::encode(segment, Keep::Unreserved)).collect();
+    let segments: Vec<String> = path
+        .split('/')
+        .map(|segment| style::percent_encode(segment, Keep::Unreserved))
+        .collect();
     segments.join("/")
 }
 
@@ -314,7 +317,7 @@ fn headline(status: StatusCode, headers: &HeaderMap) -> String {
             || rate(name.as_str())
             || ["content-length", "content-type", "last-modified"].contains(&name.as_str());
         if let (true, Ok(value)) = (shown, value.to_str()) {
-            text.push_str(&format!("\n{name}: {}", text::cut(&text::one_line(value), LONGEST_HEADER)));
+            text.push_str(&format!("\n{name}: {}", text::truncate(&text::one_line(value), MAX_HEADER_BYTES)));
         }
     }
     text
@@ -336,7 +339,7 @@ pub(crate) fn content_type(headers: &HeaderMap) -> String {
 }
 
 /// What bytes are called: of no type they are just bytes (RFC 9110 section 8.3).
-pub(crate) fn named(content_type: &str) -> String {
+pub(crate) fn essence_or_bytes(content_type: &str) -> String {
     let essence = essence(content_type);
     if essence.is_empty() {
         "application/octet-stream".into()
@@ -345,7 +348,7 @@ pub(crate) fn named(content_type: &str) -> String {
     }
 }
 
-pub(crate) fn kind(content_type: &str, body: &[u8]) -> Kind {
+pub(crate) fn reply_kind(content_type: &str, body: &[u8]) -> Kind {
     match essence(content_type).as_str() {
         "" => match std::str::from_utf8(body) {
             Ok(text) if text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
@@ -377,7 +380,7 @@ pub(crate) fn strip_bom(body: &[u8]) -> &[u8] {
 }
 
 /// Text by the charset it names, else UTF-8; bytes that do not fit become replacement characters, never an error.
-pub(crate) fn decode(content_type: &str, body: &[u8]) -> String {
+pub(crate) fn decode_text(content_type: &str, body: &[u8]) -> String {
     let charset = content_type
         .split(';')
         .skip(1)
@@ -408,7 +411,7 @@ mod tests {
             stopped: None,
             redactors: Vec::new(),
         };
-        serde_json::to_value(render(&operations[0], &response, Rendering::default())).unwrap()
+        serde_json::to_value(render_reply(&operations[0], &response, Rendering::default())).unwrap()
     }
 
     fn ok(content_type: &str, body: &[u8]) -> Value {

@@ -14,9 +14,9 @@ use super::filter;
 use crate::text;
 
 /// How long a filter may run.
-const PATIENCE: Duration = Duration::from_secs(5);
+const FILTER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest program, in bytes.
-const LONGEST_PROGRAM: usize = 4096;
+const MAX_PROGRAM_BYTES: usize = 4096;
 /// The longest complaint that is shown, in bytes.
 const MAX_COMPLAINT: usize = 500;
 /// The exit code of a Rust program that panicked.
@@ -34,7 +34,7 @@ pub struct Sandbox {
 }
 
 /// Filters at the same time.
-pub(crate) const MOST: usize = 4;
+pub(crate) const MAX_PARALLEL_FILTERS: usize = 4;
 
 impl Sandbox {
     /// What the filter makes of the JSON.
@@ -42,10 +42,10 @@ impl Sandbox {
     /// # Errors
     /// A sentence for the model.
     pub async fn run(&self, filter: &str, json: &[u8]) -> Result<Vec<u8>, String> {
-        if filter.len() > LONGEST_PROGRAM {
-            return Err(format!("it is longer than {LONGEST_PROGRAM} bytes"));
+        if filter.len() > MAX_PROGRAM_BYTES {
+            return Err(format!("it is longer than {MAX_PROGRAM_BYTES} bytes"));
         }
-        let waiting = tokio::time::timeout(PATIENCE, self.places.acquire());
+        let waiting = tokio::time::timeout(FILTER_TIMEOUT, self.places.acquire());
         let Ok(Ok(_place)) = waiting.await else {
             return Err("too many filters run already".into());
         };
@@ -85,7 +85,7 @@ impl Sandbox {
             match (read, child.wait().await) {
                 (Ok(_), Ok(status)) if status.success() => Ok(out),
                 (Ok(_), Ok(status)) if status.code() == Some(filter::REJECTED.into()) => {
-                    Err(text::cut(String::from_utf8_lossy(&out).trim(), MAX_COMPLAINT))
+                    Err(text::truncate(String::from_utf8_lossy(&out).trim(), MAX_COMPLAINT))
                 }
                 (_, Ok(status)) if status.code().is_some_and(|code| code != PANICKED) => {
                     Err("it ended its own process, which `halt` and `halt_error` do: leave them out".to_owned())
@@ -94,9 +94,9 @@ impl Sandbox {
                 _ => Err("it needs more time or memory than a filter may have, or a part of jq that is not available here".to_owned()),
             }
         };
-        match tokio::time::timeout(PATIENCE, talk).await {
+        match tokio::time::timeout(FILTER_TIMEOUT, talk).await {
             Ok(result) => result,
-            Err(_) => Err(format!("it runs for more than {} s", PATIENCE.as_secs())),
+            Err(_) => Err(format!("it runs for more than {} s", FILTER_TIMEOUT.as_secs())),
         }
     }
 }

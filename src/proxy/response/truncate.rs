@@ -9,13 +9,13 @@ use crate::spec::node::Node;
 use crate::spec::pointer;
 
 /// Less than this no item is taken apart for.
-const SMALLEST: usize = 64;
+const MIN_BUDGET: usize = 64;
 /// Deeper than this nothing is taken apart.
-const DEEPEST: usize = 24;
+const MAX_DEPTH: usize = 24;
 /// How much of a pointer is told.
-const LONGEST_POINTER: usize = 200;
+const MAX_POINTER_BYTES: usize = 200;
 /// How many losses are told one by one.
-const MOST_TOLD: usize = 8;
+const MAX_LISTED_LOSSES: usize = 8;
 
 /// What was lost, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,14 +32,14 @@ pub(crate) struct Loss {
 
 /// A JSON text of at most about `budget` bytes, and what it lost; the same text where it fits. `text` must be valid JSON.
 #[must_use]
-pub(crate) fn json(text: &str, budget: usize) -> (String, Vec<Loss>) {
+pub(crate) fn truncate_json(text: &str, budget: usize) -> (String, Vec<Loss>) {
     let mut losses = Vec::new();
     let mut out = String::with_capacity(budget.min(text.len()));
-    fit(Node::new(text), budget, 0, &mut String::new(), &mut out, &mut losses);
+    write_node(Node::new(text), budget, 0, &mut String::new(), &mut out, &mut losses);
     (out, losses)
 }
 
-fn fit(node: Node<'_>, budget: usize, depth: usize, place: &mut String, out: &mut String, losses: &mut Vec<Loss>) {
+fn write_node(node: Node<'_>, budget: usize, depth: usize, place: &mut String, out: &mut String, losses: &mut Vec<Loss>) {
     let text = node.text().trim_end();
     if text.len() <= budget {
         out.push_str(text);
@@ -57,13 +57,13 @@ fn fit(node: Node<'_>, budget: usize, depth: usize, place: &mut String, out: &mu
         let kept = cut_string(&string, budget);
         lost(kept.chars().count(), string.chars().count(), "characters");
         out.push_str(&serde_json::Value::String(format!("{kept}…")).to_string());
-    } else if depth >= DEEPEST {
+    } else if depth >= MAX_DEPTH {
         lost(0, 1, "values");
         out.push_str("null");
     } else if text.starts_with('[') {
-        list(node, budget, depth, place, out, losses);
+        write_items(node, budget, depth, place, out, losses);
     } else if let Some(object) = node.object() {
-        members(&object, budget, depth, place, out, losses);
+        write_members(&object, budget, depth, place, out, losses);
     } else {
         // A number of many digits: half of it would be another number.
         lost(0, 1, "values");
@@ -72,7 +72,7 @@ fn fit(node: Node<'_>, budget: usize, depth: usize, place: &mut String, out: &mu
 }
 
 /// The first items of a list, as many as there is room for. A list may have millions: none of them is kept.
-fn list(node: Node<'_>, budget: usize, depth: usize, place: &mut String, out: &mut String, losses: &mut Vec<Loss>) {
+fn write_items(node: Node<'_>, budget: usize, depth: usize, place: &mut String, out: &mut String, losses: &mut Vec<Loss>) {
     let (mut kept, mut count, mut first) = (0_usize, 0_usize, None);
     let mut room = Some(budget.saturating_sub(2));
     out.push('[');
@@ -92,10 +92,10 @@ fn list(node: Node<'_>, budget: usize, depth: usize, place: &mut String, out: &m
         }
     });
     // One item that is too long for all is better than none.
-    if let Some(first) = first.filter(|_| kept == 0 && budget > SMALLEST) {
+    if let Some(first) = first.filter(|_| kept == 0 && budget > MIN_BUDGET) {
         let length = place.len();
         pointer::push_index(place, 0);
-        fit(first, budget - 2, depth + 1, place, out, losses);
+        write_node(first, budget - 2, depth + 1, place, out, losses);
         place.truncate(length);
         kept = 1;
     }
@@ -111,7 +111,7 @@ fn list(node: Node<'_>, budget: usize, depth: usize, place: &mut String, out: &m
 }
 
 /// The members of an object share the room: what is small stays whole, the large ones give way alike.
-fn members(
+fn write_members(
     object: &crate::spec::node::Object<'_>,
     budget: usize,
     depth: usize,
@@ -125,7 +125,7 @@ fn members(
         .collect();
     let room = budget.saturating_sub(2);
     // Where even the smallest share is too much, the last members go.
-    let fitting = (room / SMALLEST).max(1);
+    let fitting = (room / MIN_BUDGET).max(1);
     let total: usize = members.iter().map(|(.., size)| *size).sum();
     let kept = if total > room && members.len() > fitting {
         fitting
@@ -159,7 +159,7 @@ fn members(
         out.push(':');
         let length = place.len();
         pointer::push(place, key);
-        fit(*node, cap.saturating_sub(framed(key)), depth + 1, place, out, losses);
+        write_node(*node, cap.saturating_sub(framed(key)), depth + 1, place, out, losses);
         place.truncate(length);
     }
     if dropped > 0 {
@@ -175,11 +175,11 @@ fn members(
 
 /// How many bytes a key takes with its quotes, its colon, and the comma after its value.
 fn framed(key: &str) -> usize {
-    4 + key.chars().map(written).sum::<usize>()
+    4 + key.chars().map(escaped_len).sum::<usize>()
 }
 
 /// How many bytes JSON writes for a character.
-fn written(character: char) -> usize {
+fn escaped_len(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
         '\0'..='\u{1f}' => 6,
@@ -194,7 +194,7 @@ fn cut_string(text: &str, budget: usize) -> &str {
     let end = text
         .char_indices()
         .find(|(_, character)| {
-            let size = written(*character);
+            let size = escaped_len(*character);
             let full = size > room;
             room = room.saturating_sub(size);
             full
@@ -205,7 +205,7 @@ fn cut_string(text: &str, budget: usize) -> &str {
 
 /// At most `budget` bytes of a text, cut between characters, and what it lost.
 #[must_use]
-pub(crate) fn text(text: &str, budget: usize) -> (&str, Option<Loss>) {
+pub(crate) fn truncate_text(text: &str, budget: usize) -> (&str, Option<Loss>) {
     if text.len() <= budget {
         return (text, None);
     }
@@ -221,9 +221,9 @@ pub(crate) fn text(text: &str, budget: usize) -> (&str, Option<Loss>) {
 
 /// All losses in one sentence.
 #[must_use]
-pub(crate) fn told(losses: &[Loss]) -> String {
-    let told: Vec<String> = losses.iter().take(MOST_TOLD).map(ToString::to_string).collect();
-    let more = losses.len().saturating_sub(MOST_TOLD);
+pub(crate) fn describe_losses(losses: &[Loss]) -> String {
+    let told: Vec<String> = losses.iter().take(MAX_LISTED_LOSSES).map(ToString::to_string).collect();
+    let more = losses.len().saturating_sub(MAX_LISTED_LOSSES);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     format!("{}{more}", told.join("; "))
 }
@@ -231,7 +231,7 @@ pub(crate) fn told(losses: &[Loss]) -> String {
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.pointer.is_empty() {
-            write!(f, "`{}`: ", crate::text::cut(&self.pointer, LONGEST_POINTER))?;
+            write!(f, "`{}`: ", crate::text::truncate(&self.pointer, MAX_POINTER_BYTES))?;
         }
         write!(f, "{} of {} {}", self.kept, self.of, self.what)
     }
@@ -244,8 +244,11 @@ mod tests {
     use serde_json::{Value, json};
 
     fn cut(value: &Value, budget: usize) -> (Value, String) {
-        let (text, losses) = json(&value.to_string(), budget);
-        (serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}")), told(&losses))
+        let (text, losses) = truncate_json(&value.to_string(), budget);
+        (
+            serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}")),
+            describe_losses(&losses),
+        )
     }
 
     #[test]
@@ -276,10 +279,10 @@ mod tests {
     #[test]
     fn deep_and_wide_values_are_cut_quickly() {
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
-        let (text, _) = json(&deep, 1000);
+        let (text, _) = truncate_json(&deep, 1000);
         assert!(text.len() < 1000 && serde_json::from_str::<Value>(&text).is_ok());
         let wide = format!("[{}0]", "0,".repeat(2_000_000));
-        let (text, losses) = json(&wide, 1000);
+        let (text, losses) = truncate_json(&wide, 1000);
         assert!(text.len() <= 1000);
         assert_eq!(losses[0].of, 2_000_001);
     }
@@ -302,7 +305,7 @@ mod tests {
         #[test]
         fn whatever_is_cut_stays_json_and_short_and_every_loss_is_told(value in any_json(), budget in 256_usize..2000) {
             let text = value.to_string();
-            let (cut, losses) = json(&text, budget);
+            let (cut, losses) = truncate_json(&text, budget);
             let read: Value = serde_json::from_str(&cut).unwrap();
             prop_assert!(cut.len() <= budget, "{} of {budget}", cut.len());
             prop_assert_eq!(read != value, !losses.is_empty());

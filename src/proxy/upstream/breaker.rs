@@ -10,45 +10,45 @@ use crate::proxy::error::CallError;
 #[derive(Debug)]
 pub(crate) struct Breaker {
     /// After so many failures in a row it opens; 0 is never.
-    most: u32,
+    max_failures: u32,
     /// How long it stays open before a call may try again.
     pause: Duration,
     failures: AtomicU32,
     /// Looked at first, so that a healthy upstream costs no lock.
     open: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<BreakerState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BreakerState {
     until: Option<Instant>,
     probing: bool,
 }
 
 /// What became of a call, as far as the upstream's health goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Health {
+pub(crate) enum Outcome {
     /// It answered.
-    Well,
+    Success,
     /// It cannot be reached, is too slow, or says itself that it cannot serve (502, 503, 504).
-    Ill,
+    Failure,
     /// The call says nothing about that.
     Unknown,
 }
 
 /// Leave to make a call.
 #[derive(Debug)]
-pub(crate) struct Pass<'b> {
+pub(crate) struct Permit<'b> {
     breaker: &'b Breaker,
     probe: bool,
 }
 
 impl Breaker {
-    /// Opens after `most` failures in a row (0: never), for `pause`.
+    /// Opens after `max_failures` failures in a row (0: never), for `pause`.
     #[must_use]
-    pub(crate) fn new(most: u32, pause: Duration) -> Self {
+    pub(crate) fn new(max_failures: u32, pause: Duration) -> Self {
         Self {
-            most,
+            max_failures,
             pause,
             failures: AtomicU32::new(0),
             open: AtomicBool::new(false),
@@ -56,16 +56,16 @@ impl Breaker {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BreakerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Leave to make a call. After the pause one call gets it, and the others wait for what becomes of that.
     ///
     /// # Errors
-    /// [`CallError::Broken`] while it is open.
-    pub(crate) fn admit(&self) -> Result<Pass<'_>, CallError> {
-        let pass = |probe| Ok(Pass { breaker: self, probe });
+    /// [`CallError::CircuitOpen`] while it is open.
+    pub(crate) fn admit(&self) -> Result<Permit<'_>, CallError> {
+        let pass = |probe| Ok(Permit { breaker: self, probe });
         if !self.open.load(Ordering::Acquire) {
             return pass(false);
         }
@@ -76,32 +76,32 @@ impl Breaker {
             state.probing = true;
             return pass(true);
         }
-        Err(CallError::Broken {
+        Err(CallError::CircuitOpen {
             failures: self.failures.load(Ordering::Relaxed),
             left,
         })
     }
 
-    fn well(&self) {
+    fn succeeded(&self) {
         if self.failures.load(Ordering::Relaxed) != 0 {
             self.failures.store(0, Ordering::Relaxed);
         }
         if self.open.load(Ordering::Acquire) {
-            *self.state() = State::default();
+            *self.state() = BreakerState::default();
             self.open.store(false, Ordering::Release);
             tracing::info!("the API answers again");
         }
     }
 
-    fn ill(&self, probe: bool) {
-        if self.most == 0 {
+    fn failed(&self, probe: bool) {
+        if self.max_failures == 0 {
             return;
         }
         let failures = self.failures.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         let mut state = self.state();
-        let first = state.until.is_none() && failures >= self.most;
+        let first = state.until.is_none() && failures >= self.max_failures;
         if probe || first {
-            *state = State {
+            *state = BreakerState {
                 until: Some(Instant::now() + self.pause),
                 probing: false,
             };
@@ -114,7 +114,7 @@ impl Breaker {
     }
 }
 
-impl Pass<'_> {
+impl Permit<'_> {
     /// Whether this call decides about all that follow.
     #[must_use]
     pub(crate) fn is_probe(&self) -> bool {
@@ -122,18 +122,18 @@ impl Pass<'_> {
     }
 
     /// Says what became of the call.
-    pub(crate) fn settle(mut self, health: Health) {
+    pub(crate) fn settle(mut self, health: Outcome) {
         let probe = std::mem::take(&mut self.probe);
         match health {
-            Health::Well => self.breaker.well(),
-            Health::Ill => self.breaker.ill(probe),
-            Health::Unknown if probe => self.breaker.state().probing = false,
-            Health::Unknown => {}
+            Outcome::Success => self.breaker.succeeded(),
+            Outcome::Failure => self.breaker.failed(probe),
+            Outcome::Unknown if probe => self.breaker.state().probing = false,
+            Outcome::Unknown => {}
         }
     }
 }
 
-impl Drop for Pass<'_> {
+impl Drop for Permit<'_> {
     /// A probe that was given up leaves the place to the next one.
     fn drop(&mut self) {
         if self.probe {
@@ -151,25 +151,25 @@ mod tests {
         let breaker = Breaker::new(3, Duration::ZERO);
         let call = |health| breaker.admit().map(|pass| pass.settle(health)).is_ok();
         assert!(
-            call(Health::Ill) && call(Health::Ill) && call(Health::Well),
+            call(Outcome::Failure) && call(Outcome::Failure) && call(Outcome::Success),
             "a reply starts the count anew"
         );
-        assert!(call(Health::Ill) && call(Health::Ill) && call(Health::Unknown) && call(Health::Ill));
+        assert!(call(Outcome::Failure) && call(Outcome::Failure) && call(Outcome::Unknown) && call(Outcome::Failure));
         let probe = breaker.admit().unwrap();
         assert!(probe.is_probe() && breaker.admit().is_err(), "one probe at a time");
         drop(probe);
         let probe = breaker.admit().unwrap();
         assert!(probe.is_probe(), "a probe that was given up makes way");
-        probe.settle(Health::Ill);
+        probe.settle(Outcome::Failure);
         let probe = breaker.admit().unwrap();
-        probe.settle(Health::Well);
+        probe.settle(Outcome::Success);
         assert!(!breaker.admit().unwrap().is_probe());
 
         let paused = Breaker::new(1, Duration::from_mins(1));
-        paused.admit().unwrap().settle(Health::Ill);
-        assert!(matches!(paused.admit(), Err(CallError::Broken { failures: 1, left }) if left > Duration::from_secs(50)));
+        paused.admit().unwrap().settle(Outcome::Failure);
+        assert!(matches!(paused.admit(), Err(CallError::CircuitOpen { failures: 1, left }) if left > Duration::from_secs(50)));
         let never = Breaker::new(0, Duration::ZERO);
-        (0..100).for_each(|_| never.admit().unwrap().settle(Health::Ill));
+        (0..100).for_each(|_| never.admit().unwrap().settle(Outcome::Failure));
         assert!(never.admit().is_ok());
     }
 }

@@ -15,15 +15,15 @@ use tokio::time::Instant;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
-use crate::proxy::request::body::file_root::Folder;
+use crate::proxy::request::body::file_root::FileRoot;
 use crate::proxy::response::records::{Counter, Framing};
 
 /// About how many bytes of a result make a token: few, so that what fits by this count fits.
-pub(crate) const BYTES_PER_TOKEN: usize = 3;
+pub(crate) const MIN_BYTES_PER_TOKEN: usize = 3;
 /// Shorter request bodies are gone before anybody could be told.
-const LONG_UPLOAD: u64 = 256 << 10;
+const MIN_REPORTED_UPLOAD_BYTES: u64 = 256 << 10;
 /// More records of a stream than this are not waited for.
-const MOST_RECORDS: usize = 1000;
+const MAX_RECORDS: usize = 1000;
 
 /// So many steps of a reply are told as they come, and then one in each [`STEP`].
 const FIRST_STEPS: u32 = 32;
@@ -37,7 +37,7 @@ pub struct CallOptions {
     /// The largest reply, in bytes, counted after decompression.
     pub max_response_bytes: usize,
     /// Where files may be sent from.
-    pub files: Option<Folder>,
+    pub files: Option<FileRoot>,
     /// How many bytes of JSON or text a result may hold; what is longer is cut. 0 is no limit.
     pub max_result_bytes: usize,
 }
@@ -49,7 +49,7 @@ impl Default for CallOptions {
             max_response_bytes: 10 << 20,
             files: None,
             // Claude Code refuses results of more than 25,000 tokens; a token of JSON is three bytes or more.
-            max_result_bytes: 20_000 * BYTES_PER_TOKEN,
+            max_result_bytes: 20_000 * MIN_BYTES_PER_TOKEN,
         }
     }
 }
@@ -88,7 +88,7 @@ pub(crate) type Progress<'p> = &'p (dyn Fn(u64, Option<u64>) -> BoxFuture<'p, ()
 /// # Errors
 /// [`CallError::Timeout`], [`CallError::Network`], [`CallError::TooLarge`]. A reply that ends too early is an error, never
 /// half a success.
-pub(crate) async fn send(
+pub(crate) async fn send_with_timeout(
     client: &reqwest::Client,
     request: Request,
     options: &CallOptions,
@@ -121,7 +121,7 @@ pub(crate) async fn exchange(
     let mut upload = None;
     if let Some(content) = request.body {
         let length = content.length();
-        let is_long = length > LONG_UPLOAD && progress.is_some();
+        let is_long = length > MIN_REPORTED_UPLOAD_BYTES && progress.is_some();
         let whole = content.bytes().filter(|_| !is_long).cloned();
         let body = if let Some(bytes) = whole {
             bytes.into()
@@ -161,7 +161,7 @@ pub(crate) async fn exchange(
             progress(uploaded.saturating_add(received), total.map(|total| uploaded.saturating_add(total)))
         }
     });
-    let (mut pace, mut is_told) = (Pace::default(), true);
+    let (mut pace, mut is_told) = (ProgressPace::default(), true);
     while stopped.is_none() {
         let next = if records.is_some() {
             let Ok(next) = tokio::time::timeout_at(enough, stream.next()).await else {
@@ -182,7 +182,7 @@ pub(crate) async fn exchange(
             stopped = Some(Stopped::Bytes);
             break;
         }
-        if records.as_mut().is_some_and(|records| records.feed(&chunk) >= MOST_RECORDS) {
+        if records.as_mut().is_some_and(|records| records.feed(&chunk) >= MAX_RECORDS) {
             stopped = Some(Stopped::Records);
         }
         if let Some(tell) = &tell {
@@ -215,12 +215,12 @@ pub(crate) async fn exchange(
 
 /// How often a reply's progress is told: the first steps at once, then as often as anybody can read.
 #[derive(Default)]
-struct Pace {
+struct ProgressPace {
     told: u32,
     last: Option<Instant>,
 }
 
-impl Pace {
+impl ProgressPace {
     /// Whether a step is told; counts it then.
     fn is_due(&mut self) -> bool {
         let now = Instant::now();
@@ -275,11 +275,11 @@ fn unanswered(error: reqwest::Error) -> CallError {
         cause = inner.source();
     }
     match network(error) {
-        CallError::Network(_) if !connected => CallError::Unanswered {
+        CallError::Network(_) if !connected => CallError::NoResponse {
             sentence: "the API cannot be reached: the connection failed",
             connected,
         },
-        CallError::Network(_) if !spoke => CallError::Unanswered {
+        CallError::Network(_) if !spoke => CallError::NoResponse {
             sentence: "the connection to the API broke before a reply began",
             connected,
         },

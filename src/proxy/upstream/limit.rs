@@ -11,7 +11,7 @@ use crate::proxy::error::CallError;
 
 /// The places of an upstream.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct ConcurrencyLimit {
     places: Semaphore,
     waiting: AtomicUsize,
     longest: usize,
@@ -26,7 +26,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Gate {
+impl ConcurrencyLimit {
     /// So many calls in flight, and so many that wait.
     #[must_use]
     pub(crate) fn new(places: usize, queue: usize) -> Self {
@@ -61,12 +61,12 @@ impl Gate {
 
 /// How often requests leave: evenly, so that no second has more than its share.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct RequestRate {
     interval: Duration,
     next: Mutex<Instant>,
 }
 
-impl Pace {
+impl RequestRate {
     /// So many requests a second; more than 0.
     #[must_use]
     pub(crate) fn new(rate: f64) -> Self {
@@ -79,14 +79,14 @@ impl Pace {
     /// Waits for the next turn.
     ///
     /// # Errors
-    /// [`CallError::Paced`] at once where that lies behind the deadline.
+    /// [`CallError::RateLimited`] at once where that lies behind the deadline.
     pub(crate) async fn turn(&self, deadline: Instant) -> Result<(), CallError> {
         let now = Instant::now();
         let turn = {
             let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
             let turn = now.max(*next);
             if turn >= deadline {
-                return Err(CallError::Paced(turn - now));
+                return Err(CallError::RateLimited(turn - now));
             }
             *next = turn.checked_add(self.interval).unwrap_or(turn + Duration::from_hours(24));
             turn
@@ -104,7 +104,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_queue_refuses_at_once_and_a_free_place_goes_to_who_waits() {
-        let gate = Gate::new(1, 1);
+        let gate = ConcurrencyLimit::new(1, 1);
         let soon = || Instant::now() + Duration::from_mins(1);
         let first = gate.enter(soon()).await.unwrap();
         let second = gate.enter(soon());

@@ -15,22 +15,22 @@ use http::header::AUTHORIZATION;
 use tokio::time::{Instant, sleep, timeout_at};
 use url::Origin;
 
-use self::breaker::{Breaker, Health};
+use self::breaker::{Breaker, Outcome};
 use self::exchange::{CallOptions, Progress, Response};
-use self::limit::{Gate, Pace};
+use self::limit::{ConcurrencyLimit, RequestRate};
 use self::retry::Budget;
 use super::auth::digest::Digest;
 use super::auth::resolve::Credential;
 use super::auth::scheme::Signer;
-use super::auth::token_source::{Token, TokenSource};
+use super::auth::token_source::{AccessToken, TokenSource};
 use super::error::CallError;
 use super::redact::Redactor;
 use super::request::Request;
-use super::request::target::Base;
+use super::request::target::BaseUrl;
 use crate::outbound::Clients;
 
 /// No request leaves more often than this, whatever the settings and however the API answers.
-const MOST_ATTEMPTS: u32 = 4;
+const MAX_ATTEMPTS: u32 = 4;
 
 /// What an operator sets about an upstream.
 #[derive(Debug, Clone)]
@@ -66,8 +66,8 @@ impl Default for UpstreamOptions {
 #[derive(Debug)]
 pub(crate) struct Upstream {
     client: reqwest::Client,
-    gate: Gate,
-    pace: Option<Pace>,
+    gate: ConcurrencyLimit,
+    pace: Option<RequestRate>,
     breaker: Breaker,
     budget: Budget,
     retries: u32,
@@ -93,7 +93,7 @@ impl<'o> Upstreams<'o> {
     }
 
     /// The one that a base belongs to; `elsewhere` says that it is none of those that credentials may go to.
-    pub(crate) fn of(&mut self, base: &Base, elsewhere: bool) -> Arc<Upstream> {
+    pub(crate) fn of(&mut self, base: &BaseUrl, elsewhere: bool) -> Arc<Upstream> {
         let client = if elsewhere { &self.clients.other } else { &self.clients.own };
         let fresh = || Arc::new(Upstream::new(client.clone(), self.options));
         Arc::clone(self.known.entry(base.url().origin()).or_insert_with(fresh))
@@ -101,7 +101,7 @@ impl<'o> Upstreams<'o> {
 }
 
 /// A call, as far as sending is concerned.
-pub(crate) struct Outgoing<'c, 'p, M> {
+pub(crate) struct OutgoingCall<'c, 'p, M> {
     /// Makes the request, each time anew.
     pub make: M,
     /// What it carries of the operator's.
@@ -120,8 +120,8 @@ impl Upstream {
     pub(crate) fn new(client: reqwest::Client, options: &UpstreamOptions) -> Self {
         Self {
             client,
-            gate: Gate::new(options.concurrency, options.queue),
-            pace: options.rate.map(Pace::new),
+            gate: ConcurrencyLimit::new(options.concurrency, options.queue),
+            pace: options.rate.map(RequestRate::new),
             breaker: Breaker::new(options.breaker_failures, options.breaker_pause),
             budget: Budget::default(),
             retries: options.retries,
@@ -132,7 +132,10 @@ impl Upstream {
     ///
     /// # Errors
     /// [`CallError`] where it cannot be made, where there is no place for it, and as [`exchange::exchange`].
-    pub(crate) async fn call<M: Fn() -> Result<Request, CallError>>(&self, outgoing: Outgoing<'_, '_, M>) -> Result<Response, CallError> {
+    pub(crate) async fn call<M: Fn() -> Result<Request, CallError>>(
+        &self,
+        outgoing: OutgoingCall<'_, '_, M>,
+    ) -> Result<Response, CallError> {
         let deadline = Instant::now() + outgoing.options.timeout;
         // What cannot be sent at all takes no place.
         let first = (outgoing.make)()?;
@@ -146,7 +149,7 @@ impl Upstream {
 
     async fn attempts<M: Fn() -> Result<Request, CallError>>(
         &self,
-        outgoing: &Outgoing<'_, '_, M>,
+        outgoing: &OutgoingCall<'_, '_, M>,
         first: Request,
         retries: u32,
         deadline: Instant,
@@ -177,7 +180,7 @@ impl Upstream {
             let mut outcome = timeout_at(deadline, exchange)
                 .await
                 .unwrap_or(Err(CallError::Timeout(outgoing.options.timeout)));
-            if attempt < MOST_ATTEMPTS {
+            if attempt < MAX_ATTEMPTS {
                 // A request that is refused for its credential was not acted on. A token may be revoked before its time, and
                 // a challenge comes with the first refusal.
                 let before = signing.redactor();
@@ -209,7 +212,7 @@ impl Upstream {
 /// How the requests of one call are signed.
 enum Signing<'c> {
     Not,
-    Token(&'c Arc<TokenSource>, Arc<Token>),
+    Token(&'c Arc<TokenSource>, Arc<AccessToken>),
     Digest(&'c Digest),
 }
 
@@ -238,12 +241,12 @@ impl Signing<'_> {
     }
 }
 
-async fn token(source: &Arc<TokenSource>, spent: Option<&Arc<Token>>, deadline: Instant) -> Result<Arc<Token>, CallError> {
+async fn token(source: &Arc<TokenSource>, spent: Option<&Arc<AccessToken>>, deadline: Instant) -> Result<Arc<AccessToken>, CallError> {
     let late = |_| CallError::Credential("no access token came in time; nothing was sent".into());
     timeout_at(deadline, source.token(spent)).await.map_err(late)?
 }
 
-fn health(outcome: &Result<Response, CallError>) -> Health {
+fn health(outcome: &Result<Response, CallError>) -> Outcome {
     match outcome {
         Ok(response)
             if matches!(
@@ -251,10 +254,10 @@ fn health(outcome: &Result<Response, CallError>) -> Health {
                 StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
             ) =>
         {
-            Health::Ill
+            Outcome::Failure
         }
-        Ok(_) => Health::Well,
-        Err(CallError::Timeout(_) | CallError::Unanswered { connected: false, .. }) => Health::Ill,
-        Err(_) => Health::Unknown,
+        Ok(_) => Outcome::Success,
+        Err(CallError::Timeout(_) | CallError::NoResponse { connected: false, .. }) => Outcome::Failure,
+        Err(_) => Outcome::Unknown,
     }
 }

@@ -14,13 +14,13 @@ use crate::proxy::error::CallError;
 /// The pause before the first repetition; it doubles with each one.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// An API that wants a longer pause than this gets it from the model, which is told when to come back.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Repetitions a second that are always allowed.
-const FREE_A_SECOND: f64 = 10.0;
+const FREE_RETRIES_PER_SECOND: f64 = 10.0;
 /// Repetitions per call beyond that.
-const SHARE: f64 = 0.1;
+const RETRY_SHARE: f64 = 0.1;
 /// What is saved up is no more than this.
-const MOST_SAVED: f64 = 100.0;
+const MAX_SAVED_RETRIES: f64 = 100.0;
 
 /// The pause before sending again what had this outcome; `None` where that would be wrong. `attempt` counts from 1.
 #[must_use]
@@ -29,9 +29,9 @@ pub(crate) fn pause(outcome: &Result<Response, CallError>, attempt: u32) -> Opti
     // Between half of it and all of it, so that those who failed together do not come back together.
     let backoff = backoff.mul_f64(0.5 + random() / 2.0);
     match outcome {
-        Err(CallError::Unanswered { .. }) => Some(backoff),
-        Ok(response) if is_passing(response.status) => match wanted(response, SystemTime::now()) {
-            Some(wanted) => (wanted <= LONGEST_PAUSE).then(|| wanted.max(backoff)),
+        Err(CallError::NoResponse { .. }) => Some(backoff),
+        Ok(response) if is_transient(response.status) => match wanted(response, SystemTime::now()) {
+            Some(wanted) => (wanted <= MAX_PAUSE).then(|| wanted.max(backoff)),
             None => Some(backoff),
         },
         _ => None,
@@ -39,7 +39,7 @@ pub(crate) fn pause(outcome: &Result<Response, CallError>, attempt: u32) -> Opti
 }
 
 /// 429, 502, 503 and 504 may be gone at the next attempt.
-fn is_passing(status: StatusCode) -> bool {
+fn is_transient(status: StatusCode) -> bool {
     matches!(
         status,
         StatusCode::TOO_MANY_REQUESTS | StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
@@ -79,7 +79,7 @@ impl Default for Budget {
         Self {
             calls: AtomicU64::new(0),
             saved: Mutex::new(Saved {
-                repetitions: FREE_A_SECOND,
+                repetitions: FREE_RETRIES_PER_SECOND,
                 at: Instant::now(),
             }),
         }
@@ -96,9 +96,9 @@ impl Budget {
     pub(crate) fn spend(&self) -> bool {
         let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = f64::from(u32::try_from(self.calls.swap(0, Ordering::Relaxed)).unwrap_or(u32::MAX));
-        let free = (saved.at.elapsed().as_secs_f64() * FREE_A_SECOND).min(FREE_A_SECOND);
+        let free = (saved.at.elapsed().as_secs_f64() * FREE_RETRIES_PER_SECOND).min(FREE_RETRIES_PER_SECOND);
         saved.at = Instant::now();
-        saved.repetitions = (saved.repetitions + free + calls * SHARE).min(MOST_SAVED);
+        saved.repetitions = (saved.repetitions + free + calls * RETRY_SHARE).min(MAX_SAVED_RETRIES);
         let affordable = saved.repetitions >= 1.0;
         if affordable {
             saved.repetitions -= 1.0;
@@ -139,7 +139,7 @@ mod tests {
             assert_eq!(pause(&Ok(reply(status, None)), 1).is_some(), again, "{status}");
         }
         let unanswered = || {
-            Err(CallError::Unanswered {
+            Err(CallError::NoResponse {
                 sentence: "x",
                 connected: false,
             })

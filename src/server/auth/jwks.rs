@@ -19,11 +19,11 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 /// How often tokens with unknown keys may make us ask: anybody can make such tokens up.
 const UNKNOWN_INTERVAL: Duration = Duration::from_secs(30);
 /// Keys that could not be read again for this long are given up.
-const LONGEST_LIFE: Duration = Duration::from_hours(24);
+const MAX_KEY_AGE: Duration = Duration::from_hours(24);
 /// How long one request to the issuer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest document that is read from it.
-const LARGEST: usize = 1 << 20;
+const MAX_KEY_SET_BYTES: usize = 1 << 20;
 
 const RSA: [Algorithm; 6] = [
     Algorithm::RS256,
@@ -35,13 +35,13 @@ const RSA: [Algorithm; 6] = [
 ];
 
 /// One key, and the algorithms that it may be used with: the key decides, never the token.
-pub(crate) struct Key {
+pub(crate) struct IssuerKey {
     id: Option<String>,
     algorithms: Vec<Algorithm>,
     pub(crate) public: DecodingKey,
 }
 
-impl Key {
+impl IssuerKey {
     /// The key of a JWK, unless it is none that verifies signatures of others: symmetric, for encryption, of an unknown kind.
     fn new(jwk: &Value) -> Option<Self> {
         let jwk: Jwk = serde_json::from_value(jwk.clone()).ok()?;
@@ -79,7 +79,7 @@ impl Key {
 }
 
 struct KeySet {
-    keys: Vec<Arc<Key>>,
+    keys: Vec<Arc<IssuerKey>>,
     read: Instant,
 }
 
@@ -139,8 +139,8 @@ impl Keys {
     }
 
     /// The keys that a token with this header may be signed with; none where there is no such key.
-    pub(crate) async fn find(self: &Arc<Self>, id: Option<&str>, algorithm: Algorithm) -> Result<Vec<Arc<Key>>, Unavailable> {
-        let suitable = |set: &KeySet| -> Vec<Arc<Key>> { set.keys.iter().filter(|key| key.suits(id, algorithm)).cloned().collect() };
+    pub(crate) async fn find(self: &Arc<Self>, id: Option<&str>, algorithm: Algorithm) -> Result<Vec<Arc<IssuerKey>>, Unavailable> {
+        let suitable = |set: &KeySet| -> Vec<Arc<IssuerKey>> { set.keys.iter().filter(|key| key.suits(id, algorithm)).cloned().collect() };
         let seen = self.current();
         if let Some(set) = &seen {
             let found = suitable(set);
@@ -170,7 +170,7 @@ impl Keys {
 
     fn current(&self) -> Option<Arc<KeySet>> {
         let set = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
-        set.filter(|set| set.read.elapsed() < LONGEST_LIFE)
+        set.filter(|set| set.read.elapsed() < MAX_KEY_AGE)
     }
 
     async fn read(&self) -> Result<usize, String> {
@@ -183,7 +183,7 @@ impl Keys {
             .get("keys")
             .and_then(Value::as_array)
             .ok_or_else(|| format!("{url} has no `keys`"))?;
-        let keys: Vec<Arc<Key>> = keys.iter().filter_map(Key::new).map(Arc::new).collect();
+        let keys: Vec<Arc<IssuerKey>> = keys.iter().filter_map(IssuerKey::new).map(Arc::new).collect();
         if keys.is_empty() {
             return Err(format!("{url} has no key that verifies signatures (RSA, P-256, P-384 or Ed25519)"));
         }
@@ -263,15 +263,15 @@ impl Keys {
                 .await
                 .map_err(|error| format!("{}: {}", redacted(url), reason(&error)))?
             {
-                if body.len() + chunk.len() > LARGEST {
-                    return Err(format!("{} is larger than {LARGEST} bytes", redacted(url)));
+                if body.len() + chunk.len() > MAX_KEY_SET_BYTES {
+                    return Err(format!("{} is larger than {MAX_KEY_SET_BYTES} bytes", redacted(url)));
                 }
                 body.extend_from_slice(&chunk);
             }
             serde_json::from_slice(&body).map_err(|error| format!("{} is no JSON: {error}", redacted(url)))
         };
-        let outcome = tokio::time::timeout(PATIENCE, read).await;
-        outcome.unwrap_or_else(|_| Err(format!("{} did not answer within {} s", redacted(url), PATIENCE.as_secs())))
+        let outcome = tokio::time::timeout(FETCH_TIMEOUT, read).await;
+        outcome.unwrap_or_else(|_| Err(format!("{} did not answer within {} s", redacted(url), FETCH_TIMEOUT.as_secs())))
     }
 }
 

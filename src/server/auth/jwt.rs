@@ -13,14 +13,14 @@ use url::Url;
 
 use super::jwks::{Keys, Unavailable};
 use crate::json as spec_json;
-use crate::server::http::limits::Client;
+use crate::server::http::limits::ClientKey;
 
 /// Where RFC 9728 section 3 puts the metadata, between host and path of the resource.
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// By how many seconds clocks may differ.
 const LEEWAY: u64 = 30;
 /// Longer tokens are not looked at.
-const LONGEST_TOKEN: usize = 16 << 10;
+const MAX_TOKEN_BYTES: usize = 16 << 10;
 
 /// What an operator sets about tokens of an issuer.
 #[derive(Debug, Clone)]
@@ -95,8 +95,8 @@ impl Oauth {
     }
 
     /// Who a token belongs to, and what it allows.
-    pub(crate) async fn verify(&self, token: &[u8]) -> Result<(Client, Scopes), TokenError> {
-        if token.len() > LONGEST_TOKEN {
+    pub(crate) async fn verify(&self, token: &[u8]) -> Result<(ClientKey, Scopes), TokenError> {
+        if token.len() > MAX_TOKEN_BYTES {
             return Err(TokenError::Invalid("the token is too long"));
         }
         // Its parts are read as trees, by another's hands.
@@ -127,7 +127,7 @@ impl Oauth {
         Err(TokenError::Invalid(problem))
     }
 
-    fn allowed(&self, claims: &Map<String, Value>) -> Result<(Client, Scopes), TokenError> {
+    fn allowed(&self, claims: &Map<String, Value>) -> Result<(ClientKey, Scopes), TokenError> {
         let granted = scopes(claims);
         if self.options.scopes.iter().any(|scope| !granted.contains(scope)) {
             return Err(TokenError::Scope(self.needed(&[], &granted)));
@@ -137,7 +137,7 @@ impl Oauth {
             .or_else(|| text("client_id"))
             .or_else(|| text("azp"))
             .unwrap_or_default();
-        Ok((Client::named("subject", name.as_bytes()), Scopes::Granted(Arc::new(granted))))
+        Ok((ClientKey::named("subject", name.as_bytes()), Scopes::Granted(Arc::new(granted))))
     }
 
     /// Whether scopes depend on the tool that is called.

@@ -23,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::jwt::{Oauth, OauthOptions, Scopes, TokenError, WELL_KNOWN};
-use self::static_token::Token;
+use self::static_token::StaticToken;
 use super::McpServer;
-use super::http::limits::{Client, Peer, RateLimit};
+use super::http::limits::{ClientKey, Peer, RateLimit};
 use crate::api::Api;
 
 /// How often files of tokens and certificates are looked at.
@@ -33,33 +33,33 @@ pub(crate) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How clients prove who they are.
 #[derive(Debug, Clone, Default)]
-pub struct Access {
+pub struct AccessOptions {
     /// Tokens that were given at start.
-    pub tokens: Vec<Token>,
+    pub tokens: Vec<StaticToken>,
     /// Files of tokens, which are read again when they change.
-    pub token_files: Vec<(PathBuf, Vec<Token>)>,
+    pub token_files: Vec<(PathBuf, Vec<StaticToken>)>,
     /// Tokens of an OAuth issuer.
     pub oauth: Option<OauthOptions>,
     /// The URL that clients use for `/mcp`; by default that of the address we listen on.
     pub public_url: Option<Url>,
 }
 
-impl Access {
+impl AccessOptions {
     /// Whether nobody is asked.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.tokens.is_empty() && self.token_files.is_empty() && self.oauth.is_none()
     }
 
-    fn all_tokens(&self) -> Arc<[Token]> {
+    fn all_tokens(&self) -> Arc<[StaticToken]> {
         let files = self.token_files.iter().flat_map(|(_, tokens)| tokens);
         self.tokens.iter().chain(files).copied().collect()
     }
 }
 
 /// Asks every client, and counts its requests.
-pub(crate) struct Gate {
-    tokens: watch::Receiver<Arc<[Token]>>,
+pub(crate) struct Authenticate {
+    tokens: watch::Receiver<Arc<[StaticToken]>>,
     oauth: Option<Oauth>,
     is_open: bool,
     rate: Option<RateLimit>,
@@ -67,9 +67,9 @@ pub(crate) struct Gate {
 
 /// A client that was let in.
 #[derive(Clone)]
-pub(crate) struct Caller {
+pub(crate) struct AuthenticatedClient {
     /// Who it is.
-    pub(crate) client: Client,
+    pub(crate) client: ClientKey,
     scopes: Scopes,
 }
 
@@ -97,10 +97,10 @@ impl From<TokenError> for Refusal {
     }
 }
 
-impl Gate {
+impl Authenticate {
     /// The gate, or `None` where there is nothing to ask or count. An issuer's keys are asked for with `client`.
     pub(crate) fn new(
-        access: &Access,
+        access: &AccessOptions,
         rate: Option<f64>,
         resource: Option<Url>,
         client: Option<reqwest::Client>,
@@ -120,7 +120,7 @@ impl Gate {
         }
         let (sender, tokens) = watch::channel(access.all_tokens());
         if !access.token_files.is_empty() {
-            tokio::spawn(stop.clone().run_until_cancelled_owned(reload(access.clone(), sender)));
+            tokio::spawn(stop.clone().run_until_cancelled_owned(reload_tokens(access.clone(), sender)));
         }
         Some(Arc::new(Self {
             tokens,
@@ -131,8 +131,8 @@ impl Gate {
     }
 
     /// Who sent the request.
-    async fn caller(&self, headers: &HeaderMap, peer: Client) -> Result<Caller, Refusal> {
-        let known = |client| Caller {
+    async fn caller(&self, headers: &HeaderMap, peer: ClientKey) -> Result<AuthenticatedClient, Refusal> {
+        let known = |client| AuthenticatedClient {
             client,
             scopes: Scopes::All,
         };
@@ -141,14 +141,14 @@ impl Gate {
         }
         let token = bearer(headers)?;
         let tokens = Arc::clone(&self.tokens.borrow());
-        if Token::is_among(token, &tokens) {
-            return Ok(known(Client::named("token", token)));
+        if StaticToken::is_among(token, &tokens) {
+            return Ok(known(ClientKey::named("token", token)));
         }
         match &self.oauth {
             None => Err(Refusal::Wrong("the token is not known here")),
             Some(oauth) => {
                 let (client, scopes) = oauth.verify(token).await?;
-                Ok(Caller { client, scopes })
+                Ok(AuthenticatedClient { client, scopes })
             }
         }
     }
@@ -220,8 +220,8 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
 }
 
 /// The layer.
-pub(crate) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
-    let peer = Client::at(
+pub(crate) async fn authenticate(State(gate): State<Arc<Authenticate>>, mut request: Request, next: Next) -> Response {
+    let peer = ClientKey::at(
         request
             .extensions()
             .get()
@@ -252,7 +252,7 @@ pub(crate) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, n
 /// What of a message says which tool it calls. A member that is there twice makes it unreadable: others might take the other
 /// one.
 #[derive(Deserialize)]
-struct Message<'a> {
+struct CalledMessage<'a> {
     #[serde(borrow)]
     method: Option<std::borrow::Cow<'a, str>>,
     #[serde(borrow)]
@@ -266,11 +266,11 @@ struct CallParameters {
 
 /// The API by whose hints it was judged that a client may make a call.
 #[derive(Clone)]
-pub(crate) struct Judged(pub(crate) Arc<Api>);
+pub(crate) struct ApiSnapshot(pub(crate) Arc<Api>);
 
 /// The layer behind the one that has read the body: a call needs the scope that its tool's hints ask for.
-pub(crate) async fn demand_scope(State((gate, server)): State<(Arc<Gate>, McpServer)>, request: Request, next: Next) -> Response {
-    let (Some(oauth), Some(caller)) = (&gate.oauth, request.extensions().get::<Caller>().cloned()) else {
+pub(crate) async fn demand_scope(State((gate, server)): State<(Arc<Authenticate>, McpServer)>, request: Request, next: Next) -> Response {
+    let (Some(oauth), Some(caller)) = (&gate.oauth, request.extensions().get::<AuthenticatedClient>().cloned()) else {
         return next.run(request).await;
     };
     if request.method() != Method::POST || matches!(caller.scopes, Scopes::All) {
@@ -281,7 +281,7 @@ pub(crate) async fn demand_scope(State((gate, server)): State<(Arc<Gate>, McpSer
     let Ok(bytes) = to_bytes(body, usize::MAX).await else {
         return StatusCode::BAD_REQUEST.into_response();
     };
-    let Ok(message) = serde_json::from_slice::<Message<'_>>(&bytes) else {
+    let Ok(message) = serde_json::from_slice::<CalledMessage<'_>>(&bytes) else {
         return (StatusCode::BAD_REQUEST, "the message cannot be read\n").into_response();
     };
     if message.method.as_deref() == Some("tools/call") {
@@ -296,14 +296,14 @@ pub(crate) async fn demand_scope(State((gate, server)): State<(Arc<Gate>, McpSer
             {
                 return gate.refuse(&Refusal::Scope(needed));
             }
-            parts.extensions.insert(Judged(api));
+            parts.extensions.insert(ApiSnapshot(api));
         }
     }
     next.run(Request::from_parts(parts, Body::from(bytes))).await
 }
 
 /// The metadata that tells clients where to get tokens (RFC 9728), at the places where they look for it.
-pub(crate) async fn metadata(State(gate): State<Arc<Gate>>, uri: Uri) -> Response {
+pub(crate) async fn metadata(State(gate): State<Arc<Authenticate>>, uri: Uri) -> Response {
     let path = uri.path();
     match &gate.oauth {
         Some(oauth) if path == WELL_KNOWN || path == format!("{WELL_KNOWN}/mcp") || path == oauth.metadata_path() => {
@@ -315,13 +315,13 @@ pub(crate) async fn metadata(State(gate): State<Arc<Gate>>, uri: Uri) -> Respons
 
 /// Reads the files of tokens again when they change: tokens are rotated without a restart. A file that is of no use keeps
 /// the tokens it had.
-async fn reload(mut access: Access, sender: watch::Sender<Arc<[Token]>>) {
+async fn reload_tokens(mut access: AccessOptions, sender: watch::Sender<Arc<[StaticToken]>>) {
     let mut told = Vec::new();
     loop {
         tokio::time::sleep(RELOAD_INTERVAL).await;
         let mut problems = Vec::new();
         for (path, tokens) in &mut access.token_files {
-            match Token::in_file(path) {
+            match StaticToken::in_file(path) {
                 Ok(read) => *tokens = read,
                 Err(wrong) => problems.extend(wrong),
             }

@@ -6,19 +6,19 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 /// The fewest characters of a token; less can be guessed.
-const SHORTEST: usize = 16;
+const MIN_TOKEN_LEN: usize = 16;
 
 /// The SHA-256 digest of a token.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Token([u8; 32]);
+pub struct StaticToken([u8; 32]);
 
-impl std::fmt::Debug for Token {
+impl std::fmt::Debug for StaticToken {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("[token]")
     }
 }
 
-impl Token {
+impl StaticToken {
     /// A token as it stands in a variable or a line of a file.
     ///
     /// # Errors
@@ -31,9 +31,9 @@ impl Token {
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("holds spaces or characters beyond ASCII, which no client can send".into());
         }
-        if text.len() < SHORTEST {
+        if text.len() < MIN_TOKEN_LEN {
             return Err(format!(
-                "is shorter than {SHORTEST} characters and can be guessed; `openssl rand -hex 32` makes a good one"
+                "is shorter than {MIN_TOKEN_LEN} characters and can be guessed; `openssl rand -hex 32` makes a good one"
             ));
         }
         Ok(Self::of(text.as_bytes()))
@@ -96,15 +96,15 @@ mod tests {
             "ümlaut-ümlaut-ümlaut",
             "line\nbreak-and-more-of-it",
         ] {
-            let problem = Token::parse(wrong).unwrap_err();
+            let problem = StaticToken::parse(wrong).unwrap_err();
             assert!(wrong.is_empty() || !problem.contains(wrong), "{problem}");
         }
-        assert!(Token::parse("sixteen-letters!").is_ok());
+        assert!(StaticToken::parse("sixteen-letters!").is_ok());
     }
 
     #[test]
     fn a_text_holds_one_token_a_line() {
-        let tokens = Token::in_text("# old\nfirst-token-of-mine\n\n  second-token-of-mine \r\n").unwrap();
+        let tokens = StaticToken::in_text("# old\nfirst-token-of-mine\n\n  second-token-of-mine \r\n").unwrap();
         assert_eq!(tokens.len(), 2);
         for (presented, expected) in [
             ("first-token-of-mine", true),
@@ -113,9 +113,9 @@ mod tests {
             ("first-token-of-min", false),
             ("", false),
         ] {
-            assert_eq!(Token::is_among(presented.as_bytes(), &tokens), expected, "{presented}");
+            assert_eq!(StaticToken::is_among(presented.as_bytes(), &tokens), expected, "{presented}");
         }
-        assert_eq!(Token::in_text("x\ny").unwrap_err().len(), 2);
-        assert_eq!(Token::in_text("\n# only this\n").unwrap_err(), ["there is no token"]);
+        assert_eq!(StaticToken::in_text("x\ny").unwrap_err().len(), 2);
+        assert_eq!(StaticToken::in_text("\n# only this\n").unwrap_err(), ["there is no token"]);
     }
 }

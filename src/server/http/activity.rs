@@ -11,18 +11,18 @@ use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, sleep_until};
 
 /// How long a connection may be without a request.
-const IDLE_PATIENCE: Duration = Duration::from_secs(30);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long an answer may be without a part of it being taken. Streams that wait for changes say something every 15 s.
-const ANSWER_PATIENCE: Duration = Duration::from_mins(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Writes of together so many bytes are a part of an answer, and not the small talk of HTTP/2.
-const LEAST_WRITTEN: usize = 4 << 10;
+const MIN_PROGRESS_BYTES: usize = 4 << 10;
 
 /// What goes on on a connection.
 #[derive(Clone)]
-pub(crate) struct Activity(Arc<Mutex<State>>);
+pub(crate) struct Activity(Arc<Mutex<ActivityState>>);
 
-struct State {
+struct ActivityState {
     /// Requests that are being worked on: their own limits of time hold.
     working: usize,
     /// Answers that are on their way.
@@ -34,7 +34,7 @@ struct State {
 
 impl Activity {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(Mutex::new(ActivityState {
             working: 0,
             answering: 0,
             moved: Instant::now(),
@@ -42,7 +42,7 @@ impl Activity {
         })))
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut ActivityState)) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.moved = Instant::now();
         state.written = 0;
@@ -53,7 +53,7 @@ impl Activity {
     pub(crate) fn wrote(&self, count: usize) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.written += count;
-        if state.written >= LEAST_WRITTEN {
+        if state.written >= MIN_PROGRESS_BYTES {
             state.moved = Instant::now();
             state.written = 0;
         }
@@ -79,14 +79,14 @@ impl Activity {
         loop {
             let end = {
                 let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let patience = if state.answering > 0 { ANSWER_PATIENCE } else { IDLE_PATIENCE };
+                let patience = if state.answering > 0 { ANSWER_TIMEOUT } else { IDLE_TIMEOUT };
                 (state.working == 0).then(|| state.moved + patience)
             };
             match end {
                 Some(end) if end <= Instant::now() => return,
                 Some(end) => sleep_until(end).await,
                 // Whatever is worked on comes to its end; it need not be seen at once.
-                None => sleep_until(Instant::now() + IDLE_PATIENCE).await,
+                None => sleep_until(Instant::now() + IDLE_TIMEOUT).await,
             }
         }
     }

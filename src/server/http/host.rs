@@ -36,7 +36,7 @@ impl Allowed {
         if !self.admits_host(&host) {
             return Err(format!(
                 "the host `{}` is not allowed; start with --allow-host NAME to serve under that name",
-                shown(&host)
+                quote_host(&host)
             ));
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();
@@ -45,7 +45,7 @@ impl Allowed {
             if origins.next().is_some() || !self.admits_origin(origin) {
                 return Err(format!(
                     "the origin `{}` is not allowed; start with --allow-origin to let that page in",
-                    shown(origin)
+                    quote_host(origin)
                 ));
             }
         }
@@ -55,14 +55,15 @@ impl Allowed {
     /// Whether the text can be a host, with or without a port.
     #[must_use]
     pub fn is_host(text: &str) -> bool {
-        split(text).is_some()
+        split_host_port(text).is_some()
     }
 
     fn admits_host(&self, host: &str) -> bool {
-        let Some((name, port)) = split(host) else { return false };
+        let Some((name, port)) = split_host_port(host) else { return false };
         is_loopback(name)
             || self.hosts.iter().any(|allowed| {
-                split(allowed).is_some_and(|(other, wanted)| other.eq_ignore_ascii_case(name) && (wanted.is_none() || wanted == port))
+                split_host_port(allowed)
+                    .is_some_and(|(other, wanted)| other.eq_ignore_ascii_case(name) && (wanted.is_none() || wanted == port))
             })
     }
 
@@ -78,7 +79,7 @@ impl Allowed {
             return true;
         }
         let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-        host.and_then(split).is_some_and(|(name, _)| is_loopback(name))
+        host.and_then(split_host_port).is_some_and(|(name, _)| is_loopback(name))
     }
 }
 
@@ -87,7 +88,7 @@ fn is_loopback(name: &str) -> bool {
 }
 
 /// Name and port of `name`, `name:port` or `[address]:port`; nothing else is a host.
-fn split(host: &str) -> Option<(&str, Option<u16>)> {
+fn split_host_port(host: &str) -> Option<(&str, Option<u16>)> {
     let (name, rest) = match host.strip_prefix('[') {
         Some(inner) => {
             let end = inner.find(']')? + 2;
@@ -106,8 +107,8 @@ fn split(host: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-fn shown(text: &str) -> String {
-    crate::text::cut(&crate::text::one_line(text), 100)
+fn quote_host(text: &str) -> String {
+    crate::text::truncate(&crate::text::one_line(text), 100)
 }
 
 #[cfg(test)]

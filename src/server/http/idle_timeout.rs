@@ -13,14 +13,14 @@ use tokio::time::{Sleep, sleep};
 use super::activity::Activity;
 
 /// How long the first bytes may take, and how long a client may take next to nothing of an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// hyper-util decides by the connection preface of HTTP/2, which has this many bytes (RFC 9113 section 3.4).
 const PREFACE: usize = 24;
 /// Less than this within the time is next to nothing.
-const LEAST_TAKEN: usize = 16 << 10;
+const MIN_READ_BYTES: usize = 16 << 10;
 
 /// Ends a connection by an error where the other side is too slow.
-pub(crate) struct Patient<S> {
+pub(crate) struct IdleTimeout<S> {
     inner: S,
     /// Until enough was read.
     opening: Option<Pin<Box<Sleep>>>,
@@ -30,7 +30,7 @@ pub(crate) struct Patient<S> {
     activity: Activity,
 }
 
-impl<S> Patient<S> {
+impl<S> IdleTimeout<S> {
     pub(crate) fn new(inner: S, activity: Activity) -> Self {
         Self {
             inner,
@@ -42,7 +42,7 @@ impl<S> Patient<S> {
     }
 
     fn waits<T>(&mut self, context: &mut Context<'_>) -> Poll<io::Result<T>> {
-        let (timer, _) = self.stalled.get_or_insert_with(|| (Box::pin(sleep(PATIENCE)), 0));
+        let (timer, _) = self.stalled.get_or_insert_with(|| (Box::pin(sleep(READ_TIMEOUT)), 0));
         timer.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 
@@ -50,14 +50,14 @@ impl<S> Patient<S> {
         self.activity.wrote(count);
         if let Some((_, taken)) = &mut self.stalled {
             *taken += count;
-            if *taken >= LEAST_TAKEN {
+            if *taken >= MIN_READ_BYTES {
                 self.stalled = None;
             }
         }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for IdleTimeout<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.inner).poll_read(context, buffer);
@@ -71,12 +71,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
             }
             return polled;
         }
-        let timer = self.opening.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        let timer = self.opening.get_or_insert_with(|| Box::pin(sleep(READ_TIMEOUT)));
         timer.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for IdleTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
         match Pin::new(&mut self.inner).poll_write(context, buffer) {
             Poll::Pending => self.waits(context),

@@ -30,9 +30,9 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// Who a request counts for: a hash, so that neither tokens nor subjects are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Client(u64);
+pub(crate) struct ClientKey(u64);
 
-impl Client {
+impl ClientKey {
     /// Somebody who has proved a name.
     pub(crate) fn named(kind: &str, name: &[u8]) -> Self {
         Self(seeds().hash_one((kind, name)))
@@ -53,7 +53,7 @@ fn seeds() -> &'static foldhash::quality::RandomState {
 }
 
 /// Clients that are counted one by one; beyond, all others count as one.
-const MOST_CLIENTS: usize = 10_000;
+const MAX_CLIENTS: usize = 10_000;
 
 /// How often those who are owed nothing are forgotten at most.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -63,13 +63,13 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct RateLimit {
     interval: Duration,
     burst: Duration,
-    clients: Mutex<Clients>,
+    clients: Mutex<ClientTable>,
 }
 
 #[derive(Default)]
-struct Clients {
+struct ClientTable {
     /// When the requests that each client has sent so far would have been sent at the even rate.
-    due: HashMap<Client, Instant>,
+    due: HashMap<ClientKey, Instant>,
     /// When those who are owed nothing were last forgotten.
     swept: Option<Instant>,
 }
@@ -86,17 +86,17 @@ impl RateLimit {
     }
 
     /// Counts a request, or says how long the client has to wait.
-    pub(crate) fn take(&self, client: Client, now: Instant) -> Result<(), Duration> {
+    pub(crate) fn take(&self, client: ClientKey, now: Instant) -> Result<(), Duration> {
         let mut clients = self.clients.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let Clients { due, swept } = &mut *clients;
+        let ClientTable { due, swept } = &mut *clients;
         // Not for each of a crowd that is new: it would be a way to keep us busy.
         let is_due = swept.is_none_or(|at| now.saturating_duration_since(at) >= SWEEP_INTERVAL);
-        if due.len() >= MOST_CLIENTS && is_due && !due.contains_key(&client) {
+        if due.len() >= MAX_CLIENTS && is_due && !due.contains_key(&client) {
             due.retain(|_, at| *at > now);
             *swept = Some(now);
         }
-        let client = if due.len() >= MOST_CLIENTS && !due.contains_key(&client) {
-            Client::named("others", &[])
+        let client = if due.len() >= MAX_CLIENTS && !due.contains_key(&client) {
+            ClientKey::named("others", &[])
         } else {
             client
         };
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_client_gets_a_seconds_worth_at_once_and_then_one_at_a_time() {
         let limit = RateLimit::new(4.0);
-        let (one, other) = (Client::named("t", b"1"), Client::named("t", b"2"));
+        let (one, other) = (ClientKey::named("t", b"1"), ClientKey::named("t", b"2"));
         let mut now = Instant::now();
         for _ in 0..4 {
             assert_eq!(limit.take(one, now), Ok(()));
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn less_than_one_a_second_is_possible() {
         let (limit, now) = (RateLimit::new(0.5), Instant::now());
-        let client = Client::named("t", b"1");
+        let client = ClientKey::named("t", b"1");
         assert_eq!(limit.take(client, now), Ok(()));
         assert_eq!(limit.take(client, now), Err(Duration::from_secs(2)));
     }
@@ -147,9 +147,9 @@ mod tests {
     fn a_crowd_of_addresses_takes_bounded_memory() {
         let (limit, now) = (RateLimit::new(1.0), Instant::now());
         for number in 0..50_000_u32 {
-            let _ = limit.take(Client::at(Peer(IpAddr::V4(number.into()))), now);
+            let _ = limit.take(ClientKey::at(Peer(IpAddr::V4(number.into()))), now);
         }
-        assert!(limit.clients.lock().unwrap().due.len() <= MOST_CLIENTS + 1);
-        assert_eq!(limit.take(Client::named("t", b"new"), now + Duration::from_secs(2)), Ok(()));
+        assert!(limit.clients.lock().unwrap().due.len() <= MAX_CLIENTS + 1);
+        assert_eq!(limit.take(ClientKey::named("t", b"new"), now + Duration::from_secs(2)), Ok(()));
     }
 }

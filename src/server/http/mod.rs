@@ -43,34 +43,34 @@ use url::Url;
 
 use self::activity::Activity;
 pub(crate) use self::host::Allowed;
-use self::idle_timeout::Patient;
+use self::idle_timeout::IdleTimeout;
 pub(crate) use self::limits::Limits;
 use self::limits::Peer;
 use self::sessions::Sessions;
 pub(crate) use self::tls::Tls;
-pub(crate) use super::auth::Access;
+pub(crate) use super::auth::AccessOptions;
 pub(crate) use super::auth::jwt::OauthOptions;
-pub(crate) use super::auth::static_token::Token;
-use super::auth::{self, Gate, jwt};
-use super::state::Live;
+pub(crate) use super::auth::static_token::StaticToken;
+use super::auth::{self, Authenticate, jwt};
+use super::state::ServerState;
 use super::{McpServer, jsonrpc, tool_list};
 use crate::json;
 
 /// How long a client may take to send the headers of a request, idle time on a kept connection included.
-const HEADER_PATIENCE: Duration = Duration::from_secs(30);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a TLS handshake may take.
-const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a client may take to send a body.
-const BODY_PATIENCE: Duration = Duration::from_secs(15);
+const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 /// The largest request: 4 MiB.
-const LARGEST_REQUEST: usize = 4 << 20;
+const MAX_REQUEST_BYTES: usize = 4 << 20;
 /// How long calls in flight are waited for at the end.
-const DRAIN_PATIENCE: Duration = Duration::from_secs(35);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// How long nothing is accepted when no file is left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 /// How long the last answers may take to be written.
-const LAST_WRITE_PATIENCE: Duration = Duration::from_millis(500);
+const LAST_WRITE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What an operator sets about clients.
 #[derive(Debug, Clone, Default)]
@@ -78,7 +78,7 @@ pub struct HttpOptions {
     /// Who may ask besides loopback.
     pub allowed: Allowed,
     /// How they prove who they are.
-    pub access: Access,
+    pub access: AccessOptions,
     /// How much they may ask for.
     pub limits: Limits,
     /// TLS, unless something before us does it.
@@ -111,7 +111,7 @@ pub async fn serve(
     let scheme = options.scheme();
     let own = Url::parse(&format!("{scheme}://{}/mcp", listener.local_addr()?)).ok();
     let resource = options.access.public_url.clone().or(own);
-    let gate = Gate::new(&options.access, options.limits.rate, resource, client, &stop);
+    let gate = Authenticate::new(&options.access, options.limits.rate, resource, client, &stop);
     let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
     let connections = Connections {
         knows_peers: gate.is_some(),
@@ -129,7 +129,7 @@ pub async fn serve(
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => (stream, Peer(peer.ip())),
-                Err(error) if is_passing(&error) => {
+                Err(error) if is_transient(&error) => {
                     // Without a file for it, the connection stays where it is: asking again at once would only burn time.
                     if is_exhausted(&error) {
                         tokio::time::sleep(EXHAUSTED_PAUSE).await;
@@ -147,7 +147,7 @@ pub async fn serve(
         tokio::spawn(async move {
             match acceptor {
                 None => connections.serve(stream, peer, watcher).await,
-                Some(acceptor) => match tokio::time::timeout(HANDSHAKE_PATIENCE, acceptor.accept(stream)).await {
+                Some(acceptor) => match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
                     Ok(Ok(stream)) => connections.serve(stream, peer, watcher).await,
                     Ok(Err(error)) => tracing::debug!("a TLS handshake failed: {error}"),
                     Err(_) => tracing::debug!("a TLS handshake took too long"),
@@ -158,7 +158,7 @@ pub async fn serve(
     }
     drop(listener);
     ending.cancel();
-    drain(graceful, &calls, &streams).await;
+    drain_connections(graceful, &calls, &streams).await;
     Ok(())
 }
 
@@ -194,7 +194,7 @@ impl Connections {
             }
         });
         let connection = builder
-            .serve_connection(TokioIo::new(Patient::new(stream, activity.clone())), app)
+            .serve_connection(TokioIo::new(IdleTimeout::new(stream, activity.clone())), app)
             .into_owned();
         tokio::select! {
             ended = watcher.watch(connection) => if let Err(error) = ended {
@@ -216,7 +216,7 @@ fn has_odd_coding(headers: &HeaderMap) -> bool {
 
 fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -228,21 +228,21 @@ fn builder() -> Builder<TokioExecutor> {
 
 /// Lets every connection finish its answer. Streams that only wait for changes would never end by themselves: once no call
 /// is in flight any more, and its answer had time to leave, they are ended.
-async fn drain(graceful: GracefulShutdown, calls: &TaskTracker, streams: &CancellationToken) {
+async fn drain_connections(graceful: GracefulShutdown, calls: &TaskTracker, streams: &CancellationToken) {
     calls.close();
     let finished = graceful.shutdown();
     tokio::pin!(finished);
     let answered = async {
-        if tokio::time::timeout(DRAIN_PATIENCE, calls.wait()).await.is_err() {
-            tracing::warn!("calls were still in flight after {} s and are given up", DRAIN_PATIENCE.as_secs());
+        if tokio::time::timeout(DRAIN_TIMEOUT, calls.wait()).await.is_err() {
+            tracing::warn!("calls were still in flight after {} s and are given up", DRAIN_TIMEOUT.as_secs());
         }
-        tokio::time::sleep(LAST_WRITE_PATIENCE).await;
+        tokio::time::sleep(LAST_WRITE_TIMEOUT).await;
     };
     tokio::select! {
         () = &mut finished => return,
         () = answered => streams.cancel(),
     }
-    let _ = tokio::time::timeout(LAST_WRITE_PATIENCE, finished).await;
+    let _ = tokio::time::timeout(LAST_WRITE_TIMEOUT, finished).await;
 }
 
 /// Binds the address.
@@ -254,7 +254,7 @@ pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Errors of `accept` that concern one connection, or pass when others end.
-fn is_passing(error: &io::Error) -> bool {
+fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted, WouldBlock};
     matches!(
         error.kind(),
@@ -267,13 +267,13 @@ fn is_exhausted(error: &io::Error) -> bool {
     cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
 }
 
-fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Gate>>, streams: CancellationToken) -> Router {
+fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Authenticate>>, streams: CancellationToken) -> Router {
     let with_sessions = server.confirmation.is_some();
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(with_sessions)
         .with_json_response(true)
         .with_cancellation_token(streams)
-        .with_max_request_body_bytes(LARGEST_REQUEST)
+        .with_max_request_body_bytes(MAX_REQUEST_BYTES)
         // `guard` has judged Host and Origin already, and more strictly.
         .disable_allowed_hosts()
         .disable_allowed_origins();
@@ -299,7 +299,7 @@ fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Gate>>, streams:
     if let Some(gate) = gate {
         let metadata = get(auth::metadata).with_state(Arc::clone(&gate));
         router = router
-            .layer(middleware::from_fn_with_state(gate, auth::admit))
+            .layer(middleware::from_fn_with_state(gate, auth::authenticate))
             .route(jwt::WELL_KNOWN, metadata.clone())
             .route(&format!("{}/{{*path}}", jwt::WELL_KNOWN), metadata);
     }
@@ -359,10 +359,10 @@ async fn read_body(request: Request, next: Next) -> Response {
         .headers
         .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if declared.is_some_and(|length| length > LARGEST_REQUEST) {
+    if declared.is_some_and(|length| length > MAX_REQUEST_BYTES) {
         return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     }
-    let bytes = match tokio::time::timeout(BODY_PATIENCE, to_bytes(body, LARGEST_REQUEST)).await {
+    let bytes = match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_REQUEST_BYTES)).await {
         Err(_) => return StatusCode::REQUEST_TIMEOUT.into_response(),
         Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE.into_response(),
         Ok(Ok(bytes)) => bytes,
@@ -399,13 +399,13 @@ async fn read_body(request: Request, next: Next) -> Response {
 }
 
 fn unreadable(bytes: &Bytes) -> Response {
-    let answer = jsonrpc::unread(bytes);
+    let answer = jsonrpc::answer_unreadable(bytes);
     (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, "application/json")], answer).into_response()
 }
 
 /// Puts the list of tools into an answer that has room for it: one JSON body of a known length, or, in a session, an event
 /// of a stream, which is one piece of its body.
-async fn splice_list(State(live): State<Arc<Live>>, request: Request, next: Next) -> Response {
+async fn splice_list(State(live): State<Arc<ServerState>>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let content_type = response.headers().get(header::CONTENT_TYPE).cloned();
     let is = |wanted: &[u8]| content_type.as_ref().is_some_and(|value| value.as_bytes().starts_with(wanted));

@@ -14,33 +14,33 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 
 use serde::Deserialize;
 
-use super::limits::Client;
-use crate::server::auth::Caller;
+use super::limits::ClientKey;
+use crate::server::auth::AuthenticatedClient;
 
 /// Sessions at the same time.
-const MOST_SESSIONS: usize = 1000;
-const ID: &str = "mcp-session-id";
+const MAX_SESSIONS: usize = 1000;
+const SESSION_ID_HEADER: &str = "mcp-session-id";
 
 /// All sessions.
 #[derive(Default)]
 pub(crate) struct Sessions {
     pub(crate) manager: Arc<LocalSessionManager>,
     /// Who began a session, where clients have proved who they are.
-    owners: Mutex<HashMap<String, Client>>,
+    owners: Mutex<HashMap<String, ClientKey>>,
 }
 
 impl Sessions {
     /// Whether the session may be used by this client. An identifier alone proves nothing (MCP, security best practices,
     /// "Session Hijacking").
-    fn admits(&self, id: &str, caller: Option<Client>) -> bool {
+    fn admits(&self, id: &str, caller: Option<ClientKey>) -> bool {
         let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         owners.get(id).is_none_or(|owner| Some(*owner) == caller)
     }
 
-    async fn begun(&self, id: &str, owner: Client) {
+    async fn begun(&self, id: &str, owner: ClientKey) {
         let open = self.manager.sessions.read().await;
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        if owners.len() >= 2 * MOST_SESSIONS {
+        if owners.len() >= 2 * MAX_SESSIONS {
             owners.retain(|id, _| open.contains_key(id.as_str()));
         }
         owners.insert(id.to_owned(), owner);
@@ -50,9 +50,9 @@ impl Sessions {
 /// The layer. Sessions cost memory for as long as they are not closed: beyond a number, new ones have to wait.
 pub(crate) async fn limit(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
-    let caller = request.extensions().get::<Caller>().map(|caller| caller.client);
-    let Some(id) = headers.get(ID) else {
-        let request = if request.method() == Method::POST && sessions.manager.sessions.read().await.len() >= MOST_SESSIONS {
+    let caller = request.extensions().get::<AuthenticatedClient>().map(|caller| caller.client);
+    let Some(id) = headers.get(SESSION_ID_HEADER) else {
+        let request = if request.method() == Method::POST && sessions.manager.sessions.read().await.len() >= MAX_SESSIONS {
             match without_handshake(request).await {
                 Ok(request) => request,
                 Err(refusal) => return refusal,
@@ -61,12 +61,12 @@ pub(crate) async fn limit(State(sessions): State<Arc<Sessions>>, request: Reques
             request
         };
         let response = next.run(request).await;
-        if let (Some(owner), Some(id)) = (caller, response.headers().get(ID).and_then(|id| id.to_str().ok())) {
+        if let (Some(owner), Some(id)) = (caller, response.headers().get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok())) {
             sessions.begun(id, owner).await;
         }
         return response;
     };
-    if headers.get_all(ID).iter().nth(1).is_some() {
+    if headers.get_all(SESSION_ID_HEADER).iter().nth(1).is_some() {
         return (StatusCode::BAD_REQUEST, "the request names two sessions\n").into_response();
     }
     if !id.to_str().is_ok_and(|id| sessions.admits(id, caller)) {

@@ -27,10 +27,10 @@ impl Tls {
     /// # Errors
     /// What is wrong with them, the file named.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, String> {
-        let files = read(certificate, key)?;
+        let files = read_pair(certificate, key)?;
         Ok(Self {
-            config: Arc::new(config(&files).map_err(|problem| named(certificate, key, &problem))?),
-            seen: digest(&files),
+            config: Arc::new(tls_config(&files).map_err(|problem| describe_problem(certificate, key, &problem))?),
+            seen: digest_pair(&files),
             certificate: certificate.to_owned(),
             key: key.to_owned(),
         })
@@ -48,12 +48,12 @@ impl Tls {
         let mut told = String::new();
         loop {
             tokio::time::sleep(RELOAD_INTERVAL).await;
-            let outcome = read(&self.certificate, &self.key).and_then(|files| {
-                let seen = digest(&files);
+            let outcome = read_pair(&self.certificate, &self.key).and_then(|files| {
+                let seen = digest_pair(&files);
                 if seen == self.seen {
                     return Ok(None);
                 }
-                let config = config(&files).map_err(|problem| named(&self.certificate, &self.key, &problem))?;
+                let config = tls_config(&files).map_err(|problem| describe_problem(&self.certificate, &self.key, &problem))?;
                 self.seen = seen;
                 Ok(Some(config))
             });
@@ -74,24 +74,24 @@ impl Tls {
     }
 }
 
-fn named(certificate: &Path, key: &Path, problem: &str) -> String {
+fn describe_problem(certificate: &Path, key: &Path, problem: &str) -> String {
     format!("`{}` with `{}`: {problem}", certificate.display(), key.display())
 }
 
 /// The bytes of both files.
-fn read(certificate: &Path, key: &Path) -> Result<[Vec<u8>; 2], String> {
-    let read = |path: &Path| std::fs::read(path).map_err(|error| format!("`{}` cannot be read: {error}", path.display()));
-    Ok([read(certificate)?, read(key)?])
+fn read_pair(certificate: &Path, key: &Path) -> Result<[Vec<u8>; 2], String> {
+    let read_file = |path: &Path| std::fs::read(path).map_err(|error| format!("`{}` cannot be read: {error}", path.display()));
+    Ok([read_file(certificate)?, read_file(key)?])
 }
 
-fn digest([certificate, key]: &[Vec<u8>; 2]) -> [u8; 32] {
+fn digest_pair([certificate, key]: &[Vec<u8>; 2]) -> [u8; 32] {
     let mut digest = Sha256::new();
     digest.update(certificate);
     digest.update(key);
     digest.finalize().into()
 }
 
-fn config([certificate, key]: &[Vec<u8>; 2]) -> Result<ServerConfig, String> {
+fn tls_config([certificate, key]: &[Vec<u8>; 2]) -> Result<ServerConfig, String> {
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(certificate)
         .collect::<Result<_, _>>()
         .map_err(|error| format!("the certificate is no PEM: {error}"))?;

@@ -6,7 +6,7 @@ use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// The longest line that is kept: 16 MiB, as much as clients take.
-const LONGEST: usize = 16 << 20;
+const MAX_LINE_BYTES: usize = 16 << 20;
 /// How much is read at once: what a pipe holds.
 const PIECE: usize = 64 << 10;
 /// How much of a line that is too long is kept at either end.
@@ -41,7 +41,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     pub(crate) fn new(inner: R) -> Self {
         Self {
             inner,
-            longest: LONGEST,
+            longest: MAX_LINE_BYTES,
             buffer: BytesMut::new(),
             searched: 0,
             skipping: None,

@@ -24,15 +24,15 @@ use tokio_util::task::TaskTracker;
 
 use self::lines::{Line, Lines};
 use super::jsonrpc::{self, Message};
-use super::state::Live;
+use super::state::ServerState;
 use super::{McpServer, tool_list};
 
 /// How long calls in flight are waited for once no more can come.
-const DRAIN_PATIENCE: Duration = Duration::from_secs(35);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);
 /// How long a request that was just read may take to become a call.
-const DISPATCH_PATIENCE: Duration = Duration::from_millis(100);
+const DISPATCH_TIMEOUT: Duration = Duration::from_millis(100);
 /// Bytes of answers that nobody has taken; beyond, nothing more is read.
-const LARGEST_BACKLOG: usize = 64 << 20;
+const MAX_BACKLOG_BYTES: usize = 64 << 20;
 
 /// Serves until standard input ends, `stop` is cancelled, or nobody reads standard output any more. After the first two, what
 /// is in flight is answered first.
@@ -41,7 +41,7 @@ const LARGEST_BACKLOG: usize = 64 << 20;
 /// Where the handshake fails for another reason than a client that left.
 pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()> {
     let (stdin, stdout) = stdio_pipes();
-    let output = Output(Arc::new(Outgoing {
+    let output = StdoutWriter(Arc::new(OutputQueue {
         writer: Mutex::new(stdout),
         live: Arc::clone(&server.live),
         backlog: AtomicUsize::new(0),
@@ -111,7 +111,7 @@ async fn reader_left() {
 /// The transport of one session, or of one try to begin it.
 struct Pipe {
     input: Arc<Mutex<Input>>,
-    output: Output,
+    output: StdoutWriter,
 }
 
 impl Transport<RoleServer> for Pipe {
@@ -149,7 +149,7 @@ struct Input {
 }
 
 impl Input {
-    async fn next(&mut self, output: &Output) -> Option<Message> {
+    async fn next(&mut self, output: &StdoutWriter) -> Option<Message> {
         loop {
             if let Some(answering) = &mut self.answering {
                 let _ = answering.await;
@@ -167,7 +167,7 @@ impl Input {
                 line = self.lines.next() => line,
             };
             let refusal = match line {
-                Ok(Some(Line::Whole(line))) => match read(&line) {
+                Ok(Some(Line::Whole(line))) => match read_line(&line) {
                     Ok(message) => return Some(message),
                     Err(refusal) => refusal,
                 },
@@ -194,35 +194,35 @@ impl Input {
 
     fn drain(&mut self) {
         self.ending.cancel();
-        self.draining = Some(Box::pin(drain(self.calls.clone())));
+        self.draining = Some(Box::pin(drain_calls(self.calls.clone())));
     }
 }
 
-async fn drain(calls: TaskTracker) {
-    tokio::time::sleep(DISPATCH_PATIENCE).await;
+async fn drain_calls(calls: TaskTracker) {
+    tokio::time::sleep(DISPATCH_TIMEOUT).await;
     calls.close();
-    if tokio::time::timeout(DRAIN_PATIENCE, calls.wait()).await.is_err() {
-        tracing::warn!("calls were still in flight after {} s and are given up", DRAIN_PATIENCE.as_secs());
+    if tokio::time::timeout(DRAIN_TIMEOUT, calls.wait()).await.is_err() {
+        tracing::warn!("calls were still in flight after {} s and are given up", DRAIN_TIMEOUT.as_secs());
     }
 }
 
 /// The message of a line, or the answer to a line that is none.
-fn read(line: &[u8]) -> Result<Message, Option<String>> {
+fn read_line(line: &[u8]) -> Result<Message, Option<String>> {
     // RFC 8259 section 8.1 lets a parser pass over a byte order mark.
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Err(None);
     }
-    jsonrpc::read(line)
+    jsonrpc::read_message(line)
 }
 
 /// Standard output: whole lines, one after the other.
 #[derive(Clone)]
-struct Output(Arc<Outgoing>);
+struct StdoutWriter(Arc<OutputQueue>);
 
-struct Outgoing {
+struct OutputQueue {
     writer: Mutex<StdioWriter>,
-    live: Arc<Live>,
+    live: Arc<ServerState>,
     /// Bytes that wait to be written.
     backlog: AtomicUsize,
     room: Notify,
@@ -230,7 +230,7 @@ struct Outgoing {
     broken: CancellationToken,
 }
 
-impl Output {
+impl StdoutWriter {
     async fn write(self, mut line: Vec<u8>) -> io::Result<()> {
         line.push(b'\n');
         self.0.backlog.fetch_add(line.len(), Ordering::Relaxed);
@@ -250,7 +250,7 @@ impl Output {
 
     /// Waits until the client takes its answers: who sends more and reads nothing must not fill our memory.
     async fn has_room(&self) {
-        while self.0.backlog.load(Ordering::Relaxed) > LARGEST_BACKLOG {
+        while self.0.backlog.load(Ordering::Relaxed) > MAX_BACKLOG_BYTES {
             self.0.room.notified().await;
         }
     }

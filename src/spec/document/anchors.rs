@@ -41,9 +41,9 @@ impl Named {
     }
 
     fn collect(&mut self, document: &Document, node: Node<'_>, base: &Url, depth: usize) {
-        const DEEPEST: usize = 128;
+        const MAX_DEPTH: usize = 128;
         let text = node.text();
-        if depth > DEEPEST || !(text.contains("nchor\"") || text.contains("\"$id\"")) {
+        if depth > MAX_DEPTH || !(text.contains("nchor\"") || text.contains("\"$id\"")) {
             return;
         }
         for item in node.array().unwrap_or_default() {

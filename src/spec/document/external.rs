@@ -15,17 +15,17 @@ use memchr::memmem;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-use super::file::File;
-use super::revision::Seen;
-use super::source::{Found, LARGEST, Source, fetch, redacted};
+use super::file::DocumentFile;
+use super::revision::Revision;
+use super::source::{FetchedSource, MAX_DOCUMENT_BYTES, Source, fetch, redacted};
 use super::{Document, LoadError};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node;
 
 /// More files than this are not read; the largest known document has about 2,900.
-const MOST_FILES: usize = 5000;
+const MAX_FILES: usize = 5000;
 /// More bytes than this, in all, are not read.
-const MOST_BYTES: usize = 2 * LARGEST;
+const MAX_TOTAL_BYTES: usize = 2 * MAX_DOCUMENT_BYTES;
 
 /// Which references into other files are followed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,9 +63,9 @@ struct Loader<'l> {
     /// What everything must lie below.
     root: Place,
     numbers: HashMap<Place, Result<u32, String>>,
-    files: Vec<File>,
+    files: Vec<DocumentFile>,
     /// What was read, also where it was of no use.
-    seen: Vec<Seen>,
+    seen: Vec<Revision>,
     bytes: usize,
 }
 
@@ -147,9 +147,9 @@ impl Loader<'_> {
     }
 
     async fn read(&mut self, uri: &str, place: &Place) -> Result<u32, String> {
-        if self.files.len() >= MOST_FILES || self.bytes >= MOST_BYTES {
+        if self.files.len() >= MAX_FILES || self.bytes >= MAX_TOTAL_BYTES {
             return Err(format!(
-                "`{uri}` is not read: the document has more than {MOST_FILES} files or {MOST_BYTES} bytes"
+                "`{uri}` is not read: the document has more than {MAX_FILES} files or {MAX_TOTAL_BYTES} bytes"
             ));
         }
         let none = HeaderMap::new();
@@ -163,15 +163,15 @@ impl Loader<'_> {
                 fetch(self.client, url, headers, 0).await
             }
         };
-        let Found { bytes, validators, .. } = found.map_err(|error| format!("`{uri}` is not read: {error}"))?;
+        let FetchedSource { bytes, validators, .. } = found.map_err(|error| format!("`{uri}` is not read: {error}"))?;
         let source = match place {
             Place::Path(path) => Source::Path(path.clone()),
             Place::Url(url) => Source::Url(url.clone()),
         };
-        self.seen.push(Seen::new(source, headers.clone(), &bytes, validators));
+        self.seen.push(Revision::new(source, headers.clone(), &bytes, validators));
         self.bytes += bytes.len();
-        let check = |text: &str| node::open(text).map(drop).map_err(LoadError::NotJson);
-        let (file, ()) = File::parse(&place.to_string(), bytes, check).map_err(|error| format!("`{uri}` is not read: {error}"))?;
+        let check = |text: &str| node::open_object(text).map(drop).map_err(LoadError::NotJson);
+        let (file, ()) = DocumentFile::parse(&place.to_string(), bytes, check).map_err(|error| format!("`{uri}` is not read: {error}"))?;
         self.files.push(file);
         // The document itself is file 0.
         u32::try_from(self.files.len()).map_err(|_| format!("`{uri}` is one file too many"))
@@ -232,7 +232,7 @@ impl Loader<'_> {
 }
 
 /// The file that a relative reference names, where there is none: its author may still be about to write it.
-fn absent(uri: &str, from: &Place) -> Option<Seen> {
+fn absent(uri: &str, from: &Place) -> Option<Revision> {
     let Place::Path(base) = from else { return None };
     let relative = percent_decode_str(uri).decode_utf8().ok()?;
     // Nothing outside is even looked at.
@@ -243,7 +243,7 @@ fn absent(uri: &str, from: &Place) -> Option<Seen> {
     let is_document = ["json", "yaml", "yml"]
         .iter()
         .any(|known| path.extension().is_some_and(|extension| extension == *known));
-    (is_document && !path.exists()).then(|| Seen::absent(path))
+    (is_document && !path.exists()).then(|| Revision::absent(path))
 }
 
 fn folder(place: &Place) -> Place {
@@ -289,7 +289,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         let source = Source::Path(directory.path().join(files[0].0));
-        let client = outbound::client(&outbound::OutboundOptions {
+        let client = outbound::http_client(&outbound::OutboundOptions {
             tls: false,
             ..Default::default()
         })
@@ -367,7 +367,7 @@ mod tests {
         std::fs::write(directory.path().join("secret.yaml"), "operationId: stolen").unwrap();
         std::os::unix::fs::symlink("../secret.yaml", directory.path().join("api/link.yaml")).unwrap();
         let place = Loader {
-            client: &outbound::client(&outbound::OutboundOptions {
+            client: &outbound::http_client(&outbound::OutboundOptions {
                 tls: false,
                 ..Default::default()
             })

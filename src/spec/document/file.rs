@@ -1,16 +1,16 @@
 //! One file of a document: its text as JSON, and where a value stands in what its author wrote.
 
 use super::positions::{Wanted, marks};
-use super::{LoadError, place, yaml};
+use super::{LoadError, position_of, yaml};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node::Node;
 
 /// Places are read one by one no more often than this.
-const MOST_READINGS: usize = 20;
+const MAX_READINGS: usize = 20;
 
 /// A file, read.
 #[derive(Debug)]
-pub struct File {
+pub struct DocumentFile {
     /// How the file is called in messages; empty for the document itself.
     pub name: String,
     text: String,
@@ -20,14 +20,14 @@ pub struct File {
     pub(crate) remarks: Vec<Diagnostic>,
 }
 
-impl File {
+impl DocumentFile {
     /// Reads bytes that hold JSON or YAML; which of the two is told by the content, never by a file name. `accept` has the
     /// last word on JSON text, because a YAML flow mapping may open with a brace as well.
     ///
     /// # Errors
     /// What is wrong with the text, or what `accept` says.
     pub(crate) fn parse<T>(name: &str, bytes: Vec<u8>, accept: impl Fn(&str) -> Result<T, LoadError>) -> Result<(Self, T), LoadError> {
-        let mut text = decode(bytes)?;
+        let mut text = decode_text(bytes)?;
         if text.starts_with('\u{feff}') {
             text.drain(..'\u{feff}'.len_utf8());
         }
@@ -57,13 +57,13 @@ impl File {
                     };
                     Ok((file, accepted))
                 }
-                Err(LoadError::NotJson(error)) => match yaml::read(text) {
+                Err(LoadError::NotJson(error)) => match yaml::read_yaml(text) {
                     Ok(converted) => from_yaml(converted),
                     Err(_) => Err(LoadError::NotJson(error)),
                 },
                 Err(error) => Err(error),
             },
-            Some(_) => from_yaml(yaml::read(text).map_err(LoadError::NotYaml)?),
+            Some(_) => from_yaml(yaml::read_yaml(text).map_err(LoadError::NotYaml)?),
         }
     }
 
@@ -90,7 +90,7 @@ impl File {
         let mut found: Vec<_> = found.into_iter().map(|mark| mark.map(|mark| (mark.line, mark.column))).collect();
         if !is_whole {
             // The parser of documents tells a place at the price of reading all that is before it.
-            for (position, offset) in found.iter_mut().zip(offsets).take(MOST_READINGS) {
+            for (position, offset) in found.iter_mut().zip(offsets).take(MAX_READINGS) {
                 *position = yaml::locate(yaml, &path_to(&self.text, *offset)).or(*position);
             }
         }
@@ -121,7 +121,7 @@ pub(crate) fn path_to(text: &str, offset: usize) -> Vec<String> {
     let mut node = Node::new(text);
     loop {
         let holds = |inner: &Node<'_>| {
-            let (start, end) = place(text, *inner);
+            let (start, end) = position_of(text, *inner);
             (start..end).contains(&offset)
         };
         let next = match node.object() {
@@ -138,7 +138,7 @@ pub(crate) fn path_to(text: &str, offset: usize) -> Vec<String> {
                 .map(|(index, inner)| (index.to_string(), inner)),
         };
         match next {
-            Some((token, inner)) if place(text, node).0 < offset => {
+            Some((token, inner)) if position_of(text, node).0 < offset => {
                 tokens.push(token);
                 node = inner;
             }
@@ -148,7 +148,7 @@ pub(crate) fn path_to(text: &str, offset: usize) -> Vec<String> {
 }
 
 /// UTF-8, or UTF-16 where a byte order mark says so.
-fn decode(bytes: Vec<u8>) -> Result<String, LoadError> {
+fn decode_text(bytes: Vec<u8>) -> Result<String, LoadError> {
     let wide = |bytes: &[u8], join: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes
             .chunks_exact(2)

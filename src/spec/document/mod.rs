@@ -17,9 +17,9 @@ use thiserror::Error;
 use url::Url;
 
 use self::anchors::Named;
-use self::file::File;
+use self::file::DocumentFile;
 use self::reference::walk;
-use self::revision::Seen;
+use self::revision::Revision;
 use super::diagnostic::Diagnostic;
 use super::node::{self, Node, Object};
 use super::pointer;
@@ -79,7 +79,7 @@ impl Span {
 #[derive(Debug)]
 pub struct Document {
     /// The document itself comes first.
-    pub(crate) files: Vec<File>,
+    pub(crate) files: Vec<DocumentFile>,
     /// What a reference to another file leads to, by the file it stands in: a file, or why there is none.
     pub(crate) links: HashMap<(u32, String), Result<u32, String>>,
     /// Where the texts lie in memory, sorted, to tell which file a node is of.
@@ -91,7 +91,7 @@ pub struct Document {
     pub(crate) opened: Mutex<HashMap<Span, HashMap<String, Span>>>,
     /// Looked for when a reference first needs it.
     named: OnceLock<Named>,
-    seen: Vec<Seen>,
+    seen: Vec<Revision>,
 }
 
 /// What the root object says, and where its parts lie.
@@ -120,11 +120,11 @@ impl Index {
             return Err(LoadError::NotOpenApi("it has no `paths`".into()));
         }
         let info = root.get("info").and_then(Node::object).unwrap_or_default();
-        let members = root.iter().map(|(key, node)| (key.to_owned(), place(text, node))).collect();
+        let members = root.iter().map(|(key, node)| (key.to_owned(), position_of(text, node))).collect();
         let places = |entries: Object<'_>| {
             entries
                 .iter()
-                .map(|(name, node)| (name.to_owned(), place(text, node)))
+                .map(|(name, node)| (name.to_owned(), position_of(text, node)))
                 .collect::<HashMap<_, _>>()
         };
         let components = if version == Version::V2_0 {
@@ -159,7 +159,7 @@ impl Document {
     /// # Errors
     /// [`LoadError`] where the document cannot be read as a whole. Faults of single operations come later, one by one.
     pub fn parse(bytes: Vec<u8>, url: Option<Url>) -> Result<Self, LoadError> {
-        let (file, index) = File::parse("", bytes, Index::new)?;
+        let (file, index) = DocumentFile::parse("", bytes, Index::new)?;
         let url = index
             .own_name
             .as_deref()
@@ -180,7 +180,7 @@ impl Document {
     }
 
     /// Takes in the files that references lead to, and what each such reference means; [`self::external`] reads them.
-    pub(crate) fn extend(&mut self, files: Vec<File>, links: HashMap<(u32, String), Result<u32, String>>, seen: Vec<Seen>) {
+    pub(crate) fn extend(&mut self, files: Vec<DocumentFile>, links: HashMap<(u32, String), Result<u32, String>>, seen: Vec<Revision>) {
         self.files.extend(files);
         self.seen = seen;
         self.links = links;
@@ -193,7 +193,7 @@ impl Document {
     }
 
     fn place_files(&mut self) {
-        let place = |(number, file): (usize, &File)| {
+        let place = |(number, file): (usize, &DocumentFile)| {
             let start = file.text().as_ptr() as usize;
             (start, start + file.text().len(), u32::try_from(number).unwrap_or(0))
         };
@@ -203,14 +203,14 @@ impl Document {
 
     /// All files, the document itself first.
     #[must_use]
-    pub fn files(&self) -> &[File] {
+    pub fn files(&self) -> &[DocumentFile] {
         &self.files
     }
 
     /// What was read differently from how it is written in any of the files, before anything was made of it.
     #[must_use]
     pub fn remarks(&self) -> Vec<Diagnostic> {
-        let of_file = |file: &File| -> Vec<Diagnostic> {
+        let of_file = |file: &DocumentFile| -> Vec<Diagnostic> {
             let placed = file.remarks.iter().cloned().map(|mut remark| {
                 let tokens = remark.pointer.strip_prefix('#').and_then(pointer::tokens);
                 remark.span = tokens.and_then(|tokens| walk(file.root(), &tokens)).map(|node| self.span(node));
@@ -223,7 +223,7 @@ impl Document {
 
     /// The other files, as they were when they were read.
     #[must_use]
-    pub fn seen(&self) -> &[Seen] {
+    pub fn seen(&self) -> &[Revision] {
         &self.seen
     }
 
@@ -254,7 +254,7 @@ impl Document {
     /// The value at `span`.
     #[must_use]
     pub fn node(&self, span: Span) -> Node<'_> {
-        let text = self.files.get(span.file as usize).map_or("", File::text);
+        let text = self.files.get(span.file as usize).map_or("", DocumentFile::text);
         Node::new(text.get(span.start as usize..span.end as usize).unwrap_or("null"))
     }
 
@@ -337,7 +337,7 @@ impl Document {
 }
 
 /// Offset and end of a node in its text. Nodes are slices, so that the difference of the addresses is the offset.
-pub(crate) fn place(text: &str, node: Node<'_>) -> (usize, usize) {
+pub(crate) fn position_of(text: &str, node: Node<'_>) -> (usize, usize) {
     let start = (node.text().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
     (start, start + node.text().len())
 }

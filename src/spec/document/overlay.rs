@@ -7,7 +7,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::LoadError;
-use super::file::File;
+use super::file::DocumentFile;
 use crate::spec::diagnostic::Diagnostic;
 
 /// Why an overlay cannot be applied.
@@ -29,11 +29,15 @@ pub(crate) enum OverlayError {
 ///
 /// # Errors
 /// [`OverlayError`] of the first overlay that fails, with its name.
-pub(crate) fn apply(document: Vec<u8>, overlays: Vec<(String, Vec<u8>)>) -> Result<(Vec<u8>, Vec<Diagnostic>), (String, OverlayError)> {
-    let mut target = read("the document", document).map_err(|error| ("the document".to_owned(), OverlayError::Unreadable(error)))?;
+pub(crate) fn apply_overlays(
+    document: Vec<u8>,
+    overlays: Vec<(String, Vec<u8>)>,
+) -> Result<(Vec<u8>, Vec<Diagnostic>), (String, OverlayError)> {
+    let mut target =
+        read_overlay("the document", document).map_err(|error| ("the document".to_owned(), OverlayError::Unreadable(error)))?;
     let mut diagnostics = Vec::new();
     for (name, bytes) in overlays {
-        let report = read(&name, bytes)
+        let report = read_overlay(&name, bytes)
             .map_err(OverlayError::Unreadable)
             .and_then(|overlay| apply_one(&overlay, &mut target))
             .map_err(|error| (name.clone(), error))?;
@@ -64,8 +68,10 @@ fn apply_one(overlay: &Value, target: &mut Value) -> Result<ApplyReport, Overlay
         .map_err(|error| OverlayError::Failed(error.to_string()))
 }
 
-fn read(name: &str, bytes: Vec<u8>) -> Result<Value, LoadError> {
-    let (_, value) = File::parse(name, bytes, |text| crate::json::value(text.as_bytes()).map_err(LoadError::NotJson))?;
+fn read_overlay(name: &str, bytes: Vec<u8>) -> Result<Value, LoadError> {
+    let (_, value) = DocumentFile::parse(name, bytes, |text| {
+        crate::json::parse_value(text.as_bytes()).map_err(LoadError::NotJson)
+    })?;
     Ok(value)
 }
 
@@ -77,7 +83,8 @@ mod tests {
 
     fn applied(overlay: &str) -> Result<(Value, usize), String> {
         let overlays = vec![("overlay.yaml".to_owned(), overlay.as_bytes().to_vec())];
-        let (bytes, diagnostics) = apply(DOCUMENT.as_bytes().to_vec(), overlays).map_err(|(name, error)| format!("{name}: {error}"))?;
+        let (bytes, diagnostics) =
+            apply_overlays(DOCUMENT.as_bytes().to_vec(), overlays).map_err(|(name, error)| format!("{name}: {error}"))?;
         Ok((serde_json::from_slice(&bytes).unwrap(), diagnostics.len()))
     }
 

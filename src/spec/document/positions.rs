@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use foldhash::HashMap;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
-use super::place;
+use super::position_of;
 use crate::spec::node::Node;
 
 /// Places of a JSON text, as a tree of the steps that lead to them.
@@ -39,14 +39,14 @@ impl Wanted {
     /// The tree of places, each a number and an offset of `text` at which a value starts; sorted by offset.
     pub(crate) fn at(text: &str, node: Node<'_>, places: &[(usize, usize)]) -> Self {
         let mut wanted = Self::default();
-        let (start, _) = place(text, node);
+        let (start, _) = position_of(text, node);
         let mut rest = places;
         let own = rest.partition_point(|(offset, _)| *offset <= start);
         wanted.here.extend(rest.iter().take(own).map(|(_, number)| *number));
         rest = rest.get(own..).unwrap_or_default();
         // What is not in a value, but before it, belongs to the value around both.
         let mut within = |inner: Node<'_>| -> &[(usize, usize)] {
-            let (start, end) = place(text, inner);
+            let (start, end) = position_of(text, inner);
             let before = rest.partition_point(|(offset, _)| *offset < start);
             let (outside, from) = rest.split_at_checked(before).unwrap_or((rest, &[]));
             wanted.here.extend(outside.iter().map(|(_, number)| *number));
@@ -99,7 +99,7 @@ impl Wanted {
 }
 
 /// A collection that is being read.
-enum Open<'w> {
+enum OpenNode<'w> {
     Mapping {
         wanted: Option<&'w Wanted>,
         /// The name of the member whose value comes next.
@@ -112,7 +112,7 @@ enum Open<'w> {
     },
 }
 
-impl<'w> Open<'w> {
+impl<'w> OpenNode<'w> {
     /// Takes notice of a value that begins; gives what is wanted of it.
     fn value(&mut self, scalar: Option<&str>) -> Option<&'w Wanted> {
         match self {
@@ -139,7 +139,7 @@ impl<'w> Open<'w> {
 /// The marks of the first `count` places. Says also whether the text was read to its end.
 pub(crate) fn marks(yaml: &str, wanted: &Wanted, count: usize) -> (Vec<Option<Mark>>, bool) {
     let mut marks = vec![None; count];
-    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut open: Vec<OpenNode<'_>> = Vec::new();
     for event in Parser::new_from_str(yaml) {
         let Ok((event, span)) = event else { return (marks, false) };
         let scalar: Option<Cow<'_, str>> = match &event {
@@ -165,12 +165,12 @@ pub(crate) fn marks(yaml: &str, wanted: &Wanted, count: usize) -> (Vec<Option<Ma
             inner.fill(&mark, &mut marks);
         }
         match event {
-            Event::MappingStart(..) => open.push(Open::Mapping {
+            Event::MappingStart(..) => open.push(OpenNode::Mapping {
                 wanted: inner,
                 name: None,
                 seen: HashMap::default(),
             }),
-            Event::SequenceStart(..) => open.push(Open::Sequence { wanted: inner, next: 0 }),
+            Event::SequenceStart(..) => open.push(OpenNode::Sequence { wanted: inner, next: 0 }),
             _ => {}
         }
     }

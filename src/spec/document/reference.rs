@@ -5,7 +5,7 @@ use crate::spec::node::{Node, Object};
 use crate::spec::pointer;
 
 /// References that lead to references are followed this often.
-const LONGEST_CHAIN: usize = 32;
+const MAX_CHAIN: usize = 32;
 const ENDLESS: &str = "a chain of references that never ends";
 
 impl Document {
@@ -70,9 +70,9 @@ impl Document {
 
     /// As [`walk`]; what is large is opened once and remembered, so that many references into it cost little.
     pub(crate) fn walk<'a>(&'a self, mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
-        const LARGE: usize = 16 << 10;
+        const MIN_REMEMBERED_BYTES: usize = 16 << 10;
         for (index, token) in tokens.iter().enumerate() {
-            if node.text().len() < LARGE || !node.text().starts_with('{') {
+            if node.text().len() < MIN_REMEMBERED_BYTES || !node.text().starts_with('{') {
                 return walk(node, tokens.get(index..)?);
             }
             let mut opened = self.opened.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -103,7 +103,7 @@ impl Document {
     /// # Errors
     /// As [`Document::target`], or a chain of references that never ends.
     pub fn resolve<'a>(&'a self, mut node: Node<'a>) -> Result<Node<'a>, String> {
-        for _ in 0..LONGEST_CHAIN {
+        for _ in 0..MAX_CHAIN {
             // Most objects are no references; looking for the word is cheaper than opening them.
             if !node.text().contains("\"$ref\"") {
                 return Ok(node);
@@ -121,7 +121,7 @@ impl Document {
     /// # Errors
     /// As [`Document::resolve`].
     pub fn resolve_object<'a>(&'a self, mut node: Node<'a>) -> Result<Option<Object<'a>>, String> {
-        for _ in 0..LONGEST_CHAIN {
+        for _ in 0..MAX_CHAIN {
             let Some(object) = node.object() else { return Ok(None) };
             match object.get("$ref").and_then(Node::string) {
                 None => return Ok(Some(object)),

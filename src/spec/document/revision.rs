@@ -11,7 +11,7 @@ use super::source::{ReadError, Source, Validators, fetch_if_changed};
 
 /// A file or a URL as it was when it was read.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct Revision {
     source: Source,
     /// The headers that it was fetched with.
     headers: HeaderMap,
@@ -21,14 +21,14 @@ pub struct Seen {
     written: Option<(SystemTime, u64)>,
 }
 
-impl Seen {
+impl Revision {
     /// What was read as `bytes`.
     #[must_use]
     pub fn new(source: Source, headers: HeaderMap, bytes: &[u8], validators: Validators) -> Self {
         Self {
             source,
             headers,
-            digest: digest(bytes),
+            digest: digest_bytes(bytes),
             validators,
             written: None,
         }
@@ -51,12 +51,12 @@ impl Seen {
     ///
     /// # Errors
     /// [`ReadError`], where nobody can tell.
-    pub async fn look(&mut self, client: &reqwest::Client) -> Result<bool, ReadError> {
+    pub async fn has_changed(&mut self, client: &reqwest::Client) -> Result<bool, ReadError> {
         let bytes = match &self.source {
             Source::Stdin => return Ok(false),
             Source::Path(path) => {
-                let written = written(path);
-                let is_absent = written.is_none() && self.digest == digest(&[]);
+                let written = modified(path);
+                let is_absent = written.is_none() && self.digest == digest_bytes(&[]);
                 if is_absent || (written.is_some() && written == self.written) {
                     return Ok(false);
                 }
@@ -72,16 +72,16 @@ impl Seen {
                 found.bytes
             }
         };
-        let digest = digest(&bytes);
+        let digest = digest_bytes(&bytes);
         Ok(std::mem::replace(&mut self.digest, digest) != digest)
     }
 }
 
-fn written(path: &Path) -> Option<(SystemTime, u64)> {
+fn modified(path: &Path) -> Option<(SystemTime, u64)> {
     let metadata = std::fs::metadata(path).ok()?;
     Some((metadata.modified().ok()?, metadata.len()))
 }
 
-fn digest(bytes: &[u8]) -> u64 {
+fn digest_bytes(bytes: &[u8]) -> u64 {
     FixedState::default().hash_one(bytes)
 }

@@ -12,11 +12,11 @@ use thiserror::Error;
 use url::Url;
 
 /// The largest document that is read: 32 MiB.
-pub(crate) const LARGEST: usize = 32 << 20;
+pub(crate) const MAX_DOCUMENT_BYTES: usize = 32 << 20;
 /// How long fetching a document may take in all.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 /// More redirects than this are not followed.
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// Where a document comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Source {
 
 /// What was read, and where it was found in the end.
 #[derive(Debug)]
-pub struct Found {
+pub struct FetchedSource {
     /// The bytes.
     pub bytes: Vec<u8>,
     /// Where they were found: after a redirect, another URL than was asked for.
@@ -78,7 +78,7 @@ pub enum ReadError {
     #[error("`{0}` is no regular file")]
     NotAFile(String),
     /// More than the largest size that is read.
-    #[error("{0} is larger than {megabytes} MiB", megabytes = LARGEST >> 20)]
+    #[error("{0} is larger than {megabytes} MiB", megabytes = MAX_DOCUMENT_BYTES >> 20)]
     TooLarge(String),
     /// A scheme that nothing is fetched by.
     #[error("`{0}` is neither a file, an http(s) URL, nor `-`")]
@@ -149,8 +149,8 @@ impl Source {
     ///
     /// # Errors
     /// [`ReadError`].
-    pub async fn read_from(&self, client: &reqwest::Client, headers: &HeaderMap) -> Result<Found, ReadError> {
-        let found = |bytes| Found {
+    pub async fn read_from(&self, client: &reqwest::Client, headers: &HeaderMap) -> Result<FetchedSource, ReadError> {
+        let found = |bytes| FetchedSource {
             bytes,
             source: self.clone(),
             validators: Validators::default(),
@@ -167,21 +167,22 @@ impl Source {
                     return Err(ReadError::NotAFile(path.display().to_string()));
                 }
                 let file = std::fs::File::open(path).map_err(io)?;
-                self.read_all(file, usize::try_from(metadata.len()).unwrap_or(LARGEST)).map(found)
+                self.read_all(file, usize::try_from(metadata.len()).unwrap_or(MAX_DOCUMENT_BYTES))
+                    .map(found)
             }
             Self::Stdin => self.read_all(std::io::stdin().lock(), 0).map(found),
-            Self::Url(url) => fetch(client, url, headers, MOST_REDIRECTS).await,
+            Self::Url(url) => fetch(client, url, headers, MAX_REDIRECTS).await,
         }
     }
 
     fn read_all(&self, reader: impl Read, expected: usize) -> Result<Vec<u8>, ReadError> {
-        let mut bytes = Vec::with_capacity(expected.min(LARGEST));
-        let limit = u64::try_from(LARGEST).unwrap_or(u64::MAX).saturating_add(1);
+        let mut bytes = Vec::with_capacity(expected.min(MAX_DOCUMENT_BYTES));
+        let limit = u64::try_from(MAX_DOCUMENT_BYTES).unwrap_or(u64::MAX).saturating_add(1);
         reader.take(limit).read_to_end(&mut bytes).map_err(|error| ReadError::Io {
             source_name: self.to_string(),
             error,
         })?;
-        if bytes.len() > LARGEST {
+        if bytes.len() > MAX_DOCUMENT_BYTES {
             return Err(ReadError::TooLarge(self.to_string()));
         }
         Ok(bytes)
@@ -200,7 +201,7 @@ impl fmt::Display for Source {
 
 /// Fetches one URL, and tells where it was found in the end. At most so many redirects are followed, and only within its
 /// origin, because `headers` may hold a credential.
-pub(crate) async fn fetch(client: &reqwest::Client, url: &Url, headers: &HeaderMap, redirects: usize) -> Result<Found, ReadError> {
+pub(crate) async fn fetch(client: &reqwest::Client, url: &Url, headers: &HeaderMap, redirects: usize) -> Result<FetchedSource, ReadError> {
     let found = in_time(url, fetch_all(client, url, headers, redirects)).await?;
     // Nobody asked for another version only.
     found.ok_or_else(|| ReadError::Status {
@@ -216,10 +217,10 @@ pub(crate) async fn fetch_if_changed(
     url: &Url,
     headers: &HeaderMap,
     known: &Validators,
-) -> Result<Option<Found>, ReadError> {
+) -> Result<Option<FetchedSource>, ReadError> {
     let mut headers = headers.clone();
     headers.extend(known.conditions());
-    in_time(url, fetch_all(client, url, &headers, MOST_REDIRECTS)).await
+    in_time(url, fetch_all(client, url, &headers, MAX_REDIRECTS)).await
 }
 
 async fn in_time<T>(url: &Url, fetched: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
@@ -229,7 +230,7 @@ async fn in_time<T>(url: &Url, fetched: impl Future<Output = Result<T, ReadError
     }
 }
 
-async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, redirects: usize) -> Result<Option<Found>, ReadError> {
+async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, redirects: usize) -> Result<Option<FetchedSource>, ReadError> {
     let mut current = url.clone();
     for round in 0..=redirects {
         let shown = redacted(&current);
@@ -275,11 +276,11 @@ async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, red
         let mut stream = response.bytes_stream();
         while let Some(chunk) = stream.next().await {
             bytes.extend_from_slice(&chunk.map_err(failed)?);
-            if bytes.len() > LARGEST {
+            if bytes.len() > MAX_DOCUMENT_BYTES {
                 return Err(ReadError::TooLarge(shown));
             }
         }
-        return Ok(Some(Found {
+        return Ok(Some(FetchedSource {
             bytes,
             source: Source::Url(current),
             validators,

@@ -16,10 +16,10 @@ use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node::Node;
 use crate::spec::pointer;
 
-/// A document may grow this many times when its aliases are written out, or to `SMALLEST_LIMIT`, whichever is more.
-const GROWTH_LIMIT: usize = 64;
+/// A document may grow this many times when its aliases are written out, or to `MIN_SIZE_LIMIT`, whichever is more.
+const MAX_GROWTH: usize = 64;
 /// 64 MiB.
-const SMALLEST_LIMIT: usize = 64 << 20;
+const MIN_SIZE_LIMIT: usize = 64 << 20;
 
 /// A YAML text as JSON.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Converted {
 ///
 /// # Errors
 /// What the YAML parser found, with line and column in its words; or aliases that expand beyond all measure.
-pub(crate) fn read(yaml: String) -> Result<Converted, serde_yaml::Error> {
+pub(crate) fn read_yaml(yaml: String) -> Result<Converted, serde_yaml::Error> {
     let error = match convert(&yaml) {
         Ok(json) => return Ok(exact(json, yaml)),
         Err(error) => error,
@@ -109,8 +109,8 @@ fn convert(yaml: &str) -> Result<Json, serde_yaml::Error> {
     }
     let limit = yaml
         .len()
-        .saturating_mul(GROWTH_LIMIT)
-        .clamp(1 << 20, SMALLEST_LIMIT.max(yaml.len().saturating_mul(2)));
+        .saturating_mul(MAX_GROWTH)
+        .clamp(1 << 20, MIN_SIZE_LIMIT.max(yaml.len().saturating_mul(2)));
     let mut json = Json {
         text: String::with_capacity(yaml.len()),
         limit,
@@ -206,16 +206,16 @@ enum Merge {
 }
 
 /// Writes the next key of a mapping to the JSON text, unless it is one for merging.
-struct Key<'j>(&'j mut Json);
+struct MappingKey<'j>(&'j mut Json);
 
-impl<'de> DeserializeSeed<'de> for Key<'_> {
+impl<'de> DeserializeSeed<'de> for MappingKey<'_> {
     type Value = Merge;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Merge, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for Key<'_> {
+impl Visitor<'_> for MappingKey<'_> {
     type Value = Merge;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -317,7 +317,7 @@ impl<'de> Visitor<'de> for Write<'_> {
         let start = self.0.text.len();
         self.0.raw("{")?;
         let mut merged = Vec::new();
-        while let Some(key) = map.next_key_seed(Key(&mut *self.0))? {
+        while let Some(key) = map.next_key_seed(MappingKey(&mut *self.0))? {
             if key == Merge::Wanted {
                 // What is merged counts like what is written.
                 let mut inner = Json {
@@ -443,7 +443,7 @@ mod tests {
             ("a: []\nb: {}", r#"{"a":[],"b":{}}"#),
             ("a: 1.50\nt: true", r#"{"a":1.5,"t":true}"#),
         ] {
-            assert_eq!(read(yaml.into()).unwrap().json, json, "{yaml}");
+            assert_eq!(read_yaml(yaml.into()).unwrap().json, json, "{yaml}");
         }
     }
 
@@ -455,19 +455,19 @@ mod tests {
             ("a:\n  ? [x, y]\n  : {z: 1}\n  b: 1\n", r#"{"a":{"b":1}}"#, "line 2, column 5"),
             ("a: 1\n{b: c}: d\ne: f", r#"{"a":1,"e":"f"}"#, "line 2, column 1"),
         ] {
-            let converted = read(yaml.into()).unwrap();
+            let converted = read_yaml(yaml.into()).unwrap();
             assert_eq!(converted.json, json, "{yaml}");
             let first = converted.remarks.first().unwrap();
             assert!(format!("{} {}", first.pointer, first.message).contains(remark), "{yaml}: {first:?}");
         }
         // A number that is not there is still an error.
-        assert!(read("a: *none".into()).is_err());
+        assert!(read_yaml("a: *none".into()).is_err());
     }
 
     #[test]
     fn aliases_may_not_expand_beyond_measure() {
         let bomb = format!("a: &a \"{}\"\nb: [{}]", "x".repeat(100_000), vec!["*a"; 20_000].join(", "));
-        assert!(read(bomb).unwrap_err().to_string().contains("aliases expand"));
+        assert!(read_yaml(bomb).unwrap_err().to_string().contains("aliases expand"));
     }
 
     #[test]
@@ -485,6 +485,6 @@ mod tests {
 
     #[test]
     fn a_syntax_error_names_its_line() {
-        assert!(read("a: 1\nb: [1, 2".into()).unwrap_err().to_string().contains("line"));
+        assert!(read_yaml("a: 1\nb: [1, 2".into()).unwrap_err().to_string().contains("line"));
     }
 }

@@ -6,14 +6,14 @@ use crate::spec::document::{Document, Span};
 use crate::spec::node::Node;
 
 /// More media types than this are not worth a choice.
-const MOST_ALTERNATIVES: usize = 8;
+const MAX_ALTERNATIVES: usize = 8;
 
 /// Those of `others` that differ from `chosen` and from each other in what the caller gives or in what the API makes of it.
 pub(crate) fn alternatives(document: &Document, chosen: &MediaType, others: Vec<MediaType>) -> Vec<MediaType> {
     let mut kept: Vec<MediaType> = Vec::new();
     for other in others {
         let is_other = std::iter::once(chosen).chain(&kept).all(|known| differs(document, &other, known));
-        if is_other && is_usable(document, &other) && kept.len() < MOST_ALTERNATIVES {
+        if is_other && is_usable(document, &other) && kept.len() < MAX_ALTERNATIVES {
             kept.push(other);
         }
     }

@@ -64,12 +64,12 @@ pub enum BodySchema {
     /// Of each item in the document (3.2 `itemSchema`), and of the whole where that has one too.
     Items(Span, Option<Span>),
     /// In the `formData` parameters of 2.0, one property each.
-    Fields(Vec<Field>),
+    Fields(Vec<FormField>),
 }
 
 /// A `formData` parameter of 2.0.
 #[derive(Debug, Clone)]
-pub struct Field {
+pub struct FormField {
     /// Its name.
     pub name: String,
     /// Whether it must be given.
@@ -170,7 +170,7 @@ fn sequential(media_type: &str) -> Option<MediaKind> {
 ///
 /// # Errors
 /// A sentence where it cannot be read.
-pub(crate) fn read(document: &Document, declared: Node<'_>) -> Result<Option<RequestBody>, String> {
+pub(crate) fn read_request_body(document: &Document, declared: Node<'_>) -> Result<Option<RequestBody>, String> {
     let object = document
         .resolve_object(declared)
         .map_err(|why| format!("its request body cannot be read: {why}"))?
@@ -193,7 +193,7 @@ pub(crate) fn read(document: &Document, declared: Node<'_>) -> Result<Option<Req
 }
 
 /// The body of a 2.0 operation, from its parameters `in: body` and `in: formData`.
-pub(crate) fn read_swagger(document: &Document, parameters: &[Node<'_>], consumes: &[String]) -> Option<RequestBody> {
+pub(crate) fn read_swagger_body(document: &Document, parameters: &[Node<'_>], consumes: &[String]) -> Option<RequestBody> {
     let place = |node: &Node<'_>| node.object().and_then(|object| object.text("in"));
     if let Some(object) = parameters
         .iter()
@@ -248,7 +248,7 @@ pub(crate) fn read_swagger(document: &Document, parameters: &[Node<'_>], consume
                 ..Encoding::default()
             },
         );
-        fields.push(Field {
+        fields.push(FormField {
             name,
             required: object.boolean("required").unwrap_or(false),
             schema: document.span(*node),
@@ -404,15 +404,15 @@ fn part_headers(document: &Document, encoding: &Object<'_>) -> Vec<(String, Stri
 }
 
 /// How deep lists of lists are followed to find bytes.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// The properties of a schema and of all branches of its compositions. Each schema is looked into once.
 fn properties<'a>(document: &'a Document, schema: Option<Node<'a>>, seen: &mut HashSet<Span>) -> Vec<(String, Node<'a>)> {
-    const MOST_SCHEMAS: usize = 64;
+    const MAX_SCHEMAS: usize = 64;
     let Some(node) = schema.and_then(|node| document.resolve(node).ok()) else {
         return Vec::new();
     };
-    if seen.len() >= MOST_SCHEMAS || !seen.insert(document.span(node)) {
+    if seen.len() >= MAX_SCHEMAS || !seen.insert(document.span(node)) {
         return Vec::new();
     }
     let Some(object) = node.object() else { return Vec::new() };
@@ -438,7 +438,7 @@ fn is_binary(document: &Document, schema: Node<'_>, depth: usize) -> bool {
     {
         return true;
     }
-    depth < DEEPEST && object.get("items").is_some_and(|items| is_binary(document, items, depth + 1))
+    depth < MAX_DEPTH && object.get("items").is_some_and(|items| is_binary(document, items, depth + 1))
 }
 
 #[cfg(test)]

@@ -281,9 +281,9 @@ impl<'a> Reader<'a> {
             };
             produces = types("produces");
             let all: Vec<Node<'a>> = own.iter().chain(&shared_parameters).map(|found| found.0).collect();
-            body = body::read_swagger(self.document, &all, &types("consumes"));
+            body = body::read_swagger_body(self.document, &all, &types("consumes"));
         } else if let Some(declared) = object.get("requestBody") {
-            body = body::read(self.document, declared)?;
+            body = body::read_request_body(self.document, declared)?;
             if body.is_none() {
                 warnings.push("the request body declares no media type; it is served without a body".into());
             }

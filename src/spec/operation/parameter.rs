@@ -165,10 +165,10 @@ pub(crate) fn collection(format: Option<&str>, location: Location) -> (Style, bo
 
 /// What joins lists within lists (2.0 Items Object): one character for each `items` that is a list itself.
 pub(crate) fn inner_separators(list: &Object<'_>) -> Vec<char> {
-    const DEEPEST: usize = 16;
+    const MAX_DEPTH: usize = 16;
     let mut separators = Vec::new();
     let mut items = list.get("items").and_then(Node::object);
-    while let Some(inner) = items.filter(|inner| separators.len() < DEEPEST && inner.text("type").as_deref() == Some("array")) {
+    while let Some(inner) = items.filter(|inner| separators.len() < MAX_DEPTH && inner.text("type").as_deref() == Some("array")) {
         separators.push(match inner.text("collectionFormat").as_deref() {
             Some("ssv") => ' ',
             Some("tsv") => '\t',
@@ -241,7 +241,7 @@ pub(crate) fn is_ignored_header(name: &str) -> bool {
 ///
 /// # Errors
 /// A sentence where the parameter cannot be used.
-pub(crate) fn read(document: &Document, node: Node<'_>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
+pub(crate) fn read_parameter(document: &Document, node: Node<'_>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
     let object = &node.object().ok_or("a parameter is no object")?;
     let name = object
         .text("name")
@@ -258,7 +258,7 @@ pub(crate) fn read(document: &Document, node: Node<'_>, warnings: &mut Vec<Strin
     if document.version() == Version::V2_0 {
         let (style, explode) = collection(object.text("collectionFormat").as_deref(), location);
         return Ok(Parameter {
-            key: argument_names::sanitize(&name),
+            key: argument_names::sanitize_argument_name(&name),
             required: location == Location::Path || object.boolean("required").unwrap_or(false),
             precondition: object.boolean("x-mcp-precondition").unwrap_or(false),
             // The schema of 2.0 is the parameter itself, description and all.
@@ -315,7 +315,7 @@ pub(crate) fn read(document: &Document, node: Node<'_>, warnings: &mut Vec<Strin
         )
     };
     Ok(Parameter {
-        key: argument_names::sanitize(&name),
+        key: argument_names::sanitize_argument_name(&name),
         required: location == Location::Path || object.boolean("required").unwrap_or(false),
         precondition: object.boolean("x-mcp-precondition").unwrap_or(false),
         description: object.text("description"),

@@ -40,7 +40,7 @@ impl<'a> Parameters<'a> {
             return Ok(known.clone());
         }
         let before = warnings.len();
-        let read = parameter::read(self.document, node, warnings)?;
+        let read = parameter::read_parameter(self.document, node, warnings)?;
         if warnings.len() == before {
             self.known.borrow_mut().insert(span, read.clone());
         }
@@ -62,8 +62,8 @@ impl<'a> Parameters<'a> {
 
     /// Operations of one document refer to the same few parameters, in the same words.
     fn follow(&self, node: Node<'a>) -> Result<Referred<'a>, String> {
-        const LONGEST_REMEMBERED: usize = 160;
-        if node.text().len() > LONGEST_REMEMBERED || !node.text().contains("\"$ref\"") {
+        const MAX_REMEMBERED_BYTES: usize = 160;
+        if node.text().len() > MAX_REMEMBERED_BYTES || !node.text().contains("\"$ref\"") {
             return Ok((self.document.resolve(node)?, self.document.said_beside(node)));
         }
         let key = (self.document.span(node).file, node.text());
@@ -140,7 +140,7 @@ impl<'a> Parameters<'a> {
 
 fn undeclared(variable: &str) -> Parameter {
     Parameter {
-        key: argument_names::sanitize(variable),
+        key: argument_names::sanitize_argument_name(variable),
         name: variable.to_owned(),
         location: Location::Path,
         required: true,

@@ -5,7 +5,7 @@ use crate::spec::document::{Document, Version};
 use crate::spec::node::{Node, Object};
 
 /// One declared response.
-pub(crate) struct Response<'a> {
+pub(crate) struct ResponseObject<'a> {
     /// The status as declared: `200`, `2XX`, `default`.
     pub status: String,
     /// Its media types, in document order; none where there is no body.
@@ -24,7 +24,7 @@ pub(crate) struct Media<'a> {
     pub example: Option<Node<'a>>,
 }
 
-impl Response<'_> {
+impl ResponseObject<'_> {
     /// Whether this is what a success looks like. `default` counts too: the caller decides whether anything else is there.
     #[must_use]
     pub(crate) fn is_success(&self) -> bool {
@@ -34,7 +34,7 @@ impl Response<'_> {
 
 /// All responses that an operation declares, in document order. A response that cannot be resolved is left out.
 #[must_use]
-pub(crate) fn responses<'a>(document: &'a Document, operation: &Operation) -> Vec<Response<'a>> {
+pub(crate) fn responses<'a>(document: &'a Document, operation: &Operation) -> Vec<ResponseObject<'a>> {
     let declared = operation
         .responses
         .map(|span| document.node(span))
@@ -47,7 +47,7 @@ pub(crate) fn responses<'a>(document: &'a Document, operation: &Operation) -> Ve
         } else {
             media(document, &object)
         };
-        Some(Response {
+        Some(ResponseObject {
             status: status.to_owned(),
             media,
         })
@@ -61,8 +61,11 @@ pub(crate) fn responses<'a>(document: &'a Document, operation: &Operation) -> Ve
 
 /// The successes, best first: 2xx codes in rising order, then `2XX`; `default` only where there is nothing else.
 #[must_use]
-pub(crate) fn successes<'a>(document: &'a Document, operation: &Operation) -> Vec<Response<'a>> {
-    let mut found: Vec<Response<'a>> = responses(document, operation).into_iter().filter(Response::is_success).collect();
+pub(crate) fn successes<'a>(document: &'a Document, operation: &Operation) -> Vec<ResponseObject<'a>> {
+    let mut found: Vec<ResponseObject<'a>> = responses(document, operation)
+        .into_iter()
+        .filter(ResponseObject::is_success)
+        .collect();
     if found.iter().any(|response| response.status != "default") {
         found.retain(|response| response.status != "default");
     }

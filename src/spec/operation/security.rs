@@ -54,7 +54,13 @@ pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>,
         let read = document
             .resolve(node)
             .and_then(|node| node.object().ok_or_else(|| "it is no object".to_owned()))
-            .and_then(|object| if swagger { read_swagger(&object) } else { read(&object) });
+            .and_then(|object| {
+                if swagger {
+                    read_swagger_security_scheme(&object)
+                } else {
+                    read_security_scheme(&object)
+                }
+            });
         match read {
             Ok(scheme) => {
                 schemes.insert(name.to_owned(), scheme);
@@ -76,7 +82,7 @@ pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>,
 }
 
 /// More alternatives, or more schemes in one, have no meaning but to keep us busy.
-const MOST: usize = 32;
+const MAX_ALTERNATIVES: usize = 32;
 
 /// What a `security` member asks for: one of these, each of them a set. An empty list asks for nothing, and an empty set
 /// makes the others optional. `None` where there is no such member.
@@ -92,13 +98,13 @@ fn requirements(node: Option<Node<'_>>) -> Option<Result<Vec<SecurityRequirement
         let object = item.object()?;
         Some(object.iter().map(|(name, scopes)| (name.to_owned(), scopes.strings())).collect())
     };
-    let read: Option<Vec<SecurityRequirement>> = items.iter().take(MOST + 1).map(requirement).collect();
+    let read: Option<Vec<SecurityRequirement>> = items.iter().take(MAX_ALTERNATIVES + 1).map(requirement).collect();
     if read
         .as_ref()
-        .is_some_and(|read| read.len() > MOST || read.iter().any(|set| set.len() > MOST))
+        .is_some_and(|read| read.len() > MAX_ALTERNATIVES || read.iter().any(|set| set.len() > MAX_ALTERNATIVES))
     {
         return Some(Err(format!(
-            "`security` has more than {MOST} alternatives, or one of more than {MOST} schemes"
+            "`security` has more than {MAX_ALTERNATIVES} alternatives, or one of more than {MAX_ALTERNATIVES} schemes"
         )));
     }
     Some(read.ok_or_else(|| "an entry of `security` is no object".into()))
@@ -115,7 +121,7 @@ impl<'d> Requirements<'d> {
     /// Reads the document's own `security`; problems, and schemes that it does not define, are pushed to `diagnostics`.
     #[must_use]
     pub(crate) fn new(document: &'d Document, schemes: &BTreeMap<String, SecurityScheme>, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let root = told(document.member("security"), "#/security", schemes, diagnostics);
+        let root = describe_requirement(document.member("security"), "#/security", schemes, diagnostics);
         Self {
             document,
             root: root.unwrap_or_else(|| Rc::from([])),
@@ -137,13 +143,13 @@ impl<'d> Requirements<'d> {
         if let Some(known) = self.read.get(node.text()) {
             return Rc::clone(known);
         }
-        let read = told(Some(node), &operation.pointer, schemes, diagnostics).unwrap_or_else(|| Rc::clone(&self.root));
+        let read = describe_requirement(Some(node), &operation.pointer, schemes, diagnostics).unwrap_or_else(|| Rc::clone(&self.root));
         self.read.insert(node.text(), Rc::clone(&read));
         read
     }
 }
 
-fn told(
+fn describe_requirement(
     node: Option<Node<'_>>,
     pointer: &str,
     schemes: &BTreeMap<String, SecurityScheme>,
@@ -169,11 +175,11 @@ fn told(
     }
 }
 
-fn read(object: &Object<'_>) -> Result<SecurityScheme, String> {
+fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme, String> {
     let kind = object.text("type").unwrap_or_default();
     match kind.as_str() {
-        "apiKey" => api_key(object),
-        "http" => http(&object.text("scheme").unwrap_or_default()),
+        "apiKey" => read_api_key(object),
+        "http" => read_http_scheme(&object.text("scheme").unwrap_or_default()),
         "oauth2" => Ok(SecurityScheme::OAuth2 {
             token_url: token_url(&object.get("flows").and_then(Node::object).unwrap_or_default()),
         }),
@@ -185,10 +191,10 @@ fn read(object: &Object<'_>) -> Result<SecurityScheme, String> {
     }
 }
 
-fn read_swagger(object: &Object<'_>) -> Result<SecurityScheme, String> {
+fn read_swagger_security_scheme(object: &Object<'_>) -> Result<SecurityScheme, String> {
     let kind = object.text("type").unwrap_or_default();
     match kind.as_str() {
-        "apiKey" => api_key(object),
+        "apiKey" => read_api_key(object),
         "basic" => Ok(SecurityScheme::Http("basic".into())),
         "oauth2" => Ok(SecurityScheme::OAuth2 {
             token_url: object.text("tokenUrl"),
@@ -197,7 +203,7 @@ fn read_swagger(object: &Object<'_>) -> Result<SecurityScheme, String> {
     }
 }
 
-fn api_key(object: &Object<'_>) -> Result<SecurityScheme, String> {
+fn read_api_key(object: &Object<'_>) -> Result<SecurityScheme, String> {
     let place = object.text("in").unwrap_or_default();
     let location = match place.as_str() {
         "header" => Location::Header,
@@ -222,7 +228,7 @@ fn api_key(object: &Object<'_>) -> Result<SecurityScheme, String> {
     }
 }
 
-fn http(scheme: &str) -> Result<SecurityScheme, String> {
+fn read_http_scheme(scheme: &str) -> Result<SecurityScheme, String> {
     if is_token(scheme) {
         Ok(SecurityScheme::Http(scheme.to_owned()))
     } else {

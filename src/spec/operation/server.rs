@@ -70,7 +70,7 @@ pub enum ServerError {
 /// [`ServerError`], each with what to do about it.
 pub(crate) fn root_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
     let picked = match &choice.pick {
-        None => return base_url(servers, document_url, choice),
+        None => return resolve_base_url(servers, document_url, choice),
         Some(Pick::Number(number)) => servers.get(number.saturating_sub(1)),
         Some(Pick::Url(url)) => servers.iter().find(|server| server.url.trim() == url),
     };
@@ -84,7 +84,7 @@ pub(crate) fn root_url(servers: &[Server], document_url: Option<&Url>, choice: &
         let known = if known.is_empty() { "none".into() } else { known.join(", ") };
         return Err(ServerError::NoSuch { asked, known });
     };
-    base_url(std::slice::from_ref(picked), document_url, choice)
+    resolve_base_url(std::slice::from_ref(picked), document_url, choice)
 }
 
 /// The base URL of the first of the given `servers` (OAS 3 Server Object), or of the document's own location (`/`)
@@ -92,7 +92,7 @@ pub(crate) fn root_url(servers: &[Server], document_url: Option<&Url>, choice: &
 ///
 /// # Errors
 /// [`ServerError`], each with what to do about it.
-pub(crate) fn base_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
+pub(crate) fn resolve_base_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
     let Some(server) = servers.first() else {
         let own = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
         return own.and_then(|url| url.join("/").ok()).ok_or(ServerError::None).and_then(usable);
@@ -147,7 +147,7 @@ pub(crate) fn servers(node: Option<Node<'_>>) -> Vec<Server> {
 
 /// The servers of the document as a whole; of 2.0, made from `schemes`, `host` and `basePath`.
 #[must_use]
-pub(crate) fn declared(document: &Document) -> Vec<Server> {
+pub(crate) fn declared_servers(document: &Document) -> Vec<Server> {
     if document.version() != Version::V2_0 {
         return servers(document.member("servers"));
     }
@@ -160,7 +160,7 @@ pub(crate) fn declared(document: &Document) -> Vec<Server> {
 /// The server of an operation of 2.0 that names its own `schemes`; none where that is the document's.
 pub(crate) fn of_schemes(document: &Document, schemes: Node<'_>) -> Vec<Server> {
     let own = swagger(document, &schemes.strings());
-    let common = declared(document);
+    let common = declared_servers(document);
     if common.iter().any(|server| server.url == own.url) {
         Vec::new()
     } else {
@@ -283,7 +283,7 @@ mod tests {
 
     fn read(json: &str, document: Option<&str>) -> Result<String, String> {
         let document = document.map(|url| Url::parse(url).unwrap());
-        base_url(&servers(Some(Node::new(json))), document.as_ref(), &Choice::default())
+        resolve_base_url(&servers(Some(Node::new(json))), document.as_ref(), &Choice::default())
             .map(|url| url.to_string())
             .map_err(|error| error.to_string())
     }
@@ -325,7 +325,7 @@ mod tests {
             let text = format!(r#"{{"swagger":"2.0",{members},"paths":{{"/a":{{"get":{{"schemes":["http"]}},"put":{{}}}}}}}}"#);
             let own = Url::parse("https://doc.example/x/swagger.json").unwrap();
             let document = Document::parse(text.into_bytes(), Some(own.clone()).filter(|_| !members.contains("host"))).unwrap();
-            let url = base_url(&declared(&document), document.url.as_ref(), &Choice::default()).unwrap();
+            let url = resolve_base_url(&declared_servers(&document), document.url.as_ref(), &Choice::default()).unwrap();
             assert_eq!(url.as_str(), expected, "{members}");
             let (operations, _) = crate::spec::operations(&document);
             let of = |at: usize| operations[at].servers.first().map(|server| server.url.clone());

@@ -9,14 +9,14 @@ use percent_encoding::percent_decode_str;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathTemplate {
     /// The segments between the slashes; the path `/` has one empty segment.
-    pub segments: Vec<Vec<Part>>,
+    pub segments: Vec<Vec<TemplatePart>>,
     /// A query that the path itself carries (`/?Action=List`), already encoded; not OpenAPI, but common.
     pub query: Option<String>,
 }
 
 /// A piece of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum TemplatePart {
     /// Text as it goes into the URL, already encoded.
     Literal(String),
     /// The name of a path parameter.
@@ -34,7 +34,7 @@ impl PathTemplate {
         }
         let path = outside_braces(path, '#').0;
         let (path, query) = outside_braces(path, '?');
-        let segments: Vec<Vec<Part>> = split_segments(path.strip_prefix('/').unwrap_or(path))
+        let segments: Vec<Vec<TemplatePart>> = split_segments(path.strip_prefix('/').unwrap_or(path))
             .into_iter()
             .map(parse_segment)
             .collect::<Result<_, _>>()?;
@@ -51,8 +51,8 @@ impl PathTemplate {
     /// The names of the variables, in order.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().flatten().filter_map(|part| match part {
-            Part::Variable(name) => Some(name.as_str()),
-            Part::Literal(_) => None,
+            TemplatePart::Variable(name) => Some(name.as_str()),
+            TemplatePart::Literal(_) => None,
         })
     }
 }
@@ -136,7 +136,7 @@ fn split_segments(mut path: &str) -> Vec<&str> {
     }
 }
 
-fn parse_segment(segment: &str) -> Result<Vec<Part>, String> {
+fn parse_segment(segment: &str) -> Result<Vec<TemplatePart>, String> {
     // Nearly every segment is one text or one variable, and a large API has thousands.
     let mut parts = Vec::with_capacity(1);
     let mut rest = segment;
@@ -159,7 +159,7 @@ fn parse_segment(segment: &str) -> Result<Vec<Part>, String> {
         }
         literals.push_str(literal);
         if !literal.is_empty() {
-            parts.push(Part::Literal(encode_literal(literal, "!$&'()*+,;=:@")));
+            parts.push(TemplatePart::Literal(encode_literal(literal, "!$&'()*+,;=:@")));
         }
         match variable {
             None => break,
@@ -172,13 +172,13 @@ fn parse_segment(segment: &str) -> Result<Vec<Part>, String> {
                 if name.is_empty() || name.contains(['{', '}']) {
                     return Err(format!("the path segment `{segment}` has a variable without a name"));
                 }
-                parts.push(Part::Variable(name.to_owned()));
+                parts.push(TemplatePart::Variable(name.to_owned()));
                 rest = after;
             }
         }
     }
     // A segment with variables is judged when it is filled in.
-    let is_literal = parts.iter().all(|part| matches!(part, Part::Literal(_)));
+    let is_literal = parts.iter().all(|part| matches!(part, TemplatePart::Literal(_)));
     if is_literal && has_dot_segment(&literals) {
         return Err(format!("the path segment `{segment}` would climb out of the API's base path"));
     }
@@ -198,8 +198,8 @@ mod tests {
                 parts
                     .iter()
                     .map(|part| match part {
-                        Part::Literal(text) => text.clone(),
-                        Part::Variable(name) => format!("<{name}>"),
+                        TemplatePart::Literal(text) => text.clone(),
+                        TemplatePart::Variable(name) => format!("<{name}>"),
                     })
                     .collect()
             })

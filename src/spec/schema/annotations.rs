@@ -5,21 +5,21 @@ use serde_json::{Map, Value};
 use crate::text;
 
 /// Examples longer than this are not shown to the model.
-const LONGEST_EXAMPLE: usize = 200;
+const MAX_EXAMPLE_BYTES: usize = 200;
 
 /// Keywords that only say something about a value (2020-12 validation sections 7 to 9).
 pub(crate) fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) {
     match (key, value) {
         ("title", Value::String(text)) => {
-            out.insert(key.into(), Value::String(text::cut(&text::one_line(&text), 200)));
+            out.insert(key.into(), Value::String(text::truncate(&text::one_line(&text), 200)));
         }
         ("description", Value::String(text)) if out.contains_key("description") => {
             let format = out.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
-            let text = text::cut(&text::clean(&text), text::LONGEST_DESCRIPTION - 80);
+            let text = text::truncate(&text::clean(&text), text::MAX_DESCRIPTION_BYTES - 80);
             out.insert("description".into(), Value::String(format!("{text} {format}")));
         }
         ("description", Value::String(text)) => {
-            let text = text::cut(&text::clean(&text), text::LONGEST_DESCRIPTION);
+            let text = text::truncate(&text::clean(&text), text::MAX_DESCRIPTION_BYTES);
             if !text.is_empty() {
                 out.insert(key.into(), Value::String(text));
             }
@@ -33,24 +33,24 @@ pub(crate) fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) 
                 .unwrap_or_default();
             out.insert(
                 "description".into(),
-                Value::String(format!("{said}(format: {})", text::cut(&text::one_line(&text), 60))),
+                Value::String(format!("{said}(format: {})", text::truncate(&text::one_line(&text), 60))),
             );
         }
         ("format" | "contentEncoding" | "contentMediaType", Value::String(text)) => {
             out.insert(key.into(), Value::String(text::one_line(&text)));
         }
-        ("default" | "example" | "examples", value) if hides(&value) => {}
-        ("default", value) if value.to_string().len() <= LONGEST_EXAMPLE => {
+        ("default" | "example" | "examples", value) if has_hidden_text(&value) => {}
+        ("default", value) if value.to_string().len() <= MAX_EXAMPLE_BYTES => {
             out.insert(key.into(), value);
         }
         ("deprecated", Value::Bool(true)) => {
             out.insert(key.into(), Value::Bool(true));
         }
-        ("example", value) if value.to_string().len() <= LONGEST_EXAMPLE => {
+        ("example", value) if value.to_string().len() <= MAX_EXAMPLE_BYTES => {
             out.insert("examples".into(), Value::Array(vec![value]));
         }
         ("examples", Value::Array(values)) => {
-            if let Some(first) = values.into_iter().find(|value| value.to_string().len() <= LONGEST_EXAMPLE) {
+            if let Some(first) = values.into_iter().find(|value| value.to_string().len() <= MAX_EXAMPLE_BYTES) {
                 out.insert(key.into(), Value::Array(vec![first]));
             }
         }
@@ -109,15 +109,20 @@ pub(crate) fn describe_choice(discriminator: &Map<String, Value>, out: &mut Map<
         .map(|text| format!("{text}\n"))
         .unwrap_or_default();
     let text = text::clean(&format!("{said}`{property}` tells which form is meant{which}"));
-    out.insert("description".into(), Value::String(text::cut(&text, text::LONGEST_DESCRIPTION)));
+    out.insert(
+        "description".into(),
+        Value::String(text::truncate(&text, text::MAX_DESCRIPTION_BYTES)),
+    );
 }
 
 /// Whether any text in the value hides something from a reader.
-pub(crate) fn hides(value: &Value) -> bool {
+pub(crate) fn has_hidden_text(value: &Value) -> bool {
     match value {
-        Value::String(text) => text::hides(text),
-        Value::Array(items) => items.iter().any(hides),
-        Value::Object(members) => members.iter().any(|(key, value)| text::hides(key) || hides(value)),
+        Value::String(text) => text::has_hidden_characters(text),
+        Value::Array(items) => items.iter().any(has_hidden_text),
+        Value::Object(members) => members
+            .iter()
+            .any(|(key, value)| text::has_hidden_characters(key) || has_hidden_text(value)),
         _ => false,
     }
 }

@@ -4,7 +4,7 @@ use foldhash::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::graph::references;
-use super::instance::beside;
+use super::instance::schemas_of_same_value;
 use super::walk::{each, each_mut, reference};
 use crate::text;
 
@@ -62,7 +62,7 @@ pub(crate) fn open_lost(root: &mut Value) {
         find_lost(object, object, &mut next, &mut closed);
     }
     let closed: HashSet<usize> = closed.into_iter().collect();
-    open(root, &closed, &mut 0);
+    open_closed_schemas(root, &closed, &mut 0);
 }
 
 /// The numbers, in the order of [`each`], of the schemas that have to be opened.
@@ -82,19 +82,19 @@ fn find_lost(schema: &Map<String, Value>, root: &Map<String, Value>, next: &mut 
 
 /// Whether the schema, or one that describes the same value, lost something; where there are too many, it is taken to have.
 fn loses<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, seen: &mut Vec<&'s Map<String, Value>>) -> bool {
-    const MOST: usize = 256;
+    const MAX_CLOSED: usize = 256;
     if seen.iter().any(|known| std::ptr::eq(*known, schema)) {
         return false;
     }
     seen.push(schema);
-    seen.len() > MOST || schema.contains_key(LOST) || beside(schema, root).any(|other| loses(other, root, seen))
+    seen.len() > MAX_CLOSED || schema.contains_key(LOST) || schemas_of_same_value(schema, root).any(|other| loses(other, root, seen))
 }
 
-fn open(value: &mut Value, closed: &HashSet<usize>, next: &mut usize) {
+fn open_closed_schemas(value: &mut Value, closed: &HashSet<usize>, next: &mut usize) {
     let Value::Object(object) = value else { return };
     let number = *next;
     *next += 1;
-    each_mut(object, |inner| open(inner, closed, next));
+    each_mut(object, |inner| open_closed_schemas(inner, closed, next));
     object.remove(LOST);
     if closed.contains(&number) {
         object.remove("unevaluatedProperties");
@@ -107,7 +107,7 @@ pub(crate) fn left_out(schema: &Map<String, Value>) -> Value {
     let said = schema
         .get("description")
         .and_then(Value::as_str)
-        .map(|text| format!("{} ", text::cut(text, 200)))
+        .map(|text| format!("{} ", text::truncate(text, 200)))
         .unwrap_or_default();
     json!({ "description": format!("{said}{LEFT_OUT}") })
 }
@@ -126,7 +126,7 @@ pub(crate) fn thin(value: &mut Value, level: usize) {
             }
             let longest = [96, 24].get(level);
             match (longest, inner.get_mut("description")) {
-                (Some(longest), Some(Value::String(said))) => *said = text::cut(said, *longest),
+                (Some(longest), Some(Value::String(said))) => *said = text::truncate(said, *longest),
                 _ => {
                     inner.remove("description");
                 }

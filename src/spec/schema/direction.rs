@@ -38,7 +38,7 @@ pub(crate) fn read_only_names(
     mark: &str,
     seen: &mut HashSet<Span>,
 ) -> HashSet<String> {
-    const MOST_COMPONENTS: usize = 64;
+    const MAX_COMPONENTS: usize = 64;
     let mut names = HashSet::default();
     if let Some(properties) = object.get("properties").and_then(Value::as_object) {
         let marked = properties.iter().filter(|(_, schema)| is_marked(document, schema, from, mark));
@@ -49,7 +49,7 @@ pub(crate) fn read_only_names(
         .and_then(Value::as_str)
         .and_then(|reference| document.target_from(reference, from).ok());
     if let Some(node) = target
-        && seen.len() < MOST_COMPONENTS
+        && seen.len() < MAX_COMPONENTS
         && seen.insert(document.span(node))
         && let Some(Value::Object(target)) = node.value()
     {

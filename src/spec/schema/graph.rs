@@ -25,7 +25,7 @@ pub(crate) fn inline(value: &mut Value, plan: &HashSet<String>, components: &Has
     if let Some(component) = target {
         object.remove("$ref");
         let siblings = std::mem::take(object);
-        *value = merge(component.schema.clone(), siblings);
+        *value = merge_siblings(component.schema.clone(), siblings);
         inline(value, plan, components);
         return;
     }
@@ -41,7 +41,7 @@ pub(crate) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Ve
         let siblings = std::mem::take(object);
         let again = open.iter().filter(|other| **other == name).count();
         let definition = defs.get(&name).filter(|_| again < 2);
-        let size = definition.map_or(0, super::walk::size);
+        let size = definition.map_or(0, super::walk::json_size);
         match definition {
             Some(definition) if size <= *room => {
                 *room -= size;
@@ -49,7 +49,7 @@ pub(crate) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Ve
                 open.push(name);
                 expand(&mut definition, defs, open, room);
                 open.pop();
-                *value = merge(definition, siblings);
+                *value = merge_siblings(definition, siblings);
             }
             _ => {
                 *value = left_out(&siblings);
@@ -64,7 +64,7 @@ pub(crate) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Ve
 }
 
 /// A component with what stood beside the reference to it: annotations replace the component's, assertions hold as well.
-fn merge(component: Value, siblings: Map<String, Value>) -> Value {
+fn merge_siblings(component: Value, siblings: Map<String, Value>) -> Value {
     let Value::Object(mut object) = component else { return component };
     let (annotations, assertions): (Map<_, _>, Map<_, _>) = siblings
         .into_iter()

@@ -6,7 +6,10 @@ use serde_json::{Map, Value};
 use super::walk::reference;
 
 /// The schemas that describe the same value as this one does: what it refers to, branches, conditions.
-pub(crate) fn beside<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>) -> impl Iterator<Item = &'s Map<String, Value>> {
+pub(crate) fn schemas_of_same_value<'s>(
+    schema: &'s Map<String, Value>,
+    root: &'s Map<String, Value>,
+) -> impl Iterator<Item = &'s Map<String, Value>> {
     let target = reference(schema).and_then(|name| root.get("$defs")?.get(name));
     let listed = ["allOf", "anyOf", "oneOf"]
         .into_iter()

@@ -21,25 +21,25 @@ use serde_json::{Map, Value, json};
 
 use self::cut::{drop_dangling, drop_unused, open_lost, prune, thin};
 use self::graph::{expand, inline, references};
-pub(crate) use self::instance::{beside, of_item, of_member};
+pub(crate) use self::instance::{of_item, of_member, schemas_of_same_value};
 use self::plan::Component;
 pub(crate) use self::rename::wire_names;
-use self::rename::{forget_names, rename};
+use self::rename::{forget_names, rename_properties};
 use self::translate::Translation;
 pub(crate) use self::walk::reference;
-use self::walk::{each, each_mut, size};
+use self::walk::{each, each_mut, json_size};
 
 use super::argument_names;
 use super::document::{Document, Span};
 use crate::text;
 
 /// Schemas are cut no deeper than at this level at first, and no higher than at the other.
-const DEEPEST_CUT: usize = 16;
-const SHALLOWEST_CUT: usize = 1;
+const MAX_CUT_DEPTH: usize = 16;
+const MIN_CUT_DEPTH: usize = 1;
 /// How often what is left is thinned out then.
-const THINNEST: usize = 3;
+const MIN_LEVELS: usize = 3;
 /// Larger schemas are translated again rather than remembered; components are remembered anyway.
-const LARGEST_REMEMBERED: usize = 2 << 10;
+const MAX_REMEMBERED_BYTES: usize = 2 << 10;
 
 /// How a schema is made self-contained.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ pub(crate) struct Completed {
 /// How many bytes an object takes as compact JSON, escapes in strings not counted.
 #[must_use]
 pub(crate) fn bytes(object: &Map<String, Value>) -> usize {
-    (object.iter().map(|(key, value)| key.len() + 4 + size(value)).sum::<usize>() + 1).max(2)
+    (object.iter().map(|(key, value)| key.len() + 4 + json_size(value)).sum::<usize>() + 1).max(2)
 }
 
 /// Which way a schema is read: what only the other way has is left out of it.
@@ -126,7 +126,7 @@ impl<'d> Schemas<'d> {
         let before = warnings.len();
         let value = self.translate(span, warnings);
         // What was warned of is warned of wherever it is used.
-        if warnings.len() == before && size(&value) <= LARGEST_REMEMBERED {
+        if warnings.len() == before && json_size(&value) <= MAX_REMEMBERED_BYTES {
             self.translated.insert(span, value.clone());
         }
         value
@@ -201,29 +201,29 @@ impl<'d> Schemas<'d> {
             open_lost(&mut root);
         }
         // Inlined schemas can still be too much by themselves.
-        let mut depth = DEEPEST_CUT;
+        let mut depth = MAX_CUT_DEPTH;
         let is_over = |root: &Value| {
-            let size = size(root);
+            let size = json_size(root);
             size > budget || (size > options.budget / 4 && size + unsaid(root) > options.budget)
         };
-        while depth > SHALLOWEST_CUT && is_over(&root) {
+        while depth > MIN_CUT_DEPTH && is_over(&root) {
             prune(&mut root, depth);
             drop_unused(&mut root);
             cut = true;
             depth -= 1;
         }
         let is_input = self.direction == Direction::Input;
-        let wire = (is_input && self.has_odd_names && rename(&mut root)).then(|| root.clone());
+        let wire = (is_input && self.has_odd_names && rename_properties(&mut root)).then(|| root.clone());
         finish(&mut root, wire.is_some());
-        let mut bytes = size(&root);
+        let mut bytes = json_size(&root);
         // What is wide and not deep: a great many arguments, or constants.
-        for level in 0..THINNEST {
+        for level in 0..MIN_LEVELS {
             if bytes <= options.budget {
                 break;
             }
             thin(&mut root, level);
             drop_unused(&mut root);
-            bytes = size(&root);
+            bytes = json_size(&root);
             cut = true;
         }
         if bytes > options.budget {
@@ -258,7 +258,7 @@ impl<'d> Schemas<'d> {
         if let Some(name) = self.names.get(&span) {
             return Ok(name.clone());
         }
-        let wanted = argument_names::sanitize(reference.rsplit('/').next().unwrap_or("schema"));
+        let wanted = argument_names::sanitize_argument_name(reference.rsplit('/').next().unwrap_or("schema"));
         let name = argument_names::claim(&mut self.taken, &wanted, "schema");
         self.names.insert(span, name.clone());
         self.spans.insert(name.clone(), span);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::Schemas;
 use super::cut::prune;
 use super::graph::{inline, references};
-use super::walk::size;
+use super::walk::json_size;
 
 /// A schema whose references, all inlined, take no more than this many bytes is inlined: the form every client reads.
 const INLINE_TOOL: usize = 16 << 10;
@@ -31,7 +31,7 @@ impl Schemas<'_> {
     pub(crate) fn definitions(&self, root: &Value, plan: &HashSet<String>, budget: usize) -> (Map<String, Value>, bool) {
         let mut defs = Map::new();
         let mut cut = false;
-        let mut used = size(root);
+        let mut used = json_size(root);
         let mut queue = VecDeque::new();
         let mut found = Vec::new();
         references(root, &mut found);
@@ -46,19 +46,19 @@ impl Schemas<'_> {
                 .map_or_else(|| json!({}), |component| component.schema.clone());
             inline(&mut definition, plan, &self.components);
             let room = budget.saturating_sub(used + name.len());
-            if size(&definition) > room {
+            if json_size(&definition) > room {
                 cut = true;
                 // The upper levels of what does not fit are worth more than the deeper ones of what comes after it.
                 let Some(upper) = [3, 2, 1].into_iter().find_map(|depth| {
                     let mut upper = definition.clone();
                     prune(&mut upper, depth);
-                    (size(&upper) <= room / 2).then_some(upper)
+                    (json_size(&upper) <= room / 2).then_some(upper)
                 }) else {
                     continue;
                 };
                 definition = upper;
             }
-            used += size(&definition) + name.len();
+            used += json_size(&definition) + name.len();
             let mut inner = Vec::new();
             references(&definition, &mut inner);
             queue.extend(inner);
@@ -116,7 +116,7 @@ impl Schemas<'_> {
             }
         }
         let size_of = |name: &String| expanded.get(name.as_str()).map_or(0, |(size, _)| *size);
-        let total = roots.iter().map(size_of).fold(size(root), usize::saturating_add);
+        let total = roots.iter().map(size_of).fold(json_size(root), usize::saturating_add);
         graph
             .keys()
             .filter(|name| {
@@ -141,7 +141,7 @@ impl Schemas<'_> {
         let mut found = Vec::new();
         references(&schema, &mut found);
         let component = Rc::new(Component {
-            size: size(&schema),
+            size: json_size(&schema),
             references: found,
             schema,
         });

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use foldhash::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
-use super::instance::{beside, of_item, of_member, of_other_members};
+use super::instance::{of_item, of_member, of_other_members, schemas_of_same_value};
 use super::walk::{each, each_mut};
 use crate::spec::argument_names;
 
@@ -18,7 +18,7 @@ const NAMING: &str = "\u{0}naming";
 /// Under this key the root notes, for each group of schemas, the names on the wire by the new ones.
 const NAMINGS: &str = "\u{0}namings";
 /// Values nested deeper than this hold the names that they have.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 type Schema = Map<String, Value>;
 
@@ -37,13 +37,13 @@ pub(crate) fn forget_names(schema: &mut Schema) {
 
 /// Changes the names of properties that are no legal keys, everywhere in `root` where they are spoken of, and notes for
 /// [`wire_names`] what they were. Says whether there were any.
-pub(crate) fn rename(root: &mut Value) -> bool {
+pub(crate) fn rename_properties(root: &mut Value) -> bool {
     let Value::Object(object) = &*root else { return false };
     if !has_odd_names(object) {
         return false;
     }
     let plan = Groups::of(object).plan();
-    apply(root, &plan, &mut 0);
+    apply_plan(root, &plan, &mut 0);
     if let Value::Object(root) = root {
         root.insert(NAMINGS.into(), Value::Array(plan.namings_on_wire));
     }
@@ -73,7 +73,7 @@ impl<'s> Groups<'s> {
         };
         groups.collect(root);
         for (number, schema) in groups.schemas.clone().into_iter().enumerate() {
-            for other in beside(schema, root) {
+            for other in schemas_of_same_value(schema, root) {
                 groups.join(number, other);
             }
         }
@@ -139,7 +139,7 @@ impl<'s> Groups<'s> {
         {
             let others: Vec<_> = schemas.iter().flat_map(|schema| of_other_members(schema)).collect();
             joined |= self.join_all(&others);
-            for name in declared(&schemas) {
+            for name in declared_names(&schemas) {
                 let inner: Vec<_> = schemas.iter().flat_map(|schema| of_member(schema, name)).collect();
                 joined |= self.join_all(&inner);
             }
@@ -159,7 +159,7 @@ impl<'s> Groups<'s> {
         };
         for (group, schemas) in self.members() {
             let mut naming = Naming::of(&schemas);
-            for name in declared(&schemas) {
+            for name in declared_names(&schemas) {
                 let inner = schemas.iter().flat_map(|schema| of_member(schema, name)).next().and_then(number);
                 naming.members.extend(inner.map(|inner| (name.to_owned(), inner)));
             }
@@ -191,7 +191,7 @@ fn has_many(schemas: &[&Schema]) -> bool {
 }
 
 /// All properties that are declared, each once, in the order of the document.
-fn declared<'s>(schemas: &[&'s Schema]) -> Vec<&'s String> {
+fn declared_names<'s>(schemas: &[&'s Schema]) -> Vec<&'s String> {
     let mut seen = HashSet::default();
     let properties = schemas.iter().filter_map(|schema| schema.get("properties")?.as_object());
     properties.flat_map(Map::keys).filter(|name| seen.insert(name.as_str())).collect()
@@ -229,8 +229,8 @@ struct Naming {
 
 impl Naming {
     fn of(schemas: &[&Schema]) -> Self {
-        const MOST_TRIES: usize = 4;
-        let declared = declared(schemas);
+        const MAX_TRIES: usize = 4;
+        let declared = declared_names(schemas);
         let mut naming = Self::default();
         if declared.iter().all(|name| argument_names::is_legal(name)) {
             return naming;
@@ -250,9 +250,9 @@ impl Naming {
             .collect();
         for name in declared.into_iter().filter(|name| !argument_names::is_legal(name)) {
             let falls = |key: &str, pattern: &regress::Regex| pattern.find(key).is_some() && pattern.find(name).is_none();
-            let legal = argument_names::sanitize(name);
+            let legal = argument_names::sanitize_argument_name(name);
             let mut key = argument_names::claim(&mut taken, &legal, "property");
-            for _ in 0..MOST_TRIES {
+            for _ in 0..MAX_TRIES {
                 if !patterns.iter().any(|(_, pattern)| falls(&key, pattern)) {
                     break;
                 }
@@ -290,11 +290,11 @@ fn mentioned(schema: &Schema, names: &mut HashSet<String>) {
     names.extend(listed.chain(single).filter_map(Value::as_object).flat_map(Map::keys).cloned());
 }
 
-fn apply(value: &mut Value, plan: &Plan, next: &mut usize) {
+fn apply_plan(value: &mut Value, plan: &Plan, next: &mut usize) {
     let Value::Object(schema) = value else { return };
     let group = plan.groups.get(*next).copied().unwrap_or_default();
     *next += 1;
-    each_mut(schema, |inner| apply(inner, plan, next));
+    each_mut(schema, |inner| apply_plan(inner, plan, next));
     for (key, value) in schema.iter_mut() {
         match (key.as_str(), value) {
             ("enum" | "examples", Value::Array(values)) => values.iter_mut().for_each(|value| plan.value(value, group, 0)),
@@ -310,7 +310,7 @@ fn apply(value: &mut Value, plan: &Plan, next: &mut usize) {
 impl Plan {
     /// The members of a constant or an example under their new names.
     fn value(&self, value: &mut Value, group: usize, depth: usize) {
-        let Some(naming) = self.namings.get(&group).filter(|_| depth < DEEPEST) else {
+        let Some(naming) = self.namings.get(&group).filter(|_| depth < MAX_DEPTH) else {
             return;
         };
         match value {

@@ -144,7 +144,7 @@ pub(crate) fn types(value: Value) -> Option<Value> {
 }
 
 /// A count: documents also write `1.0`.
-pub(crate) fn count(number: &serde_json::Number) -> Option<u64> {
+pub(crate) fn read_count(number: &serde_json::Number) -> Option<u64> {
     number.as_u64().or_else(|| {
         let float = number.as_f64()?;
         #[expect(

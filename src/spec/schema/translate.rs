@@ -5,10 +5,10 @@ use foldhash::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::annotations::{annotation, describe_choice, hides};
+use super::annotations::{annotation, describe_choice, has_hidden_text};
 use super::cut::LOST;
 use super::direction::{HIDDEN, LOOSE, is_marked, read_only_names, required_names};
-use super::shape::{complete_containers, count, drop_contradictions, exclusive_limits, make_nullable, types};
+use super::shape::{complete_containers, drop_contradictions, exclusive_limits, make_nullable, read_count, types};
 use super::walk::SINGLE;
 use super::{Direction, Schemas};
 use crate::spec::argument_names::is_legal;
@@ -190,7 +190,7 @@ impl Translation<'_, '_> {
                     out.insert(key.into(), kind);
                 }
             }
-            ("enum" | "const", value) if hides(&value) => {
+            ("enum" | "const", value) if has_hidden_text(&value) => {
                 self.warnings
                     .push("a constant holds hidden characters; that part of the schema accepts anything".into());
             }
@@ -224,7 +224,7 @@ impl Translation<'_, '_> {
                 "maxLength" | "minLength" | "maxItems" | "minItems" | "maxProperties" | "minProperties" | "minContains" | "maxContains",
                 Value::Number(number),
             ) => {
-                if let Some(number) = count(&number) {
+                if let Some(number) = read_count(&number) {
                     out.insert(key.into(), number.into());
                 }
             }
@@ -330,7 +330,7 @@ impl Translation<'_, '_> {
         if !legal {
             self.warnings.push(format!(
                 "the pattern `{}` is no regular expression that every client knows, and is not checked",
-                text::cut(pattern, 80)
+                text::truncate(pattern, 80)
             ));
         }
         legal

@@ -52,7 +52,7 @@ pub(crate) fn reference(schema: &Map<String, Value>) -> Option<&str> {
 }
 
 /// How many bytes a value takes as compact JSON, escapes in strings not counted.
-pub(crate) fn size(value: &Value) -> usize {
+pub(crate) fn json_size(value: &Value) -> usize {
     match value {
         Value::Null => 4,
         Value::Bool(value) => {
@@ -64,7 +64,7 @@ pub(crate) fn size(value: &Value) -> usize {
         }
         Value::Number(number) => number.as_str().len(),
         Value::String(text) => text.len() + 2,
-        Value::Array(items) => (items.iter().map(|item| size(item) + 1).sum::<usize>() + 1).max(2),
+        Value::Array(items) => (items.iter().map(|item| json_size(item) + 1).sum::<usize>() + 1).max(2),
         Value::Object(members) => super::bytes(members),
     }
 }

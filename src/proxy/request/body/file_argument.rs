@@ -6,14 +6,14 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use super::file_root::Folder;
+use super::file_root::FileRoot;
 use super::media_type;
 use super::payload::Piece;
 use crate::proxy::error::CallError;
 
 /// A file to send.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct FileArgument {
     /// The bytes, in memory or on disk.
     pub piece: Piece,
     /// The name, where one was given.
@@ -35,21 +35,23 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(
 /// Reads a file argument; one that is on disk is opened, where `folder` has it.
 ///
 /// # Errors
-/// [`CallError::Unsendable`] where the value holds no bytes.
-pub(crate) fn read(argument: &str, value: &Value, folder: Option<&Folder>) -> Result<File, CallError> {
-    let unsendable = |problem: &str| CallError::Unsendable {
+/// [`CallError::InvalidRequest`] where the value holds no bytes.
+pub(crate) fn read_file_argument(argument: &str, value: &Value, folder: Option<&FileRoot>) -> Result<FileArgument, CallError> {
+    let unsendable = |problem: &str| CallError::InvalidRequest {
         argument: argument.to_owned(),
         problem: problem.to_owned(),
     };
     let file = match value {
-        Value::String(text) => decode(text).ok_or_else(|| unsendable("is neither base64 nor a data: URI")),
+        Value::String(text) => decode_file(text).ok_or_else(|| unsendable("is neither base64 nor a data: URI")),
         Value::Object(object) => {
             let text = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
             let mut file = match (text("data"), text("path"), folder) {
-                (Some(data), None, _) => decode(&data).ok_or_else(|| unsendable("has a `data` that is neither base64 nor a data: URI"))?,
+                (Some(data), None, _) => {
+                    decode_file(&data).ok_or_else(|| unsendable("has a `data` that is neither base64 nor a data: URI"))?
+                }
                 (None, Some(path), Some(folder)) => {
                     let found = folder.open(&path).map_err(|why| unsendable(&format!("has a `path` that {why}")))?;
-                    File {
+                    FileArgument {
                         piece: Piece::File(found.file, found.length),
                         filename: found.name,
                         media_type: None,
@@ -74,14 +76,14 @@ pub(crate) fn read(argument: &str, value: &Value, folder: Option<&Folder>) -> Re
     }
 }
 
-impl File {
+impl FileArgument {
     /// The media type that was given, which must be one of the declared types and ranges.
     ///
     /// # Errors
-    /// [`CallError::Unsendable`] where it is none of them.
+    /// [`CallError::InvalidRequest`] where it is none of them.
     pub(crate) fn media_type_of(&self, argument: &str, declared: &[&str]) -> Result<Option<&str>, CallError> {
         match self.media_type.as_deref() {
-            Some(given) if !media_type::is_declared(given, declared.iter().copied()) => Err(CallError::Unsendable {
+            Some(given) if !media_type::is_declared(given, declared.iter().copied()) => Err(CallError::InvalidRequest {
                 argument: argument.to_owned(),
                 problem: format!("has the media type `{given}`, but the API takes `{}` there", declared.join("`, `")),
             }),
@@ -90,7 +92,7 @@ impl File {
     }
 }
 
-fn decode(text: &str) -> Option<File> {
+fn decode_file(text: &str) -> Option<FileArgument> {
     if let Some(uri) = text.strip_prefix("data:") {
         let (head, data) = uri.split_once(',')?;
         let (media_type, base64) = head.strip_suffix(";base64").map_or((head, false), |head| (head, true));
@@ -105,13 +107,13 @@ fn decode(text: &str) -> Option<File> {
             parameters if parameters.starts_with(';') => Some(format!("text/plain{parameters}")),
             named => Some(named.to_owned()),
         };
-        return Some(File {
+        return Some(FileArgument {
             piece: Piece::Bytes(bytes.into()),
             filename: None,
             media_type,
         });
     }
-    Some(File {
+    Some(FileArgument {
         piece: Piece::Bytes(decode_base64(text)?.into()),
         filename: None,
         media_type: None,
@@ -141,12 +143,12 @@ mod tests {
                 file(Some("a.txt"), Some("text/plain")),
             ),
         ] {
-            let file = read("f", &value, None).unwrap();
+            let file = read_file_argument("f", &value, None).unwrap();
             assert!(matches!(&file.piece, Piece::Bytes(bytes) if bytes == "hi?>"), "{value}");
             assert_eq!((file.filename, file.media_type), expected, "{value}");
         }
         for value in [json!("not base64!"), json!({}), json!(5), json!("data:x"), json!({"path": "a"})] {
-            assert!(read("f", &value, None).is_err(), "{value}");
+            assert!(read_file_argument("f", &value, None).is_err(), "{value}");
         }
     }
 }

@@ -5,17 +5,17 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 /// Larger files are not sent.
-const LARGEST: u64 = 4 << 30;
+const MAX_FILE_BYTES: u64 = 4 << 30;
 
 /// A folder, and nothing outside it, wherever symbolic links lead.
 #[derive(Debug, Clone)]
-pub struct Folder {
+pub struct FileRoot {
     root: PathBuf,
 }
 
 /// A file that may be sent.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundFile {
     /// Open.
     pub file: File,
     /// Its size in bytes.
@@ -24,7 +24,7 @@ pub struct Found {
     pub name: Option<String>,
 }
 
-impl Folder {
+impl FileRoot {
     /// The folder at `path`.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Folder {
     ///
     /// # Errors
     /// A sentence without the names of folders. Whether there is anything outside the folder is not told.
-    pub fn open(&self, path: &str) -> Result<Found, &'static str> {
+    pub fn open(&self, path: &str) -> Result<FoundFile, &'static str> {
         const NOWHERE: &str = "names no file in the folder that this server sends files from";
         // By its letters first: asking the system about a path that leads out and back tells what is there.
         let own = self.own(path).ok_or(NOWHERE)?;
@@ -80,11 +80,11 @@ impl Folder {
         if !metadata.is_file() || !unchanged {
             return Err(NOWHERE);
         }
-        if metadata.len() > LARGEST {
+        if metadata.len() > MAX_FILE_BYTES {
             return Err("names a file of more than 4 GiB, which this server does not send");
         }
         let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
-        Ok(Found {
+        Ok(FoundFile {
             file,
             length: metadata.len(),
             name,
@@ -105,7 +105,7 @@ mod tests {
         for file in ["in/a.txt", "in/deep/b.txt", "secret", "in-not/c"] {
             std::fs::write(outside.path().join(file), "x").unwrap();
         }
-        let folder = Folder::new(&root).unwrap();
+        let folder = FileRoot::new(&root).unwrap();
         let whole = root.canonicalize().unwrap().join("a.txt").display().to_string();
         for path in ["a.txt", "deep/b.txt", "deep/../a.txt", "./a.txt", whole.as_str()] {
             assert_eq!(folder.open(path).unwrap().length, 1, "{path}");
@@ -155,7 +155,7 @@ mod tests {
                 .to_string();
             assert!(folder.open(&back).is_err());
         }
-        assert!(Folder::new(&root.join("a.txt")).is_err());
-        assert!(Folder::new(&root.join("none")).is_err());
+        assert!(FileRoot::new(&root.join("a.txt")).is_err());
+        assert!(FileRoot::new(&root.join("none")).is_err());
     }
 }

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use self::file_root::Folder;
+use self::file_root::FileRoot;
 use self::multipart::Parts;
-use self::payload::Content;
+use self::payload::Payload;
 use super::style::{self, Keep};
 use crate::proxy::error::CallError;
 use crate::spec::operation::BODY;
@@ -26,50 +26,50 @@ pub(crate) struct Body {
     /// The declared media type, with a boundary for multipart.
     pub content_type: String,
     /// The bytes.
-    pub content: Content,
+    pub content: Payload,
 }
 
 /// Writes `value` as `media_type` of `document` asks; `folder` is where files may be sent from.
 ///
 /// # Errors
 /// Where the value cannot be written in that media type.
-pub(crate) fn write(document: &Document, media_type: &MediaType, value: &Value, folder: Option<&Folder>) -> Result<Body, CallError> {
+pub(crate) fn write_body(document: &Document, media_type: &MediaType, value: &Value, folder: Option<&FileRoot>) -> Result<Body, CallError> {
     let mut content_type = media_type.name.clone();
     let content = match media_type.kind {
-        MediaKind::Json => Content::from(value.to_string()),
+        MediaKind::Json => Payload::from(value.to_string()),
         // A value that is no list is a sequence of one.
         MediaKind::Lines | MediaKind::Sequence => {
             let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
             let before = if media_type.kind == MediaKind::Sequence { "\u{1e}" } else { "" };
-            Content::from(items.iter().map(|item| format!("{before}{item}\n")).collect::<String>())
+            Payload::from(items.iter().map(|item| format!("{before}{item}\n")).collect::<String>())
         }
-        MediaKind::Form => Content::from(form(object(value, "a form")?, &media_type.encoding)),
+        MediaKind::Form => Payload::from(form(expect_object(value, "a form")?, &media_type.encoding)),
         MediaKind::Multipart => {
             let parts = match value {
                 Value::Array(items) if essence(&media_type.name) != "multipart/form-data" => Parts::nameless(items, media_type, folder)?,
-                value => Parts::of(object(value, "a multipart body")?, &media_type.encoding, folder)?,
+                value => Parts::of(expect_object(value, "a multipart body")?, &media_type.encoding, folder)?,
             };
             let boundary = parts.boundary();
             content_type = multipart::with_boundary(&content_type, &boundary);
             parts.content(&boundary)
         }
-        MediaKind::Xml => Content::from(xml::write(document, &media_type.schema, value)?),
-        MediaKind::Text => Content::from(style::scalar(value).unwrap_or_default().into_owned()),
+        MediaKind::Xml => Payload::from(xml::write_xml(document, &media_type.schema, value)?),
+        MediaKind::Text => Payload::from(style::scalar(value).unwrap_or_default().into_owned()),
         MediaKind::Binary => {
-            let file = file_argument::read(BODY, value, folder)?;
+            let file = file_argument::read_file_argument(BODY, value, folder)?;
             // A concrete type given by the caller says more than `image/*` of the document, and must be one of those.
             if content_type.contains('*') {
                 let given = file.media_type_of(BODY, &[&media_type.name])?;
                 given.unwrap_or("application/octet-stream").clone_into(&mut content_type);
             }
-            Content::of(vec![file.piece])
+            Payload::of(vec![file.piece])
         }
     };
     Ok(Body { content_type, content })
 }
 
-fn object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Value>, CallError> {
-    value.as_object().ok_or_else(|| CallError::Unsendable {
+fn expect_object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Value>, CallError> {
+    value.as_object().ok_or_else(|| CallError::InvalidRequest {
         argument: BODY.into(),
         problem: format!("must be an object, because it is sent as {what}"),
     })
@@ -91,7 +91,10 @@ fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> 
             .and_then(|encoding| encoding.content_type.as_deref())
             .is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Json);
         if (as_json || value.is_object()) && !by_style {
-            pairs.push((style::encode(name, Keep::Unreserved), style::encode(&value.to_string(), keep)));
+            pairs.push((
+                style::percent_encode(name, Keep::Unreserved),
+                style::percent_encode(&value.to_string(), keep),
+            ));
         } else {
             let (style, explode) = form_style(encoding);
             let value = style::joined(value, encoding.map_or(&[], |encoding| &encoding.inner_separators));
@@ -135,7 +138,7 @@ mod tests {
     }
 
     fn written(media: &MediaType, value: &Value) -> (String, String) {
-        let body = write(&empty(), media, value, None).unwrap();
+        let body = write_body(&empty(), media, value, None).unwrap();
         (
             body.content_type,
             String::from_utf8(body.content.bytes().unwrap().to_vec()).unwrap(),
@@ -217,6 +220,6 @@ mod tests {
             written(&media("text/plain; charset=utf-8", &[]), &json!("hi")),
             ("text/plain; charset=utf-8".into(), "hi".into())
         );
-        assert!(write(&empty(), &media("application/x-www-form-urlencoded", &[]), &json!([1]), None).is_err());
+        assert!(write_body(&empty(), &media("application/x-www-form-urlencoded", &[]), &json!([1]), None).is_err());
     }
 }

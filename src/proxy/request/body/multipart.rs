@@ -6,8 +6,8 @@ use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::file_root::Folder;
-use super::payload::{Content, Piece};
+use super::file_root::FileRoot;
+use super::payload::{Payload, Piece};
 use super::{file_argument, form_style};
 use crate::proxy::error::CallError;
 use crate::proxy::request::style::{self, Keep};
@@ -17,10 +17,10 @@ use crate::spec::{MediaKind, MediaType, Style};
 
 /// The parts of a body.
 pub(crate) struct Parts {
-    parts: Vec<Part>,
+    parts: Vec<BodyPart>,
 }
 
-struct Part {
+struct BodyPart {
     /// Its name, and that of its file; a part of a list has none.
     disposition: Option<String>,
     /// The file's name, where the caller gave one.
@@ -38,7 +38,7 @@ impl Parts {
     pub(crate) fn of(
         object: &Map<String, Value>,
         encodings: &BTreeMap<String, Encoding>,
-        folder: Option<&Folder>,
+        folder: Option<&FileRoot>,
     ) -> Result<Self, CallError> {
         let mut parts = Vec::new();
         for (name, value) in object {
@@ -47,8 +47,8 @@ impl Parts {
             if is_by_style(value, &encoding) {
                 let (style, explode) = form_style(Some(&encoding));
                 for (name, text) in style::query(name, value, style, explode, Keep::Unreserved) {
-                    let text = Value::String(decoded(&text));
-                    parts.push(Part::of(&decoded(&name), &text, &Encoding::default(), None)?);
+                    let text = Value::String(percent_decoded(&text));
+                    parts.push(BodyPart::of(&percent_decoded(&name), &text, &Encoding::default(), None)?);
                 }
                 continue;
             }
@@ -76,7 +76,7 @@ impl Parts {
                 other => vec![other],
             };
             for item in items {
-                parts.push(Part::of(name, item, &encoding, folder)?);
+                parts.push(BodyPart::of(name, item, &encoding, folder)?);
             }
         }
         Ok(Self { parts })
@@ -86,10 +86,10 @@ impl Parts {
     ///
     /// # Errors
     /// Where a file is none.
-    pub(crate) fn nameless(items: &[Value], media_type: &MediaType, folder: Option<&Folder>) -> Result<Self, CallError> {
+    pub(crate) fn nameless(items: &[Value], media_type: &MediaType, folder: Option<&FileRoot>) -> Result<Self, CallError> {
         let (first, others) = &media_type.positions;
         let parts = items.iter().enumerate().map(|(index, item)| {
-            let mut part = Part::of(BODY, item, first.get(index).unwrap_or(others), folder)?;
+            let mut part = BodyPart::of(BODY, item, first.get(index).unwrap_or(others), folder)?;
             part.disposition = part.given.take().map(|name| format!("Content-Disposition: attachment; {name}\r\n"));
             Ok(part)
         });
@@ -122,7 +122,7 @@ impl Parts {
 
     /// The body, with files as they are on disk.
     #[must_use]
-    pub(crate) fn content(self, boundary: &str) -> Content {
+    pub(crate) fn content(self, boundary: &str) -> Payload {
         let mut pieces = Vec::new();
         let mut between = BytesMut::new();
         for part in self.parts {
@@ -138,21 +138,21 @@ impl Parts {
         }
         between.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
         pieces.push(Piece::Bytes(between.freeze()));
-        Content::of(pieces)
+        Payload::of(pieces)
     }
 }
 
-impl Part {
-    fn of(name: &str, value: &Value, encoding: &Encoding, folder: Option<&Folder>) -> Result<Self, CallError> {
+impl BodyPart {
+    fn of(name: &str, value: &Value, encoding: &Encoding, folder: Option<&FileRoot>) -> Result<Self, CallError> {
         let declared = encoding.content_type.as_deref();
         let is_file = encoding.binary || declared.is_some_and(|content_type| matches!(MediaKind::of(content_type), MediaKind::Binary));
         let mut given = None;
         let (piece, filename, content_type) = if is_file {
-            let file = file_argument::read(name, value, folder)?;
+            let file = file_argument::read_file_argument(name, value, folder)?;
             let ranges: Vec<&str> = encoding.ranges.iter().map(String::as_str).collect();
             let content_type = file.media_type_of(name, &ranges)?.or(declared);
             let content_type = content_type.unwrap_or("application/octet-stream").to_owned();
-            given = file.filename.as_deref().map(named);
+            given = file.filename.as_deref().map(filename_parameter);
             (
                 file.piece,
                 Some(file.filename.unwrap_or_else(|| name.to_owned())),
@@ -165,8 +165,13 @@ impl Part {
             let text = style::scalar(value).unwrap_or_default().into_owned();
             (Piece::Bytes(Bytes::from(text)), None, declared.map(str::to_owned))
         };
-        let filename = filename.map(|filename| format!("; {}", named(&filename))).unwrap_or_default();
-        let disposition = Some(format!("Content-Disposition: form-data; name=\"{}\"{filename}\r\n", quoted(name)));
+        let filename = filename
+            .map(|filename| format!("; {}", filename_parameter(&filename)))
+            .unwrap_or_default();
+        let disposition = Some(format!(
+            "Content-Disposition: form-data; name=\"{}\"{filename}\r\n",
+            quoted_parameter(name)
+        ));
         let mut head = String::new();
         if let Some(content_type) = content_type {
             head.push_str(&format!("Content-Type: {}\r\n", header_text(&content_type)));
@@ -190,16 +195,16 @@ fn is_by_style(value: &Value, encoding: &Encoding) -> bool {
 }
 
 /// A part is not percent-encoded.
-fn decoded(text: &str) -> String {
+fn percent_decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-fn named(filename: &str) -> String {
-    format!("filename=\"{}\"", quoted(filename))
+fn filename_parameter(filename: &str) -> String {
+    format!("filename=\"{}\"", quoted_parameter(filename))
 }
 
 /// A name inside quotes, so that it can end neither them nor the line (WHATWG HTML "multipart/form-data encoding").
-fn quoted(name: &str) -> String {
+fn quoted_parameter(name: &str) -> String {
     name.replace('\r', "%0D").replace('\n', "%0A").replace('"', "%22")
 }
 

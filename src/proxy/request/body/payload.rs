@@ -22,11 +22,11 @@ pub enum Piece {
 
 /// A body.
 #[derive(Debug, Default)]
-pub struct Content {
+pub struct Payload {
     pieces: Vec<Piece>,
 }
 
-impl<T: Into<Bytes>> From<T> for Content {
+impl<T: Into<Bytes>> From<T> for Payload {
     fn from(bytes: T) -> Self {
         let bytes = bytes.into();
         Self {
@@ -35,7 +35,7 @@ impl<T: Into<Bytes>> From<T> for Content {
     }
 }
 
-impl Content {
+impl Payload {
     /// One after the other.
     #[must_use]
     pub fn of(pieces: Vec<Piece>) -> Self {
@@ -128,7 +128,7 @@ mod tests {
     use futures_util::TryStreamExt as _;
     use std::io::Write as _;
 
-    async fn read(content: Content) -> (io::Result<Vec<u8>>, u64) {
+    async fn read(content: Payload) -> (io::Result<Vec<u8>>, u64) {
         let (sent, told) = watch::channel(0);
         let chunks = content.stream(sent).try_collect::<Vec<Bytes>>().await;
         let told = *told.borrow();
@@ -143,7 +143,7 @@ mod tests {
         std::fs::File::create(&path).unwrap().write_all(&inside).unwrap();
         let file = |length| Piece::File(std::fs::File::open(&path).unwrap(), length);
         let length = u64::try_from(inside.len()).unwrap();
-        let content = Content::of(vec![
+        let content = Payload::of(vec![
             Piece::Bytes("a".into()),
             file(length),
             Piece::Bytes(Bytes::new()),
@@ -154,7 +154,7 @@ mod tests {
         let expected = [b"a".as_slice(), &inside, &[7, 7], b"z"].concat();
         let (bytes, told) = read(content).await;
         assert_eq!((bytes.unwrap(), told), (expected, length + 4));
-        let (shorter, _) = read(Content::of(vec![file(length + 1)])).await;
+        let (shorter, _) = read(Payload::of(vec![file(length + 1)])).await;
         assert_eq!(shorter.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 }

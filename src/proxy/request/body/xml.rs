@@ -21,18 +21,18 @@ use crate::spec::{Document, Span, pointer};
 /// The root element where neither `xml.name` nor a component names it.
 const ROOT: &str = "root";
 /// More schemas than this are not searched for what describes one value.
-const MOST_SCHEMAS: usize = 64;
+const MAX_SCHEMAS: usize = 64;
 /// Where `nil` is declared (XML Schema part 1 section 2.6.2; OAS 3.2 "XML Null").
 const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 /// Writes `value` as an XML document. A text is the document itself.
 ///
 /// # Errors
-/// [`CallError::Unsendable`] where a name, a character or a shape has no place in XML.
-pub(crate) fn write(document: &Document, schema: &BodySchema, value: &Value) -> Result<Vec<u8>, CallError> {
+/// [`CallError::InvalidRequest`] where a name, a character or a shape has no place in XML.
+pub(crate) fn write_xml(document: &Document, schema: &BodySchema, value: &Value) -> Result<Vec<u8>, CallError> {
     if let Value::String(text) = value {
         if text.trim_start().starts_with(['{', '[']) {
-            return Err(unsendable("is JSON inside a string; give the object itself, or XML text"));
+            return Err(invalid_xml_body("is JSON inside a string; give the object itself, or XML text"));
         }
         return Ok(text.clone().into_bytes());
     }
@@ -40,12 +40,12 @@ pub(crate) fn write(document: &Document, schema: &BodySchema, value: &Value) -> 
         BodySchema::At(span) => Some(document.node(*span)),
         BodySchema::Absent | BodySchema::Items(..) | BodySchema::Fields(_) => None,
     };
-    let known = Known {
+    let known = SchemaCache {
         document,
         chains: RefCell::default(),
         xml: RefCell::default(),
     };
-    let shape = Shape { known: &known, declared };
+    let shape = XmlShape { known: &known, declared };
     let mut out = Writer::new(Vec::new());
     emit(&mut out, Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let root = shape.component().filter(|name| is_name(name)).unwrap_or_else(|| ROOT.into());
@@ -53,8 +53,8 @@ pub(crate) fn write(document: &Document, schema: &BodySchema, value: &Value) -> 
     Ok(out.into_inner())
 }
 
-fn unsendable(problem: &str) -> CallError {
-    CallError::Unsendable {
+fn invalid_xml_body(problem: &str) -> CallError {
+    CallError::InvalidRequest {
         argument: BODY.into(),
         problem: problem.to_owned(),
     }
@@ -111,7 +111,7 @@ impl Xml {
         if is_name(&full) {
             Ok(full)
         } else {
-            Err(unsendable(&format!("has a member `{name}`, which is no name that XML knows")))
+            Err(invalid_xml_body(&format!("has a member `{name}`, which is no name that XML knows")))
         }
     }
 
@@ -127,7 +127,7 @@ impl Xml {
 }
 
 /// What was read of schemas: a long list has many items and one schema.
-struct Known<'a> {
+struct SchemaCache<'a> {
     document: &'a Document,
     chains: RefCell<HashMap<Span, Chain<'a>>>,
     xml: RefCell<HashMap<Span, Rc<Xml>>>,
@@ -138,12 +138,12 @@ type Chain<'a> = Rc<[(Object<'a>, Option<Object<'a>>)]>;
 
 /// A schema as it is declared, and through references and compositions.
 #[derive(Clone, Copy)]
-struct Shape<'k, 'a> {
-    known: &'k Known<'a>,
+struct XmlShape<'k, 'a> {
+    known: &'k SchemaCache<'a>,
     declared: Option<Node<'a>>,
 }
 
-impl<'a> Shape<'_, 'a> {
+impl<'a> XmlShape<'_, 'a> {
     fn of(self, declared: Option<Node<'a>>) -> Self {
         Self {
             known: self.known,
@@ -210,7 +210,7 @@ impl<'a> Shape<'_, 'a> {
     /// Finds something in the schema or in any branch of its compositions.
     fn find<T>(&self, looked_for: &impl Fn(&(Object<'a>, Option<Object<'a>>)) -> Option<T>) -> Option<T> {
         let mut left = vec![*self];
-        for _ in 0..MOST_SCHEMAS {
+        for _ in 0..MAX_SCHEMAS {
             let shape = left.pop()?;
             let chain = shape.chain();
             if let Some(found) = chain.iter().find_map(looked_for) {
@@ -237,15 +237,15 @@ impl<'a> Shape<'_, 'a> {
     }
 }
 
-type Output = Writer<Vec<u8>>;
+type XmlWriter = Writer<Vec<u8>>;
 
-fn emit(out: &mut Output, event: Event<'_>) -> Result<(), CallError> {
-    out.write_event(event).map_err(|_| unsendable("cannot be written as XML"))
+fn emit(out: &mut XmlWriter, event: Event<'_>) -> Result<(), CallError> {
+    out.write_event(event).map_err(|_| invalid_xml_body("cannot be written as XML"))
 }
 
 /// Writes `value` as an element, or as several, where it is a list without an element of its own. `inferred` is its name
 /// unless the schema has another; `encloses` says that a list gets an element in any case.
-fn element(out: &mut Output, inferred: &str, shape: &Shape<'_, '_>, value: &Value, encloses: bool) -> Result<(), CallError> {
+fn element(out: &mut XmlWriter, inferred: &str, shape: &XmlShape<'_, '_>, value: &Value, encloses: bool) -> Result<(), CallError> {
     let xml = shape.xml();
     if let Value::Array(items) = value {
         let of_item = shape.items();
@@ -256,7 +256,7 @@ fn element(out: &mut Output, inferred: &str, shape: &Shape<'_, '_>, value: &Valu
         let item_name = item_name.as_deref().unwrap_or(name);
         let tag = xml.qualified(name)?;
         if is_wrapped {
-            let start = start(&tag, xml.declaration().into_iter().collect())?;
+            let start = start_tag(&tag, xml.declaration().into_iter().collect())?;
             emit(out, Event::Start(start))?;
         }
         for item in items {
@@ -272,24 +272,24 @@ fn element(out: &mut Output, inferred: &str, shape: &Shape<'_, '_>, value: &Valu
     let mut attributes: Vec<(String, String)> = xml.declaration().into_iter().collect();
     let mut content = Vec::new();
     match value {
-        Value::Object(members) => split(shape, members, &mut attributes, &mut content)?,
+        Value::Object(members) => split_attributes(shape, members, &mut attributes, &mut content)?,
         Value::Null => {
             attributes.push(("xmlns:xsi".into(), INSTANCE.into()));
             attributes.push(("xsi:nil".into(), "true".into()));
         }
         scalar => content.push((String::new(), *shape, NodeType::Text, scalar)),
     }
-    let start = start(&tag, attributes)?;
+    let start = start_tag(&tag, attributes)?;
     if content.is_empty() {
         return emit(out, Event::Empty(start));
     }
     emit(out, Event::Start(start))?;
     for (name, shape, node_type, value) in content {
         match node_type {
-            NodeType::Text => emit(out, Event::Text(BytesText::from_escaped(escaped(&text(value)?, false)?)))?,
+            NodeType::Text => emit(out, Event::Text(BytesText::from_escaped(escaped(&scalar_text(value)?, false)?)))?,
             NodeType::Cdata => {
-                let text = text(value)?;
-                check(&text)?;
+                let text = scalar_text(value)?;
+                check_characters(&text)?;
                 // A parser would change it there.
                 if text.contains('\r') {
                     emit(out, Event::Text(BytesText::from_escaped(escaped(&text, false)?)))?;
@@ -305,14 +305,14 @@ fn element(out: &mut Output, inferred: &str, shape: &Shape<'_, '_>, value: &Valu
     emit(out, Event::End(BytesEnd::new(tag)))
 }
 
-type Content<'k, 'a, 'v> = Vec<(String, Shape<'k, 'a>, NodeType, &'v Value)>;
+type XmlContent<'k, 'a, 'v> = Vec<(String, XmlShape<'k, 'a>, NodeType, &'v Value)>;
 
 /// The members of an object as the attributes and the content of its element.
-fn split<'k, 'a, 'v>(
-    shape: &Shape<'k, 'a>,
+fn split_attributes<'k, 'a, 'v>(
+    shape: &XmlShape<'k, 'a>,
     members: &'v Map<String, Value>,
     attributes: &mut Vec<(String, String)>,
-    content: &mut Content<'k, 'a, 'v>,
+    content: &mut XmlContent<'k, 'a, 'v>,
 ) -> Result<(), CallError> {
     for (name, value) in members {
         let of_member = shape.member(name);
@@ -323,9 +323,9 @@ fn split<'k, 'a, 'v>(
             (NodeType::Attribute, value) => {
                 attributes.extend(xml.declaration());
                 let key = xml.qualified(xml.name.as_deref().unwrap_or(name))?;
-                attributes.push((key, text(value)?.into_owned()));
+                attributes.push((key, scalar_text(value)?.into_owned()));
             }
-            (NodeType::None, Value::Object(inner)) => split(&of_member, inner, attributes, content)?,
+            (NodeType::None, Value::Object(inner)) => split_attributes(&of_member, inner, attributes, content)?,
             (NodeType::None, value) if !value.is_array() => content.push((name.clone(), of_member, NodeType::Text, value)),
             (node_type, value) => content.push((name.clone(), of_member, node_type, value)),
         }
@@ -334,9 +334,9 @@ fn split<'k, 'a, 'v>(
 }
 
 /// The text of a scalar, or of a list of scalars with spaces between them (XML Schema part 2 section 4.2.1.2).
-fn text(value: &Value) -> Result<Cow<'_, str>, CallError> {
+fn scalar_text(value: &Value) -> Result<Cow<'_, str>, CallError> {
     let of_scalar = |value| match value {
-        &Value::Object(_) | &Value::Array(_) => Err(unsendable("has an object or a list where XML takes a text only")),
+        &Value::Object(_) | &Value::Array(_) => Err(invalid_xml_body("has an object or a list where XML takes a text only")),
         value => Ok(style::scalar(value).unwrap_or_default()),
     };
     match value {
@@ -348,7 +348,7 @@ fn text(value: &Value) -> Result<Cow<'_, str>, CallError> {
     }
 }
 
-fn start(tag: &str, attributes: Vec<(String, String)>) -> Result<BytesStart<'static>, CallError> {
+fn start_tag(tag: &str, attributes: Vec<(String, String)>) -> Result<BytesStart<'static>, CallError> {
     let mut start = BytesStart::new(tag.to_owned());
     let mut seen: Vec<String> = Vec::new();
     for (key, value) in attributes {
@@ -357,7 +357,7 @@ fn start(tag: &str, attributes: Vec<(String, String)>) -> Result<BytesStart<'sta
             if key.starts_with("xmlns") {
                 continue;
             }
-            return Err(unsendable(&format!("has two attributes `{key}` in one element")));
+            return Err(invalid_xml_body(&format!("has two attributes `{key}` in one element")));
         }
         let value = escaped(&value, true)?;
         start.push_attribute(Attribute {
@@ -372,7 +372,7 @@ fn start(tag: &str, attributes: Vec<(String, String)>) -> Result<BytesStart<'sta
 /// A text that any parser reads back as it was: line ends are told by number, because parsers change them (XML 1.0
 /// sections 2.11 and 3.3.3).
 fn escaped(text: &str, in_attribute: bool) -> Result<String, CallError> {
-    check(text)?;
+    check_characters(text)?;
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -390,12 +390,12 @@ fn escaped(text: &str, in_attribute: bool) -> Result<String, CallError> {
 }
 
 /// XML 1.0 section 2.2.
-fn check(text: &str) -> Result<(), CallError> {
+fn check_characters(text: &str) -> Result<(), CallError> {
     let is_legal = |character: char| matches!(character, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..='\u{10FFFF}');
     if text.chars().all(is_legal) {
         Ok(())
     } else {
-        Err(unsendable("holds a control character, which XML cannot"))
+        Err(invalid_xml_body("holds a control character, which XML cannot"))
     }
 }
 
@@ -421,7 +421,7 @@ mod tests {
         }}});
         let document = Document::parse(text.to_string().into_bytes(), None).unwrap();
         let span = document.span(document.member("x").unwrap());
-        let bytes = write(&document, &BodySchema::At(span), value)?;
+        let bytes = write_xml(&document, &BodySchema::At(span), value)?;
         let text = String::from_utf8(bytes).unwrap();
         Ok(text
             .strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>")
