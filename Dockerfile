@@ -1,20 +1,22 @@
-# An image with one static binary and the certificate roots in it, and nothing else: no shell, no package, no library to patch.
+# An image that contains one static binary and the root certificates: no shell, no packages and no libraries that need updates.
 #
 #   docker build --tag openapi-mcp .
 #   docker run --rm --interactive --no-healthcheck --volume "$PWD/openapi.yaml:/spec.yaml:ro" openapi-mcp serve --spec /spec.yaml
 #
-# `deploy/image-check` goes through the same steps where there is no container engine. It reads the build command, the copies,
-# the user and the entry point from this file, so keep each of them on one line.
+# podman and buildah need `--format docker`, because the OCI image format has no HEALTHCHECK.
+#
+# `deploy/image-check` runs the same steps without a container engine. It reads the build command, the copies, the user and the
+# entry point from this file, so keep each of them on one line.
 
-# Debian 12 for its glibc 2.36: since 2.34 name resolution needs no modules on disk, so a static binary resolves names even in
-# an empty image. The slim variant has all that the build asks for: a C compiler, the static C library and the certificates.
+# Debian 12 has glibc 2.36. Since 2.34, name resolution by files and DNS needs no modules on disk, so a static binary resolves names
+# even in an empty image. The slim variant contains everything that the build needs: a C compiler, the static C library and the certificates.
 FROM rust:1.95-slim-bookworm AS build
 ARG TARGETARCH
 WORKDIR /src
 COPY . .
-# `crt-static` links the C library into the binary. `--target` keeps the flag away from build scripts and procedural macros,
-# which must stay dynamic to be loaded. `--locked` builds what was tested. Builders that do not set TARGETARCH build for
-# themselves.
+# `crt-static` links the C library into the binary. With `--target`, the flag does not apply to build scripts and procedural macros,
+# which must be dynamic. `--locked` uses the dependencies that were tested. A builder that does not set TARGETARCH builds for its own
+# architecture.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     case "${TARGETARCH:-$(dpkg --print-architecture)}" in \
         amd64) arch=x86_64 ;; \
@@ -28,17 +30,18 @@ FROM scratch
 LABEL org.opencontainers.image.title="openapi-mcp" \
       org.opencontainers.image.description="Turns any OpenAPI document into an MCP server" \
       org.opencontainers.image.licenses="MIT OR Apache-2.0"
-# The roots for HTTPS to the API, where the binary looks for them. Mount another bundle over this file to trust other roots.
+# The root certificates for HTTPS to the API, at the path where the binary looks for them. To trust others, mount a bundle over this
+# file.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /openapi-mcp /openapi-mcp
-# A number, because there is no passwd file to look a name up in; 65532 is the usual one for "nonroot".
+# A number, because the image has no passwd file; 65532 is the usual number of "nonroot".
 USER 65532:65532
-# Only for `--transport http`; over stdio no port is opened.
+# The port of `--transport http`. Over stdio, no port is open.
 EXPOSE 8080
-# The binary asks itself, because there is no curl here. The port is that of EXPOSE; whoever binds another one says so with
-# --health-cmd, and whoever serves stdio turns the check off with --no-healthcheck.
+# The image has no curl, so the binary makes the request. The check uses the port of EXPOSE: set --health-cmd for another port, and
+# --no-healthcheck for stdio.
 HEALTHCHECK --interval=30s --timeout=3s --start-period=5s CMD ["/openapi-mcp", "health", "http://127.0.0.1:8080/healthz"]
-# The exec form: the binary is process 1 and gets SIGTERM itself.
+# In the exec form, the binary is process 1 and receives SIGTERM.
 ENTRYPOINT ["/openapi-mcp"]
-# Nothing can be served before a document is named, so a bare `docker run` says how to name one.
+# The server needs a document, so `docker run` without arguments prints the help.
 CMD ["serve", "--help"]
