@@ -1,4 +1,4 @@
-# Every recipe is a plain command that also works without just. CI runs `check` and nothing else.
+# Every recipe is a plain command that also works without just. CI runs `check`.
 
 # List the recipes.
 default:
@@ -7,65 +7,65 @@ default:
 # Everything CI runs, the quick parts first.
 check: fmt lint test doc deny readme clients conformance corpus image
 
-# The sources are formatted.
+# Check the format of the sources.
 fmt:
     cargo fmt --check
 
-# Clippy has nothing to say.
+# Run Clippy; a warning is an error.
 lint:
     cargo clippy --all-targets --locked -- -D warnings
 
-# The tests pass.
+# Run all tests.
 test:
     cargo test --locked
 
-# The documentation builds and its links lead somewhere.
+# Build the documentation of the library, and check its links.
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
 
-# The dependencies are what deny.toml allows.
+# Check the dependencies against deny.toml.
 deny:
     .ci/deny
 
-# What the README shows is what happens.
+# Run the README's first command and check its output.
 readme: build
     .ci/readme
 
-# Other people's MCP clients can use the server.
+# Use the server with third-party MCP clients, and call APIs of third-party frameworks.
 clients: build
     tests/clients/run target/debug/openapi-mcp
     tests/servers/run target/debug/openapi-mcp
 
-# The server passes the MCP conformance suite.
+# Run the MCP conformance suite.
 conformance: build
     tests/conformance/run target/debug/openapi-mcp
 
-# The container image builds and runs; no container engine is needed.
+# Build and run the container image; no container engine is needed.
 image:
     deploy/image-check
 
-# How fast it is.
+# Run the benchmarks.
 bench:
     cargo bench --bench speed
 
-# The binary that the checks above run.
+# Build the binary that the checks use.
 [private]
 build:
     cargo build --locked
 
-# Looks for inputs that break us; needs a nightly toolchain and cargo-fuzz.
+# Fuzz one target; needs a nightly toolchain and cargo-fuzz.
 fuzz target="document" seconds="60":
     cargo +nightly fuzz run {{ target }} -- -max_total_time={{ seconds }}
 
-# Checks every document of OPENAPI_MCP_CORPUS with the validators that clients use.
+# Check the tools of every document in OPENAPI_MCP_CORPUS with the validators that clients use.
 corpus: build
     tests/corpus/run target/debug/openapi-mcp
 
-# The tests with the numbers and waits that SECURITY.md states, where those take minutes.
+# Run the tests with the limits and timeouts that SECURITY.md states; takes minutes.
 soak:
     SOAK=1 cargo test --locked --test it
 
-# 64 and 256 calls in flight for a minute each: nothing lost, nothing crossed, memory flat.
+# Make 64 and then 256 concurrent calls, for a minute each, and check that every reply arrives at its own call and memory does not grow.
 load:
     cargo build --release --locked
     python3 -B tests/load/load.py target/release/openapi-mcp
