@@ -8,8 +8,9 @@
 # `deploy/image-check` runs the same steps without a container engine. It reads the build command, the copies, the user and the
 # entry point from this file, so keep each of them on one line.
 
-# Debian 12 has glibc 2.36. Since 2.34, name resolution by files and DNS needs no modules on disk, so a static binary resolves names
-# even in an empty image. The slim variant contains everything that the build needs: a C compiler, the static C library and the certificates.
+# Debian 12 has glibc 2.36. Since 2.34, name resolution by files and DNS needs no modules on disk, so a static binary resolves
+# names even in an empty image. The slim variant contains everything that the build needs: a C compiler, the static C library
+# and the certificates.
 FROM rust:1.95-slim-bookworm AS build
 ARG TARGETARCH
 WORKDIR /src
