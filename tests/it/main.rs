@@ -9,36 +9,14 @@
 )]
 #![expect(unreachable_pub, reason = "nobody but these tests sees this")]
 
+#[path = "../support/mod.rs"]
 mod support;
 
-mod access;
-mod annotations;
-mod bad_input;
-mod call_cases;
-mod checked;
-mod client_hostile;
-mod clients_hostile;
-mod command_line;
-mod confirmed;
-mod corpus;
-mod credentials;
-mod documents_hostile;
-mod encrypted;
-mod filtered;
+mod cli;
+mod documents;
 mod floors;
-mod golden;
-mod http_door;
-mod life_cycle;
-mod limits;
-mod mocked;
-mod mutated;
-mod oauth;
-mod protocol;
-mod readme;
-mod reloaded;
-mod replies_hostile;
-mod requests_hostile;
+mod http;
+mod mcp;
 mod safety;
-mod tls;
-mod tokens;
-mod uploads;
+mod stdio;
+mod upstream;

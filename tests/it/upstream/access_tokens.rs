@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::credentials::{carried, document, session, text};
+use super::credentials::{carried, document, session, text};
 use crate::support::{SpecFile, Upstream, command, reply, stderr};
 
 /// A token endpoint and an API in one: `/token` numbers its tokens, `/pets` takes only the newest, in `Authorization`.

@@ -8,7 +8,7 @@ use crate::support::{Session, petstore};
 fn the_petstores_tools_are_these() {
     let mut session = Session::start(&["serve", "--spec", &petstore(), "--mock"]);
     let lines: Vec<String> = session.tools().iter().map(digest).collect();
-    insta::with_settings!({snapshot_path => "../snapshots", prepend_module_to_snapshot => false}, {
+    insta::with_settings!({snapshot_path => "../../snapshots", prepend_module_to_snapshot => false}, {
         insta::assert_snapshot!("petstore", lines.join("\n"));
     });
 }

@@ -1,0 +1,7 @@
+//! The command line: commands, settings and their errors.
+
+mod bad_input;
+mod check;
+mod commands;
+mod mock;
+mod readme;

@@ -1,0 +1,8 @@
+//! OpenAPI documents: what is read, and the tools that it becomes.
+
+mod annotations;
+mod corpus;
+mod hostile_documents;
+mod mutated;
+mod petstore_tools;
+mod reload;

@@ -1,0 +1,7 @@
+//! Streamable HTTP: who may connect, what a client may send, and what it costs the others.
+
+mod auth_oauth;
+mod auth_static;
+mod host_and_origin;
+mod hostile_clients;
+mod tls;

@@ -1,0 +1,5 @@
+//! MCP on both transports: the protocol eras, confirmations, and how a server ends.
+
+mod confirmation;
+mod life_cycle;
+mod protocol;

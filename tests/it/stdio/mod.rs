@@ -1,0 +1,3 @@
+//! stdio: the one client at the other end of the pipe.
+
+mod hostile_client;

@@ -1,0 +1,11 @@
+//! The API behind the server: the requests that reach it, the credentials that they carry, and its replies.
+
+mod access_tokens;
+mod call_cases;
+mod credentials;
+mod hostile_arguments;
+mod hostile_replies;
+mod limits;
+mod response_filter;
+mod tls;
+mod uploads;
