@@ -4,18 +4,34 @@
 //! `cargo bench --bench speed`. The document is GitHub's, and for a start on YAML `openai/openapi.yaml`, found through
 //! `OPENAPI_MCP_CORPUS`; without it the petstore.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench that cannot go on should stop")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a benchmark that cannot go on should stop"
+)]
+#![expect(unreachable_pub, reason = "the module that the tests share with this program")]
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 #![expect(clippy::cast_precision_loss, reason = "figures for people")]
 
+#[expect(dead_code, unused_imports, reason = "the tests use the rest")]
+#[path = "../tests/support/mod.rs"]
+mod support;
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use openapi_mcp::internals::{self as render, Response};
 use openapi_mcp::{Api, ApiOptions, Destination, Document, OnMissingCredential, OutboundOptions, http_client};
+use serde_json::{Value, json};
+
+use crate::support::http_server::http_request;
+use crate::support::upstream::serve_connections;
+use crate::support::{HttpServer, RawSession, reply};
 
 const STARTS: usize = 21;
 const CALLS: usize = 3000;
@@ -58,9 +74,9 @@ fn main() {
     }
     println!();
     work(&spec, tool, arguments);
-    let upstream = upstream();
+    let upstream = constant_upstream(reply(200, &["Content-Type: application/json"], REPLY.as_bytes()));
     println!();
-    calls(&spec, &upstream, tool, arguments);
+    calls(&spec, upstream.trim_start_matches("http://"), tool, arguments);
 }
 
 fn corpus(path: &str) -> Option<PathBuf> {
@@ -81,11 +97,7 @@ fn document() -> (PathBuf, &'static str, &'static str) {
         );
     }
     println!("OPENAPI_MCP_CORPUS is not set: measuring with the petstore, whose start says little");
-    (
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/petstore/petstore.yaml"),
-        "list_pets",
-        r#"{"limit":5}"#,
-    )
+    (support::petstore().into(), "list_pets", r#"{"limit":5}"#)
 }
 
 /// What this program needs to do something with the document, in a process of its own.
@@ -98,7 +110,7 @@ fn alone(verb: &str, spec: &Path) -> Usage {
         .spawn()
         .unwrap();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
-    let usage = Usage::of(&child, begin.elapsed());
+    let usage = Usage::of(child.id(), begin.elapsed());
     child.kill().unwrap();
     child.wait().unwrap();
     usage
@@ -110,7 +122,7 @@ fn start(spec: &Path) {
     let mut bytes = 0;
     for _ in 0..STARTS {
         let begin = Instant::now();
-        let mut session = Session::start(&[
+        let mut session = session(&[
             "serve",
             "--spec",
             spec.to_str().unwrap(),
@@ -119,8 +131,8 @@ fn start(spec: &Path) {
             "--log-level",
             "error",
         ]);
-        bytes = session.request("tools/list", "{}").len();
-        ours.push(Usage::of(&session.child, begin.elapsed()));
+        bytes = request(&mut session, "tools/list", &json!({})).len();
+        ours.push(Usage::of(session.pid(), begin.elapsed()));
         drop(session);
         read.push(alone("read", spec));
         bare.push(alone("parse", spec));
@@ -200,19 +212,19 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
 /// Calls one after the other on both transports, and many at once over HTTP, beside the request made directly.
 fn calls(spec: &Path, upstream: &str, tool: &str, arguments: &str) {
     let spec = spec.to_str().unwrap();
-    let parameters = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
+    let parameters = json!({"name": tool, "arguments": serde_json::from_str::<Value>(arguments).unwrap()});
     let mut connection = Connection::to(upstream);
     let direct_request = format!("GET /repos/octo/hello/topics?page=2&per_page=50 HTTP/1.1\r\nHost: {upstream}\r\n\r\n");
     let direct = percentiles(measure(CALLS, || connection.exchange(&direct_request)));
     println!("direct request:      p50 {:.0} us, p99 {:.0} us", direct.0, direct.1);
 
     let base = format!("http://{upstream}");
-    let mut session = Session::start(&["serve", "--spec", spec, "--base-url", &base, "--log-level", "error"]);
-    let warm = session.request("tools/call", &parameters);
+    let mut session = session(&["serve", "--spec", spec, "--base-url", &base, "--log-level", "error"]);
+    let warm = request(&mut session, "tools/call", &parameters);
     assert!(warm.contains("octocat"), "{warm}");
-    let before = Usage::of(&session.child, Duration::ZERO).cpu;
-    let stdio = percentiles(measure(CALLS, || drop(session.request("tools/call", &parameters))));
-    let cpu = (Usage::of(&session.child, Duration::ZERO).cpu - before) * 1000.0 / CALLS as f64;
+    let before = Usage::of(session.pid(), Duration::ZERO).cpu;
+    let stdio = percentiles(measure(CALLS, || drop(request(&mut session, "tools/call", &parameters))));
+    let cpu = (Usage::of(session.pid(), Duration::ZERO).cpu - before) * 1000.0 / CALLS as f64;
     println!(
         "call over stdio:     p50 {:.0} us, p99 {:.0} us, {cpu:.0} us CPU of the server; {:.2} x direct",
         stdio.0,
@@ -220,28 +232,14 @@ fn calls(spec: &Path, upstream: &str, tool: &str, arguments: &str) {
         stdio.0 / direct.0
     );
 
-    let server = HttpServer::start(&[
-        "serve",
-        "--spec",
-        spec,
-        "--base-url",
-        &base,
-        "--transport",
-        "http",
-        "--bind",
-        "127.0.0.1:0",
-    ]);
-    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{parameters}}}"#);
-    let request = format!(
-        "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\nContent-Length: {}\r\n\r\n{body}",
-        server.address,
-        body.len()
-    );
+    let server = HttpServer::start(&["--spec", spec, "--base-url", &base]);
+    let body = support::call_message(tool, arguments);
+    let request = http_request(&server.address, "POST", &["MCP-Protocol-Version: 2025-11-25"], &body);
     let mut connection = Connection::to(&server.address);
     connection.exchange(&request);
-    let before = Usage::of(&server.child, Duration::ZERO).cpu;
+    let before = Usage::of(server.pid(), Duration::ZERO).cpu;
     let http = percentiles(measure(CALLS, || connection.exchange(&request)));
-    let cpu = (Usage::of(&server.child, Duration::ZERO).cpu - before) * 1000.0 / CALLS as f64;
+    let cpu = (Usage::of(server.pid(), Duration::ZERO).cpu - before) * 1000.0 / CALLS as f64;
     println!(
         "call over HTTP:      p50 {:.0} us, p99 {:.0} us, {cpu:.0} us CPU of the server; {:.2} x direct",
         http.0,
@@ -266,6 +264,19 @@ fn calls(spec: &Path, upstream: &str, tool: &str, arguments: &str) {
         "{CLIENTS} in flight:        {ours:.0} calls/s over HTTP, {bare:.0}/s directly; {:.2} x",
         ours / bare
     );
+}
+
+/// A session that has shaken hands.
+fn session(args: &[&str]) -> RawSession {
+    let mut session = RawSession::start(args);
+    session.initialize();
+    session
+}
+
+/// Sends a request and gives the line of its answer as it came.
+fn request(session: &mut RawSession, method: &str, parameters: &Value) -> String {
+    session.send_request(1, method, parameters);
+    session.receive_line()
 }
 
 fn measure(count: usize, mut call: impl FnMut()) -> Vec<f64> {
@@ -295,13 +306,13 @@ struct Usage {
 
 impl Usage {
     /// From `/proc` (Linux): `schedstat` counts nanoseconds where `stat` counts hundredths of a second.
-    fn of(child: &Child, wall: Duration) -> Self {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    fn of(pid: u32, wall: Duration) -> Self {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
         let nanoseconds: u64 = tasks
             .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok())
             .filter_map(|text| text.split(' ').next()?.parse::<u64>().ok())
             .sum();
-        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let kilobytes = |name: &str| -> f64 {
             let value = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
             value.trim().trim_end_matches(" kB").parse().unwrap()
@@ -326,82 +337,6 @@ impl Usage {
             peak: middle(|usage| usage.peak),
             own: middle(|usage| usage.own),
         }
-    }
-}
-
-struct Session {
-    child: Child,
-    lines: BufReader<std::process::ChildStdout>,
-    next: u64,
-}
-
-impl Session {
-    fn start(args: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_openapi-mcp"))
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        let mut session = Self { child, lines, next: 0 };
-        session.request(
-            "initialize",
-            r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}"#,
-        );
-        session.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        session
-    }
-
-    fn write(&mut self, line: &str) {
-        let stdin = self.child.stdin.as_mut().unwrap();
-        stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
-    }
-
-    fn request(&mut self, method: &str, parameters: &str) -> String {
-        self.next += 1;
-        self.write(&format!(
-            r#"{{"jsonrpc":"2.0","id":{},"method":"{method}","params":{parameters}}}"#,
-            self.next
-        ));
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        line
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-struct HttpServer {
-    child: Child,
-    address: String,
-}
-
-impl HttpServer {
-    fn start(args: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_openapi-mcp"))
-            .args(args)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let address = lines
-            .find_map(|line| Some(line.ok()?.split_once("listening on http://")?.1.trim_end_matches("/mcp").to_owned()))
-            .unwrap();
-        std::thread::spawn(move || lines.count());
-        Self { child, address }
-    }
-}
-
-impl Drop for HttpServer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -442,28 +377,18 @@ impl Connection {
     }
 }
 
-/// An upstream that answers every request at once with the same JSON.
-fn upstream() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            std::thread::spawn(move || {
-                stream.set_nodelay(true).unwrap();
-                let mut reader = BufReader::new(stream);
-                let reply = format!(
-                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{REPLY}",
-                    REPLY.len()
-                );
-                let mut line = String::new();
-                while reader.read_line(&mut line).is_ok_and(|count| count > 0) {
-                    if line == "\r\n" && reader.get_mut().write_all(reply.as_bytes()).is_err() {
-                        break;
-                    }
-                    line.clear();
-                }
-            });
+/// Answers every request without a body with the same bytes as fast as it can, and records nothing: what measurements are
+/// compared with. Gives the URL.
+fn constant_upstream(bytes: Vec<u8>) -> String {
+    serve_connections(move |_, stream| {
+        let _ = stream.set_nodelay(true);
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        while reader.read_line(&mut line).is_ok_and(|count| count > 0) {
+            if line == "\r\n" && reader.get_mut().write_all(&bytes).is_err() {
+                break;
+            }
+            line.clear();
         }
-    });
-    address
+    })
 }

@@ -402,7 +402,7 @@ fn a_hostile_error_page_is_read_in_one_pass() {
 fn p41_a_credential_stays_out_of_logs_answers_and_errors() {
     let upstream = Upstream::start(Box::new(|_| reply(401, &[], b"")));
     let spec = petstore();
-    let mut command = crate::support::command(&[
+    let args = [
         "serve",
         "--spec",
         &spec,
@@ -412,9 +412,8 @@ fn p41_a_credential_stays_out_of_logs_answers_and_errors() {
         "Authorization=TEST_TOKEN",
         "--log-level",
         "trace",
-    ]);
-    command.env("TEST_TOKEN", "Bearer s3cret-token");
-    let mut session = Session::start_with(command);
+    ];
+    let mut session = Session::start_with(&args, &[("TEST_TOKEN", "Bearer s3cret-token")]);
     let result = session.call("get_pet", &json!({"petId": 7}));
     assert_eq!(upstream.take_one().header("authorization"), Some("Bearer s3cret-token"));
     session.close_stdin();

@@ -1,8 +1,6 @@
 //! Bad input: one clear line each, with what to do next and the right exit code; never a panic, never half a server.
 
-use std::net::TcpListener;
-
-use crate::support::{SpecFile, petstore, run, stderr};
+use crate::support::{SpecFile, listener, petstore, run, stderr, stdout};
 
 fn refused(args: &[&str], code: i32, expected: &[&str]) {
     let output = run(args);
@@ -112,7 +110,7 @@ fn wrong_settings_end_with_2() {
 
 #[test]
 fn a_taken_port_is_told() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (taken, _) = listener();
     let address = taken.local_addr().unwrap().to_string();
     refused(
         &["serve", "--spec", &petstore(), "--mock", "--transport", "http", "--bind", &address],
@@ -127,7 +125,7 @@ fn a_bad_operation_costs_itself() {
         r#"{"openapi":"3.1.0","info":{"title":"T"},"paths":{"/a":{"get":{"operationId":"good"},"post":7},"/b/../c":{"get":{}}}}"#,
     );
     let output = run(&["tools", "--spec", spec.path()]);
-    let (out, err) = (crate::support::stdout(&output), stderr(&output));
+    let (out, err) = (stdout(&output), stderr(&output));
     assert!(
         output.status.success() && out.contains("good") && out.contains("1 tool"),
         "{out}{err}"

@@ -1,6 +1,6 @@
 //! `tools`, `call`, `health`, help and logs, as a person meets them.
 
-use crate::support::{HttpServer, Upstream, command, petstore, run, stderr, stdout};
+use crate::support::{HttpServer, SpecFile, Upstream, command, petstore, run, stderr, stdout};
 
 #[test]
 fn tools_are_shown_as_a_table_and_as_json() {
@@ -110,7 +110,7 @@ fn operator_headers_come_from_flags_and_from_the_environment() {
 
 #[test]
 fn settings_come_from_file_variable_and_flag_in_rising_order() {
-    let config = crate::support::SpecFile::new(&format!("spec: {}\ntool_include: [\"tag:users\"]\n", petstore()));
+    let config = SpecFile::new(&format!("spec: {}\ntool_include: [\"tag:users\"]\n", petstore()));
     let with = |variable: Option<&str>, args: &[&str]| {
         let mut all = vec!["tools", "--config", config.path()];
         all.extend(args);
@@ -184,7 +184,7 @@ fn a_configuration_file_names_what_lies_beside_it() {
     let output = run(&["tools", "--config", &config]);
     assert!(stdout(&output).contains("renamed"), "{}", stderr(&output));
     // A flag is relative to where the program is started.
-    let output = crate::support::command(&["tools", "--config", &config, "--spec", "api.yaml"])
+    let output = command(&["tools", "--config", &config, "--spec", "api.yaml"])
         .current_dir(directory.path().join("docs"))
         .output()
         .unwrap();
@@ -193,7 +193,7 @@ fn a_configuration_file_names_what_lies_beside_it() {
 
 #[test]
 fn a_variable_that_is_no_setting_is_told_and_an_empty_one_is_none() {
-    let output = crate::support::command(&["tools"])
+    let output = command(&["tools"])
         .env("OPENAPI_MCP_SPEC", petstore())
         .env("OPENAPI_MCP_BASE_URL", "")
         .env("OPENAPI_MCP_TIMEOUT", "")
@@ -258,7 +258,7 @@ fn a_dry_run_shows_the_request_and_sends_nothing() {
 
 #[test]
 fn a_server_of_the_document_and_its_variables_can_be_chosen() {
-    let spec = crate::support::SpecFile::new(
+    let spec = SpecFile::new(
         r#"{"openapi":"3.1.0","info":{"title":"S","version":"1"},"servers":[{"url":"https://a.example"},{"url":"https://{env}.b.example/v2","variables":{"env":{"default":"prod","enum":["prod","dev"]}}}],"paths":{"/a":{"get":{"operationId":"get"}}}}"#,
     );
     let line = |flags: &[&str]| {

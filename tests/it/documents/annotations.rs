@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Session, SpecFile, Upstream, run, stderr, stdout};
+use crate::support::{Session, SpecFile, Upstream, command, run, stderr, stdout};
 
 /// A document with a word of its author's on nearly everything.
 fn spec() -> SpecFile {
@@ -55,7 +55,7 @@ fn hints(tool: &Value) -> String {
 }
 
 #[test]
-fn d2_the_authors_word_can_only_make_a_tool_look_more_careful() {
+fn the_authors_word_can_only_make_a_tool_look_more_careful() {
     let tools = tools(&spec(), &[]);
     assert_eq!(tools["searchGoods"]["tool"]["_meta"]["openapi-mcp"]["category"], "shop");
     assert_eq!(hints(&tools["getGood"]), "---o", "made more careful by operation and path item");
@@ -80,7 +80,7 @@ fn d2_the_authors_word_can_only_make_a_tool_look_more_careful() {
 }
 
 #[test]
-fn d2_a_trusted_document_is_taken_at_its_word_and_an_ignored_one_says_nothing() {
+fn a_trusted_document_is_taken_at_its_word_and_an_ignored_one_says_nothing() {
     let trusted = tools(&spec(), &["--document-hints", "trust"]);
     assert_eq!(hints(&trusted["deleteGood"]), "r---");
     assert_eq!(hints(&trusted["searchGoods"]), "----");
@@ -93,7 +93,7 @@ fn d2_a_trusted_document_is_taken_at_its_word_and_an_ignored_one_says_nothing() 
 }
 
 #[test]
-fn d3_d4_rules_and_flags_win_field_by_field_in_order() {
+fn rules_and_flags_win_field_by_field_in_order() {
     let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
     let rules = "overrides:
   - match: {method: [DELETE, put]}
@@ -179,7 +179,7 @@ fn policies_are_chosen_by_flag_variable_and_key() {
     let spec = spec();
     assert_eq!(hints(&tools(&spec, &[])["searchGoods"]), "---o");
     assert_eq!(hints(&tools(&spec, &["--annotation-policy", "infer"])["searchGoods"]), "r-io");
-    let mut command = crate::support::command(&["tools", "--spec", spec.path(), "--format", "json", "--read-only"]);
+    let mut command = command(&["tools", "--spec", spec.path(), "--format", "json", "--read-only"]);
     let output = command.env("OPENAPI_MCP_ANNOTATION_POLICY", "infer").output().unwrap();
     assert!(stdout(&output).contains("\"searchGoods\""));
     let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
@@ -256,7 +256,7 @@ fn what_is_hidden_can_neither_be_seen_nor_called() {
 }
 
 #[test]
-fn a_strangers_words_stay_short_on_one_line_and_slip_past_no_pattern() {
+fn the_authors_words_stay_short_on_one_line_and_slip_past_no_pattern() {
     let long = "A\nB ".to_owned() + &"Z".repeat(100_000);
     let spec = SpecFile::with_paths(&json!({
         "/a": {"get": {"x-mcp": {"annotations": {"title": long}, "title": long}}},

@@ -1,7 +1,7 @@
 //! HTTP clients with access tokens of an OAuth issuer, which is made here: which tokens are good, and what the others are told.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::KeySize;
@@ -10,7 +10,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, Upstream, command, petstore, reply, stderr};
+use crate::support::http_server::answer_header;
+use crate::support::{HttpServer, LIST, Upstream, call_message as call, petstore, reply, run, stderr, wait_until};
 
 enum Signer {
     Rsa(RsaKeyPair),
@@ -82,7 +83,7 @@ impl Issuer {
         let served = Arc::clone(&keys);
         let server = Upstream::start(Box::new(move |request| {
             let host = request.header("host").unwrap();
-            let body = match request.line.split(' ').nth(1).unwrap() {
+            let body = match request.path() {
                 "/tenant/.well-known/openid-configuration" => {
                     json!({"issuer": format!("http://{host}/tenant"), "jwks_uri": format!("http://{host}/keys")})
                 }
@@ -110,36 +111,18 @@ impl Issuer {
 
 /// The status of a message with this token, and the whole answer.
 fn post(server: &HttpServer, token: &str, body: &str) -> (u16, String) {
-    let answer = server.raw(&format!(
-        "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nConnection: close\r\n{}Content-Length: {}\r\n\r\n{body}",
-        server.address,
-        if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") },
-        body.len()
-    ));
-    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
-    (status.unwrap_or_else(|| panic!("{answer}")), answer)
-}
-
-const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
-
-fn call(tool: &str, arguments: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#)
+    let authorization = format!("Authorization: Bearer {token}");
+    let headers: &[&str] = if token.is_empty() { &[] } else { &[&authorization] };
+    server.send("POST", headers, body)
 }
 
 fn challenge(answer: &str) -> &str {
-    let line = answer
-        .lines()
-        .find(|line| line.to_ascii_lowercase().starts_with("www-authenticate: "));
-    line.unwrap_or_else(|| panic!("{answer}")).split_once(": ").unwrap().1
+    answer_header(answer, "www-authenticate").unwrap_or_else(|| panic!("{answer}"))
 }
 
 /// The first request waits for the keys, which are asked for at start.
 fn wait_for_keys(issuer: &Issuer) {
-    let started = Instant::now();
-    while issuer.asked_for_keys() == 0 {
-        assert!(started.elapsed() < Duration::from_secs(20));
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
+    wait_until("the keys are not asked for", || issuer.asked_for_keys() > 0);
 }
 
 #[test]
@@ -163,7 +146,7 @@ fn only_a_token_of_the_issuer_for_this_server_that_is_valid_now_is_good() {
         "--log-level",
         "trace",
     ];
-    let server = HttpServer::start(&args);
+    let mut server = HttpServer::start(&args);
     wait_for_keys(&issuer);
     let claims = issuer.claims(&server);
     let with = |changes: Value| {
@@ -261,7 +244,7 @@ fn only_a_token_of_the_issuer_for_this_server_that_is_valid_now_is_good() {
     let (status, _) = post(&server, &good, &call("list_pets", "{}"));
     assert_eq!(status, 200);
     assert!(upstream.take_one().header("authorization").is_none());
-    let logs = server.logs();
+    let logs = server.end();
     assert!(!logs.contains(signature) && !logs.contains(body), "a token is in the log");
 }
 
@@ -387,7 +370,7 @@ fn an_issuer_that_is_not_there_yet_is_waited_for_and_what_is_wrong_is_said() {
     let token = rsa.token(&json!({"alg": "RS256", "kid": "r"}), &json!({"exp": now() + 60}));
     let (status, answer) = post(&server, &token, LIST);
     assert!(status == 503 && answer.to_ascii_lowercase().contains("retry-after: 5"), "{answer}");
-    assert!(server.logs().contains("must be the same to the letter"), "{}", server.logs());
+    server.logged("must be the same to the letter");
     assert_eq!(post(&server, "", LIST).0, 401, "who has no token is told so all the same");
     // One that stutters at start.
     let jwk = json!({"keys": [rsa.jwk("r")]}).to_string();
@@ -413,11 +396,7 @@ fn an_issuer_that_is_not_there_yet_is_waited_for_and_what_is_wrong_is_said() {
     let server = HttpServer::start(&args);
     let claims = json!({"iss": "https://login.example/t", "aud": "api://pets", "exp": now() + 300});
     let token = rsa.token(&json!({"alg": "RS256", "kid": "r"}), &claims);
-    let started = Instant::now();
-    while post(&server, &token, LIST).0 != 200 {
-        assert!(started.elapsed() < Duration::from_secs(30), "{}", server.logs());
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
+    wait_until("the token is never good", || post(&server, &token, LIST).0 == 200);
 }
 
 #[test]
@@ -426,7 +405,7 @@ fn settings_of_an_issuer_that_cannot_be_safe_are_all_told_at_start() {
     let told = |more: &[&str]| {
         let mut args = vec!["serve", "--spec", &spec, "--mock", "--transport", "http"];
         args.extend(more);
-        let output = command(&args).output().unwrap();
+        let output = run(&args);
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         stderr(&output)
     };

@@ -1,32 +1,18 @@
 //! Who may call over HTTP: bearer tokens, rate limits, and what is open nevertheless.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::support::{HttpServer, Upstream, command, petstore, run, stderr};
+use crate::support::{CALL, HttpServer, LIST, Upstream, command, petstore, run, stderr, wait_until};
 
 const TOKEN: &str = "a-token-of-one-client-4711";
 const OTHER: &str = "another-token-of-a-client";
-const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_pets","arguments":{}}}"#;
-const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
-
 fn authorization(token: &str) -> String {
     format!("Authorization: Bearer {token}")
 }
 
-/// The status of a list that is asked for with these headers, and the whole answer.
+/// The status of a `tools/list` request with these headers, and the whole answer.
 fn ask(server: &HttpServer, headers: &[&str]) -> (u16, String) {
-    let host = format!("Host: {}", server.address);
-    let mut lines = vec![
-        "POST /mcp HTTP/1.1",
-        &host,
-        "Accept: application/json, text/event-stream",
-        "Content-Type: application/json",
-        "Connection: close",
-    ];
-    lines.extend(headers);
-    let answer = server.raw(&format!("{}\r\nContent-Length: {}\r\n\r\n{HELLO}", lines.join("\r\n"), HELLO.len()));
-    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
-    (status.unwrap_or_else(|| panic!("{answer}")), answer)
+    server.send("POST", headers, LIST)
 }
 
 #[test]
@@ -42,7 +28,7 @@ fn without_the_right_token_nobody_is_let_in() {
         "--log-level",
         "trace",
     ];
-    let server = HttpServer::start_with(&args, &[("ONE", TOKEN), ("TWO", OTHER)]);
+    let mut server = HttpServer::start_with(&args, &[("ONE", TOKEN), ("TWO", OTHER)]);
     for good in [
         authorization(TOKEN),
         authorization(OTHER),
@@ -91,7 +77,7 @@ fn without_the_right_token_nobody_is_let_in() {
     for private in [TOKEN, "a=b", "x-api-key", "authorization", "cookie"] {
         assert!(!received.contains(private), "{private} went upstream: {received}");
     }
-    let logs = server.logs();
+    let logs = server.end();
     assert!(!logs.contains(TOKEN) && !logs.contains(OTHER), "{logs}");
 }
 
@@ -108,7 +94,7 @@ fn a_health_check_and_a_preflight_need_no_token() {
     ];
     let server = HttpServer::start_with(&args, &[("ONE", TOKEN)]);
     let address = &server.address;
-    let get = server.raw(&format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"));
+    let get = server.get("/healthz");
     assert!(get.starts_with("HTTP/1.1 200 "), "{get}");
     let preflight = server.raw(&format!(
         "OPTIONS /mcp HTTP/1.1\r\nHost: {address}\r\nOrigin: https://app.example\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization\r\nConnection: close\r\n\r\n"
@@ -133,24 +119,18 @@ fn tokens_of_a_file_are_rotated_without_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("tokens");
     std::fs::write(&path, format!("# the first\n{TOKEN}\n")).unwrap();
-    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--auth-token-file", path.to_str().unwrap()]);
-    let status = |token: &str| ask(&server, &[&authorization(token)]).0;
-    assert_eq!((status(TOKEN), status(OTHER)), (200, 401));
-    let until = |logs: &str| {
-        let started = Instant::now();
-        while !server.logs().contains(logs) {
-            assert!(started.elapsed() < Duration::from_secs(30), "{}", server.logs());
-            std::thread::park_timeout(Duration::from_millis(50));
-        }
-    };
+    let mut server = HttpServer::start(&["--spec", &petstore(), "--mock", "--auth-token-file", path.to_str().unwrap()]);
+    let status = |server: &HttpServer, token: &str| ask(server, &[&authorization(token)]).0;
+    assert_eq!((status(&server, TOKEN), status(&server, OTHER)), (200, 401));
     std::fs::write(&path, format!("{OTHER}\n")).unwrap();
-    until("there are 1");
-    assert_eq!((status(TOKEN), status(OTHER)), (401, 200));
+    server.logged("there are 1");
+    assert_eq!((status(&server, TOKEN), status(&server, OTHER)), (401, 200));
     // What is of no use changes nothing.
     std::fs::write(&path, "short").unwrap();
-    until("keeps its last state");
-    assert_eq!(status(OTHER), 200);
-    assert!(!server.logs().contains(OTHER) && !server.logs().contains(TOKEN));
+    server.logged("keeps its last state");
+    assert_eq!(status(&server, OTHER), 200);
+    let logs = server.end();
+    assert!(!logs.contains(OTHER) && !logs.contains(TOKEN), "{logs}");
 }
 
 #[test]
@@ -181,16 +161,15 @@ fn tokens_that_are_of_no_use_are_all_told_at_start() {
         "0",
     ];
     let output = command(&args).env("EMPTY", "").env("SHORT", "s3cret").output().unwrap();
-    let value = command(&[
+    let value = run(&[
         "serve",
         "--spec",
-        &petstore(),
+        &spec,
         "--transport",
         "http",
         "--auth-token-env",
         "a68eac37d41494",
     ]);
-    let value = { value }.output().unwrap();
     assert!(
         value.status.code() == Some(2) && !stderr(&value).contains("a68e"),
         "{}",
@@ -211,7 +190,7 @@ fn tokens_that_are_of_no_use_are_all_told_at_start() {
     }
     assert!(!text.contains("s3cret") && !text.contains("hunter2"), "{text}");
     // Over stdio nobody could send one.
-    let output = command(&[
+    let args = [
         "serve",
         "--spec",
         &spec,
@@ -220,9 +199,8 @@ fn tokens_that_are_of_no_use_are_all_told_at_start() {
         "SHORT",
         "--client-rate-limit",
         "1",
-    ])
-    .output()
-    .unwrap();
+    ];
+    let output = run(&args);
     let text = stderr(&output);
     assert!(
         text.contains("--auth-token-env needs --transport http") && text.contains("--client-rate-limit needs"),
@@ -251,19 +229,6 @@ fn an_address_that_others_can_reach_needs_a_token_or_a_word() {
         "{}",
         stderr(&output)
     );
-    let args = [
-        "--spec",
-        &spec,
-        "--mock",
-        "--bind",
-        "0.0.0.0:0",
-        "--allow-host",
-        "mcp.example",
-        "--auth-token-env",
-        "ONE",
-    ];
-    // The last --bind would be one too many for clap, so the variable says it.
-    let args: Vec<&str> = args.iter().copied().filter(|arg| !["--bind", "0.0.0.0:0"].contains(arg)).collect();
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("config.yaml");
     std::fs::write(
@@ -271,9 +236,9 @@ fn an_address_that_others_can_reach_needs_a_token_or_a_word() {
         "bind: 0.0.0.0:0\ntransport: http\nclient_rate_limit: 0.5\nmax_connections: 8\n",
     )
     .unwrap();
-    let mut command = command(&["serve", "--config", config.to_str().unwrap()]);
-    let mut child = command
-        .args(args)
+    // Neither the address nor the transport is a flag here, so that those of the file count.
+    let args = ["serve", "--config", config.to_str().unwrap(), "--spec", &spec, "--mock"];
+    let mut child = command(&[&args[..], &["--allow-host", "mcp.example", "--auth-token-env", "ONE"]].concat())
         .env("ONE", TOKEN)
         .stderr(std::process::Stdio::piped())
         .spawn()
@@ -310,14 +275,15 @@ fn each_client_has_its_own_rate_and_is_told_when_to_come_back() {
         }
     }
     assert_eq!(ask(&server, &[&authorization(OTHER)]).0, 200);
-    // Somebody who guesses is counted by the address.
-    let guesses: Vec<u16> = (0..20).map(|_| ask(&server, &["Authorization: Bearer guess"]).0).collect();
-    assert!(guesses.contains(&401) && guesses.contains(&429), "{guesses:?}");
+    // A client without a good token is counted by its address.
+    let guess = || ask(&server, &["Authorization: Bearer guess"]).0;
+    assert_eq!(guess(), 401);
+    wait_until("no guess is refused for its rate", || guess() == 429);
 }
 
 #[test]
 fn without_tokens_the_rate_is_that_of_an_address() {
     let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--client-rate-limit", "2"]);
-    let statuses: Vec<u16> = (0..10).map(|_| ask(&server, &[]).0).collect();
-    assert!(statuses[..2] == [200, 200] && statuses.contains(&429), "{statuses:?}");
+    assert_eq!([ask(&server, &[]).0, ask(&server, &[]).0], [200, 200]);
+    wait_until("no request is refused for its rate", || ask(&server, &[]).0 == 429);
 }

@@ -4,4 +4,5 @@ mod auth_oauth;
 mod auth_static;
 mod host_and_origin;
 mod hostile_clients;
+mod sessions;
 mod tls;

@@ -4,29 +4,24 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use crate::support::{HttpServer, PATIENCE, command, petstore, stderr};
-
-const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
-
-/// Writes a new certificate and its key, and gives the certificate.
-fn certificate(directory: &Path) -> CertificateDer<'static> {
-    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    std::fs::write(directory.join("tls.crt"), cert.pem()).unwrap();
-    std::fs::write(directory.join("tls.key"), signing_key.serialize_pem()).unwrap();
-    cert.der().clone()
-}
+use crate::support::certificates::write_self_signed as certificate;
+use crate::support::http_server::http_request;
+use crate::support::{HttpServer, LIST, PATIENCE, petstore, run, stderr, within};
 
 fn trusting(certificate: &CertificateDer<'static>) -> ClientConfig {
+    trusting_with(certificate, rustls::DEFAULT_VERSIONS)
+}
+
+fn trusting_with(certificate: &CertificateDer<'static>, versions: &[&'static rustls::SupportedProtocolVersion]) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots.add(certificate.clone()).unwrap();
     ClientConfig::builder_with_provider(rustls::crypto::aws_lc_rs::default_provider().into())
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth()
@@ -39,11 +34,7 @@ fn ask(server: &HttpServer, config: ClientConfig) -> std::io::Result<String> {
     let stream = TcpStream::connect(&server.address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut tls = StreamOwned::new(connection, stream);
-    write!(
-        tls,
-        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{LIST}",
-        LIST.len()
-    )?;
+    tls.write_all(http_request("localhost", "POST", &["Connection: close"], LIST).as_bytes())?;
     let mut answer = Vec::new();
     tls.read_to_end(&mut answer)?;
     Ok(String::from_utf8_lossy(&answer).into_owned())
@@ -74,25 +65,16 @@ fn a_certificate_is_served_and_replaced_without_a_restart() {
     let new = certificate(directory.path());
     let new_key = std::fs::read(directory.path().join("tls.key")).unwrap();
     std::fs::write(directory.path().join("tls.key"), key).unwrap();
-    let until = |what: &str| {
-        let started = Instant::now();
-        while !server.logs().contains(what) {
-            assert!(started.elapsed() < Duration::from_secs(30), "{}", server.logs());
-            std::thread::park_timeout(Duration::from_millis(50));
-        }
-    };
-    until("the certificate stays what it was");
+    server.logged("the certificate stays what it was");
     assert!(ask(&server, trusting(&old)).unwrap().starts_with("HTTP/1.1 200 "));
     std::fs::write(directory.path().join("tls.key"), new_key).unwrap();
-    until("the certificate was read again");
+    server.logged("the certificate was read again");
     assert!(ask(&server, trusting(&new)).unwrap().starts_with("HTTP/1.1 200 "));
     assert!(ask(&server, trusting(&old)).is_err(), "the old certificate is gone");
 }
 
 #[test]
 fn health_trusts_a_certificate_that_it_is_told_of() {
-    use crate::support::run;
-
     let directory = tempfile::tempdir().unwrap();
     certificate(directory.path());
     let server = server(directory.path());
@@ -143,12 +125,12 @@ fn both_versions_of_http_are_spoken() {
 }
 
 #[test]
-fn who_does_not_speak_tls_learns_nothing_and_holds_up_nobody() {
+fn a_client_that_does_not_speak_tls_learns_nothing_and_holds_up_nobody() {
     let directory = tempfile::tempdir().unwrap();
     let certificate = certificate(directory.path());
     let server = server(directory.path());
     let mut silent: Vec<TcpStream> = (0..50).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
-    let plain = server.raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    let plain = server.get("/healthz");
     assert!(!plain.contains("ok"), "{plain}");
     assert!(ask(&server, trusting(&certificate)).unwrap().starts_with("HTTP/1.1 200 "));
     // A handshake that does not come is waited for 10 s.
@@ -157,7 +139,7 @@ fn who_does_not_speak_tls_learns_nothing_and_holds_up_nobody() {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         assert_eq!(stream.read(&mut [0; 64]).unwrap_or(0), 0);
     }
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(started.elapsed() < within(15), "{:?}", started.elapsed());
 }
 
 #[test]
@@ -190,7 +172,7 @@ fn files_that_are_no_pair_are_told_at_start() {
         if !key.is_empty() {
             args.extend(["--tls-key", &key]);
         }
-        let output = command(&args).output().unwrap();
+        let output = run(&args);
         let text = stderr(&output);
         assert!(output.status.code() == Some(2) && text.contains(expected), "{expected}: {text}");
         assert!(!text.contains("PRIVATE"), "{text}");

@@ -6,7 +6,7 @@ use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifec
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, SpecFile, Upstream, binary};
+use crate::support::{HttpServer, PATIENCE, SpecFile, Upstream, binary, reply};
 
 const METHODS: [&str; 8] = ["get", "head", "options", "post", "put", "patch", "delete", "trace"];
 
@@ -49,9 +49,7 @@ fn modes() -> [(&'static str, ClientLifecycleMode); 2] {
 
 /// The client of these tests waits without end for an answer that it cannot read.
 async fn in_time(check: impl Future<Output = ()>) {
-    tokio::time::timeout(crate::support::PATIENCE, check)
-        .await
-        .expect("every answer comes");
+    tokio::time::timeout(PATIENCE, check).await.expect("every answer comes");
 }
 
 async fn check(era: &str, client: RunningService<RoleClient, ClientConfig>, upstream: &Upstream) {
@@ -92,7 +90,7 @@ async fn check(era: &str, client: RunningService<RoleClient, ClientConfig>, upst
 fn upstream() -> Upstream {
     Upstream::start(Box::new(|request| {
         let body: &[u8] = if request.line.starts_with("HEAD") { b"" } else { b"{\"ok\":true}" };
-        crate::support::reply(200, &["Content-Type: application/json"], body)
+        reply(200, &["Content-Type: application/json"], body)
     }))
 }
 
@@ -101,7 +99,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[test]
-fn a15_every_verb_is_told_and_called_over_stdio_in_both_eras() {
+fn every_verb_is_told_and_called_over_stdio_in_both_eras() {
     let (spec, upstream) = (spec(), upstream());
     runtime().block_on(async {
         for (era, mode) in modes() {
@@ -116,7 +114,7 @@ fn a15_every_verb_is_told_and_called_over_stdio_in_both_eras() {
 }
 
 #[test]
-fn a15_every_verb_is_told_and_called_over_http_in_both_eras() {
+fn every_verb_is_told_and_called_over_http_in_both_eras() {
     // The client of this test is built without a TLS provider of its own.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let (spec, upstream) = (spec(), upstream());

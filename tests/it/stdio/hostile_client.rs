@@ -1,89 +1,17 @@
 //! The one client of stdio when it means no good, or is broken: lines that are no messages, lines without end, a reader that
 //! sleeps or is gone.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{Session, SpecFile, Upstream, command, petstore, reply, wait};
+use crate::support::{RawSession, Session, SpecFile, Upstream, listener, petstore, reply, soak, wait, wait_until, within};
 
-/// A server of which both ends are in our hands.
-struct Raw {
-    child: Child,
-    stdin: Option<ChildStdin>,
-    stdout: Option<BufReader<ChildStdout>>,
-}
-
-impl Raw {
-    fn start(args: &[&str]) -> Self {
-        let mut child = command(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        Self {
-            stdin: child.stdin.take(),
-            stdout: child.stdout.take().map(BufReader::new),
-            child,
-        }
-    }
-
-    fn send(&mut self, line: &[u8]) {
-        let stdin = self.stdin.as_mut().unwrap();
-        stdin.write_all(line).unwrap();
-        stdin.write_all(b"\n").unwrap();
-    }
-
-    /// The next line, which must be JSON-RPC.
-    fn receive(&mut self) -> Value {
-        let mut line = String::new();
-        self.stdout.as_mut().unwrap().read_line(&mut line).unwrap();
-        let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
-        assert_eq!(message["jsonrpc"], "2.0", "{message}");
-        message
-    }
-
-    /// The answer with this id; others are passed over.
-    fn answer(&mut self, id: &Value) -> Value {
-        loop {
-            let message = self.receive();
-            if message["id"] == *id {
-                return message;
-            }
-        }
-    }
-
-    fn initialize(&mut self) {
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-        self.send(
-            json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params})
-                .to_string()
-                .as_bytes(),
-        );
-        assert!(self.answer(&json!("hello"))["result"].is_object());
-        self.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    }
-
-    fn is_well(&mut self, id: u64) {
-        let params = json!({"name": "get_pet", "arguments": {"petId": 7}});
-        self.send(
-            json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
-                .to_string()
-                .as_bytes(),
-        );
-        let answer = self.answer(&json!(id));
-        assert_eq!(answer["result"]["structuredContent"]["name"], "Biscuit", "{answer}");
-    }
-}
-
-impl Drop for Raw {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn is_well(server: &mut RawSession, id: u64) {
+    server.send_request(id, "tools/call", &json!({"name": "get_pet", "arguments": {"petId": 7}}));
+    let answer = server.answer(&json!(id));
+    assert_eq!(answer["result"]["structuredContent"]["name"], "Biscuit", "{answer}");
 }
 
 /// Lines that are no messages, and the code of the answer; 0 where there must be none.
@@ -177,7 +105,7 @@ fn malformed() -> Vec<(Vec<u8>, i64)> {
 fn every_malformed_line_is_answered_as_json_rpc_asks_and_harms_nothing() {
     let lines = malformed();
     assert!(lines.len() >= 61, "{}", lines.len());
-    let mut server = Raw::start(&["serve", "--spec", &petstore(), "--mock"]);
+    let mut server = RawSession::start(&["serve", "--spec", &petstore(), "--mock"]);
     server.initialize();
     for (number, (line, code)) in lines.iter().enumerate() {
         let shown = String::from_utf8_lossy(line.get(..100).unwrap_or(line)).into_owned();
@@ -187,12 +115,12 @@ fn every_malformed_line_is_answered_as_json_rpc_asks_and_harms_nothing() {
             assert_eq!(answer["error"]["code"], *code, "{shown}: {answer}");
         }
         // Nothing else was answered, and the next request is.
-        let id = 1000 + number;
-        server.send(json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string().as_bytes());
+        let id = 1000 + number as u64;
+        server.send_request(id, "ping", &json!({}));
         let answer = server.receive();
         assert_eq!(answer["id"], id, "{shown}: {answer}");
     }
-    server.is_well(1);
+    is_well(&mut server, 1);
 }
 
 #[test]
@@ -217,10 +145,10 @@ fn an_odd_first_message_does_not_end_the_server() {
         .map(|line| line.as_bytes())
         .chain([3, 20, 40].iter().map(|index| before[*index].0.as_slice()))
     {
-        let mut server = Raw::start(&["serve", "--spec", &petstore(), "--mock"]);
+        let mut server = RawSession::start(&["serve", "--spec", &petstore(), "--mock"]);
         server.send(line);
         server.initialize();
-        server.is_well(2);
+        is_well(&mut server, 2);
     }
 }
 
@@ -229,9 +157,9 @@ fn an_odd_first_message_does_not_end_the_server() {
 fn lines_without_end_take_bounded_memory() {
     use crate::support::memory;
 
-    let mut server = Raw::start(&["serve", "--spec", &petstore(), "--mock"]);
+    let mut server = RawSession::start(&["serve", "--spec", &petstore(), "--mock"]);
     server.initialize();
-    let before = memory(server.child.id());
+    let before = memory(server.pid());
     let piece = vec![b'x'; 1 << 20];
     // A request of 64 MB, as the SDKs write it: its id is the last thing in it.
     {
@@ -247,7 +175,7 @@ fn lines_without_end_take_bounded_memory() {
     let answer = server.receive();
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(64), &json!(-32600)), "{answer}");
     assert!(answer["error"]["message"].as_str().unwrap().contains("16 MiB"), "{answer}");
-    server.is_well(1);
+    is_well(&mut server, 1);
     // What is allowed is served: 8 MB.
     {
         let stdin = server.stdin.as_mut().unwrap();
@@ -260,15 +188,15 @@ fn lines_without_end_take_bounded_memory() {
         stdin.write_all(b"\"}}\n").unwrap();
     }
     assert!(server.answer(&json!(8))["result"].is_object());
-    let mut most = memory(server.child.id());
+    let mut most = memory(server.pid());
     for _ in 0..300 {
         server.stdin.as_mut().unwrap().write_all(&piece).unwrap();
-        most = most.max(memory(server.child.id()));
+        most = most.max(memory(server.pid()));
     }
     assert!(most.saturating_sub(before) < 256, "{} MiB", most - before);
     server.send(b"");
     assert_eq!(server.receive()["error"]["code"], -32600);
-    server.is_well(2);
+    is_well(&mut server, 2);
 }
 
 #[test]
@@ -276,7 +204,7 @@ fn answers_outlive_a_reader_that_sleeps() {
     let body = json!({"text": "x".repeat(100_000)}).to_string();
     let upstream = Upstream::start(Box::new(move |_| reply(200, &["Content-Type: application/json"], body.as_bytes())));
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "get"}}}));
-    let mut server = Raw::start(&[
+    let mut server = RawSession::start(&[
         "serve",
         "--spec",
         spec.path(),
@@ -286,21 +214,13 @@ fn answers_outlive_a_reader_that_sleeps() {
         "0",
     ]);
     server.initialize();
-    let calls = if crate::support::soak() { 400 } else { 100 };
-    for id in 0..calls {
-        server.send(
-            json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "get", "arguments": {}}})
-                .to_string()
-                .as_bytes(),
-        );
+    let calls = if soak() { 400 } else { 100 };
+    for id in 0..calls as u64 {
+        server.send_request(id, "tools/call", &json!({"name": "get", "arguments": {}}));
     }
     // Nothing is read until all requests have reached the API, and then for as long as the promise says.
-    let started = Instant::now();
-    while upstream.received().len() < calls {
-        assert!(started.elapsed() < Duration::from_mins(1));
-        std::thread::park_timeout(Duration::from_millis(10));
-    }
-    if crate::support::soak() {
+    wait_until("the requests do not reach the API", || upstream.received().len() == calls);
+    if soak() {
         let until = Instant::now() + Duration::from_secs(5);
         while Instant::now() < until {
             std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
@@ -319,27 +239,26 @@ fn a_reader_that_is_gone_ends_the_process() {
     let spec = petstore();
     // While nothing is said, while something is said, and while a call is in flight.
     for say in [None, Some(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#)] {
-        let mut server = Raw::start(&["serve", "--spec", &spec, "--mock"]);
+        let mut server = RawSession::start(&["serve", "--spec", &spec, "--mock"]);
         server.initialize();
-        server.is_well(1);
+        is_well(&mut server, 1);
         server.stdout = None;
         let started = Instant::now();
         if let Some(line) = say {
             let _ = server.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes());
         }
         assert_eq!(wait(&mut server.child), Some(0), "{say:?}");
-        assert!(started.elapsed() < Duration::from_secs(5), "{say:?}: {:?}", started.elapsed());
+        assert!(started.elapsed() < within(5), "{say:?}: {:?}", started.elapsed());
     }
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", silent.local_addr().unwrap());
-    let mut server = Raw::start(&["serve", "--spec", &spec, "--base-url", &url]);
+    let (silent, url) = listener();
+    let mut server = RawSession::start(&["serve", "--spec", &spec, "--base-url", &url]);
     server.initialize();
     server.send(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_pets","arguments":{}}}"#);
     let (mut connection, _) = silent.accept().unwrap();
     server.stdout = None;
     let started = Instant::now();
     assert_eq!(wait(&mut server.child), Some(0));
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(started.elapsed() < within(5), "{:?}", started.elapsed());
     // The request upstream ended with it.
     let mut rest = Vec::new();
     let _ = connection.read_to_end(&mut rest);
@@ -347,7 +266,7 @@ fn a_reader_that_is_gone_ends_the_process() {
 
 #[test]
 fn a_client_that_reads_nothing_is_not_read_without_end() {
-    let mut server = Raw::start(&["serve", "--spec", &petstore(), "--mock"]);
+    let mut server = RawSession::start(&["serve", "--spec", &petstore(), "--mock"]);
     server.initialize();
     // Lines that are refused: the answer to one is taken before the next one is read.
     let mut stdin = server.stdin.take().unwrap();
@@ -363,7 +282,7 @@ fn a_client_that_reads_nothing_is_not_read_without_end() {
         assert_eq!(server.receive()["error"]["code"], -32700);
     }
     server.stdin = writer.join().unwrap();
-    server.is_well(1);
+    is_well(&mut server, 1);
 }
 
 #[test]
@@ -371,7 +290,7 @@ fn the_last_line_needs_no_end() {
     let mut session = Session::start(&["serve", "--spec", &petstore(), "--mock"]);
     session.send_text(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     assert_eq!(session.receive()["id"], 1);
-    let mut server = Raw::start(&["serve", "--spec", &petstore(), "--mock"]);
+    let mut server = RawSession::start(&["serve", "--spec", &petstore(), "--mock"]);
     server.initialize();
     let stdin = server.stdin.as_mut().unwrap();
     stdin.write_all(br#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#).unwrap();

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::credentials::{carried, document, session, text};
-use crate::support::{SpecFile, Upstream, command, reply, stderr};
+use super::credentials::{carried, document};
+use crate::support::{PATIENCE, Session, SpecFile, Upstream, command, reply, stderr, text};
 
 /// A token endpoint and an API in one: `/token` numbers its tokens, `/pets` takes only the newest, in `Authorization`.
 fn authority(life: &'static str) -> Upstream {
@@ -11,7 +11,7 @@ fn authority(life: &'static str) -> Upstream {
     Upstream::start(Box::new(move |request| {
         use std::sync::atomic::Ordering::SeqCst;
         let json = |status, body: &str| reply(status, &["Content-Type: application/json"], body.as_bytes());
-        match request.line.split(' ').nth(1).unwrap_or_default() {
+        match request.path() {
             "/token" => {
                 let number = issued.fetch_add(1, SeqCst) + 1;
                 json(
@@ -57,7 +57,7 @@ fn p41_a_fetched_token_that_comes_back_in_a_charset_of_its_own_is_taken_out() {
     }));
     let spec = oauth_document(&format!("{}/token", upstream.url));
     let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
-    let said = session(&args, &CLIENT).call("pets", &json!({"body": {}})).to_string();
+    let said = Session::start_with(&args, &CLIENT).call("pets", &json!({"body": {}})).to_string();
     assert!(said.contains("[redacted]") && !said.contains("t0ken"), "{said}");
 }
 
@@ -77,11 +77,7 @@ const CLIENT: [(&str, &str); 2] = [
 ];
 
 fn count(upstream: &Upstream, path: &str) -> usize {
-    upstream
-        .received()
-        .iter()
-        .filter(|request| request.line.split(' ').nth(1) == Some(path))
-        .count()
+    upstream.received().iter().filter(|request| request.path() == path).count()
 }
 
 #[test]
@@ -90,7 +86,7 @@ fn client_credentials_fetch_one_token_for_many_calls_and_a_new_one_after_a_401()
     let spec = oauth_document("/token");
     let mut variables = CLIENT.to_vec();
     variables.push(("OPENAPI_MCP_AUTH_PETS_SCOPES", "read write"));
-    let mut session = session(
+    let mut session = Session::start_with(
         &["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--log-level", "trace"],
         &variables,
     );
@@ -131,7 +127,7 @@ fn a_token_is_refreshed_before_it_expires_and_a_refusal_is_told_once() {
     let upstream = authority(",\"expires_in\":\"0\"");
     let spec = oauth_document("/token");
     let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
-    let mut short = session(&args, &CLIENT);
+    let mut short = Session::start_with(&args, &CLIENT);
     for expected in 1..4 {
         assert_eq!(short.call("pets", &json!({"body": {}}))["isError"], false);
         assert_eq!(count(&upstream, "/token"), expected);
@@ -139,13 +135,13 @@ fn a_token_is_refreshed_before_it_expires_and_a_refusal_is_told_once() {
 
     let refusing = Upstream::start(Box::new(|request| {
         let in_body = String::from_utf8_lossy(&request.body).contains("client_secret=client-s3cret");
-        match request.line.split(' ').nth(1) {
-            Some("/token") if in_body => reply(400, &[], b"{\"error\":\"invalid_scope\",\"error_description\":\"client-s3cret\"}"),
-            Some("/token") => reply(401, &[], b"{\"error\":\"invalid_client\"}"),
+        match request.path() {
+            "/token" if in_body => reply(400, &[], b"{\"error\":\"invalid_scope\",\"error_description\":\"client-s3cret\"}"),
+            "/token" => reply(401, &[], b"{\"error\":\"invalid_client\"}"),
             _ => reply(401, &[], b""),
         }
     }));
-    let mut refused = session(&["serve", "--spec", spec.path(), "--base-url", &refusing.url], &CLIENT);
+    let mut refused = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &refusing.url], &CLIENT);
     let result = refused.call("pets", &json!({"body": {}}));
     assert_eq!(
         text(&result),
@@ -159,7 +155,7 @@ fn a_document_does_not_decide_who_gets_the_clients_secret() {
     let (upstream, thief) = (authority(""), Upstream::echo());
     let spec = oauth_document(&format!("{}/token", thief.url));
     let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
-    let mut refused = session(&args, &CLIENT);
+    let mut refused = Session::start_with(&args, &CLIENT);
     let result = refused.call("pets", &json!({"body": {}}));
     assert!(
         text(&result).contains("OPENAPI_MCP_AUTH_PETS_TOKEN_URL") && !text(&result).contains(&thief.url),
@@ -170,7 +166,10 @@ fn a_document_does_not_decide_who_gets_the_clients_secret() {
     let mut variables = CLIENT.to_vec();
     let token_url = format!("{}/token", upstream.url);
     variables.push(("OPENAPI_MCP_AUTH_PETS_TOKEN_URL", &token_url));
-    assert_eq!(session(&args, &variables).call("pets", &json!({"body": {}}))["isError"], false);
+    assert_eq!(
+        Session::start_with(&args, &variables).call("pets", &json!({"body": {}}))["isError"],
+        false
+    );
     variables.push(("OPENAPI_MCP_AUTH_PETS_ISSUER", "not a url"));
     let output = command(&args).envs(variables).output().unwrap();
     assert!(output.status.code() == Some(2) && stderr(&output).contains("OPENAPI_MCP_AUTH_PETS_ISSUER is no http(s) URL"));
@@ -184,11 +183,11 @@ fn refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
     let own = std::sync::OnceLock::new();
     let issuer = Upstream::start(Box::new(move |request| {
         let own = own.get_or_init(|| known.lock().unwrap().recv().unwrap());
-        let body = match request.line.split(' ').nth(1) {
-            Some("/realm/.well-known/openid-configuration") => {
+        let body = match request.path() {
+            "/realm/.well-known/openid-configuration" => {
                 json!({"issuer": format!("{own}/realm"), "token_endpoint": format!("{own}/t")})
             }
-            Some("/t") if request.body == b"grant_type=refresh_token&refresh_token=refresh-s3cret&client_id=app" => {
+            "/t" if request.body == b"grant_type=refresh_token&refresh_token=refresh-s3cret&client_id=app" => {
                 json!({"access_token": "fresh-access", "refresh_token": "rotated-s3cret"})
             }
             _ => return reply(404, &[], b""),
@@ -205,11 +204,11 @@ fn refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
         ("OPENAPI_MCP_AUTH_ID_REFRESH_TOKEN", "refresh-s3cret"),
     ];
     let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
-    let refused = session(&args, &variables).call("call", &json!({}));
+    let refused = Session::start_with(&args, &variables).call("call", &json!({}));
     assert!(text(&refused).contains("OPENAPI_MCP_AUTH_ID_ISSUER"), "{refused}");
     assert!(upstream.received().is_empty(), "the document's discovery URL is not fetched");
     variables.push(("OPENAPI_MCP_AUTH_ID_ISSUER", &realm));
-    let mut session = session(&args, &variables);
+    let mut session = Session::start_with(&args, &variables);
     assert_eq!(session.call("call", &json!({}))["isError"], false, "{}", session.logs());
     assert_eq!(carried(&upstream.take_one()), ["authorization: Bearer fresh-access"]);
     let logs = session.end();
@@ -233,7 +232,7 @@ fn a_cancelled_call_does_not_lose_a_refresh_token() {
         let turn = rotation.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         if turn == 0 {
             asked.lock().unwrap().send(()).unwrap();
-            let _ = wait.lock().unwrap().recv_timeout(crate::support::PATIENCE);
+            let _ = wait.lock().unwrap().recv_timeout(PATIENCE);
         }
         let given = String::from_utf8(request.body.clone()).unwrap();
         if !given.contains(&format!("refresh_token=refresh-{turn}")) {
@@ -247,9 +246,9 @@ fn a_cancelled_call_does_not_lose_a_refresh_token() {
         ("OPENAPI_MCP_AUTH_PETS_CLIENT_ID", "app"),
         ("OPENAPI_MCP_AUTH_PETS_REFRESH_TOKEN", "refresh-0"),
     ];
-    let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
+    let mut session = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
     let id = session.post("tools/call", &json!({"name": "pets", "arguments": {"body": {}}}));
-    was_asked.recv_timeout(crate::support::PATIENCE).unwrap();
+    was_asked.recv_timeout(PATIENCE).unwrap();
     session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
     // Answered after the notification was read.
     session.request("ping", &json!({}));
@@ -260,22 +259,25 @@ fn a_cancelled_call_does_not_lose_a_refresh_token() {
 
 #[test]
 fn a_token_that_is_good_for_no_time_is_fetched_once_for_those_who_wait() {
-    let upstream = Upstream::start(Box::new(|request| {
+    let (release, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let upstream = Upstream::start(Box::new(move |request| {
         if request.line.contains("/token") {
-            std::thread::park_timeout(std::time::Duration::from_millis(300));
-            return reply(
-                200,
-                &["Content-Type: application/json"],
-                b"{\"access_token\":\"access-token\",\"expires_in\":0}",
-            );
+            // Only the first one waits.
+            let _ = wait.lock().unwrap().recv_timeout(PATIENCE);
+            let token = b"{\"access_token\":\"access-token\",\"expires_in\":0}";
+            return reply(200, &["Content-Type: application/json"], token);
         }
         reply(200, &["Content-Type: application/json"], b"{}")
     }));
     let spec = oauth_document("/token");
-    let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &CLIENT);
+    let mut session = Session::serving_with(&spec, &upstream, &[], &CLIENT);
     for _ in 0..16 {
         session.post("tools/call", &json!({"name": "pets", "arguments": {"body": {}}}));
     }
+    // All of them were read when what was sent later is answered.
+    session.request("ping", &json!({}));
+    drop(release);
     for _ in 0..16 {
         assert_eq!(session.receive()["result"]["isError"], false);
     }
@@ -297,7 +299,7 @@ fn what_a_token_endpoint_says_or_an_api_echoes_shows_no_secret() {
         ("OPENAPI_MCP_AUTH_PETS_CLIENT_ID", "app"),
         ("OPENAPI_MCP_AUTH_PETS_CLIENT_SECRET", "secret_in_lower_case"),
     ];
-    let mut refused = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &client);
+    let mut refused = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &client);
     let said = refused.call("pets", &json!({"body": {}})).to_string() + &refused.end();
     assert!(said.contains("answered 400") && !said.contains("secret_in"), "{said}");
 
@@ -316,7 +318,8 @@ fn what_a_token_endpoint_says_or_an_api_echoes_shows_no_secret() {
         let echo = json!({"old": "tok0en", "new": "tok1en", "pair": "bXklMjBjbGllbnQ6Y2xpZW50LXMzY3JldA==", "next": "next-refresh"});
         json(if first { 401 } else { 200 }, &echo)
     }));
-    let result = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &CLIENT).call("pets", &json!({"body": {}}));
+    let result =
+        Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &CLIENT).call("pets", &json!({"body": {}}));
     for name in ["old", "new", "pair", "next"] {
         assert_eq!(result["structuredContent"][name], "[redacted]", "{name}: {result}");
     }
@@ -352,12 +355,12 @@ fn a_digest_challenge_is_answered_and_remembered() {
     }));
     let spec = document(&json!({"login": {"type": "http", "scheme": "digest"}}), &json!([{"login": []}]));
     let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
-    let mut right = session(&args, &[("OPENAPI_MCP_AUTH_LOGIN", "ann:pass:w0rd")]);
+    let mut right = Session::start_with(&args, &[("OPENAPI_MCP_AUTH_LOGIN", "ann:pass:w0rd")]);
     for sent in [2, 1, 1] {
         assert_eq!(right.call("call", &json!({}))["isError"], false);
         assert_eq!(upstream.take_all().len(), sent, "only the first call needs the challenge");
     }
-    let mut wrong = session(&args, &[("OPENAPI_MCP_AUTH_LOGIN", "ann:wrong")]);
+    let mut wrong = Session::start_with(&args, &[("OPENAPI_MCP_AUTH_LOGIN", "ann:wrong")]);
     let refused = wrong.call("call", &json!({}));
     assert!(
         text(&refused).contains("set for `login` (OPENAPI_MCP_AUTH_LOGIN (as `user:password`))"),

@@ -15,9 +15,7 @@ pub fn document(schemes: &Value, security: &Value) -> SpecFile {
 
 /// A session with variables in its environment.
 pub fn session(args: &[&str], variables: &[(&str, &str)]) -> Session {
-    let mut command = command(args);
-    command.envs(variables.iter().copied());
-    Session::start_with(command)
+    Session::start_with(args, variables)
 }
 
 pub fn text(result: &Value) -> &str {

@@ -1,11 +1,11 @@
 //! Files that a call names by their path, and uploads that take their time; through the binary, to an upstream that records.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::{Session, SpecFile, Upstream, reply};
+use crate::support::{Session, SpecFile, Upstream, reply, text};
 
 fn spec() -> SpecFile {
     let file = json!({"type": "string", "format": "binary"});
@@ -33,15 +33,7 @@ fn folder() -> (tempfile::TempDir, String) {
 #[test]
 fn files_below_the_folder_are_sent_and_no_others() {
     let (upstream, spec, (_outside, root)) = (Upstream::echo(), spec(), folder());
-    let mut session = Session::start(&[
-        "serve",
-        "--spec",
-        spec.path(),
-        "--base-url",
-        &upstream.url,
-        "--allow-file-args",
-        &root,
-    ]);
+    let mut session = Session::serving(&spec, &upstream, &["--allow-file-args", &root]);
 
     session.call("bytes", &json!({"body": {"path": "a.bin"}}));
     let received = upstream.take_one();
@@ -72,7 +64,7 @@ fn files_below_the_folder_are_sent_and_no_others() {
 
     for path in ["../secret", "link", "none", "/etc/hostname", "."] {
         let result = session.call("bytes", &json!({"body": {"path": path}}));
-        let said = result["content"][0]["text"].as_str().unwrap();
+        let said = text(&result);
         assert!(result["isError"] == true && said.contains("`path`"), "{path}: {said}");
         assert!(!said.contains("outbox"), "{said}");
     }
@@ -82,21 +74,13 @@ fn files_below_the_folder_are_sent_and_no_others() {
 #[test]
 fn without_the_setting_a_path_is_no_file() {
     let (upstream, spec, (_outside, root)) = (Upstream::echo(), spec(), folder());
-    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    let mut session = Session::serving(&spec, &upstream, &[]);
     let listed = session.tools();
     assert!(!json!(listed).to_string().contains("\"path\""), "{listed:?}");
     let result = session.call("bytes", &json!({"body": {"path": format!("{root}/a.bin")}}));
     assert_eq!(result["isError"], true, "{result}");
     assert!(upstream.received().is_empty());
-    let mut session = Session::start(&[
-        "serve",
-        "--spec",
-        spec.path(),
-        "--base-url",
-        &upstream.url,
-        "--allow-file-args",
-        &root,
-    ]);
+    let mut session = Session::serving(&spec, &upstream, &["--allow-file-args", &root]);
     let listed = json!(session.tools()).to_string();
     assert_eq!(listed.matches("\"path\"").count(), 2, "{listed}");
     assert!(!listed.contains(&root));
@@ -107,18 +91,7 @@ fn a_file_is_read_anew_when_the_request_is_sent_again() {
     let spec = spec();
     let (_outside, root) = folder();
     let upstream = Upstream::start(Box::new(|_| reply(503, &["Retry-After: 0"], b"")));
-    let args = [
-        "serve",
-        "--spec",
-        spec.path(),
-        "--base-url",
-        &upstream.url,
-        "--allow-file-args",
-        &root,
-        "--retries",
-        "1",
-    ];
-    let mut session = Session::start(&args);
+    let mut session = Session::serving(&spec, &upstream, &["--allow-file-args", &root, "--retries", "1"]);
     session.call("bytes", &json!({"body": {"path": "large"}}));
     let bodies: Vec<usize> = upstream.take_all().iter().map(|received| received.body.len()).collect();
     assert_eq!(bodies, [3 << 20, 3 << 20]);
@@ -127,15 +100,7 @@ fn a_file_is_read_anew_when_the_request_is_sent_again() {
 #[test]
 fn a_long_upload_is_told_as_it_goes() {
     let (upstream, spec, (_outside, root)) = (Upstream::echo(), spec(), folder());
-    let mut session = Session::start(&[
-        "serve",
-        "--spec",
-        spec.path(),
-        "--base-url",
-        &upstream.url,
-        "--allow-file-args",
-        &root,
-    ]);
+    let mut session = Session::serving(&spec, &upstream, &["--allow-file-args", &root]);
     let mut told = |body: Value| {
         session.post(
             "tools/call",
@@ -167,17 +132,10 @@ fn a_long_upload_is_told_as_it_goes() {
 #[test]
 fn a_reply_that_drips_is_told_now_and_then_and_at_its_end() {
     const LENGTH: u32 = 6000;
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let dripping = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
+    let upstream = Upstream::raw(|_, stream| {
         stream.set_nodelay(true).unwrap();
-        let _ = stream.read(&mut [0; 4096]).unwrap();
-        write!(
-            stream,
-            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {LENGTH}\r\nConnection: close\r\n\r\n"
-        )
-        .unwrap();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {LENGTH}\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
         for _ in 0..LENGTH {
             stream.write_all(b"x").unwrap();
             // Another thread reads meanwhile.
@@ -185,7 +143,7 @@ fn a_reply_that_drips_is_told_now_and_then_and_at_its_end() {
         }
     });
     let spec = spec();
-    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &url]);
+    let mut session = Session::serving(&spec, &upstream, &[]);
     let started = Instant::now();
     session.post(
         "tools/call",
@@ -200,7 +158,6 @@ fn a_reply_that_drips_is_told_now_and_then_and_at_its_end() {
         }
         told.push(message["params"]["progress"].as_f64().unwrap());
     }
-    dripping.join().unwrap();
     let most = 34 + started.elapsed().as_millis() / 100;
     assert!(told.len() as u128 <= most, "{} of at most {most}: {told:?}", told.len());
     assert!((told.last().unwrap() - f64::from(LENGTH)).abs() < 0.5, "{told:?}");

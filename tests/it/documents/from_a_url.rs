@@ -1,0 +1,130 @@
+//! Documents that come from a URL: what waits for them, and where a redirect may lead.
+
+use std::io::{Read as _, Write as _};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+
+use serde_json::{Value, json};
+
+use crate::support::http_server::http_request;
+use crate::support::{HttpServer, LIST, PATIENCE, Session, Upstream, petstore, reply, run, signal, stderr, stdout};
+
+/// A server of documents that answers when it is told to.
+fn slow_document() -> (Upstream, std::sync::mpsc::Sender<()>) {
+    let (release, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    let document = std::fs::read(petstore()).unwrap();
+    let upstream = Upstream::start(Box::new(move |_| {
+        let _ = wait.lock().unwrap().recv_timeout(PATIENCE);
+        reply(200, &["Content-Type: application/yaml"], &document)
+    }));
+    (upstream, release)
+}
+
+#[test]
+fn the_handshake_does_not_wait_for_a_slow_document() {
+    let (upstream, release) = slow_document();
+    let mut session = Session::start(&["serve", "--spec", &format!("{}/petstore.yaml", upstream.url), "--mock"]);
+    let list = session.post("tools/list", &json!({}));
+    release.send(()).unwrap();
+    let answer = session.receive();
+    assert_eq!(
+        (answer["id"].as_u64(), answer["result"]["tools"].as_array().map(Vec::len)),
+        (Some(list), Some(20))
+    );
+}
+
+#[test]
+fn what_waits_for_a_document_that_never_comes_is_told_so() {
+    let (release, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    let upstream = Upstream::start(Box::new(move |_| {
+        let _ = wait.lock().unwrap().recv_timeout(PATIENCE);
+        reply(500, &[], b"")
+    }));
+    let url = format!("{}/secret-place.yaml", upstream.url);
+    let told = |answer: &Value| {
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("could not be fetched") && !message.contains("secret"), "{answer}");
+    };
+    let mut session = Session::start(&["serve", "--spec", &url]);
+    let asked = [
+        session.post("tools/list", &json!({})),
+        session.post("tools/call", &json!({"name": "x", "arguments": {}})),
+    ];
+    // It has been read when what was sent later is answered.
+    session.request("ping", &json!({}));
+    release.send(()).unwrap();
+    let mut answered = [session.receive(), session.receive()].map(|answer| {
+        told(&answer);
+        answer["id"].as_u64().unwrap()
+    });
+    answered.sort_unstable();
+    assert_eq!(answered, asked);
+    assert_eq!(session.wait(), Some(3), "{}", session.logs());
+
+    let mut server = HttpServer::start(&["--spec", &url]);
+    let mut waiting = server.connect();
+    waiting
+        .write_all(http_request(&server.address, "POST", &[], LIST).as_bytes())
+        .unwrap();
+    // The answer to a request that was sent later says that the first one was taken.
+    server.post(&[], r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
+    release.send(()).unwrap();
+    let mut answer = String::new();
+    waiting.read_to_string(&mut answer).unwrap();
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    told(&serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}")));
+    assert_eq!(server.wait(), Some(3), "{}", server.logs());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_a_server_that_still_reads_its_document() {
+    let (upstream, _release) = slow_document();
+    let mut session = Session::start(&["serve", "--spec", &format!("{}/petstore.yaml", upstream.url), "--mock"]);
+    signal(session.pid(), "TERM");
+    assert_eq!(session.wait(), Some(0));
+}
+
+#[test]
+fn a_document_from_a_url_may_redirect_within_its_origin_only() {
+    let other = Upstream::echo();
+    let elsewhere = format!("Location: {}/x.yaml", other.url);
+    let document = std::fs::read(petstore()).unwrap();
+    let upstream = Upstream::start(Box::new(move |request| match request.path() {
+        "/moved.yaml" => reply(302, &["Location: /petstore.yaml"], b""),
+        "/old" => reply(302, &["Location: /s/doc.yaml"], b""),
+        "/s/doc.yaml" => reply(
+            200,
+            &[],
+            b"openapi: 3.1.0\npaths: {/near: {$ref: 'near.yaml'}, /red: {$ref: 'red.yaml'}, /up: {$ref: '../up.yaml'}}",
+        ),
+        "/s/near.yaml" => reply(200, &[], b"get: {operationId: near}"),
+        "/s/red.yaml" => reply(302, &["Location: /up.yaml"], b""),
+        "/up.yaml" => reply(200, &[], b"get: {operationId: stolen}"),
+        "/away.yaml" => reply(302, &[&elsewhere], b""),
+        _ => reply(200, &[], &document),
+    }));
+    let tools = |path: &str| {
+        run(&[
+            "tools",
+            "--spec",
+            &format!("{}/{path}", upstream.url),
+            "--spec-header",
+            "X-Key: s3cret",
+        ])
+    };
+    assert!(stdout(&tools("moved.yaml")).contains("20 tools"));
+    // What it refers to is relative to where it was found, and a reference follows no redirect at all.
+    let moved = stdout(&tools("old"));
+    assert!(moved.contains("near") && !moved.contains("stolen"), "{moved}");
+    assert!(upstream.received().iter().all(|request| !request.line.contains("/up.yaml")));
+    let away = tools("away.yaml");
+    assert!(
+        away.status.code() == Some(3) && stderr(&away).contains("give that address"),
+        "{}",
+        stderr(&away)
+    );
+    assert!(other.received().is_empty() && upstream.received().iter().all(|request| request.header("x-key") == Some("s3cret")));
+}
