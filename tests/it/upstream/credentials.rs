@@ -1,11 +1,11 @@
-//! The operator's credentials reach the operations that ask for them, and nothing and nobody else.
+//! The operator's credentials: which scheme is sent where, from which setting, and to which operation.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::support::{HttpServer, Received, Session, SpecFile, Upstream, command, reply, run, stderr, stdout};
+use crate::support::{Received, Session, SpecFile, Upstream, command, reply, run, stderr, text};
 
 /// A document with these schemes, and one operation, `call`, with that `security`.
-pub fn document(schemes: &Value, security: &Value) -> SpecFile {
+pub(super) fn document(schemes: &Value, security: &Value) -> SpecFile {
     SpecFile::new(
         &json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "components": {"securitySchemes": schemes},
             "paths": {"/a": {"get": {"operationId": "call", "security": security}}}})
@@ -13,27 +13,32 @@ pub fn document(schemes: &Value, security: &Value) -> SpecFile {
     )
 }
 
-/// A session with variables in its environment.
-pub fn session(args: &[&str], variables: &[(&str, &str)]) -> Session {
-    Session::start_with(args, variables)
-}
-
-pub fn text(result: &Value) -> &str {
-    result["content"][0]["text"].as_str().unwrap_or_default()
+/// A document with these schemes and an operation for each, called like it, that asks for nothing else.
+fn one_operation_per_scheme(schemes: &Value) -> SpecFile {
+    let names = schemes.as_object().unwrap().keys();
+    let operation = |name: &String| json!({"get": {"operationId": name, "security": [{name: []}]}});
+    let paths: Map<String, Value> = names
+        .enumerate()
+        .map(|(number, name)| (format!("/{number}"), operation(name)))
+        .collect();
+    SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "components": {"securitySchemes": schemes}, "paths": paths})
+            .to_string(),
+    )
 }
 
 /// Everything of a request that a credential could be in.
-pub fn carried(request: &Received) -> Vec<String> {
+pub(super) fn carried(request: &Received) -> Vec<String> {
     let names = ["authorization", "cookie", "x-key"];
     let headers = names.iter().filter_map(|name| Some(format!("{name}: {}", request.header(name)?)));
-    let query = request.line.split(' ').nth(1).and_then(|target| target.split_once('?'));
+    let query = request.path().split_once('?');
     headers.chain(query.map(|(_, query)| format!("?{query}"))).collect()
 }
 
 #[test]
 fn every_kind_of_scheme_is_sent_where_it_belongs() {
     let key = |place: &str, name: &str| json!({"type": "apiKey", "in": place, "name": name});
-    for (scheme, variables, expected) in [
+    let kinds = [
         (key("header", "X-Key"), &[("", "s3cret key")][..], "x-key: s3cret key"),
         (
             key("header", "Authorization"),
@@ -78,46 +83,55 @@ fn every_kind_of_scheme_is_sent_where_it_belongs() {
             &[("", "ready")],
             "authorization: Bearer ready",
         ),
-    ] {
-        let upstream = Upstream::echo();
-        let spec = document(&json!({"myScheme-1": scheme}), &json!([{"myScheme-1": []}]));
-        let names: Vec<(String, &str)> = variables
-            .iter()
-            .map(|(part, value)| (format!("OPENAPI_MCP_AUTH_MY_SCHEME_1{part}"), *value))
-            .collect();
-        let variables: Vec<(&str, &str)> = names.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
-        let result = session.call("call", &json!({}));
+    ];
+    let upstream = Upstream::echo();
+    let names: Vec<String> = (0..kinds.len()).map(|number| format!("kind{number}")).collect();
+    let schemes: Map<String, Value> = names.iter().cloned().zip(kinds.iter().map(|(scheme, ..)| scheme.clone())).collect();
+    let spec = one_operation_per_scheme(&schemes.into());
+    let variables: Vec<(String, &str)> = kinds
+        .iter()
+        .enumerate()
+        .flat_map(|(number, (_, parts, _))| {
+            parts
+                .iter()
+                .map(move |(part, value)| (format!("OPENAPI_MCP_AUTH_KIND{number}{part}"), *value))
+        })
+        .collect();
+    let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let mut session = Session::serving_with(&spec, &upstream, &[], &variables);
+    for (name, (scheme, _, expected)) in names.iter().zip(&kinds) {
+        let result = session.call(name, &json!({}));
         assert_eq!(result["isError"], false, "{scheme} {result}");
-        assert_eq!(carried(&upstream.take_one()), [expected], "{scheme}");
+        assert_eq!(carried(&upstream.take_one()), [*expected], "{scheme}");
     }
 }
 
 #[test]
 fn the_variable_of_a_scheme_is_its_name_in_capitals() {
-    for (scheme, variable) in [
+    let variables = [
         ("petKey", "PET_KEY"),
-        ("petKey", "PETKEY"),
+        ("storeKey", "STOREKEY"),
         ("OAuth2", "OAUTH2"),
         ("X-API-Key", "X_API_KEY"),
         ("api_key", "API_KEY"),
         ("a b.c", "A_B_C"),
-    ] {
-        let upstream = Upstream::echo();
-        let spec = document(
-            &json!({scheme: {"type": "apiKey", "in": "header", "name": "X-Key"}}),
-            &json!([{scheme: []}]),
-        );
-        let name = format!("OPENAPI_MCP_AUTH_{variable}");
-        let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
-        session(&args, &[(&name, "k")]).call("call", &json!({}));
-        assert_eq!(carried(&upstream.take_one()), ["x-key: k"], "{scheme} {variable}");
+    ]
+    .map(|(scheme, variable)| (scheme, format!("OPENAPI_MCP_AUTH_{variable}")));
+    let key = json!({"type": "apiKey", "in": "header", "name": "X-Key"});
+    let schemes: Map<String, Value> = variables.iter().map(|(scheme, _)| ((*scheme).to_owned(), key.clone())).collect();
+    let (spec, upstream) = (one_operation_per_scheme(&schemes.into()), Upstream::echo());
+    let set: Vec<(&str, &str)> = variables.iter().map(|(scheme, name)| (name.as_str(), *scheme)).collect();
+    let mut session = Session::serving_with(&spec, &upstream, &[], &set);
+    let tools = session.tools();
+    for ((scheme, name), tool) in variables.iter().zip(&tools) {
+        session.call(tool["name"].as_str().unwrap(), &json!({}));
+        assert_eq!(carried(&upstream.take_one()), [format!("x-key: {scheme}")], "{name}");
     }
 }
 
 /// `OPENAPI_MCP_AUTH_TOKEN_FILE` says who may call us, and must not become what a document's scheme of that name is sent.
 #[test]
-fn a_setting_that_is_called_like_a_credential_is_none() {
+fn a_setting_that_is_named_like_a_credential_is_not_one() {
     for (scheme, variable) in [
         ("token-file", "OPENAPI_MCP_AUTH_TOKEN_FILE"),
         ("token_env", "OPENAPI_MCP_AUTH_TOKEN_ENV"),
@@ -158,111 +172,21 @@ fn a_part_of_one_schemes_credential_is_never_anothers_value() {
         ("OPENAPI_MCP_AUTH_LOGIN_PASSWORD", "s3cret-of-ann"),
         ("OPENAPI_MCP_AUTH_OTHER_CLIENT_ID", "key-of-other"),
     ];
-    for name in ["petsClientSecret", "petsRefreshToken", "loginPassword"] {
-        let spec = document(&schemes, &json!([{name: []}]));
-        let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
-        let result = session.call("call", &json!({}));
+    let spec = one_operation_per_scheme(&schemes);
+    let mut session = Session::serving_with(&spec, &upstream, &[], &variables);
+    let parts = ["petsClientSecret", "petsRefreshToken", "loginPassword"];
+    for name in parts {
+        let result = session.call(name, &json!({}));
         assert!(result["isError"] == true && upstream.received().is_empty(), "{name}: {result}");
-        let logs = session.end();
-        assert!(logs.contains("configuration file") && !logs.contains("s3cret"), "{name}: {logs}");
     }
-    let spec = document(&schemes, &json!([{"otherClientId": []}]));
-    let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
-    assert_eq!(session.call("call", &json!({}))["isError"], false);
+    assert_eq!(session.call("otherClientId", &json!({}))["isError"], false);
     assert_eq!(carried(&upstream.take_one()), ["x-key: key-of-other"]);
-}
-
-/// What is given and what is sent may differ: a word before a token, blanks around a key, an encoding.
-#[test]
-fn p41_a_credential_that_comes_back_as_it_was_sent_is_taken_out() {
-    let key = |name: &str| json!({(name): {"type": "apiKey", "in": "header", "name": "X-Key"}});
-    let bearer = json!({"t": {"type": "http", "scheme": "bearer"}});
-    for (schemes, header, variable, value, echo) in [
-        (bearer.clone(), false, "OPENAPI_MCP_AUTH_T", "Bearer s3cr3t-value", "s3cr3t-value"),
-        (bearer, false, "OPENAPI_MCP_AUTH_T", "bearer  s3cr3t-value", "Bearer s3cr3t-value"),
-        (
-            key("k"),
-            false,
-            "OPENAPI_MCP_AUTH_K",
-            " s3cr3t-value-of-key ",
-            "s3cr3t-value-of-key",
-        ),
-        (
-            key("xIbmClientId"),
-            false,
-            "OPENAPI_MCP_AUTH_X_IBM_CLIENT_ID",
-            "s3cr3t-key",
-            "s3cr3t-key",
-        ),
-        (key("k"), false, "OPENAPI_MCP_AUTH_K", "s3cr3t-ü", "s3cr3t-\u{c3}\u{bc}"),
-        (json!({}), true, "X-K=HELD", "ab3de7x", "ab3de7x"),
-        (json!({}), true, "X-K=HELD", "pass wd4 s3cr", "pass wd4 s3cr"),
-        (
-            json!({}),
-            true,
-            "Authorization=HELD",
-            "Basic dXNlcjpodW50ZXIyaHVudGVyMg==",
-            "hunter2hunter2",
-        ),
-        (json!({}), true, "Authorization=HELD", "Token ab3de7x", "ab3de7x"),
-        (json!({}), true, "Cookie=HELD", "sid=s3cr3t; theme=dark", "s3cr3t"),
-    ] {
-        let said = echo.to_owned();
-        let upstream = Upstream::start(Box::new(move |_| {
-            reply(
-                200,
-                &["Content-Type: application/json"],
-                json!({"echo": format!("<{said}>")}).to_string().as_bytes(),
-            )
-        }));
-        let security: Vec<Value> = schemes.as_object().unwrap().keys().map(|name| json!({name: []})).collect();
-        let spec = document(&schemes, &security.into());
-        let mut args = vec!["serve", "--spec", spec.path(), "--base-url", &upstream.url];
-        if header {
-            args.extend(["--header-env", variable]);
-        }
-        let mut session = session(&args, &[(if header { "HELD" } else { variable }, value)]);
-        let echoed = session.call("call", &json!({}))["structuredContent"]["echo"].to_string();
-        assert!(
-            echoed.contains("[redacted]") && !echoed.contains(echo),
-            "{variable} {value:?}: {echoed}"
-        );
+    let logs = session.end();
+    for name in parts {
+        let told = |line: &str| line.contains(&format!("`{name}`")) && line.contains("configuration file");
+        assert!(logs.lines().any(told), "{name}: {logs}");
     }
-}
-
-#[test]
-fn what_belongs_to_the_clients_connection_or_to_a_digest_is_not_forwarded() {
-    let upstream = Upstream::echo();
-    let digest = document(&json!({"d": {"type": "http", "scheme": "digest"}}), &json!([{"d": []}]));
-    let args = [
-        "--spec",
-        digest.path(),
-        "--base-url",
-        &upstream.url,
-        "--forward-header=X-T",
-        "--forward-authorization",
-    ];
-    let server = HttpServer::start_with(&args, &[("OPENAPI_MCP_AUTH_D", "ann:pass-word")]);
-    let sent = [
-        "MCP-Protocol-Version: 2025-11-25",
-        "Authorization: Bearer of-the-client",
-        "X-T: hop",
-        "Connection: close, x-t",
-    ];
-    let (line, _) = server.post(&sent, CALL);
-    let received = upstream.take_one();
-    assert!(
-        line.contains(" 200 ") && received.header("authorization").is_none() && received.header("x-t").is_none(),
-        "{received:?}"
-    );
-    for name in ["Http2-Settings", "Set-Cookie"] {
-        let refused = run(&["serve", "--spec", digest.path(), "--transport", "http", "--forward-header", name]);
-        assert!(
-            refused.status.code() == Some(2) && stderr(&refused).contains("stays here"),
-            "{}",
-            stderr(&refused)
-        );
-    }
+    assert!(!logs.contains("s3cret"), "{logs}");
 }
 
 #[test]
@@ -282,7 +206,7 @@ fn security_is_an_or_of_ands_of_the_operation_over_the_document() {
                 "/unknown": operation("unknown", json!([{"nobody": []}]))}})
         .to_string(),
     );
-    let mut session = session(
+    let mut session = Session::start_with(
         &["serve", "--spec", spec.path(), "--base-url", &upstream.url],
         &[("OPENAPI_MCP_AUTH_A", "aaa"), ("OPENAPI_MCP_AUTH_B", "bbb")],
     );
@@ -320,7 +244,7 @@ fn what_is_missing_is_told_once_at_start() {
             "paths": {"/a": {"get": {"operationId": "a"}, "post": {"operationId": "b"}}, "/c": {"get": {"operationId": "c", "security": [{"login": ["x"]}, {"login": ["y"]}]}}}})
         .to_string(),
     );
-    let mut session = session(
+    let mut session = Session::start_with(
         &["serve", "--spec", spec.path()],
         &[("OPENAPI_MCP_AUTH_PETSKEY", "s3cret"), ("OPENAPI_MCP_AUTH_LOGIN", "no-colon-here")],
     );
@@ -353,7 +277,7 @@ fn values_come_from_the_file_by_reference_and_never_as_they_are() {
         ),
     )
     .unwrap();
-    let mut session = session(&args, &[("NAME_OF_USER", "ann"), ("PASSWORD_OF_USER", "pass")]);
+    let mut session = Session::start_with(&args, &[("NAME_OF_USER", "ann"), ("PASSWORD_OF_USER", "pass")]);
     session.call("call", &json!({}));
     assert_eq!(
         carried(&upstream.take_one()),
@@ -363,7 +287,7 @@ fn values_come_from_the_file_by_reference_and_never_as_they_are() {
     // What the file names lies where the file does.
     std::fs::write(&config, "auth: { key: { file: secret }, login: { file: secret } }").unwrap();
     std::fs::write(&secret, "a:b").unwrap();
-    self::session(&args, &[]).call("call", &json!({}));
+    Session::start_with(&args, &[]).call("call", &json!({}));
     assert_eq!(carried(&upstream.take_one()), ["authorization: Basic YTpi", "x-key: a:b"]);
 
     std::fs::write(&config, "auth: { key: hunter2 }").unwrap();
@@ -407,7 +331,7 @@ fn a_parameter_that_a_scheme_sets_is_no_argument() {
         ("OPENAPI_MCP_AUTH_QUERY", "qqq"),
         ("OPENAPI_MCP_AUTH_COOKIE", "ccc"),
     ];
-    let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
+    let mut session = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
     let schema = session.tools()[0]["inputSchema"].clone();
     let names: Vec<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(
@@ -443,7 +367,7 @@ fn p5_credentials_go_to_the_apis_own_origin_only() {
     let spec = SpecFile::new(&document.to_string());
     let variables = [("OPENAPI_MCP_AUTH_KEY", "s3cret"), ("AUTHORIZATION", "Bearer operator")];
     let args = ["serve", "--spec", spec.path(), "--header-env", "Authorization=AUTHORIZATION"];
-    let mut first = session(&args, &variables);
+    let mut first = Session::start_with(&args, &variables);
     assert_eq!(first.call("own", &json!({}))["isError"], false);
     assert_eq!(carried(&own.take_one()), ["authorization: Bearer operator", "x-key: s3cret"]);
     let refused = first.call("steal", &json!({}));
@@ -456,10 +380,10 @@ fn p5_credentials_go_to_the_apis_own_origin_only() {
     assert_eq!(carried(&other.take_one()), Vec::<String>::new(), "not even the operator's headers");
 
     let allowed = [&args[..], &["--credential-origin", &other.url]].concat();
-    session(&allowed, &variables).call("steal", &json!({}));
+    Session::start_with(&allowed, &variables).call("steal", &json!({}));
     assert_eq!(carried(&other.take_one()), ["authorization: Bearer operator", "x-key: s3cret"]);
     let to_one = [&args[..], &["--base-url", &own.url]].concat();
-    session(&to_one, &variables).call("steal", &json!({}));
+    Session::start_with(&to_one, &variables).call("steal", &json!({}));
     assert_eq!(carried(&own.take_one()), ["authorization: Bearer operator", "x-key: s3cret"]);
     assert!(other.received().is_empty());
 
@@ -467,7 +391,7 @@ fn p5_credentials_go_to_the_apis_own_origin_only() {
     let mut rootless = document;
     rootless.as_object_mut().unwrap().remove("servers");
     let spec = SpecFile::new(&rootless.to_string());
-    let mut session = session(&["serve", "--spec", spec.path()], &variables);
+    let mut session = Session::start_with(&["serve", "--spec", spec.path()], &variables);
     assert_eq!(session.call("steal", &json!({}))["isError"], true);
     session.call("own", &json!({}));
     assert_eq!(carried(&own.take_one()), ["x-key: s3cret"]);
@@ -490,12 +414,12 @@ fn a_header_of_the_operators_stands_in_for_a_credential_and_a_scheme_is_stronger
         "--header",
         "Cookie: a=1; sid=header",
     ];
-    session(&args, &[]).call("call", &json!({}));
+    Session::start_with(&args, &[]).call("call", &json!({}));
     assert_eq!(
         carried(&upstream.take_one()),
         ["authorization: Bearer header", "cookie: a=1; sid=header"]
     );
-    session(&args, &[("OPENAPI_MCP_AUTH_TOKEN", "scheme")]).call("call", &json!({}));
+    Session::start_with(&args, &[("OPENAPI_MCP_AUTH_TOKEN", "scheme")]).call("call", &json!({}));
     assert_eq!(
         carried(&upstream.take_one()),
         ["authorization: Bearer scheme", "cookie: a=1; sid=header"]
@@ -514,7 +438,7 @@ fn a_refusal_by_the_api_names_the_scheme_and_its_setting() {
         .to_string(),
     );
     let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
-    let mut with = session(&args, &[("OPENAPI_MCP_AUTH_TOKEN", "s3cret-token")]);
+    let mut with = Session::start_with(&args, &[("OPENAPI_MCP_AUTH_TOKEN", "s3cret-token")]);
     let refused = with.call("a", &json!({}));
     assert_eq!(
         text(&refused),
@@ -526,190 +450,23 @@ fn a_refusal_by_the_api_names_the_scheme_and_its_setting() {
         "{refused}"
     );
 
-    let mut without = session(&args, &[]);
+    let mut without = Session::start_with(&args, &[]);
     assert!(text(&without.call("open", &json!({}))).contains("sets OPENAPI_MCP_AUTH_TOKEN for the security scheme `token`"));
     assert!(text(&without.call("a", &json!({}))).contains("nothing was sent"));
-    let mut loose = session(&[&args[..], &["--allow-missing-credentials"]].concat(), &[]);
+    let mut loose = Session::start_with(&[&args[..], &["--allow-missing-credentials"]].concat(), &[]);
     assert!(text(&loose.call("a", &json!({}))).contains("401 Unauthorized"));
 }
 
 #[test]
-fn p41_a_credential_is_in_no_log_no_answer_no_list_and_no_process_list() {
-    // It echoes all it gets, in a body, in headers, and as JSON.
-    let upstream = Upstream::start(Box::new(|request| {
-        let all = format!("{} {}", request.line, request.headers.join(" "));
-        let json = json!({"echo": all, "escaped": all.replace('/', "\\/")}).to_string();
-        let target = request.line.split(' ').nth(1).unwrap_or_default();
-        let location = format!("Location: {target}");
-        match target.split('?').next().unwrap_or_default() {
-            "/redirect" => reply(302, &[&location], all.as_bytes()),
-            "/empty" => reply(201, &[&location], b""),
-            "/denied" => reply(401, &["Content-Type: application/json"], json.as_bytes()),
-            "/broken" => b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\nConnection: close\r\n\r\nx".to_vec(),
-            _ => reply(200, &["Content-Type: application/json"], json.as_bytes()),
-        }
-    }));
-    let paths: serde_json::Map<String, Value> = ["/json", "/redirect", "/empty", "/denied", "/broken"]
-        .iter()
-        .map(|path| ((*path).to_owned(), json!({"post": {"operationId": path.trim_start_matches('/')}})))
-        .collect();
-    let spec = SpecFile::new(
-        &json!({"openapi": "3.1.0", "info": {"title": "T"}, "paths": paths, "security": [{"query": [], "login": [], "sid": [], "head": []}],
-            "components": {"securitySchemes": {
-                "query": {"type": "apiKey", "in": "query", "name": "key"}, "login": {"type": "http", "scheme": "basic"},
-                "sid": {"type": "apiKey", "in": "cookie", "name": "sid"}, "head": {"type": "apiKey", "in": "header", "name": "X-Key"}}}})
-        .to_string(),
-    );
-    let variables = [
-        ("OPENAPI_MCP_AUTH_QUERY", "qu/ery+s3cret\"é"),
-        ("OPENAPI_MCP_AUTH_LOGIN", "ann:pass/w0rd"),
-        ("OPENAPI_MCP_AUTH_SID", "sid s3cret"),
-        ("OPENAPI_MCP_AUTH_HEAD", "head-s3cret"),
-    ];
-    let secrets = [
-        "qu/ery",
-        "qu\\/ery",
-        "qu%2Fery",
-        "s3cret",
-        "pass/w0rd",
-        "pass\\/w0rd",
-        "YW5uOnBhc3MvdzByZA",
-    ];
-    let clean = |what: &str, text: &str| {
-        for secret in secrets {
-            assert!(!text.contains(secret), "{what} shows {secret}: {text}");
-        }
-    };
-    for level in ["trace", "debug", "info"] {
-        let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--log-level", level];
-        let mut session = session(&args, &variables);
-        clean("tools/list", &Value::from(session.tools()).to_string());
-        for tool in ["json", "redirect", "empty", "denied", "broken"] {
-            clean(tool, &session.call(tool, &json!({})).to_string());
-        }
-        let ps = std::process::Command::new("ps")
-            .args(["-o", "args=", "-p", &session.pid().to_string()])
-            .output();
-        if let Ok(ps) = ps {
-            clean("ps", &String::from_utf8_lossy(&ps.stdout));
-        }
-        clean("the log", &session.end());
-    }
-    assert_eq!(upstream.received().len(), 15);
-    let help = run(&["serve", "--help"]);
-    clean("--help", &stdout(&help));
-}
-
-const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"call","arguments":{}}}"#;
-
-#[test]
-fn p31_a_client_sends_on_what_the_operator_lists_and_nothing_else() {
-    let upstream = Upstream::start(Box::new(|request| {
-        reply(
-            200,
-            &["Content-Type: application/json"],
-            serde_json::to_string(&request.headers).unwrap().as_bytes(),
-        )
-    }));
-    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "call", "parameters": [
-        {"name": "x-tenant", "in": "header", "required": true, "schema": {"type": "string"}}]}}}));
-    let base = ["--spec", spec.path(), "--base-url", &upstream.url, "--header", "X-Own: operator"];
-    let more = [
-        "--forward-header",
-        "X-Tenant",
-        "--forward-header",
-        "X-User=X-Remote-User",
-        "--forward-header",
-        "X-Own",
-    ];
-    let server = HttpServer::start(&[&base[..], &more].concat());
-    let sent = [
-        "MCP-Protocol-Version: 2025-11-25",
-        "X-Tenant: acme-tenant",
-        "X-User: ann",
-        "X-Own: client",
-        "Authorization: Bearer client-s3cret",
-        "Cookie: c=1",
-        "X-Other: no",
-    ];
-    let (line, answer) = server.post(&sent, CALL);
-    assert!(line.contains(" 200 ") && answer.contains("acme-tenant"), "{line} {answer}");
-    let received = upstream.take_one();
-    for (name, expected) in [
-        ("x-tenant", Some("acme-tenant")),
-        ("x-remote-user", Some("ann")),
-        ("x-user", None),
-        ("x-own", Some("operator")),
-        ("authorization", None),
-        ("cookie", None),
-        ("x-other", None),
-        ("mcp-protocol-version", None),
-    ] {
-        assert_eq!(received.header(name), expected, "{name}");
-    }
-    server.logged("the header `x-own` is forwarded from clients, and set here as well");
-
-    let server = HttpServer::start(
-        &[
-            &base[..],
-            &["--forward-header=X-Tenant", "--forward-authorization", "--log-level=trace"],
-        ]
-        .concat(),
-    );
-    let (_, answer) = server.post(&sent, CALL);
-    assert_eq!(upstream.take_one().header("authorization"), Some("Bearer client-s3cret"));
-    assert!(!answer.contains("client-s3cret") && answer.contains("[redacted]"), "{answer}");
-    assert!(!server.logs().contains("client-s3cret"), "{}", server.logs());
-}
-
-#[test]
-fn a_forwarded_credential_meets_a_scheme_and_its_absence_is_told() {
-    let upstream = Upstream::echo();
-    let spec = document(&json!({"token": {"type": "http", "scheme": "bearer"}}), &json!([{"token": []}]));
-    let args = ["--spec", spec.path(), "--base-url", &upstream.url, "--forward-authorization"];
-    let server = HttpServer::start(&args);
-    server.post(&["MCP-Protocol-Version: 2025-11-25", "Authorization: Bearer mine"], CALL);
-    assert_eq!(upstream.take_one().header("authorization"), Some("Bearer mine"));
-    let (_, answer) = server.post(&["MCP-Protocol-Version: 2025-11-25"], CALL);
-    assert!(
-        answer.contains("\"isError\":true") && answer.contains("`authorization` header"),
-        "{answer}"
-    );
-    assert!(upstream.received().is_empty());
-}
-
-#[test]
-fn headers_that_cannot_be_forwarded_are_refused_at_start() {
-    let spec = SpecFile::with_paths(&json!({"/a": {"get": {}}}));
-    let args = ["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:1"];
-    for name in [
-        "Host",
-        "Connection",
-        "X-A=Transfer-Encoding",
-        "Cookie",
-        "Content-Length",
-        "TE",
-        "Mcp-Session-Id",
-        "a b",
-        "Authorization",
-    ] {
-        let output = run(&[&args[..], &["--transport", "http", "--forward-header", name]].concat());
-        assert!(
-            output.status.code() == Some(2) && stderr(&output).contains("--forward-header"),
-            "{name}"
-        );
-    }
-    let output = run(&[&args[..], &["--forward-authorization"]].concat());
-    assert!(output.status.code() == Some(2) && stderr(&output).contains("--forward-authorization needs --transport http"));
-}
-
-#[test]
-fn p9_no_redirect_takes_a_credential_along_and_p15_no_cookie_replaces_one() {
+fn no_redirect_takes_a_credential_along_and_no_cookie_replaces_one() {
     let thief = Upstream::echo();
     let location = format!("Location: {}/steal?", thief.url);
     let upstream = Upstream::start(Box::new(move |request| {
-        let target = request.line.split(' ').nth(1).unwrap_or_default();
-        match target.strip_prefix("/to/").and_then(|rest| rest.split('?').next()?.parse().ok()) {
+        match request
+            .path()
+            .strip_prefix("/to/")
+            .and_then(|rest| rest.split('?').next()?.parse().ok())
+        {
             Some(status) => reply(status, &[&location, "Set-Cookie: sid=evil; Path=/"], b""),
             None => reply(200, &["Content-Type: application/json", "Set-Cookie: sid=evil"], b"{}"),
         }
@@ -728,7 +485,7 @@ fn p9_no_redirect_takes_a_credential_along_and_p15_no_cookie_replaces_one() {
         ("OPENAPI_MCP_AUTH_TOKEN_CLIENT_ID", "client"),
         ("OPENAPI_MCP_AUTH_TOKEN_CLIENT_SECRET", "client-s3cret"),
     ];
-    let mut session = session(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
+    let mut session = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
     for status in ["301", "302", "303", "307", "308"] {
         assert_eq!(session.call("away", &json!({"status": status}))["isError"], true, "{status}");
         assert_eq!(session.call("a", &json!({}))["isError"], false);
@@ -739,79 +496,4 @@ fn p9_no_redirect_takes_a_credential_along_and_p15_no_cookie_replaces_one() {
     let refused = session.call("b", &json!({}));
     assert!(text(&refused).contains("the token endpoint answered 307"), "{refused}");
     assert!(thief.received().is_empty(), "{:?}", thief.received());
-}
-
-#[test]
-fn p42_neither_arguments_nor_replies_are_logged_and_forwarded_headers_stay_on_the_apis_origin() {
-    let upstream = Upstream::start(Box::new(|_| reply(200, &["Content-Type: text/plain"], b"what-the-api-said")));
-    let other = Upstream::echo();
-    let parameter = json!([{"name": "q", "in": "query", "schema": {"type": "string"}}]);
-    let spec = SpecFile::new(
-        &json!({"openapi": "3.1.0", "info": {"title": "T"}, "servers": [{"url": upstream.url}], "paths": {
-            "/a": {"get": {"operationId": "call", "parameters": parameter}},
-            "/b": {"get": {"operationId": "away", "servers": [{"url": other.url}]}}}})
-        .to_string(),
-    );
-    let server = HttpServer::start(&["--spec", spec.path(), "--forward-header", "X-User", "--log-level", "debug"]);
-    let call = |name: &str, arguments: &str| {
-        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}","arguments":{arguments}}}}}"#);
-        server.post(&["MCP-Protocol-Version: 2025-11-25", "X-User: ann-s3cret"], &body).1
-    };
-    assert!(call("call", r#"{"q":"what-the-model-asked"}"#).contains("what-the-api-said"));
-    assert!(call("call", r#"{"q":["what-the-model-asked"],"r":"what-the-model-asked"}"#).contains("isError\":true"));
-    call("away", "{}");
-    assert_eq!(upstream.take_one().header("x-user"), Some("ann-s3cret"));
-    assert_eq!(other.take_one().header("x-user"), None);
-    let logs = server.logged("tool=away");
-    for secret in ["what-the-api-said", "what-the-model-asked", "ann-s3cret"] {
-        assert!(!logs.contains(secret), "{secret}: {logs}");
-    }
-}
-
-#[test]
-fn p41_a_credential_that_comes_back_escaped_or_in_another_charset_is_taken_out() {
-    let upstream = Upstream::start(Box::new(|request| {
-        let json = r#"{"authorization":"Bearer QWxh\u002bZGRpb\u002fjpvcGVuI\u003d\u003d","QWxh\u002bZGRpb/jpvcGVuI==":1}"#;
-        let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
-        let page = b"<h1>Bearer QWxh&#43;ZGRpb&#x2F;jpvcGVuI&#61;&equals;</h1>";
-        match request.line.split(' ').nth(1).unwrap_or_default() {
-            "/json" => reply(200, &["Content-Type: application/json"], json.as_bytes()),
-            "/wide" => reply(
-                200,
-                &["Content-Type: text/plain; charset=utf-16"],
-                &wide("Bearer QWxh+ZGRpb/jpvcGVuI=="),
-            ),
-            "/wide-json" => reply(200, &["Content-Type: application/json"], &wide(json)),
-            "/parts" => {
-                let head = b"--x\r\nContent-Type: text/plain; charset=utf-16le\r\n\r\n";
-                let body = [head, &wide("QWxh+ZGRpb/jpvcGVuI==")[..], b"\r\n--x--"].concat();
-                reply(200, &["Content-Type: multipart/mixed; boundary=x"], &body)
-            }
-            "/page" => reply(200, &["Content-Type: text/html"], page),
-            _ => reply(500, &["Content-Type: text/html"], page),
-        }
-    }));
-    let tools = ["json", "wide", "wide-json", "parts", "page", "error-page"];
-    let paths: serde_json::Map<String, Value> = tools
-        .iter()
-        .map(|tool| (format!("/{tool}"), json!({"post": {"operationId": tool}})))
-        .collect();
-    let spec = SpecFile::with_paths(&Value::Object(paths));
-    let args = [
-        "serve",
-        "--spec",
-        spec.path(),
-        "--base-url",
-        &upstream.url,
-        "--header-env",
-        "Authorization=TOK",
-    ];
-    let mut session = session(&args, &[("TOK", "Bearer QWxh+ZGRpb/jpvcGVuI==")]);
-    for tool in tools {
-        let said = session.call(tool, &json!({})).to_string();
-        assert!(said.contains("[redacted]"), "{tool}: {said}");
-        for part in ["QWxh", "ZGRpb", "jpvcGVuI", "Z\\u0000G"] {
-            assert!(!said.contains(part), "{tool}: {said}");
-        }
-    }
 }

@@ -3,9 +3,11 @@
 mod access_tokens;
 mod call_cases;
 mod credentials;
+mod forwarding;
 mod hostile_arguments;
 mod hostile_replies;
 mod limits;
+mod redaction;
 mod response_filter;
 mod tls;
 mod uploads;
