@@ -17,6 +17,5 @@ mod documents;
 mod floors;
 mod http;
 mod mcp;
-mod safety;
 mod stdio;
 mod upstream;

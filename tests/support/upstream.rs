@@ -97,6 +97,11 @@ impl Upstream {
         Self { url, received }
     }
 
+    /// Host and port.
+    pub fn host(&self) -> &str {
+        self.url.trim_start_matches("http://")
+    }
+
     pub fn received(&self) -> Vec<Received> {
         self.received.lock().expect("unharmed").clone()
     }

@@ -1,11 +1,13 @@
-//! What the author of a document may write: nothing is read that the operator did not name, everything is decided quickly and
-//! in little memory, and what cannot be served costs itself. The numbers are those that the project holds itself to.
+//! Hostile and broken documents: nothing is read that the operator did not name, everything is decided quickly and in little
+//! memory, and an operation that cannot be served costs itself only.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use crate::support::{Session, SpecFile, Upstream, command, petstore, run, stderr, stdout};
+#[cfg(target_os = "linux")]
+use crate::support::memory;
+use crate::support::{Session, SpecFile, Upstream, command, petstore, reply, run, stderr, stdout, within};
 
 const MARK: &str = "content-of-a-file-that-nobody-named";
 
@@ -23,10 +25,10 @@ fn p17_no_reference_leads_out_of_the_documents_folder() {
     #[cfg(unix)]
     std::os::unix::fs::symlink(root.path(), folder.join("up")).unwrap();
     let upstream = Upstream::start(Box::new(move |_| {
-        crate::support::reply(200, &["Content-Type: application/json"], stolen.to_string().as_bytes())
+        reply(200, &["Content-Type: application/json"], stolen.to_string().as_bytes())
     }));
     let absolute = secret.display().to_string();
-    let host = upstream.url.trim_start_matches("http://").to_owned();
+    let host = upstream.host().to_owned();
     let references = [
         absolute.clone(),
         format!("file://{absolute}"),
@@ -119,18 +121,22 @@ fn p18_nothing_else_that_a_document_names_is_fetched() {
     assert!(other.received().is_empty(), "{:?}", other.received());
 }
 
-/// Bytes of the list of tools, and how long it took and how much it took at its peak.
+/// The tools of two operations with the schema of that name in a JSON body and in a form, and the bytes of their list.
 fn weighed(schemas: &Value, name: &str) -> (Vec<Value>, usize) {
+    let body = |id: &str, media: &str| {
+        let schema = json!({"$ref": format!("#/components/schemas/{name}")});
+        json!({"operationId": id, "requestBody": {"content": {media: {"schema": schema}}}})
+    };
     let spec = SpecFile::new(
         &json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "paths": {
-            "/a": {"post": {"operationId": "a", "requestBody": {"content": {"application/json": {"schema": {"$ref": format!("#/components/schemas/{name}")}}}}}}},
+            "/a": {"post": body("a", "application/json")}, "/b": {"post": body("b", "multipart/form-data")}},
             "components": {"schemas": schemas}})
         .to_string(),
     );
     let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:9"]);
     let tools = session.tools();
     #[cfg(target_os = "linux")]
-    assert!(crate::support::memory(session.pid()) < 512);
+    assert!(memory(session.pid()) < 512);
     let bytes = serde_json::to_string(&tools).unwrap().len();
     (tools, bytes)
 }
@@ -160,7 +166,7 @@ fn p19_recursion_and_reference_bombs_are_decided_quickly() {
     for schemas in recursive {
         let (tools, _) = weighed(&schemas, "A");
         assert!(
-            tools.len() == 1 && tools[0]["inputSchema"]["properties"]["body"].is_object(),
+            tools.len() == 2 && tools[0]["inputSchema"]["properties"]["body"].is_object(),
             "{schemas}: {tools:?}"
         );
     }
@@ -179,7 +185,23 @@ fn p19_recursion_and_reference_bombs_are_decided_quickly() {
             .collect();
         object(members.into())
     };
-    let bombs: [(&str, Value); 5] = [
+    let branches = |count: usize| vec![to("A0"); count];
+    let many: Map<String, Value> = (0..1500)
+        .map(|number| (format!("p{number}"), json!({"type": "string", "description": "x".repeat(1000)})))
+        .collect();
+    let into: Map<String, Value> = (0..1500)
+        .map(|number| (format!("q{number}"), to(&format!("Source/properties/p{number}"))))
+        .collect();
+    let bombs: [(&str, Value); 8] = [
+        (
+            "300 branches into itself",
+            json!({"A0": {"required": ["x"], "allOf": branches(300)}}),
+        ),
+        ("12 alternatives of itself", json!({"A0": {"oneOf": branches(12)}})),
+        (
+            "1,500 references into one schema",
+            json!({"Source": object(many.into()), "A0": object(into.into())}),
+        ),
         ("2^30 members", chain(2, 30, &members)),
         ("10^9 members", chain(10, 9, &members)),
         ("2^30 branches", chain(2, 30, &|inner| json!({"allOf": inner}))),
@@ -189,13 +211,13 @@ fn p19_recursion_and_reference_bombs_are_decided_quickly() {
     for (what, schemas) in bombs {
         let started = Instant::now();
         let (tools, bytes) = weighed(&schemas, "A0");
-        assert!(tools.len() == 1 && bytes < 8 << 20, "{what}: {} tools, {bytes} bytes", tools.len());
-        assert!(started.elapsed() < Duration::from_secs(20), "{what}: {:?}", started.elapsed());
+        assert!(tools.len() == 2 && bytes < 8 << 20, "{what}: {} tools, {bytes} bytes", tools.len());
+        assert!(started.elapsed() < within(20), "{what}: {:?}", started.elapsed());
     }
 }
 
-#[test]
-fn p20_broken_and_hostile_files_are_served_or_refused_with_a_word() {
+/// Files that are hostile or broken, and what each is.
+fn broken_files() -> Vec<(&'static str, Vec<u8>)> {
     let paths = "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"T\",\"version\":\"1\"},\"paths\":{\"/a\":{\"get\":{\"operationId\":\"a\"}}}";
     let deep = |open: &str, close: &str| format!("{paths},\"x-deep\":{}1{}}}", open.repeat(100_000), close.repeat(100_000));
     let laughs: String = (1..12)
@@ -209,7 +231,7 @@ fn p20_broken_and_hostile_files_are_served_or_refused_with_a_word() {
             .flat_map(|unit| if big { unit.to_be_bytes() } else { unit.to_le_bytes() })
             .collect()
     };
-    let cases: Vec<(&str, Vec<u8>)> = vec![
+    vec![
         ("objects 100,000 deep", deep("{\"a\":", "}").into()),
         ("arrays 100,000 deep", deep("[", "]").into()),
         ("YAML flow 100,000 deep", format!("{yaml}x-deep: {}", "[".repeat(100_000)).into()),
@@ -222,6 +244,15 @@ fn p20_broken_and_hostile_files_are_served_or_refused_with_a_word() {
             .into(),
         ),
         ("a billion laughs", format!("a0: &a0 lol\n{laughs}{yaml}").into()),
+        (
+            "a megabyte that is merged 400 times",
+            format!(
+                "{yaml}x-a: &a {{k: \"{}\"}}\nx-b:\n{}",
+                "y".repeat(1 << 20),
+                "  <<: *a\n".repeat(400)
+            )
+            .into(),
+        ),
         ("an alias in itself", format!("x-a: &a [*a]\n{yaml}").into()),
         ("an alias of nothing", format!("{yaml}x-a: *nothing\n").into()),
         (
@@ -272,7 +303,12 @@ fn p20_broken_and_hostile_files_are_served_or_refused_with_a_word() {
             format!("{paths},\"x-a\":[{},1e999999999]}}", "9".repeat(100_000)).into(),
         ),
         ("YAML tabs", b"openapi:\t3.1.0\n\tpaths: {}\n".to_vec()),
-    ];
+    ]
+}
+
+#[test]
+fn p20_broken_and_hostile_files_are_served_or_refused_with_a_word() {
+    let cases = broken_files();
     assert!(cases.len() >= 26);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("spec");
@@ -282,12 +318,13 @@ fn p20_broken_and_hostile_files_are_served_or_refused_with_a_word() {
         let output = run(&["tools", "--spec", &path.display().to_string()]);
         let text = stderr(&output);
         match output.status.code() {
+            Some(0) if what.contains("YAML flow") || what.contains("merged") => panic!("{what} is served"),
             Some(0) => assert!(stdout(&output).contains("1 tool"), "{what}: {}", stdout(&output)),
             Some(3) => assert!(text.starts_with("error: ") && text.len() < 2_000, "{what}: {text}"),
             other => panic!("{what}: {other:?} {text}"),
         }
         assert!(!text.contains("panicked"), "{what}: {text}");
-        assert!(started.elapsed() < Duration::from_secs(10), "{what}: {:?}", started.elapsed());
+        assert!(started.elapsed() < within(10), "{what}: {:?}", started.elapsed());
     }
 }
 
@@ -318,9 +355,25 @@ fn p21_five_thousand_operations_are_loaded_quickly() {
     let started = Instant::now();
     let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:9"]);
     assert_eq!(session.tools().len(), 5_000);
-    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+    assert!(started.elapsed() < within(30), "{:?}", started.elapsed());
     #[cfg(target_os = "linux")]
-    assert!(crate::support::memory(session.pid()) < 1024);
+    assert!(memory(session.pid()) < 1024);
+}
+
+#[test]
+fn p33_text_of_a_document_is_cleaned_and_p34_cut() {
+    let hidden = "Nice\u{202e}tool\u{200b}\u{e0041}\u{7} here";
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": hidden, "description": hidden}, "servers": [{"url": "http://127.0.0.1:1"}], "paths": {"/a": {"get": {
+            "operationId": "a", "summary": hidden, "description": "x".repeat(5 << 20),
+            "parameters": [{"name": "p", "in": "query", "description": hidden, "schema": {"type": "string", "description": hidden, "x-mcp-header": "X"}}]}}}})
+        .to_string(),
+    );
+    let mut session = Session::start(&["serve", "--spec", spec.path()]);
+    let tools = session.tools();
+    let text = serde_json::to_string(&tools).unwrap();
+    assert!(text.len() < 10_000 && text.contains("Nicetool here"), "{} bytes", text.len());
+    assert!(!text.contains(['\u{202e}', '\u{200b}', '\u{e0041}', '\u{7}']) && !text.contains("x-mcp-header"));
 }
 
 #[test]
@@ -401,8 +454,8 @@ fn p37_no_pattern_takes_more_than_its_time_and_no_bad_one_costs_a_tool() {
         );
         for _ in 0..=asked.len() {
             let answer = session.receive();
-            let limit = if answer["id"] == neighbour { 3 } else { 6 };
-            assert!(started.elapsed() < Duration::from_secs(limit), "{answer}: {:?}", started.elapsed());
+            let limit = within(if answer["id"] == neighbour { 3 } else { 6 });
+            assert!(started.elapsed() < limit, "{answer}: {:?}", started.elapsed());
         }
     }
     for number in catastrophic.len()..catastrophic.len() + invalid.len() {

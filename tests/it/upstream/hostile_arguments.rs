@@ -1,9 +1,8 @@
-//! What a model may put into arguments: it fills its own place in the request, exactly, or it is refused before anything is
-//! sent. The numbers are those that the project holds itself to.
+//! Hostile and odd arguments: a value fills its own place in the request, exactly, or it is refused before anything is sent.
 
 use serde_json::{Value, json};
 
-use crate::support::{Received, Session, SpecFile, Upstream, project};
+use crate::support::{Session, SpecFile, Upstream, project};
 
 /// Values that are odd and legal: safety is not bought by refusing data.
 fn odd_values() -> Vec<String> {
@@ -13,16 +12,12 @@ fn odd_values() -> Vec<String> {
     values
 }
 
-fn path(received: &Received) -> &str {
-    received.line.split(' ').nth(1).unwrap()
-}
-
 fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8().unwrap().into_owned()
 }
 
 /// Key and value of every pair of a query or a form (URL Standard, application/x-www-form-urlencoded).
-fn pairs(text: &str) -> Vec<(String, String)> {
+pub(super) fn pairs(text: &str) -> Vec<(String, String)> {
     let part = |part: &str| decoded(&part.replace('+', " "));
     text.split('&')
         .filter(|pair| !pair.is_empty())
@@ -33,9 +28,120 @@ fn pairs(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-fn session(paths: &Value, upstream: &Upstream) -> (Session, SpecFile) {
+pub(super) fn session(paths: &Value, upstream: &Upstream) -> (Session, SpecFile) {
     let spec = SpecFile::with_paths(paths);
     (Session::serving(&spec, upstream, &[]), spec)
+}
+
+/// What an attacker, or a model that was told to be one, puts into a path value.
+fn hostile_values() -> Vec<String> {
+    let seeds = [
+        "..",
+        ".",
+        "../",
+        "..\\",
+        "/..",
+        "../../admin",
+        "a/../../b",
+        "//evil.example",
+        "https://evil.example/",
+        "\\\\evil",
+        "@evil.example",
+        "a@evil.example:80",
+        "?x=1",
+        "#x",
+        "a?b#c",
+        ";x=1",
+        "..;/",
+        "%2e%2e",
+        "%2E.",
+        ".%2e/",
+        "%2f%2fevil",
+        "%5c",
+        "%00",
+        "%0d%0aX: y",
+        "\r\nX: y",
+        "\n",
+        "\t",
+        ".\t.",
+        "\u{0}",
+        "{petId}",
+        "{{7*7}}",
+        "${PATH}",
+        "$(id)",
+        "'--",
+        "\"",
+        "<x>",
+        " ",
+        "%",
+        "%%",
+        "%zz",
+        "a\u{202e}b",
+        "日本",
+        "💥",
+    ];
+    let mut values: Vec<String> = seeds.iter().map(|seed| (*seed).to_owned()).collect();
+    for seed in seeds {
+        let once = percent(seed);
+        values.push(percent(&once));
+        values.push(once);
+        values.push(format!("a{seed}"));
+        values.push(format!("{seed}b"));
+    }
+    values
+}
+
+fn percent(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+}
+
+#[test]
+fn p1_no_path_value_leaves_its_segment() {
+    let upstream = Upstream::echo();
+    let spec = SpecFile::with_paths(&json!({
+        "/items/{x}": {"get": {"operationId": "one"}}, "/items/{x}/edit": {"get": {"operationId": "middle"}}, "/f/a.{x}.b": {"get": {"operationId": "part"}},
+    }));
+    let base = format!("{}/base/v1", upstream.url);
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &base]);
+    let mut sent = 0;
+    for value in hostile_values() {
+        for (tool, before, after) in [
+            ("one", "/base/v1/items/", ""),
+            ("middle", "/base/v1/items/", "/edit"),
+            ("part", "/base/v1/f/a.", ".b"),
+        ] {
+            let result = session.call(tool, &json!({"x": value}));
+            if result["isError"] == true {
+                assert!(upstream.received().is_empty(), "{tool} {value:?} was refused and still sent");
+                continue;
+            }
+            sent += 1;
+            let received = upstream.take_one();
+            let path = received.path();
+            let inner = path
+                .strip_prefix(before)
+                .and_then(|rest| rest.strip_suffix(after))
+                .unwrap_or_else(|| panic!("{tool} {value:?}: {path}"));
+            assert!(
+                !inner.contains(['/', '?', '#', '\\', ';']) && !inner.is_empty(),
+                "{tool} {value:?}: {path}"
+            );
+            let once = percent_encoding::percent_decode_str(inner).decode_utf8().unwrap();
+            assert_eq!(once, value, "the value arrives as it was");
+            // However often a sloppy server decodes, and whatever it takes for a slash, it finds no dot segment.
+            let mut read = inner.to_owned();
+            for _ in 0..4 {
+                let dots = read.split(['/', '\\']).map(|segment| segment.split(';').next().unwrap_or_default());
+                assert!(
+                    !dots.into_iter().any(|segment| segment == "." || segment == ".."),
+                    "{tool} {value:?}: {path}"
+                );
+                read = percent_encoding::percent_decode_str(&read).decode_utf8_lossy().into_owned();
+            }
+        }
+    }
+    assert!(3 * hostile_values().len() >= 508);
+    assert!(sent > 200, "most values are odd, but legal data: {sent}");
 }
 
 #[test]
@@ -52,9 +158,9 @@ fn p2_odd_but_legal_values_arrive_byte_for_byte_in_every_place() {
             let result = session.call(tool, &json!({"x": value}));
             assert_eq!(result["isError"], false, "{tool} {value:?}: {result}");
             let received = upstream.take_one();
-            let arrived = match path(&received).strip_prefix("/items/") {
+            let arrived = match received.path().strip_prefix("/items/") {
                 Some(segment) => decoded(segment),
-                None => match &pairs(path(&received).strip_prefix("/q?").unwrap())[..] {
+                None => match &pairs(received.path().strip_prefix("/q?").unwrap())[..] {
                     [(key, value)] if key == "x" => value.clone(),
                     other => panic!("{value:?}: {other:?}"),
                 },
@@ -123,7 +229,7 @@ fn p4_a_value_is_never_read_as_a_template() {
         let arguments = json!({"x": value, "y": "secret", "xy": value, "q": value});
         assert_eq!(session.call("get", &arguments)["isError"], false, "{value}");
         let received = upstream.take_one();
-        let (segments, query) = path(&received).split_once('?').unwrap();
+        let (segments, query) = received.path().split_once('?').unwrap();
         let segments: Vec<String> = segments.split('/').skip(1).map(decoded).collect();
         assert_eq!(segments, [value, "secret", value]);
         assert_eq!(pairs(query), [("q".to_owned(), value.to_owned())]);
@@ -204,7 +310,7 @@ fn templates(host: &str) -> Vec<String> {
 #[test]
 fn p5_no_argument_and_no_template_decides_the_host() {
     let (upstream, other) = (Upstream::echo(), Upstream::echo());
-    let host = other.url.trim_start_matches("http://");
+    let host = other.host();
     let templates = templates(host);
     assert!(templates.len() >= 25);
     let servers = json!([{"url": other.url}, {"url": "//{host}", "variables": {"host": {"default": host}}}]);
@@ -212,7 +318,8 @@ fn p5_no_argument_and_no_template_decides_the_host() {
         .iter()
         .enumerate()
         .map(|(number, path)| {
-            let operation = json!({"operationId": format!("op_{number}"), "servers": servers});
+            let operation = json!({"operationId": format!("op_{number}"), "servers": servers, "parameters": [
+                {"name": "Host", "in": "header"}, {"name": "X-Forwarded-Host", "in": "header"}]});
             (path.clone(), json!({"servers": servers, "get": operation}))
         })
         .collect();
@@ -237,6 +344,8 @@ fn p5_no_argument_and_no_template_decides_the_host() {
                 .into();
             session.call(tool, &arguments);
         }
+        let all: serde_json::Map<String, Value> = UNDECLARED.iter().map(|name| ((*name).to_owned(), json!(other.url))).collect();
+        session.call(tool, &all.into());
         for name in UNDECLARED {
             let mut arguments: serde_json::Map<String, Value> = keys.iter().map(|key| (key.clone(), json!("1"))).collect();
             let known = arguments.contains_key(name);
@@ -252,215 +361,6 @@ fn p5_no_argument_and_no_template_decides_the_host() {
     }
     assert!(other.received().is_empty(), "{:?}", other.received());
     for received in upstream.received() {
-        assert_eq!(received.header("host"), Some(upstream.url.trim_start_matches("http://")));
-    }
-}
-
-/// What would be another field, header or line, if it were not data.
-const BREAKERS: [&str; 26] = [
-    "a&admin=true",
-    "a=b",
-    "a#b",
-    "a?b=c",
-    "a;admin=true",
-    "a%26admin=true",
-    "a%3Db",
-    "&",
-    "=",
-    "#",
-    "+",
-    "a b",
-    "a\r\nX: y",
-    "a\nb",
-    "a\tb",
-    "a\u{0}b",
-    "a,b",
-    "a|b",
-    "a%00",
-    "%0d%0aX: y",
-    "日本&x=1",
-    "\"; filename=\"x",
-    "--x\r\n",
-    "a]b[c",
-    "][",
-    "&x[role]=admin",
-];
-
-#[test]
-fn p6_a_query_value_reaches_exactly_one_key() {
-    let upstream = Upstream::echo();
-    let parameter = |name: &str, schema: Value, more: Value| {
-        let mut parameter = json!({"name": name, "in": "query", "schema": schema});
-        parameter.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        parameter
-    };
-    let texts = json!({"type": "array", "items": {"type": "string"}});
-    let object = json!({"type": "object", "properties": {"role": {"type": "string"}}});
-    let (mut session, _spec) = session(
-        &json!({"/a": {"get": {"operationId": "get", "parameters": [
-            parameter("x", json!({"type": "string"}), json!({})),
-            parameter("list", texts.clone(), json!({})),
-            parameter("joined", texts.clone(), json!({"explode": false})),
-            parameter("piped", texts, json!({"style": "pipeDelimited", "explode": false})),
-            parameter("deep", object, json!({"style": "deepObject", "explode": true})),
-            parameter("n", json!({"type": "integer"}), json!({})),
-        ]}}}),
-        &upstream,
-    );
-    for value in BREAKERS {
-        let expected: [(Value, Vec<&str>); 5] = [
-            (json!({"x": value}), vec!["x"]),
-            (json!({"list": [value, value]}), vec!["list", "list"]),
-            (json!({"joined": [value, "z"]}), vec!["joined"]),
-            (json!({"piped": [value, "z"]}), vec!["piped"]),
-            (json!({"deep": {"role": value}}), vec!["deep[role]"]),
-        ];
-        for (arguments, keys) in expected {
-            let result = session.call("get", &arguments);
-            if result["isError"] == true {
-                assert!(upstream.received().is_empty(), "{arguments} was refused and still sent");
-                // Only what cannot be told from its neighbour once it is joined.
-                assert!(keys == ["joined"] || keys == ["piped"], "{arguments}: {result}");
-                continue;
-            }
-            let received = upstream.take_one();
-            let sent = pairs(path(&received).strip_prefix("/a?").unwrap());
-            assert_eq!(
-                sent.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(),
-                keys,
-                "{value:?}: {}",
-                received.line
-            );
-            assert!(sent[0].1.starts_with(value), "{value:?}: {}", received.line);
-        }
-    }
-    for value in [
-        json!(1.5),
-        json!("1.5"),
-        json!("1e3x"),
-        json!("x"),
-        json!(""),
-        json!("1&x=2"),
-        json!([1]),
-        json!({"a": 1}),
-        json!(1e30),
-        json!("0x10"),
-    ] {
-        let result = session.call("get", &json!({"n": value}));
-        let sent = upstream.take_all();
-        if result["isError"] == true {
-            assert!(sent.is_empty(), "{value}");
-        } else {
-            let pairs = pairs(path(&sent[0]).strip_prefix("/a?").unwrap());
-            let number: f64 = pairs[0].1.parse().unwrap();
-            assert!(
-                value.as_f64().is_some_and(|value| (value - number).abs() < f64::EPSILON * value),
-                "{value} left as {}",
-                sent[0].line
-            );
-        }
-    }
-}
-
-#[test]
-fn p7_a_header_value_is_one_line_or_nothing() {
-    let upstream = Upstream::echo();
-    let (mut session, _spec) = session(
-        &json!({"/a": {"get": {"operationId": "get", "parameters": [{"name": "X-Free", "in": "header", "schema": {"type": "string"}}]}}}),
-        &upstream,
-    );
-    for value in [
-        "a\r\nX-Injected: b",
-        "a\nX-Injected: b",
-        "a\rX-Injected: b",
-        "\r\n\r\nGET /admin HTTP/1.1\r\nHost: x\r\n\r\n",
-        "a\u{0}b",
-        "a\u{1}b",
-        "a\u{7f}b",
-        "a\u{85}b",
-        "a\u{2028}X-Injected: b",
-        "a\u{560a}X-Injected: b",
-        "a\u{10a}X-Injected: b",
-        "a\u{10d}\u{10a}X-Injected: b",
-        "日本",
-        "ünïcödé",
-        "\u{feff}a",
-        "a\u{202e}b",
-    ] {
-        let result = session.call("get", &json!({"X-Free": value}));
-        let sent = upstream.take_all();
-        if result["isError"] == true {
-            assert!(sent.is_empty(), "{value:?} was refused and still sent");
-            continue;
-        }
-        assert_eq!(sent.len(), 1, "{value:?}: exactly one request leaves");
-        assert!(
-            sent[0].line.starts_with("GET /a ") && sent[0].header("x-injected").is_none(),
-            "{value:?}: {sent:?}"
-        );
-        assert_eq!(sent[0].headers.iter().filter(|line| line.starts_with("x-free:")).count(), 1);
-        assert!(!value.contains(['\r', '\n', '\u{0}']), "{value:?} was sent: {sent:?}");
-    }
-    // Tab and blank are legal inside of a value (RFC 9110 section 5.5).
-    assert_eq!(session.call("get", &json!({"X-Free": "a \tb"}))["isError"], false);
-    assert_eq!(upstream.take_one().header("x-free"), Some("a \tb"));
-}
-
-#[test]
-fn p8_a_value_stays_in_its_own_cookie_and_field() {
-    let upstream = Upstream::echo();
-    let fields = json!({"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}});
-    let body = |kind: &str| json!({"content": {kind: {"schema": fields}}});
-    let (mut session, _spec) = session(
-        &json!({
-            "/cookie": {"get": {"operationId": "cookie", "parameters": [{"name": "x", "in": "cookie", "schema": {"type": "string"}}]}},
-            "/json": {"post": {"operationId": "json", "requestBody": body("application/json")}},
-            "/form": {"post": {"operationId": "form", "requestBody": body("application/x-www-form-urlencoded")}},
-            "/parts": {"post": {"operationId": "parts", "requestBody": body("multipart/form-data")}},
-        }),
-        &upstream,
-    );
-    for value in BREAKERS
-        .into_iter()
-        .chain(["a; admin=true", "a;b", "\"a; b\"", "a\\b", "\u{e9}; x=y"])
-    {
-        let result = session.call("cookie", &json!({"x": value}));
-        let sent = upstream.take_all();
-        if result["isError"] == true {
-            assert!(sent.is_empty(), "{value:?} was refused and still sent");
-        } else {
-            let cookie = sent[0].header("cookie").unwrap();
-            let of_cookie = |text: &str| {
-                text.bytes()
-                    .all(|byte| matches!(byte, 0x21 | 0x23..=0x2b | 0x2d..=0x3a | 0x3c..=0x5b | 0x5d..=0x7e))
-            };
-            let own = cookie.strip_prefix("x=").unwrap();
-            assert!(of_cookie(own) && sent.len() == 1, "{value:?}: {cookie}");
-        }
-        let given = json!({"x": value, "y": "z"});
-        for tool in ["json", "form", "parts"] {
-            assert_eq!(session.call(tool, &json!({"body": given}))["isError"], false, "{tool} {value:?}");
-            let received = upstream.take_one();
-            let text = String::from_utf8(received.body.clone()).unwrap();
-            match tool {
-                "json" => assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), given),
-                "form" => assert_eq!(
-                    pairs(&text),
-                    [("x".to_owned(), value.to_owned()), ("y".to_owned(), "z".to_owned())],
-                    "{text}"
-                ),
-                _ => {
-                    let kind = received.header("content-type").unwrap();
-                    let boundary = kind.split_once("boundary=").unwrap().1.trim_matches('"').to_owned();
-                    let delimiter = format!("--{boundary}");
-                    let parts: Vec<&str> = text.split(&delimiter).collect();
-                    // Before the first, two of them, and what ends the last.
-                    assert_eq!(parts.len(), 4, "{value:?}: {text}");
-                    let (head, content) = parts[1].split_once("\r\n\r\n").unwrap();
-                    assert!(head.contains("name=\"x\"") && head.lines().count() <= 4, "{head}");
-                    assert_eq!(content.strip_suffix("\r\n"), Some(value), "{text}");
-                }
-            }
-        }
+        assert_eq!(received.header("host"), Some(upstream.host()));
     }
 }

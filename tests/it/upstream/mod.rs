@@ -6,6 +6,8 @@ mod credentials;
 mod forwarding;
 mod hostile_arguments;
 mod hostile_replies;
+mod hostile_values;
+mod large_replies;
 mod limits;
 mod redaction;
 mod response_filter;
