@@ -1,7 +1,6 @@
 //! `--reload`: a document that is edited under a running server.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use rmcp::RoleClient;
 use rmcp::handler::client::ClientHandler;
@@ -11,7 +10,9 @@ use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::support::{HttpServer, Session, SpecFile, Upstream, binary, command, reply, stderr};
+use crate::support::{
+    HttpServer, PATIENCE, Session, SpecFile, Upstream, binary, command, initialize_parameters, reply, stderr, wait_until,
+};
 
 fn document(id: &str) -> String {
     json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "paths": {"/a": {"get": {"operationId": id}}}}).to_string()
@@ -116,11 +117,7 @@ fn a_url_is_asked_for_another_version_only() {
         "0.1",
     ]);
     assert_eq!(names(&mut session), ["first"]);
-    let started = Instant::now();
-    while upstream.received().len() < 4 {
-        std::thread::park_timeout(Duration::from_millis(5));
-        assert!(started.elapsed() < Duration::from_secs(20), "it is not asked again");
-    }
+    wait_until("it is not asked again", || upstream.received().len() >= 4);
     for request in upstream.received().iter().skip(1) {
         assert_eq!(
             ["if-none-match", "if-modified-since", "x-key"].map(|name| request.header(name)),
@@ -130,7 +127,8 @@ fn a_url_is_asked_for_another_version_only() {
     *current.lock().unwrap() = ("\"v2\"", document("second"));
     told(&session);
     assert_eq!(names(&mut session), ["second"]);
-    assert!(!session.logs().contains("s3cret"));
+    let logs = session.end();
+    assert!(!logs.contains("s3cret"), "{logs}");
 }
 
 #[test]
@@ -140,8 +138,7 @@ fn changes_are_promised_only_where_somebody_looks_for_them_and_can_be_told() {
         let mut args = vec!["serve", "--spec", spec.path(), "--mock"];
         args.extend(flags);
         let mut session = Session::start(&args);
-        let parameters = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-        session.request("initialize", &parameters)["result"]["capabilities"]["tools"].clone()
+        session.request("initialize", &initialize_parameters(&json!({})))["result"]["capabilities"]["tools"].clone()
     };
     assert_ne!(over_stdio(&[])["listChanged"], true);
     assert_eq!(over_stdio(&["--reload", "60"])["listChanged"], true);
@@ -149,8 +146,8 @@ fn changes_are_promised_only_where_somebody_looks_for_them_and_can_be_told() {
         let mut args = vec!["--spec", spec.path(), "--mock"];
         args.extend(flags);
         let server = HttpServer::start(&args);
-        let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-        let answer: Value = serde_json::from_str(&server.post(&[], body).1).unwrap();
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_parameters(&json!({}))});
+        let answer: Value = serde_json::from_str(&server.post(&[], &request.to_string()).1).unwrap();
         answer["result"]["capabilities"]["tools"].clone()
     };
     assert_ne!(capability(&[])["listChanged"], true);
@@ -201,10 +198,7 @@ fn clients_without_a_handshake_listen_for_changes() {
             let mut subscription = client.listen(filter()).await.unwrap();
             assert_eq!(subscription.acknowledged().tools_list_changed, Some(true), "{transport}");
             std::fs::write(&path, document("second")).unwrap();
-            let notification = tokio::time::timeout(Duration::from_secs(20), subscription.next())
-                .await
-                .unwrap()
-                .unwrap();
+            let notification = tokio::time::timeout(PATIENCE, subscription.next()).await.unwrap().unwrap();
             assert!(notification.is_some(), "{transport}");
             assert_eq!(client.list_all_tools().await.unwrap()[0].name, "second", "{transport}");
             drop(subscription);
@@ -237,7 +231,7 @@ fn clients_with_a_session_over_http_are_told_and_list_anew() {
             .unwrap();
         assert_eq!(client.list_all_tools().await.unwrap()[0].name, "first");
         std::fs::write(spec.path(), document("second")).unwrap();
-        tokio::time::timeout(Duration::from_secs(20), listener.0.notified()).await.unwrap();
+        tokio::time::timeout(PATIENCE, listener.0.notified()).await.unwrap();
         assert_eq!(client.list_all_tools().await.unwrap()[0].name, "second");
         client.cancel().await.unwrap();
     });
@@ -262,11 +256,7 @@ fn a_call_in_flight_ends_where_it_began() {
     let mut session = Session::start(&["serve", "--spec", spec.path(), "--reload", "0.1"]);
     assert_eq!(names(&mut session).len(), 2);
     let begun = session.post("tools/call", &json!({"name": "same", "arguments": {}}));
-    let started = Instant::now();
-    while slow.received().is_empty() {
-        std::thread::park_timeout(Duration::from_millis(5));
-        assert!(started.elapsed() < Duration::from_secs(20), "it is not called");
-    }
+    wait_until("it is not called", || !slow.received().is_empty());
     std::fs::write(spec.path(), served_by(&new.url, "second")).unwrap();
     told(&session);
     assert_eq!(session.call("same", &json!({}))["isError"], false);

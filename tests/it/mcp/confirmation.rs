@@ -64,6 +64,19 @@ fn modes() -> [ClientLifecycleMode; 2] {
     [ClientLifecycleMode::Initialize, modern]
 }
 
+fn asking_before_what_destroys<'a>(spec: &'a str, upstream: &'a Upstream) -> [&'a str; 8] {
+    [
+        "--spec",
+        spec,
+        "--base-url",
+        &upstream.url,
+        "--confirm",
+        "destructive",
+        "--header",
+        KEY,
+    ]
+}
+
 type Client = RunningService<RoleClient, Person>;
 
 async fn call(client: &Client, tool: &str, arguments: Value) -> CallToolResult {
@@ -112,16 +125,7 @@ fn a_destructive_call_waits_for_a_persons_word_on_every_transport_in_both_eras()
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (spec, upstream) = (petstore(), Upstream::echo());
-    let args = [
-        "--spec",
-        &spec,
-        "--base-url",
-        &upstream.url,
-        "--confirm",
-        "destructive",
-        "--header",
-        KEY,
-    ];
+    let args = asking_before_what_destroys(&spec, &upstream);
     let server = HttpServer::start(&args);
     runtime.block_on(async {
         for answer in [ElicitationAction::Accept, ElicitationAction::Decline, ElicitationAction::Cancel] {
@@ -173,21 +177,9 @@ fn a_client_that_cannot_ask_gets_a_refusal_that_says_how_to_allow_it() {
             "{tool}: {result}"
         );
     }
-    let server = HttpServer::start(&[
-        "--spec",
-        &spec,
-        "--base-url",
-        &upstream.url,
-        "--confirm",
-        "destructive",
-        "--header",
-        KEY,
-    ]);
-    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "delete_pet", "arguments": {"petId": 1}, "_meta": meta}});
-    let headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: delete_pet"];
-    let (_, answer) = server.post(&headers, &body.to_string());
+    let server = HttpServer::start(&asking_before_what_destroys(&spec, &upstream));
+    let answer = server.call_stateless("delete_pet", json!({"arguments": {"petId": 1}}), &json!({}));
+    let answer = answer.to_string();
     assert!(answer.contains("--confirm none"), "{answer}");
     assert!(upstream.received().is_empty());
 }
@@ -196,27 +188,14 @@ fn a_client_that_cannot_ask_gets_a_refusal_that_says_how_to_allow_it() {
 #[test]
 fn a_yes_to_one_call_is_none_to_another() {
     let (spec, upstream) = (petstore(), Upstream::echo());
-    let server = HttpServer::start(&[
-        "--spec",
-        &spec,
-        "--base-url",
-        &upstream.url,
-        "--confirm",
-        "destructive",
-        "--header",
-        KEY,
-    ]);
-    let capabilities = json!({"elicitation": {}});
-    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": capabilities});
+    let server = HttpServer::start(&asking_before_what_destroys(&spec, &upstream));
     let post = |arguments: Value, answered: Option<(&str, Value)>| -> Value {
-        let mut params = json!({"name": "delete_pet", "arguments": arguments, "_meta": meta});
+        let mut parameters = json!({"arguments": arguments});
         if let Some((state, answers)) = answered {
-            params["requestState"] = state.into();
-            params["inputResponses"] = answers;
+            parameters["requestState"] = state.into();
+            parameters["inputResponses"] = answers;
         }
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        let headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: delete_pet"];
-        serde_json::from_str(&server.post(&headers, &body.to_string()).1).unwrap()
+        server.call_stateless("delete_pet", parameters, &json!({"elicitation": {}}))
     };
     let asked = post(json!({"petId": 1}), None);
     assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
@@ -259,17 +238,13 @@ fn a_yes_counts_only_for_the_request_that_was_shown() {
         "--reload",
         "0.1",
     ]);
-    let capabilities = json!({"elicitation": {}});
-    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": capabilities});
     let post = |state: Option<&Value>| -> Value {
-        let mut params = json!({"name": "tidy", "arguments": {}, "_meta": meta});
+        let mut parameters = json!({"arguments": {}});
         if let Some(state) = state {
-            params["requestState"] = state.clone();
-            params["inputResponses"] = json!({"confirm": {"action": "accept", "content": {}}});
+            parameters["requestState"] = state.clone();
+            parameters["inputResponses"] = json!({"confirm": {"action": "accept", "content": {}}});
         }
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        let headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: tidy"];
-        serde_json::from_str::<Value>(&server.post(&headers, &body.to_string()).1).unwrap()["result"].clone()
+        server.call_stateless("tidy", parameters, &json!({"elicitation": {}}))["result"].clone()
     };
     let asked = post(None);
     assert!(asked.to_string().contains("Allow DELETE /old?"), "{asked}");
@@ -319,6 +294,6 @@ fn a_question_shows_every_argument_and_ends_with_its_call() {
     let begun = std::time::Instant::now();
     session.close_stdin();
     session.wait();
-    assert!(begun.elapsed() < std::time::Duration::from_secs(8), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < std::time::Duration::from_secs(25), "{:?}", begun.elapsed());
     assert!(upstream.received().is_empty());
 }

@@ -1,4 +1,4 @@
-//! What goes to one upstream at a time, how often, what is sent again, and when it is left alone.
+//! Limits of what goes to one API: at a time, per second, how often a request is sent again, and when the API is left alone.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, Session, SpecFile, Upstream, reply, run, stderr};
+use crate::support::{PATIENCE, Session, SpecFile, Upstream, reply, run, stderr, text, wait_until};
 
 /// One operation per method, called like it, and `gone`, a GET.
 fn document() -> SpecFile {
@@ -17,10 +17,6 @@ fn document() -> SpecFile {
         .collect();
     item.insert("options".into(), json!({"operationId": "options"}));
     SpecFile::with_paths(&json!({"/a": item, "/gone": {"get": {"operationId": "gone"}}}))
-}
-
-fn text(result: &Value) -> &str {
-    result["content"][0]["text"].as_str().unwrap_or_default()
 }
 
 fn session(upstream: &Upstream, more: &[&str]) -> Session {
@@ -87,16 +83,16 @@ fn a_request_that_failed_for_a_moment_is_sent_again_and_retry_after_is_honoured(
     let result = session.call("gone", &json!({}));
     assert!(text(&result).contains("Retry after 3600 seconds"), "{result}");
     assert_eq!(upstream.take_all().len(), 1, "an hour is for the model to wait, not for us");
-    assert!(started.elapsed() < Duration::from_secs(3));
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
 }
 
 #[test]
 fn repetitions_stay_within_the_deadline_and_can_be_switched_off() {
-    let upstream = Upstream::start(Box::new(|_| reply(503, &["Retry-After: 2"], b"")));
+    let upstream = Upstream::start(Box::new(|_| reply(503, &["Retry-After: 50"], b"")));
     let started = Instant::now();
-    let result = session(&upstream, &["--timeout", "1.5"]).call("get", &json!({}));
+    let result = session(&upstream, &["--timeout", "40"]).call("get", &json!({}));
     assert!(text(&result).starts_with("503"), "{result}");
-    assert!(started.elapsed() < Duration::from_secs(2) && upstream.take_all().len() == 1);
+    assert!(started.elapsed() < Duration::from_secs(30) && upstream.take_all().len() == 1);
     session(&upstream, &["--retries", "0"]).call("get", &json!({}));
     upstream.take_one();
 }
@@ -209,7 +205,7 @@ fn p10_a_hung_operation_does_not_keep_others_waiting() {
         let answer = session.receive();
         assert!(text(&answer["result"]).contains("did not answer within 2 s"), "{answer}");
     }
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     held.open();
     assert_eq!(session.call("post", &json!({}))["isError"], false);
 }
@@ -230,7 +226,7 @@ fn requests_leave_at_the_given_pace_and_what_comes_too_late_is_told() {
     let started = Instant::now();
     let result = slow.call("post", &json!({}));
     assert!(text(&result).contains("nothing was sent; try again in 1"), "{result}");
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
@@ -244,21 +240,23 @@ fn an_upstream_that_fails_again_and_again_is_left_alone_and_tried_again() {
             reply(503, &[], b"")
         }
     }));
-    let mut session = session(&upstream, &["--breaker-failures", "3", "--breaker-pause", "0.5"]);
-    for _ in 0..3 {
-        assert!(text(&session.call("post", &json!({}))).starts_with("503"));
-    }
-    let refused = session.call("post", &json!({}));
+    let failing = |pause: &str| {
+        let mut session = session(&upstream, &["--breaker-failures", "3", "--breaker-pause", pause]);
+        for _ in 0..3 {
+            assert!(text(&session.call("post", &json!({}))).starts_with("503"));
+        }
+        assert_eq!(upstream.take_all().len(), 3);
+        session
+    };
+    let refused = failing("300").call("post", &json!({}));
     assert!(
-        text(&refused).contains("failed 3 times in a row") && text(&refused).contains("it is tried again in 1 s"),
+        text(&refused).contains("failed 3 times in a row") && text(&refused).contains("it is tried again in "),
         "{refused}"
     );
-    assert_eq!(upstream.take_all().len(), 3);
+    assert!(upstream.received().is_empty());
+    let mut session = failing("0.1");
     *well.lock().unwrap() = true;
-    let started = Instant::now();
-    while session.call("post", &json!({}))["isError"] == true {
-        assert!(started.elapsed() < PATIENCE);
-    }
+    wait_until("it is not tried again", || session.call("post", &json!({}))["isError"] == false);
     assert_eq!(upstream.take_all().len(), 1, "one probe");
     assert_eq!(session.call("post", &json!({}))["isError"], false);
     let logs = session.end();
