@@ -17,5 +17,6 @@ mod documents;
 mod floors;
 mod http;
 mod mcp;
+mod promises;
 mod stdio;
 mod upstream;

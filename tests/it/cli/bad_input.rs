@@ -14,7 +14,7 @@ fn refused(args: &[&str], code: i32, expected: &[&str]) {
 }
 
 #[test]
-fn documents_that_cannot_be_served_end_with_3() {
+fn p40_documents_that_cannot_be_served_end_with_3() {
     for (text, expected) in [
         ("", "empty"),
         ("{\"openapi\": \"3.0.0\", ", "not valid JSON"),
@@ -44,7 +44,7 @@ fn documents_that_cannot_be_served_end_with_3() {
 }
 
 #[test]
-fn wrong_settings_end_with_2() {
+fn p40_wrong_settings_end_with_2() {
     let spec = SpecFile::new(r#"{"openapi":"3.1.0","info":{"title":"T"},"paths":{"/a":{"get":{}}}}"#);
     let petstore = petstore();
     refused(&["serve"], 2, &["--spec"]);
@@ -109,7 +109,7 @@ fn wrong_settings_end_with_2() {
 }
 
 #[test]
-fn a_taken_port_is_told() {
+fn p40_a_taken_port_is_told() {
     let (taken, _) = listener();
     let address = taken.local_addr().unwrap().to_string();
     refused(

@@ -82,7 +82,7 @@ fn a_call_is_made_as_a_client_would() {
 }
 
 #[test]
-fn operator_headers_come_from_flags_and_from_the_environment() {
+fn p43_operator_headers_come_from_flags_and_from_the_environment() {
     let upstream = Upstream::echo();
     let output = command(&[
         "call",
@@ -126,7 +126,7 @@ fn settings_come_from_file_variable_and_flag_in_rising_order() {
 }
 
 #[test]
-fn help_names_every_setting_and_no_secret() {
+fn p43_help_names_every_setting_and_no_secret() {
     for (name, expected) in [
         ("serve", "--allow-unauthenticated"),
         ("tools", "--format"),

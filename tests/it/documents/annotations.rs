@@ -55,7 +55,7 @@ fn hints(tool: &Value) -> String {
 }
 
 #[test]
-fn the_authors_word_can_only_make_a_tool_look_more_careful() {
+fn p35_the_authors_word_can_only_make_a_tool_look_more_careful() {
     let tools = tools(&spec(), &[]);
     assert_eq!(tools["searchGoods"]["tool"]["_meta"]["openapi-mcp"]["category"], "shop");
     assert_eq!(hints(&tools["getGood"]), "---o", "made more careful by operation and path item");
@@ -80,7 +80,7 @@ fn the_authors_word_can_only_make_a_tool_look_more_careful() {
 }
 
 #[test]
-fn a_trusted_document_is_taken_at_its_word_and_an_ignored_one_says_nothing() {
+fn p35_a_trusted_document_is_taken_at_its_word_and_an_ignored_one_says_nothing() {
     let trusted = tools(&spec(), &["--document-hints", "trust"]);
     assert_eq!(hints(&trusted["deleteGood"]), "r---");
     assert_eq!(hints(&trusted["searchGoods"]), "----");
@@ -256,7 +256,7 @@ fn what_is_hidden_can_neither_be_seen_nor_called() {
 }
 
 #[test]
-fn the_authors_words_stay_short_on_one_line_and_slip_past_no_pattern() {
+fn p33_p34_the_authors_words_stay_short_on_one_line_and_slip_past_no_pattern() {
     let long = "A\nB ".to_owned() + &"Z".repeat(100_000);
     let spec = SpecFile::with_paths(&json!({
         "/a": {"get": {"x-mcp": {"annotations": {"title": long}, "title": long}}},

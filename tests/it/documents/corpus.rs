@@ -103,7 +103,7 @@ fn every_real_document_becomes_the_tools_it_became_before() {
 /// Whatever a stranger's document says, and whatever policy is chosen, a tool looks less careful than its method only for
 /// the reasons that the policy is there for.
 #[test]
-fn no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
+fn p35_no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
     let Some(corpus) = std::env::var_os("OPENAPI_MCP_CORPUS").map(PathBuf::from) else {
         println!("skipped: OPENAPI_MCP_CORPUS is not set");
         return;

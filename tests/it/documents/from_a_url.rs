@@ -80,7 +80,7 @@ fn what_waits_for_a_document_that_never_comes_is_told_so() {
 
 #[cfg(unix)]
 #[test]
-fn a_signal_ends_a_server_that_still_reads_its_document() {
+fn p38_a_signal_ends_a_server_that_still_reads_its_document() {
     let (upstream, _release) = slow_document();
     let mut session = Session::start(&["serve", "--spec", &format!("{}/petstore.yaml", upstream.url), "--mock"]);
     signal(session.pid(), "TERM");
@@ -88,7 +88,7 @@ fn a_signal_ends_a_server_that_still_reads_its_document() {
 }
 
 #[test]
-fn a_document_from_a_url_may_redirect_within_its_origin_only() {
+fn p17_a_document_from_a_url_may_redirect_within_its_origin_only() {
     let other = Upstream::echo();
     let elsewhere = format!("Location: {}/x.yaml", other.url);
     let document = std::fs::read(petstore()).unwrap();

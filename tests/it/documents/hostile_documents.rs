@@ -468,7 +468,7 @@ fn p37_no_pattern_takes_more_than_its_time_and_no_bad_one_costs_a_tool() {
 }
 
 #[test]
-fn a_document_cannot_name_what_the_environment_holds() {
+fn p18_a_document_cannot_name_what_the_environment_holds() {
     let text = std::fs::read_to_string(petstore()).unwrap().replace(
         "title: Petstore",
         "title: \"${SECRET_OF_THE_TEST} $SECRET_OF_THE_TEST %SECRET_OF_THE_TEST%\"",

@@ -127,7 +127,7 @@ fn wait_for_keys(issuer: &Issuer) {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "two tables: good tokens and bad ones")]
-fn only_a_token_of_the_issuer_for_this_server_that_is_valid_now_is_good() {
+fn p55_p56_only_a_token_of_the_issuer_for_this_server_that_is_valid_now_is_good() {
     let (rsa, ec, stranger) = (Signer::rsa(), Signer::ec(), Signer::rsa());
     let ed = Signer::Ed(Ed25519KeyPair::generate().unwrap());
     let odd = json!({"kty": "XYZ", "kid": "odd"});
@@ -249,7 +249,7 @@ fn only_a_token_of_the_issuer_for_this_server_that_is_valid_now_is_good() {
 }
 
 #[test]
-fn clients_are_told_where_to_get_a_token_and_which_scopes() {
+fn p55_clients_are_told_where_to_get_a_token_and_which_scopes() {
     let rsa = Signer::rsa();
     let issuer = Issuer::start(vec![rsa.jwk("r")]);
     let args = [
@@ -327,7 +327,7 @@ fn clients_are_told_where_to_get_a_token_and_which_scopes() {
 }
 
 #[test]
-fn keys_are_kept_and_asked_for_again_when_a_token_names_a_new_one() {
+fn p55_keys_are_kept_and_asked_for_again_when_a_token_names_a_new_one() {
     let (old, new) = (Signer::rsa(), Signer::ec());
     let issuer = Issuer::start(vec![old.jwk("old")]);
     let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--oauth-issuer", &issuer.name()]);
@@ -359,7 +359,7 @@ fn keys_are_kept_and_asked_for_again_when_a_token_names_a_new_one() {
 }
 
 #[test]
-fn an_issuer_that_is_not_there_yet_is_waited_for_and_what_is_wrong_is_said() {
+fn p55_an_issuer_that_is_not_there_yet_is_waited_for_and_what_is_wrong_is_said() {
     let rsa = Signer::rsa();
     // It answers with the name of another one.
     let wrong = Upstream::start(Box::new(|_| {
@@ -400,7 +400,7 @@ fn an_issuer_that_is_not_there_yet_is_waited_for_and_what_is_wrong_is_said() {
 }
 
 #[test]
-fn settings_of_an_issuer_that_cannot_be_safe_are_all_told_at_start() {
+fn p55_settings_of_an_issuer_that_cannot_be_safe_are_all_told_at_start() {
     let spec = petstore();
     let told = |more: &[&str]| {
         let mut args = vec!["serve", "--spec", &spec, "--mock", "--transport", "http"];

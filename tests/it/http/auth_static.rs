@@ -1,8 +1,10 @@
 //! Who may call over HTTP: bearer tokens, rate limits, and what is open nevertheless.
 
-use std::time::Instant;
+use std::io::{Read as _, Write as _};
+use std::time::{Duration, Instant};
 
-use crate::support::{CALL, HttpServer, LIST, Upstream, command, petstore, run, stderr, wait_until};
+use crate::support::http_server::http_request;
+use crate::support::{CALL, HttpServer, LIST, PATIENCE, Upstream, command, petstore, run, stderr, wait_until};
 
 const TOKEN: &str = "a-token-of-one-client-4711";
 const OTHER: &str = "another-token-of-a-client";
@@ -16,7 +18,7 @@ fn ask(server: &HttpServer, headers: &[&str]) -> (u16, String) {
 }
 
 #[test]
-fn without_the_right_token_nobody_is_let_in() {
+fn p31_p54_p56_without_the_right_token_nobody_is_let_in() {
     let upstream = Upstream::echo();
     let args = [
         "--spec",
@@ -82,7 +84,7 @@ fn without_the_right_token_nobody_is_let_in() {
 }
 
 #[test]
-fn a_health_check_and_a_preflight_need_no_token() {
+fn p54_a_health_check_and_a_preflight_need_no_token() {
     let args = [
         "--spec",
         &petstore(),
@@ -115,7 +117,7 @@ fn a_health_check_and_a_preflight_need_no_token() {
 }
 
 #[test]
-fn tokens_of_a_file_are_rotated_without_a_restart() {
+fn p54_tokens_of_a_file_are_rotated_without_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("tokens");
     std::fs::write(&path, format!("# the first\n{TOKEN}\n")).unwrap();
@@ -209,7 +211,7 @@ fn tokens_that_are_of_no_use_are_all_told_at_start() {
 }
 
 #[test]
-fn an_address_that_others_can_reach_needs_a_token_or_a_word() {
+fn p54_an_address_that_others_can_reach_needs_a_token_or_a_word() {
     let spec = petstore();
     let args = [
         "serve",
@@ -251,7 +253,7 @@ fn an_address_that_others_can_reach_needs_a_token_or_a_word() {
 }
 
 #[test]
-fn each_client_has_its_own_rate_and_is_told_when_to_come_back() {
+fn p58_each_client_has_its_own_rate_and_is_told_when_to_come_back() {
     let args = [
         "--spec",
         &petstore(),
@@ -282,7 +284,27 @@ fn each_client_has_its_own_rate_and_is_told_when_to_come_back() {
 }
 
 #[test]
-fn without_tokens_the_rate_is_that_of_an_address() {
+fn p58_connections_beyond_the_limit_wait_for_a_free_place() {
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--max-connections", "2"]);
+    let request = http_request(&server.address, "POST", &["Connection: close"], LIST);
+    let mut held = [server.connect(), server.connect()];
+    // A request that is not complete keeps its connection.
+    for stream in &mut held {
+        stream.write_all(b"POST /mcp HTTP/1.1\r\n").unwrap();
+    }
+    let mut waiting = server.connect();
+    waiting.write_all(request.as_bytes()).unwrap();
+    waiting.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    assert!(waiting.read(&mut [0; 16]).is_err(), "a third connection is served beside two");
+    drop(held);
+    waiting.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut answer = String::new();
+    waiting.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+}
+
+#[test]
+fn p58_without_tokens_the_rate_is_that_of_an_address() {
     let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--client-rate-limit", "2"]);
     assert_eq!([ask(&server, &[]).0, ask(&server, &[]).0], [200, 200]);
     wait_until("no request is refused for its rate", || ask(&server, &[]).0 == 429);

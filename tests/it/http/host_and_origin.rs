@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, petstore, stateless_meta};
+use crate::support::{HttpServer, petstore, run, stateless_meta, stdout};
 
 const STATELESS: [&str; 2] = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list"];
 
@@ -174,7 +174,14 @@ fn p28_it_listens_where_it_is_told_to_and_nowhere_else() {
 }
 
 #[test]
-fn allowed_hosts_and_origins_are_let_in() {
+fn p53_http_binds_a_loopback_address_by_default() {
+    let help = stdout(&run(&["serve", "--help"]));
+    let words: Vec<&str> = help.split_whitespace().collect();
+    assert!(words.join(" ").contains("[default: 127.0.0.1:8080]"), "{help}");
+}
+
+#[test]
+fn p26_p27_allowed_hosts_and_origins_are_let_in() {
     let server = HttpServer::start(&[
         "--spec",
         &petstore(),
@@ -238,7 +245,7 @@ fn malformed_requests_get_the_answers_of_json_rpc() {
 }
 
 #[test]
-fn health_is_asked_under_any_name() {
+fn p27_health_is_asked_under_any_name() {
     let server = server();
     assert!(
         server

@@ -19,7 +19,7 @@ fn lists(address: &str) -> String {
 }
 
 #[test]
-fn slow_clients_disturb_nobody_and_are_dropped() {
+fn p32_slow_clients_disturb_nobody_and_are_dropped() {
     let server = HttpServer::start(&["--spec", &petstore(), "--mock"]);
     let host = &server.address;
     let kinds: Vec<String> = vec![
@@ -88,7 +88,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 
 /// HTTP/2 has a small talk of its own: who answers pings and asks for nothing, or takes nothing of an answer, is slow as well.
 #[test]
-fn clients_of_http_2_that_only_answer_pings_are_dropped() {
+fn p32_clients_of_http_2_that_only_answer_pings_are_dropped() {
     if !soak() {
         return;
     }
@@ -142,7 +142,7 @@ fn clients_of_http_2_that_only_answer_pings_are_dropped() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn huge_bodies_are_refused_early() {
+fn p32_huge_bodies_are_refused_early() {
     use crate::support::memory;
 
     let server = HttpServer::start(&["--spec", &petstore(), "--mock"]);
@@ -184,7 +184,7 @@ fn huge_bodies_are_refused_early() {
 
 /// A proxy before us may see one request where we would see two; the second must never run.
 #[test]
-fn ambiguous_framing_never_runs_a_hidden_call() {
+fn p32_ambiguous_framing_never_runs_a_hidden_call() {
     let upstream = Upstream::echo();
     let server = HttpServer::start(&["--spec", &petstore(), "--base-url", &upstream.url]);
     let host = &server.address;
@@ -281,7 +281,7 @@ fn ambiguous_framing_never_runs_a_hidden_call() {
 
 /// 2026-07-28 (basic/transports): a closed stream is a cancelled request; and what nobody waits for need not go on in any era.
 #[test]
-fn a_client_that_leaves_ends_its_request_upstream() {
+fn p24_a_client_that_leaves_ends_its_request_upstream() {
     let (listener, url) = listener();
     let server = HttpServer::start(&["--spec", &petstore(), "--base-url", &url]);
     let params = json!({"name": "list_pets", "arguments": {}, "_meta": stateless_meta(&json!({}))});
@@ -304,7 +304,7 @@ fn a_client_that_leaves_ends_its_request_upstream() {
 /// Each of them would hold the whole list otherwise.
 #[cfg(target_os = "linux")]
 #[test]
-fn clients_that_do_not_read_a_large_list_take_little_memory() {
+fn p32_clients_that_do_not_read_a_large_list_take_little_memory() {
     use crate::support::memory;
 
     let operation = |number: usize| {

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{CALL, HttpServer, SpecFile, Upstream, initialize_parameters, petstore, reply, soak};
 
 #[test]
-fn sessions_are_random_and_forged_or_ended_ones_are_dead() {
+fn p29_sessions_are_random_and_forged_or_ended_ones_are_dead() {
     let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--confirm", "destructive"]);
     let lines: Vec<String> = (0..20).map(|_| server.begin_session(&[])).collect();
     let sessions: Vec<&str> = lines.iter().map(|line| line.trim_start_matches("Mcp-Session-Id: ")).collect();
@@ -40,7 +40,7 @@ fn sessions_are_random_and_forged_or_ended_ones_are_dead() {
 }
 
 #[test]
-fn a_session_belongs_to_the_client_that_began_it() {
+fn p29_a_session_belongs_to_the_client_that_began_it() {
     let tokens = ("ONE", "token-of-the-first-client", "TWO", "token-of-the-second-client");
     let args = [
         "--spec",
@@ -66,7 +66,7 @@ fn a_session_belongs_to_the_client_that_began_it() {
 }
 
 #[test]
-fn two_sessions_with_equal_ids_get_their_own_answers() {
+fn p30_two_sessions_with_equal_ids_get_their_own_answers() {
     let upstream = Upstream::start(Box::new(|request| {
         let body = json!({"path": request.path()}).to_string();
         reply(200, &["Content-Type: application/json"], body.as_bytes())
@@ -95,7 +95,7 @@ fn two_sessions_with_equal_ids_get_their_own_answers() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn many_clients_at_once_are_served_and_abandoned_sessions_are_bounded() {
+fn p25_many_clients_at_once_are_served_and_abandoned_sessions_are_bounded() {
     use crate::support::memory;
 
     let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--confirm", "destructive"]);

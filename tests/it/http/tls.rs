@@ -54,7 +54,7 @@ fn server(directory: &Path) -> HttpServer {
 }
 
 #[test]
-fn a_certificate_is_served_and_replaced_without_a_restart() {
+fn p57_a_certificate_is_served_and_replaced_without_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let old = certificate(directory.path());
     let server = server(directory.path());
@@ -97,7 +97,18 @@ fn health_trusts_a_certificate_that_it_is_told_of() {
 }
 
 #[test]
-fn both_versions_of_http_are_spoken() {
+fn p57_tls_1_2_and_1_3_are_spoken() {
+    let directory = tempfile::tempdir().unwrap();
+    let certificate = certificate(directory.path());
+    let server = server(directory.path());
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let answer = ask(&server, trusting_with(&certificate, &[version])).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{version:?}: {answer}");
+    }
+}
+
+#[test]
+fn p57_both_versions_of_http_are_spoken() {
     let directory = tempfile::tempdir().unwrap();
     let certificate = certificate(directory.path());
     let server = server(directory.path());
@@ -125,7 +136,7 @@ fn both_versions_of_http_are_spoken() {
 }
 
 #[test]
-fn a_client_that_does_not_speak_tls_learns_nothing_and_holds_up_nobody() {
+fn p32_p57_a_client_that_does_not_speak_tls_learns_nothing_and_holds_up_nobody() {
     let directory = tempfile::tempdir().unwrap();
     let certificate = certificate(directory.path());
     let server = server(directory.path());

@@ -31,7 +31,7 @@ fn held() -> (Upstream, std::sync::mpsc::Sender<()>, std::sync::mpsc::Receiver<(
 }
 
 #[test]
-fn the_end_of_stdin_ends_an_idle_server() {
+fn p39_the_end_of_stdin_ends_an_idle_server() {
     let mut session = Session::start(&["serve", "--spec", &petstore(), "--mock"]);
     let started = Instant::now();
     session.close_stdin();
@@ -40,7 +40,7 @@ fn the_end_of_stdin_ends_an_idle_server() {
 }
 
 #[test]
-fn the_end_of_stdin_answers_what_is_in_flight() {
+fn p39_the_end_of_stdin_answers_what_is_in_flight() {
     let (upstream, release, asked) = held();
     let spec = spec();
     let mut session = Session::serving(&spec, &upstream, &[]);
@@ -63,7 +63,7 @@ fn the_end_of_stdin_answers_what_is_in_flight() {
 
 #[cfg(unix)]
 #[test]
-fn a_signal_answers_what_is_in_flight_on_both_transports() {
+fn p38_a_signal_answers_what_is_in_flight_on_both_transports() {
     let (upstream, release, asked) = held();
     let spec = spec();
     let mut session = Session::serving(&spec, &upstream, &[]);
@@ -164,7 +164,7 @@ fn p38_an_open_stream_and_a_hung_upstream_delay_the_end_for_a_while_only() {
 }
 
 #[test]
-fn an_answer_may_take_longer_than_the_end_of_stdin() {
+fn p39_an_answer_may_take_longer_than_the_end_of_stdin() {
     // Longer than the five seconds that rmcp gives calls after the end.
     let upstream = Upstream::start(Box::new(|_| {
         let (_never, wait) = channel::<()>();
@@ -180,7 +180,7 @@ fn an_answer_may_take_longer_than_the_end_of_stdin() {
 }
 
 #[test]
-fn messages_before_the_first_request_are_passed_over() {
+fn p22_messages_before_the_first_request_are_passed_over() {
     for first in [
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
         json!({"jsonrpc": "2.0", "id": 7, "result": {}}),
@@ -193,7 +193,7 @@ fn messages_before_the_first_request_are_passed_over() {
 
 #[cfg(unix)]
 #[test]
-fn a_second_signal_ends_at_once() {
+fn p38_a_second_signal_ends_at_once() {
     let (upstream, _release, asked) = held();
     let spec = spec();
     let mut session = Session::serving(&spec, &upstream, &[]);
@@ -209,7 +209,7 @@ fn a_second_signal_ends_at_once() {
 }
 
 #[test]
-fn a_slow_call_holds_up_no_other_and_ends_at_its_time_limit() {
+fn p10_p23_a_slow_call_holds_up_no_other_and_ends_at_its_time_limit() {
     let (upstream, release, asked) = held();
     let spec = spec();
     let mut session = Session::serving(&spec, &upstream, &[]);
@@ -232,7 +232,7 @@ fn a_slow_call_holds_up_no_other_and_ends_at_its_time_limit() {
 }
 
 #[test]
-fn a_cancelled_call_closes_its_request() {
+fn p24_a_cancelled_call_closes_its_request() {
     // A reply that never ends; the upstream sees whether its connection is closed.
     let (events, seen) = channel();
     let events = Mutex::new(events);
@@ -251,7 +251,7 @@ fn a_cancelled_call_closes_its_request() {
 }
 
 #[test]
-fn a_thousand_calls_at_once_each_get_their_own_answer() {
+fn p23_a_thousand_calls_at_once_each_get_their_own_answer() {
     let upstream = Upstream::start(Box::new(|request| {
         let body = json!({"path": request.path()}).to_string();
         reply(200, &["Content-Type: application/json"], body.as_bytes())

@@ -129,7 +129,7 @@ fn every_verb_is_told_and_called_over_http_in_both_eras() {
 }
 
 #[test]
-fn odd_request_ids_come_back_as_they_were() {
+fn p23_odd_request_ids_come_back_as_they_were() {
     let server = HttpServer::start(&["--spec", spec().path(), "--base-url", "http://127.0.0.1:1"]);
     for id in ["0", "9007199254740991", "-5", "\"\"", "\"a b\"", "\"ü\""] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#);

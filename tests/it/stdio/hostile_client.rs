@@ -102,7 +102,7 @@ fn malformed() -> Vec<(Vec<u8>, i64)> {
 }
 
 #[test]
-fn every_malformed_line_is_answered_as_json_rpc_asks_and_harms_nothing() {
+fn p22_every_malformed_line_is_answered_as_json_rpc_asks_and_harms_nothing() {
     let lines = malformed();
     assert!(lines.len() >= 61, "{}", lines.len());
     let mut server = RawSession::start(&["serve", "--spec", &petstore(), "--mock"]);
@@ -124,7 +124,7 @@ fn every_malformed_line_is_answered_as_json_rpc_asks_and_harms_nothing() {
 }
 
 #[test]
-fn an_odd_first_message_does_not_end_the_server() {
+fn p22_an_odd_first_message_does_not_end_the_server() {
     let before: Vec<(Vec<u8>, i64)> = malformed();
     let odd = [
         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}",
@@ -154,7 +154,7 @@ fn an_odd_first_message_does_not_end_the_server() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn lines_without_end_take_bounded_memory() {
+fn p22_lines_without_end_take_bounded_memory() {
     use crate::support::memory;
 
     let mut server = RawSession::start(&["serve", "--spec", &petstore(), "--mock"]);
@@ -200,7 +200,7 @@ fn lines_without_end_take_bounded_memory() {
 }
 
 #[test]
-fn answers_outlive_a_reader_that_sleeps() {
+fn p23_answers_outlive_a_reader_that_sleeps() {
     let body = json!({"text": "x".repeat(100_000)}).to_string();
     let upstream = Upstream::start(Box::new(move |_| reply(200, &["Content-Type: application/json"], body.as_bytes())));
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "get"}}}));
@@ -235,7 +235,7 @@ fn answers_outlive_a_reader_that_sleeps() {
 }
 
 #[test]
-fn a_reader_that_is_gone_ends_the_process() {
+fn p39_a_reader_that_is_gone_ends_the_process() {
     let spec = petstore();
     // While nothing is said, while something is said, and while a call is in flight.
     for say in [None, Some(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#)] {
@@ -265,7 +265,7 @@ fn a_reader_that_is_gone_ends_the_process() {
 }
 
 #[test]
-fn a_client_that_reads_nothing_is_not_read_without_end() {
+fn p22_a_client_that_reads_nothing_is_not_read_without_end() {
     let mut server = RawSession::start(&["serve", "--spec", &petstore(), "--mock"]);
     server.initialize();
     // Lines that are refused: the answer to one is taken before the next one is read.
@@ -286,7 +286,7 @@ fn a_client_that_reads_nothing_is_not_read_without_end() {
 }
 
 #[test]
-fn the_last_line_needs_no_end() {
+fn p39_the_last_line_needs_no_end() {
     let mut session = Session::start(&["serve", "--spec", &petstore(), "--mock"]);
     session.send_text(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     assert_eq!(session.receive()["id"], 1);

@@ -151,7 +151,7 @@ fn a_token_is_refreshed_before_it_expires_and_a_refusal_is_told_once() {
 }
 
 #[test]
-fn a_document_does_not_decide_who_gets_the_clients_secret() {
+fn p47_a_document_does_not_decide_who_gets_the_clients_secret() {
     let (upstream, thief) = (authority(""), Upstream::echo());
     let spec = oauth_document(&format!("{}/token", thief.url));
     let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
@@ -177,7 +177,7 @@ fn a_document_does_not_decide_who_gets_the_clients_secret() {
 }
 
 #[test]
-fn refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
+fn p47_refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
     let (address, known) = std::sync::mpsc::channel::<String>();
     let known = std::sync::Mutex::new(known);
     let own = std::sync::OnceLock::new();
@@ -285,7 +285,7 @@ fn a_token_that_is_good_for_no_time_is_fetched_once_for_those_who_wait() {
 }
 
 #[test]
-fn what_a_token_endpoint_says_or_an_api_echoes_shows_no_secret() {
+fn p41_what_a_token_endpoint_says_or_an_api_echoes_shows_no_secret() {
     let upstream = Upstream::start(Box::new(|request| {
         let body: &[u8] = b"{\"error\":\"secret_in_lower_case\"}";
         reply(

@@ -36,7 +36,7 @@ pub(super) fn carried(request: &Received) -> Vec<String> {
 }
 
 #[test]
-fn every_kind_of_scheme_is_sent_where_it_belongs() {
+fn p48_every_kind_of_scheme_is_sent_where_it_belongs() {
     let key = |place: &str, name: &str| json!({"type": "apiKey", "in": place, "name": name});
     let kinds = [
         (key("header", "X-Key"), &[("", "s3cret key")][..], "x-key: s3cret key"),
@@ -131,7 +131,7 @@ fn the_variable_of_a_scheme_is_its_name_in_capitals() {
 
 /// `OPENAPI_MCP_AUTH_TOKEN_FILE` says who may call us, and must not become what a document's scheme of that name is sent.
 #[test]
-fn a_setting_that_is_named_like_a_credential_is_not_one() {
+fn p48_a_setting_that_is_named_like_a_credential_is_not_one() {
     for (scheme, variable) in [
         ("token-file", "OPENAPI_MCP_AUTH_TOKEN_FILE"),
         ("token_env", "OPENAPI_MCP_AUTH_TOKEN_ENV"),
@@ -153,7 +153,7 @@ fn a_setting_that_is_named_like_a_credential_is_not_one() {
 
 /// A document may call a scheme as it likes: `petsClientSecret` is not what makes the client secret of `pets` a key.
 #[test]
-fn a_part_of_one_schemes_credential_is_never_anothers_value() {
+fn p48_a_part_of_one_schemes_credential_is_never_anothers_value() {
     let upstream = Upstream::echo();
     let schemes = json!({
         "pets": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "http://127.0.0.1:1/token", "scopes": {}}}},
@@ -190,7 +190,7 @@ fn a_part_of_one_schemes_credential_is_never_anothers_value() {
 }
 
 #[test]
-fn security_is_an_or_of_ands_of_the_operation_over_the_document() {
+fn p48_security_is_an_or_of_ands_of_the_operation_over_the_document() {
     let upstream = Upstream::echo();
     let operation = |id: &str, security: Value| json!({"get": {"operationId": id, "security": security}});
     let spec = SpecFile::new(
@@ -260,7 +260,7 @@ fn what_is_missing_is_told_once_at_start() {
 }
 
 #[test]
-fn values_come_from_the_file_by_reference_and_never_as_they_are() {
+fn p43_values_come_from_the_file_by_reference_and_never_as_they_are() {
     let upstream = Upstream::echo();
     let schemes = json!({"key": {"type": "apiKey", "in": "header", "name": "X-Key"}, "login": {"type": "http", "scheme": "basic"}});
     let spec = document(&schemes, &json!([{"key": [], "login": []}]));
@@ -313,7 +313,7 @@ fn values_come_from_the_file_by_reference_and_never_as_they_are() {
 }
 
 #[test]
-fn a_parameter_that_a_scheme_sets_is_no_argument() {
+fn p48_a_parameter_that_a_scheme_sets_is_no_argument() {
     let upstream = Upstream::echo();
     let schemes = json!({
         "header": {"type": "apiKey", "in": "header", "name": "X-Key"}, "query": {"type": "apiKey", "in": "query", "name": "key"},
@@ -356,7 +356,7 @@ fn a_parameter_that_a_scheme_sets_is_no_argument() {
 }
 
 #[test]
-fn p5_credentials_go_to_the_apis_own_origin_only() {
+fn p46_credentials_go_to_the_apis_own_origin_only() {
     let (own, other) = (Upstream::echo(), Upstream::echo());
     let document = json!({"openapi": "3.1.0", "info": {"title": "T"}, "servers": [{"url": own.url}], "security": [{"key": []}],
         "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
@@ -458,7 +458,7 @@ fn a_refusal_by_the_api_names_the_scheme_and_its_setting() {
 }
 
 #[test]
-fn no_redirect_takes_a_credential_along_and_no_cookie_replaces_one() {
+fn p9_p15_no_redirect_takes_a_credential_along_and_no_cookie_replaces_one() {
     let thief = Upstream::echo();
     let location = format!("Location: {}/steal?", thief.url);
     let upstream = Upstream::start(Box::new(move |request| {

@@ -86,7 +86,7 @@ fn p31_a_client_sends_on_what_the_operator_lists_and_nothing_else() {
 }
 
 #[test]
-fn a_forwarded_credential_meets_a_scheme_and_its_absence_is_told() {
+fn p31_a_forwarded_credential_meets_a_scheme_and_its_absence_is_told() {
     let upstream = Upstream::echo();
     let spec = document(&json!({"token": {"type": "http", "scheme": "bearer"}}), &json!([{"token": []}]));
     let args = ["--spec", spec.path(), "--base-url", &upstream.url, "--forward-authorization"];
@@ -105,7 +105,7 @@ fn a_forwarded_credential_meets_a_scheme_and_its_absence_is_told() {
 }
 
 #[test]
-fn headers_that_cannot_be_forwarded_are_refused_at_start() {
+fn p31_headers_that_cannot_be_forwarded_are_refused_at_start() {
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {}}}));
     let args = ["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:1"];
     for name in [
@@ -130,7 +130,7 @@ fn headers_that_cannot_be_forwarded_are_refused_at_start() {
 }
 
 #[test]
-fn what_belongs_to_the_clients_connection_or_to_a_digest_is_not_forwarded() {
+fn p31_what_belongs_to_the_clients_connection_or_to_a_digest_is_not_forwarded() {
     let upstream = Upstream::echo();
     let digest = document(&json!({"d": {"type": "http", "scheme": "digest"}}), &json!([{"d": []}]));
     let args = [
@@ -165,7 +165,7 @@ fn what_belongs_to_the_clients_connection_or_to_a_digest_is_not_forwarded() {
 }
 
 #[test]
-fn p42_neither_arguments_nor_replies_are_logged_and_forwarded_headers_stay_on_the_apis_origin() {
+fn p31_p42_neither_arguments_nor_replies_are_logged_and_forwarded_headers_stay_on_the_apis_origin() {
     let upstream = Upstream::start(Box::new(|_| reply(200, &["Content-Type: text/plain"], b"what-the-api-said")));
     let other = Upstream::echo();
     let parameter = json!([{"name": "q", "in": "query", "schema": {"type": "string"}}]);

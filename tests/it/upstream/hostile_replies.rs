@@ -46,7 +46,7 @@ pub(super) fn is_well(session: &mut Session) {
 }
 
 #[test]
-fn p9_no_redirect_is_followed() {
+fn p9_p15_no_redirect_is_followed_and_no_cookie_is_kept() {
     let other = Upstream::echo();
     let host = other.host().to_owned();
     let port = host.rsplit(':').next().unwrap().to_owned();
@@ -315,7 +315,7 @@ fn p11_a_reset_connection_is_an_error() {
 
 /// A stream that never ends is given as far as the call's time goes.
 #[test]
-fn an_endless_stream_is_collected_within_the_time_of_a_call() {
+fn p10_an_endless_stream_is_collected_within_the_time_of_a_call() {
     let upstream = Upstream::raw(|_, stream| {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
         let _ = stream.write_all(format!("{head}9\r\ndata: 1\n\n\r\n4\r\ndata\r\n").as_bytes());
@@ -335,7 +335,7 @@ fn an_endless_stream_is_collected_within_the_time_of_a_call() {
 }
 
 #[test]
-fn p15_five_hundred_calls_at_once_get_their_own_answers_and_no_cookie_of_others() {
+fn p15_p23_five_hundred_calls_at_once_get_their_own_answers_and_no_cookie_of_others() {
     let upstream = Upstream::start(Box::new(|request| {
         let number = number(request);
         assert_eq!(request.header("cookie"), None);

@@ -112,7 +112,7 @@ fn p12_endless_and_swollen_replies_take_little_memory() {
 }
 
 #[test]
-fn a_hostile_error_page_is_read_in_one_pass() {
+fn p10_a_hostile_error_page_is_read_in_one_pass() {
     let page = "<SCRIPT></SCRIPT>".repeat(61_440);
     let upstream = Upstream::start(Box::new(move |_| reply(500, &["Content-Type: text/html"], page.as_bytes())));
     let mut session = Session::start(&["serve", "--spec", &petstore(), "--base-url", &upstream.url]);
@@ -148,7 +148,7 @@ fn p13_a_text_is_cut_between_characters() {
 }
 
 #[test]
-fn heads_that_are_far_too_large_are_errors() {
+fn p16_heads_that_are_far_too_large_are_errors() {
     let upstream = Upstream::raw(|request, stream| {
         let _ = match number(request) {
             0 => {
@@ -176,7 +176,7 @@ fn heads_that_are_far_too_large_are_errors() {
 }
 
 #[test]
-fn the_results_limit_holds_for_keys_headers_parts_and_cursors() {
+fn p12_the_results_limit_holds_for_keys_headers_parts_and_cursors() {
     let upstream = Upstream::start(Box::new(|request| {
         let long = "k".repeat(300_000);
         match request.path() {
@@ -219,7 +219,7 @@ fn the_results_limit_holds_for_keys_headers_parts_and_cursors() {
 
 /// What looks like the end of a part at every byte is looked through once.
 #[test]
-fn a_multipart_reply_of_delimiters_is_read_in_one_pass() {
+fn p10_a_multipart_reply_of_delimiters_is_read_in_one_pass() {
     let dashes = "-".repeat(4 << 20);
     let upstream = Upstream::start(Box::new(move |request| {
         let boundary = if request.line.contains("/long") {
@@ -254,7 +254,7 @@ fn nested(levels: usize) -> String {
 }
 
 #[test]
-fn json_within_json_does_not_nest_deeper_than_the_limit() {
+fn p12_json_within_json_does_not_nest_deeper_than_the_limit() {
     let deep = nested(12);
     let body = deep.clone();
     let upstream = Upstream::start(Box::new(move |request| {

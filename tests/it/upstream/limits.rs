@@ -87,7 +87,7 @@ fn a_request_that_failed_for_a_moment_is_sent_again_and_retry_after_is_honoured(
 }
 
 #[test]
-fn repetitions_stay_within_the_deadline_and_can_be_switched_off() {
+fn p10_p14_repetitions_stay_within_the_deadline_and_can_be_switched_off() {
     let upstream = Upstream::start(Box::new(|_| reply(503, &["Retry-After: 50"], b"")));
     let started = Instant::now();
     let result = session(&upstream, &["--timeout", "40"]).call("get", &json!({}));
@@ -166,7 +166,7 @@ impl Held {
 }
 
 #[test]
-fn a_full_queue_answers_busy_at_once_and_the_rest_take_turns() {
+fn p52_a_full_queue_answers_busy_at_once_and_the_rest_take_turns() {
     let held = Held::new();
     let mut session = session(&held.upstream, &["--max-concurrency", "2", "--max-queue", "3"]);
     let post = |session: &mut Session| session.post("tools/call", &json!({"name": "post", "arguments": {}}));
@@ -211,7 +211,7 @@ fn p10_a_hung_operation_does_not_keep_others_waiting() {
 }
 
 #[test]
-fn requests_leave_at_the_given_pace_and_what_comes_too_late_is_told() {
+fn p52_requests_leave_at_the_given_pace_and_what_comes_too_late_is_told() {
     let upstream = Upstream::echo();
     let mut paced = session(&upstream, &["--rate-limit", "20"]);
     let started = Instant::now();

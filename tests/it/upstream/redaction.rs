@@ -73,7 +73,7 @@ fn p41_a_credential_that_comes_back_as_it_was_sent_is_taken_out() {
 }
 
 #[test]
-fn the_authorization_header_of_the_operator_is_taken_out_of_a_reply() {
+fn p41_the_authorization_header_of_the_operator_is_taken_out_of_a_reply() {
     let upstream = Upstream::start(Box::new(|request| {
         let headers = serde_json::to_string(&request.headers).unwrap();
         reply(200, &["Content-Type: application/json"], headers.as_bytes())

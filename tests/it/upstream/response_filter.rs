@@ -96,7 +96,7 @@ fn what_a_filter_gives_that_is_no_json_is_told_as_the_filters_fault() {
 }
 
 #[test]
-fn a_filter_has_what_is_left_of_the_calls_time() {
+fn p10_a_filter_has_what_is_left_of_the_calls_time() {
     let (spec, upstream) = (spec(), upstream());
     let mut session = Session::serving(&spec, &upstream, &["--response-filter", "jq", "--timeout", "1"]);
     let started = std::time::Instant::now();

@@ -64,7 +64,32 @@ fn a_client_certificate_meets_mutual_tls() {
 }
 
 #[test]
-fn a_proxy_is_used_when_asked_for_and_never_because_of_the_environment() {
+fn p49_a_client_certificate_is_shown_to_the_apis_own_origin_only() {
+    let authority = Authority::new();
+    let (own, other) = (authority.serve(), authority.serve());
+    let operation = |id: &str, url: &str| json!({"get": {"operationId": id, "servers": [{"url": url}]}});
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": own}],
+            "paths": {"/own": operation("own", &own), "/other": operation("other", &other)}})
+        .to_string(),
+    );
+    let files = ["ca.pem", "client.pem", "client.key"].map(|name| authority.file(name));
+    let [ca, certificate, key] = files.each_ref().map(String::as_str);
+    let serve = ["serve", "--spec", spec.path(), "--client-cert", certificate, "--client-key", key];
+    let trusting = [&serve[..], &["--ca-cert", ca]].concat();
+    let mut session = Session::start(&trusting);
+    assert_eq!(session.call("own", &json!({}))["structuredContent"]["known"], true);
+    assert_eq!(session.call("other", &json!({}))["structuredContent"]["known"], false);
+    let mut allowed = Session::start(&[&trusting[..], &["--credential-origin", &other]].concat());
+    assert_eq!(allowed.call("other", &json!({}))["structuredContent"]["known"], true);
+    // Whom nobody vouches for is an error, but for the origin that the operator named.
+    let mut insecure = Session::start(&[&serve[..], &["--insecure-upstream"]].concat());
+    assert_eq!(insecure.call("own", &json!({}))["structuredContent"]["known"], true);
+    assert_eq!(insecure.call("other", &json!({}))["isError"], true);
+}
+
+#[test]
+fn p50_a_proxy_is_used_when_asked_for_and_never_because_of_the_environment() {
     let proxy = Upstream::start(Box::new(|_| reply(200, &["Content-Type: application/json"], b"{\"by\":\"proxy\"}")));
     let (upstream, spec) = (Upstream::echo(), document(&json!([])));
     let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
@@ -89,7 +114,7 @@ fn a_proxy_is_used_when_asked_for_and_never_because_of_the_environment() {
 
 /// `--insecure-upstream` is about the API: whoever can pass for the issuer can make tokens up.
 #[test]
-fn an_insecure_api_does_not_make_the_issuer_of_tokens_insecure() {
+fn p49_an_insecure_api_does_not_make_the_issuer_of_tokens_insecure() {
     let authority = Authority::new();
     let issuer = authority.serve();
     let (certificate, key) = (authority.file("client.pem"), authority.file("client.key"));

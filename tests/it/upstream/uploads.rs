@@ -31,7 +31,7 @@ fn folder() -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn files_below_the_folder_are_sent_and_no_others() {
+fn p51_files_below_the_folder_are_sent_and_no_others() {
     let (upstream, spec, (_outside, root)) = (Upstream::echo(), spec(), folder());
     let mut session = Session::serving(&spec, &upstream, &["--allow-file-args", &root]);
 
@@ -72,7 +72,7 @@ fn files_below_the_folder_are_sent_and_no_others() {
 }
 
 #[test]
-fn without_the_setting_a_path_is_no_file() {
+fn p51_without_the_setting_a_path_is_no_file() {
     let (upstream, spec, (_outside, root)) = (Upstream::echo(), spec(), folder());
     let mut session = Session::serving(&spec, &upstream, &[]);
     let listed = session.tools();
