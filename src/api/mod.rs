@@ -6,39 +6,30 @@ pub(crate) mod bound_tool;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
-use http::header::{AUTHORIZATION, HeaderMap};
+use http::header::HeaderMap;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
-use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::Value;
+use secrecy::SecretString;
 
-use self::bound_tool::{BoundTool, accept, filtered, promise};
+use self::bound_tool::{BoundTool, output_contract};
 use crate::annotate::enforcement::may_repeat;
-pub(crate) use crate::annotate::enforcement::{Confirm, must_confirm};
-use crate::annotate::{AnnotateOptions, Annotated, Hints, OutputSchemas, annotate};
+use crate::annotate::{AnnotateOptions, Annotated, OutputSchemas, annotate};
 use crate::outbound::Clients;
-pub(crate) use crate::proxy::Request;
-use crate::proxy::auth::resolve::AccessResolver;
-use crate::proxy::auth::scheme::SchemeResolver;
-use crate::proxy::auth::values::forms;
-use crate::proxy::redact::Redactor;
-use crate::proxy::request::base_url::BaseUrls;
-pub use crate::proxy::request::base_url::Destination;
-pub(crate) use crate::proxy::request::body::payload::Payload;
-pub(crate) use crate::proxy::response::filter;
-use crate::proxy::response::render::{self, Rendering};
-use crate::proxy::upstream::{OutgoingCall, Upstreams};
 use crate::proxy::{
-    self, BaseUrl, CallError, CallOptions, Credential, Credentials, Forwarding, Injected, OperationAccess, Progress, Sandbox,
-    UpstreamOptions,
+    Binder, BindingOptions, CallError, CallOptions, CallRules, Credentials, Forwarding, Progress, Proxy, Sandbox, UpstreamOptions,
+    render_error,
 };
-use crate::spec::operation::security::{self, Requirements};
+use crate::spec::operation::security;
 use crate::spec::operation::server::ServerError;
-use crate::spec::{Diagnostic, Document, Operation, SecurityRequirement, operations};
+use crate::spec::{Diagnostic, Document, Operation, operations};
 use crate::text;
+
+pub use self::bound_tool::OfferedTool;
+pub(crate) use crate::annotate::enforcement::{Confirm, must_confirm};
+pub use crate::proxy::{Destination, OnMissingCredential};
+pub(crate) use crate::proxy::{Payload, Request, filter};
 
 /// What an operator sets about an API.
 #[derive(Debug, Clone, Default)]
@@ -72,42 +63,14 @@ pub struct Caller<'c> {
     pub headers: Option<&'c HeaderMap>,
 }
 
-/// What becomes of a call that is only looked at, where a credential is missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnMissingCredential {
-    /// It is refused, as the call would be.
-    Refuse,
-    /// It is shown without.
-    Omit,
-}
-
 /// An API as tools.
 pub struct Api {
-    document: Arc<Document>,
     /// The tools without what is long: schemas and descriptions.
     tools: Vec<Tool>,
-    entries: Vec<BoundTool>,
+    bound: Vec<BoundTool>,
     by_name: HashMap<String, usize>,
-    redactor: Redactor,
     warnings: Vec<String>,
-    forward: Forwarding,
-    call: CallOptions,
-    sandbox: Option<Sandbox>,
-}
-
-/// A tool as it is offered.
-#[derive(Clone, Copy)]
-pub struct OfferedTool<'a> {
-    /// The tool without what is long: name, title and annotations.
-    pub tool: &'a Tool,
-    /// The operation that a call makes.
-    pub operation: &'a Operation,
-    /// Its hints, each with where it came from.
-    pub hints: &'a Hints,
-    /// What it belongs to.
-    pub category: Option<&'a str>,
-    /// The whole tool as clients get it, as JSON.
-    pub text: &'a str,
+    proxy: Proxy,
 }
 
 impl Api {
@@ -120,110 +83,45 @@ impl Api {
         options: ApiOptions,
         clients: impl Into<Clients>,
     ) -> Result<(Self, Vec<Diagnostic>), ServerError> {
-        let (document, clients) = (document.into(), clients.into());
-        let (mut operations, mut diagnostics) = operations(&document);
+        let document = document.into();
+        let (operations, mut diagnostics) = operations(&document);
         let (schemes, remarks) = security::schemes(&document);
         diagnostics.extend(remarks);
-        let mut requirements = Requirements::new(&document, &schemes, &mut diagnostics);
+        let binding = options.binding();
         let credentials = options.credentials.clone().unwrap_or_default();
-        let mut bases = BaseUrls::new(&document, &options.destination, credentials.origins.clone());
-        let mut resolver = AccessResolver::new(SchemeResolver {
-            schemes: &schemes,
-            credentials: &credentials,
-            headers: &options.headers,
-            forward: &options.forward,
-            site: bases.site(&document, clients.clone()),
-        });
-        for operation in &mut operations {
-            let needs = requirements.of(operation, &schemes, &mut diagnostics);
-            operation.parameters.retain(|parameter| resolver.offers(parameter, &needs));
-        }
-        let is_strict = options.annotate.output == OutputSchemas::Strict;
-        let (annotated, remarks) = annotate(&document, operations, &options.annotate);
+        let mut binder = Binder::new(&document, &schemes, &binding, &credentials, clients.into());
+        let (annotated, remarks) = annotate_operations(&document, operations, &mut binder, &options.annotate);
+        let (tools, bound, first_error) = bind_tools(annotated, &mut binder, options.annotate.output);
+        let found = binder.finish();
+        diagnostics.extend(found.diagnostics);
         diagnostics.extend(remarks);
-        let mut api = Self {
-            tools: Vec::with_capacity(annotated.len()),
-            entries: Vec::with_capacity(annotated.len()),
-            by_name: HashMap::with_capacity(annotated.len()),
-            redactor: Redactor::default(),
-            warnings: Vec::new(),
-            forward: options.forward.clone(),
-            call: options.call,
-            sandbox: options.sandbox,
-            document: Arc::clone(&document),
+        if let Some(error) = first_error.filter(|_| tools.is_empty()) {
+            return Err(error);
+        }
+        let api = Self {
+            by_name: tools
+                .iter()
+                .enumerate()
+                .map(|(index, tool)| (tool.name.to_string(), index))
+                .collect(),
+            tools,
+            bound,
+            warnings: found.warnings,
+            proxy: Proxy {
+                document,
+                options: options.call,
+                forward: options.forward,
+                redactor: found.redactor,
+                sandbox: options.sandbox,
+            },
         };
-        let mut upstreams = Upstreams::new(clients, &options.upstream);
-        let nothing: Rc<[SecurityRequirement]> = Rc::from([]);
-        let mut first_error = None;
-        for annotated in annotated {
-            let Annotated {
-                tool,
-                operation,
-                has_output,
-                wire,
-                hints,
-                category,
-                json,
-                ..
-            } = annotated;
-            let base = match bases.of(&operation) {
-                Ok(base) => base,
-                Err(error) => {
-                    let text = format!("{} is left out: {error}", operation.label());
-                    diagnostics.push(Diagnostic::error(operation.pointer.clone(), text));
-                    first_error.get_or_insert(error);
-                    continue;
-                }
-            };
-            let needs = requirements.of(&operation, &schemes, &mut diagnostics);
-            let needs = options.credentials.as_ref().map_or(&nothing, |_| &needs);
-            let elsewhere = bases.leads_elsewhere(base.as_deref());
-            let access = if elsewhere {
-                if !options.headers.is_empty() || !needs.is_empty() {
-                    diagnostics.push(stray(&operation));
-                }
-                resolver.elsewhere(needs)
-            } else {
-                resolver.access(needs)
-            };
-            let upstream = base.as_deref().map(|base| upstreams.of(base, elsewhere));
-            let repeats = may_repeat(&hints);
-            api.by_name.insert(tool.name.to_string(), api.tools.len());
-            api.tools.push(tool);
-            api.entries.push(BoundTool {
-                operation,
-                base,
-                hints,
-                category: category.map(String::into_boxed_str),
-                access,
-                upstream,
-                repeats,
-                wire,
-                json,
-                promise: promise(has_output, is_strict),
-                checks: OnceLock::new(),
-                accept: OnceLock::new(),
-            });
-        }
-        let mut sent = resolver.sent();
-        for secret in options.secrets.iter().map(SecretString::expose_secret) {
-            sent.push(secret.as_bytes().to_vec());
-            sent.extend(forms(secret).into_iter().flatten().map(String::into_bytes));
-        }
-        api.redactor = Redactor::new(&options.headers, &credentials, &sent);
-        if options.credentials.is_some() {
-            api.warnings = resolver.warnings();
-        }
-        match first_error {
-            Some(error) if api.tools.is_empty() => Err(error),
-            _ => Ok((api, diagnostics)),
-        }
+        Ok((api, diagnostics))
     }
 
     /// The document.
     #[must_use]
     pub fn document(&self) -> &Document {
-        &self.document
+        &self.proxy.document
     }
 
     /// What the operator should know before the first call, in sentences: credentials that are missing or misnamed.
@@ -240,12 +138,12 @@ impl Api {
 
     /// All tools as clients get them, in the order of the document, each as JSON.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| entry.json.as_ref())
+        self.bound.iter().map(|entry| entry.json.as_ref())
     }
 
     /// Each tool with everything that is known of it, in the order of the document.
     pub fn iter(&self) -> impl Iterator<Item = OfferedTool<'_>> {
-        self.tools.iter().zip(&self.entries).map(|(tool, entry)| entry.offered(tool))
+        self.tools.iter().zip(&self.bound).map(|(tool, entry)| entry.offered(tool))
     }
 
     /// The tool of that name.
@@ -257,7 +155,7 @@ impl Api {
 
     fn find(&self, name: &str) -> Option<(&Tool, &BoundTool)> {
         let index = *self.by_name.get(name)?;
-        Some((self.tools.get(index)?, self.entries.get(index)?))
+        Some((self.tools.get(index)?, self.bound.get(index)?))
     }
 
     /// The tool names nearest to one that does not exist.
@@ -285,122 +183,88 @@ impl Api {
         &self,
         name: &str,
         arguments: Option<JsonObject>,
-        lack: OnMissingCredential,
+        on_missing: OnMissingCredential,
     ) -> Option<Result<Request, Box<CallToolResult>>> {
-        let (tool, entry) = self.find(name)?;
-        let make = || {
-            let masked = match (&entry.access, lack) {
-                (OperationAccess::Granted(credential), _) => credential.masked(),
-                (OperationAccess::Missing(why), OnMissingCredential::Refuse) => return Err(CallError::Credential(Arc::clone(why))),
-                (OperationAccess::Missing(_), OnMissingCredential::Omit) => Injected::default(),
-            };
-            let (base, _, arguments) = entry.ready(tool, arguments.unwrap_or_default())?;
-            self.request(entry, base, &arguments, &masked)
+        let (tool, bound) = self.find(name)?;
+        let preview = || {
+            let arguments = bound.check_arguments(tool, arguments.unwrap_or_default())?;
+            self.proxy.preview(&bound.target, arguments, on_missing)
         };
-        Some(make().map_err(|error| Box::new(render::render_error(&entry.operation, &error))))
+        Some(preview().map_err(|error| Box::new(render_error(&bound.target.operation, &error))))
     }
 
-    fn request(&self, entry: &BoundTool, base: &BaseUrl, arguments: &JsonObject, fixed: &Injected) -> Result<Request, CallError> {
-        let operation = &entry.operation;
-        let accept = entry.accept.get_or_init(|| accept(&self.document, operation));
-        proxy::request::build(&self.document, operation, base, arguments, accept, fixed, self.call.files.as_ref())
-    }
-
-    async fn run(&self, tool: &Tool, entry: &BoundTool, arguments: Option<JsonObject>, caller: Caller<'_>) -> CallToolResult {
-        let started = std::time::Instant::now();
-        let operation = &entry.operation;
-        let credential = match &entry.access {
-            OperationAccess::Granted(credential) => credential,
-            OperationAccess::Missing(why) => return render::render_error(operation, &CallError::Credential(Arc::clone(why))),
+    async fn run(&self, tool: &Tool, bound: &BoundTool, arguments: Option<JsonObject>, caller: Caller<'_>) -> CallToolResult {
+        let outcome = async {
+            bound.target.check_credential()?;
+            let arguments = bound.check_arguments(tool, arguments.unwrap_or_default())?;
+            let call = self.proxy.prepare(&bound.target, arguments, caller.headers)?;
+            let reply = self.proxy.send(&call, caller.progress).await?;
+            Ok(self.proxy.finish(&call, reply).await)
         };
-        let (base, upstream, arguments) = match entry.ready(tool, arguments.unwrap_or_default()) {
-            Ok(ready) => ready,
-            Err(error) => return render::render_error(operation, &error),
-        };
-        let forwarded = match self.forwarded(credential, caller.headers) {
-            Ok(forwarded) => forwarded,
-            Err(error) => return render::render_error(operation, &error),
-        };
-        let make = || {
-            let mut request = self.request(entry, base, &arguments, &credential.fixed)?;
-            if let Some((headers, _)) = &forwarded {
-                request
-                    .headers
-                    .extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-            }
-            Ok(request)
-        };
-        let outgoing = OutgoingCall {
-            make,
-            credential,
-            repeats: entry.repeats,
-            options: &self.call,
-            progress: caller.progress,
-        };
-        match upstream.call(outgoing).await {
-            Ok(mut response) => {
-                self.redactor.redact(&mut response);
-                if let Some((_, redactor)) = &forwarded {
-                    redactor.redact(&mut response);
-                }
-                tracing::debug!(tool = %tool.name, status = response.status.as_u16(), bytes = response.body.len(), ms = started.elapsed().as_millis(), "called");
-                let remark = if let Some(sandbox) = &self.sandbox
-                    && let Some(filter) = arguments.get(&operation.filter_key()).and_then(Value::as_str)
-                {
-                    let left = self.call.timeout.saturating_sub(started.elapsed());
-                    filtered(sandbox, filter, &mut response, left).await.err()
-                } else {
-                    None
-                };
-                let rendering = Rendering {
-                    promise: entry.promise,
-                    most_bytes: self.call.max_result_bytes,
-                    advice: credential.advice.as_ref(),
-                };
-                let mut result = render::render_reply(operation, &response, rendering);
-                result.content.extend(remark.map(ContentBlock::text));
-                // Charsets and escapes are off only now.
-                let own = std::iter::once(&self.redactor).chain(forwarded.as_ref().map(|(_, own)| own));
-                for redactor in own.chain(response.redactors.iter().map(Arc::as_ref)) {
-                    redactor.redact_result(&mut result);
-                }
-                result
-            }
-            Err(error) if error.is_the_callers() => render::render_error(operation, &error),
-            Err(error) => {
-                let host = base.url().host_str().unwrap_or_default();
-                let port = base.url().port_or_known_default().unwrap_or_default();
-                tracing::warn!(tool = %tool.name, host, port, ms = started.elapsed().as_millis(), "the call failed: {error}");
-                render::render_error(operation, &error)
-            }
-        }
-    }
-
-    /// What goes upstream of the client's headers, but for what the operator sets: that is stronger.
-    fn forwarded(&self, credential: &Credential, client: Option<&HeaderMap>) -> Result<Option<(HeaderMap, Redactor)>, CallError> {
-        if self.forward.headers.is_empty() || !credential.forwards {
-            return Ok(None);
-        }
-        let mut picked = client.map(|client| self.forward.pick(client)).unwrap_or_default();
-        for name in credential.fixed.headers.keys() {
-            picked.remove(name);
-        }
-        if credential.signer.is_some() {
-            picked.remove(AUTHORIZATION);
-        }
-        if let Some((ours, _)) = credential.of_client.iter().find(|(_, theirs)| !picked.contains_key(theirs)) {
-            let why = format!("nothing was sent, because the API asks for a credential that the client has to send in its `{ours}` header");
-            return Err(CallError::Credential(why.into()));
-        }
-        let redactor = proxy::auth::forward::redactor(&picked, &credential.of_client);
-        Ok(Some((picked, redactor)))
+        outcome
+            .await
+            .unwrap_or_else(|error: CallError| render_error(&bound.target.operation, &error))
     }
 }
 
-fn stray(operation: &Operation) -> Diagnostic {
-    let label = operation.label();
-    let text = format!(
-        "{label} goes to a server of its own, and without headers and credentials of yours; --credential-origin allows them there, --base-url sends everything to one server"
-    );
-    Diagnostic::warning(operation.pointer.clone(), text)
+impl ApiOptions {
+    fn binding(&self) -> BindingOptions {
+        BindingOptions {
+            destination: self.destination.clone(),
+            headers: self.headers.clone(),
+            credentials: self.credentials.clone(),
+            forward: self.forward.clone(),
+            secrets: self.secrets.clone(),
+            upstream: self.upstream.clone(),
+        }
+    }
+}
+
+/// The operations as tools, without the parameters that no argument may set.
+fn annotate_operations(
+    document: &Arc<Document>,
+    mut operations: Vec<Box<Operation>>,
+    binder: &mut Binder<'_>,
+    options: &AnnotateOptions,
+) -> (Vec<Annotated>, Vec<Diagnostic>) {
+    for operation in &mut operations {
+        binder.drop_set_parameters(operation);
+    }
+    annotate(document, operations, options)
+}
+
+/// Binds each tool to the calls of its operation. A tool whose operation has no usable server is left out; the first such
+/// error is returned as well.
+fn bind_tools(
+    annotated: Vec<Annotated>,
+    binder: &mut Binder<'_>,
+    output: OutputSchemas,
+) -> (Vec<Tool>, Vec<BoundTool>, Option<ServerError>) {
+    let mut tools = Vec::with_capacity(annotated.len());
+    let mut bound = Vec::with_capacity(annotated.len());
+    let mut first_error = None;
+    for annotated in annotated {
+        let rules = CallRules {
+            tool: annotated.tool.name.to_string().into_boxed_str(),
+            repeats: may_repeat(&annotated.hints),
+            wire: annotated.wire,
+            contract: output_contract(annotated.has_output, output == OutputSchemas::Strict),
+        };
+        match binder.bind(annotated.operation, rules) {
+            Ok(target) => {
+                tools.push(annotated.tool);
+                bound.push(BoundTool {
+                    target,
+                    hints: annotated.hints,
+                    category: annotated.category.map(String::into_boxed_str),
+                    json: annotated.json,
+                    checks: OnceLock::new(),
+                });
+            }
+            Err(error) => {
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    (tools, bound, first_error)
 }

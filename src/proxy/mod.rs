@@ -3,21 +3,28 @@
 
 pub(crate) mod arguments;
 pub(crate) mod auth;
+pub(crate) mod binding;
+pub(crate) mod call;
 pub(crate) mod error;
 pub(crate) mod redact;
 pub(crate) mod request;
 pub(crate) mod response;
 pub(crate) mod upstream;
 
+pub(crate) use self::arguments::repair::repair_arguments;
 pub(crate) use self::arguments::validate::Validator;
 pub(crate) use self::auth::forward::Forwarding;
-pub(crate) use self::auth::resolve::{Credential, OperationAccess};
 pub(crate) use self::auth::values::{CredentialPart, CredentialValues, Credentials};
+pub(crate) use self::binding::{Binder, BindingOptions, BoundOperation, CallRules};
+pub use self::call::OnMissingCredential;
+pub(crate) use self::call::Proxy;
 pub(crate) use self::error::CallError;
-pub(crate) use self::request::Injected;
 pub use self::request::Request;
-pub(crate) use self::request::target::BaseUrl;
+pub use self::request::base_url::Destination;
+pub(crate) use self::request::body::payload::Payload;
+pub use self::response::Response;
+pub(crate) use self::response::filter;
+pub(crate) use self::response::render::{OutputContract, render_error};
 pub(crate) use self::response::sandbox::Sandbox;
-pub use self::upstream::exchange::Response;
+pub(crate) use self::upstream::UpstreamOptions;
 pub(crate) use self::upstream::exchange::{CallOptions, Progress};
-pub(crate) use self::upstream::{Upstream, UpstreamOptions};

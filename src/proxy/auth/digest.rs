@@ -6,9 +6,9 @@ use http::header::{HeaderValue, WWW_AUTHENTICATE};
 use http_auth::{PasswordClient, PasswordParams};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::scheme::sensitive_header;
+use crate::proxy::auth::sensitive_header;
 use crate::proxy::request::Request;
-use crate::proxy::upstream::exchange::Response;
+use crate::proxy::response::Response;
 
 /// A user, and the last challenge.
 #[derive(Debug)]

@@ -3,13 +3,16 @@
 //! Everything that can be is decided at start: an operation ends up with headers, query pairs and cookies that are ready
 //! to be sent, or with the sentence that says what is missing.
 
+use crate::proxy::response::failure::Advice;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 
-use super::scheme::{Applied, MissingCredential, SchemeResolver, Signer, sensitive_header};
+use super::authenticator::Authenticator;
+use super::scheme::{Applied, MissingCredential, SchemeResolver};
+use crate::proxy::auth::sensitive_header;
 use crate::proxy::redact;
 use crate::proxy::request::Injected;
 use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
@@ -29,8 +32,8 @@ pub(crate) enum OperationAccess {
 pub(crate) struct Credential {
     /// Ready to be sent.
     pub fixed: Injected,
-    /// What signs each request anew.
-    pub signer: Option<Signer>,
+    /// Makes an `Authorization` header for each request anew.
+    pub authenticator: Option<Authenticator>,
     /// Headers that the client must send for it: the client's name of each, and the API's.
     pub of_client: Vec<(HeaderName, HeaderName)>,
     /// Whether headers of the client may go there.
@@ -44,22 +47,11 @@ impl Credential {
     #[must_use]
     pub(crate) fn masked(&self) -> Injected {
         let mut masked = self.fixed.masked();
-        if self.signer.is_some() {
+        if self.authenticator.is_some() {
             masked.headers.insert(AUTHORIZATION, HeaderValue::from_static("***"));
         }
         masked
     }
-}
-
-/// What the model, and through it the operator, is told where the API refuses a call.
-#[derive(Debug)]
-pub struct Advice {
-    /// Whether a credential was sent at all.
-    pub sent: bool,
-    /// The schemes, each with its setting.
-    pub schemes: String,
-    /// The scopes that the document names.
-    pub scopes: Vec<String>,
 }
 
 /// Why a call that needs a credential does not go to another server.
@@ -120,8 +112,8 @@ impl<'a> AccessResolver<'a> {
                     let value = pair.split_once('=').map_or("", |(_, value)| value);
                     sent.extend([value.as_bytes().to_vec(), decoded(value)]);
                 }
-                Applied::Signer(Signer::Token(source)) => sent.extend(source.client_pair().map(String::into_bytes)),
-                Applied::Signer(Signer::Digest(_)) | Applied::AlreadyProvided | Applied::Client(..) => {}
+                Applied::Authenticator(authenticator) => sent.extend(authenticator.secrets()),
+                Applied::AlreadyProvided | Applied::Client(..) => {}
             }
         }
         sent
@@ -197,7 +189,7 @@ impl<'a> AccessResolver<'a> {
         // What the operator sets is stronger than what a client sends; see `Api::call`.
         let own = self.proofs.values().filter_map(|proof| match proof {
             Ok(Applied::Header(name, _)) => Some(name),
-            Ok(Applied::Signer(_)) => Some(&AUTHORIZATION),
+            Ok(Applied::Authenticator(_)) => Some(&AUTHORIZATION),
             _ => None,
         });
         let own: BTreeSet<&str> = own.chain(self.given.headers.keys()).map(HeaderName::as_str).collect();
@@ -255,7 +247,7 @@ impl<'a> AccessResolver<'a> {
 
     fn credential(&self, requirement: &SecurityRequirement, proofs: Vec<Applied>) -> Credential {
         let mut fixed = self.bare.fixed.clone();
-        let mut signer = None;
+        let mut authenticator = None;
         let mut of_client = Vec::new();
         for proof in proofs {
             match proof {
@@ -265,7 +257,7 @@ impl<'a> AccessResolver<'a> {
                 }
                 Applied::Query(name, value) => fixed.query.push((name, value)),
                 Applied::Cookie(pair) => fixed.cookies.push(pair),
-                Applied::Signer(own) => signer = Some(own),
+                Applied::Authenticator(own) => authenticator = Some(own),
                 Applied::Client(ours, theirs) => of_client.push((ours, theirs)),
             }
         }
@@ -282,7 +274,7 @@ impl<'a> AccessResolver<'a> {
             .map(|(name, _)| format!("`{}` ({})", text::one_line(name), self.given.setting(name)));
         Credential {
             fixed,
-            signer,
+            authenticator,
             of_client,
             forwards: true,
             advice: Some(Advice {

@@ -1,5 +1,7 @@
 //! What a security scheme adds to a call, made from what the operator gave for it.
 
+use crate::proxy::auth::sensitive_header;
+use crate::proxy::request::base_url::ApiLocation;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,23 +11,14 @@ use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
+use super::authenticator::Authenticator;
 use super::digest::Digest;
 use super::forward::Forwarding;
 use super::token_source::{Endpoint, Grant, TokenSource, is_safe};
 use super::values::{CredentialPart, CredentialValues, Credentials, PREFIX, takes_pair, user_and_password};
-use crate::outbound::Clients;
 use crate::proxy::request::style::{self, Keep};
 use crate::spec::{Location, SecurityScheme};
 use crate::text;
-
-/// What makes `Authorization` for each request, because it does not stay the same.
-#[derive(Debug, Clone)]
-pub(crate) enum Signer {
-    /// An access token.
-    Token(Arc<TokenSource>),
-    /// An answer to the API's challenge.
-    Digest(Arc<Digest>),
-}
 
 /// What one scheme adds to a call.
 #[derive(Debug, Clone)]
@@ -38,8 +31,8 @@ pub(crate) enum Applied {
     Query(String, String),
     /// A cookie pair, encoded.
     Cookie(String),
-    /// What signs each request anew.
-    Signer(Signer),
+    /// An `Authorization` header that is made for each request anew.
+    Authenticator(Authenticator),
     /// A header of the client's, and what the API calls it.
     Client(HeaderName, HeaderName),
 }
@@ -51,17 +44,6 @@ pub(crate) struct MissingCredential {
     pub(crate) setting: String,
     /// The cause, where it is not simply that nothing was set; for the operator alone.
     pub(crate) cause: Option<String>,
-}
-
-/// Where the API is.
-#[derive(Debug, Clone)]
-pub(crate) struct ApiLocation {
-    /// Where calls go, where that is known for the API as a whole.
-    pub base: Option<Url>,
-    /// Where the document came from.
-    pub document: Option<Url>,
-    /// Ask for tokens.
-    pub clients: Clients,
 }
 
 /// Everything that decides about that.
@@ -117,7 +99,7 @@ impl SchemeResolver<'_> {
             }
             SecurityScheme::Http(kind) if kind.eq_ignore_ascii_case("digest") => {
                 if let Some(digest) = user_and_password(&given).as_deref().and_then(Digest::new) {
-                    return Ok(Applied::Signer(Signer::Digest(Arc::new(digest))));
+                    return Ok(Applied::Authenticator(Authenticator::Digest(Arc::new(digest))));
                 }
                 None
             }
@@ -132,7 +114,7 @@ impl SchemeResolver<'_> {
                             .as_ref()
                             .is_some_and(|base| base.origin() == grant.endpoint.url().origin());
                         let client = if own { &self.site.clients.own } else { &self.site.clients.other };
-                        Applied::Signer(Signer::Token(Arc::new(TokenSource::new(grant, client.clone()))))
+                        Applied::Authenticator(Authenticator::Token(Arc::new(TokenSource::new(grant, client.clone()))))
                     });
                 }
                 value.map(|value| format!("Bearer {}", bare_token(value)))
@@ -265,11 +247,4 @@ fn apply_api_key(location: Location, name: &str, value: &str) -> Option<Applied>
             sensitive_header(value.as_bytes()).ok()?,
         ),
     })
-}
-
-/// A header value that is not shown.
-pub(crate) fn sensitive_header(bytes: &[u8]) -> Result<HeaderValue, http::header::InvalidHeaderValue> {
-    let mut value = HeaderValue::from_bytes(bytes)?;
-    value.set_sensitive(true);
-    Ok(value)
 }

@@ -13,12 +13,13 @@ use serde::Deserialize;
 use tokio::sync::OwnedMutexGuard;
 use url::{Host, Url, form_urlencoded};
 
-use super::scheme::sensitive_header;
+use crate::proxy::auth::sensitive_header;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
 use crate::proxy::request::style::{self, Keep};
-use crate::proxy::upstream::exchange::{self, CallOptions, Response};
+use crate::proxy::response::Response;
+use crate::proxy::upstream::exchange::{self, CallOptions};
 use crate::text;
 
 /// A token is refreshed this long before it expires, or at nine tenths of its life where that is shorter.

@@ -15,8 +15,8 @@ use serde_json::Value;
 use self::escapes::{Layer, unescape};
 use super::auth::values::Credentials;
 use super::request::style::{self, Keep};
-use super::response::render::{Kind, content_type, decode_text, reply_kind};
-use super::upstream::exchange::Response;
+use crate::proxy::response::Response;
+use crate::proxy::response::{Kind, content_type, decode_text, reply_kind};
 
 const MARK: &[u8] = b"[redacted]";
 /// Shorter words of a header are words, not secrets.
@@ -30,14 +30,14 @@ const MAX_ESCAPE_DEPTH: usize = 3;
 
 /// Knows what must not come back.
 #[derive(Debug, Default)]
-pub struct Redactor {
+pub(crate) struct Redactor {
     finders: Vec<Finder<'static>>,
 }
 
 impl Redactor {
     /// For the operator's headers and credentials, and for what is sent of them in another form.
     #[must_use]
-    pub fn new(headers: &HeaderMap, credentials: &Credentials, sent: &[Vec<u8>]) -> Self {
+    pub(crate) fn new(headers: &HeaderMap, credentials: &Credentials, sent: &[Vec<u8>]) -> Self {
         let mut secrets = BTreeSet::new();
         let of_headers = headers.iter().flat_map(|(name, value)| secrets_of_header(name, value));
         for secret in of_headers.chain(sent.iter().cloned()).filter(|secret| is_telling(secret)) {
@@ -62,7 +62,7 @@ impl Redactor {
     }
 
     /// For single secrets, such as a token that was fetched.
-    pub fn for_values<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
+    pub(crate) fn for_values<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
         let mut secrets = BTreeSet::new();
         values
             .filter(|value| is_telling(value))
@@ -80,7 +80,7 @@ impl Redactor {
     }
 
     /// Takes the secrets out of body and headers.
-    pub fn redact(&self, response: &mut Response) {
+    pub(crate) fn redact(&self, response: &mut Response) {
         if self.finders.is_empty() {
             return;
         }
@@ -98,7 +98,7 @@ impl Redactor {
     }
 
     /// Takes the secrets out of everything that a model reads: what was put together of decoded parts.
-    pub fn redact_result(&self, result: &mut CallToolResult) {
+    pub(crate) fn redact_result(&self, result: &mut CallToolResult) {
         if self.finders.is_empty() {
             return;
         }

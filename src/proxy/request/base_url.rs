@@ -6,7 +6,6 @@ use url::{Origin, Url};
 
 use super::target::BaseUrl;
 use crate::outbound::Clients;
-use crate::proxy::auth::scheme::ApiLocation;
 use crate::spec::operation::server::{self, Choice, ServerError};
 use crate::spec::{Document, Operation};
 
@@ -89,4 +88,15 @@ impl BaseUrls {
         }
         !self.origins.contains(&base.url().origin())
     }
+}
+
+/// Where the API is.
+#[derive(Debug, Clone)]
+pub(crate) struct ApiLocation {
+    /// Where calls go, where that is known for the API as a whole.
+    pub base: Option<Url>,
+    /// Where the document came from.
+    pub document: Option<Url>,
+    /// Ask for tokens.
+    pub clients: Clients,
 }

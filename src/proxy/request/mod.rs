@@ -17,7 +17,8 @@ use self::body::payload::Payload;
 use self::style::Keep;
 use self::target::{BaseUrl, PathValue};
 use super::error::CallError;
-use crate::spec::operation::BODY;
+use crate::spec::operation::body::essence;
+use crate::spec::operation::{BODY, response};
 use crate::spec::{Document, Location, MediaKind, Operation, Parameter, Serialization, Style};
 
 /// A request that is ready to be sent.
@@ -325,6 +326,24 @@ fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, fix
         )),
         None => Ok(()),
     }
+}
+
+/// `Accept`: what the document says a success looks like, JSON first, and anything else after that.
+pub(crate) fn accept(document: &Document, operation: &Operation) -> HeaderValue {
+    const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
+    let mut types: Vec<String> = Vec::new();
+    for media in response::successes(document, operation).iter().flat_map(|response| &response.media) {
+        let name = essence(&media.name);
+        if !types.contains(&name) && !name.contains('*') {
+            types.push(name);
+        }
+    }
+    types.sort_by_key(|name| !(name == "application/json" || name.ends_with("+json")));
+    types.truncate(6);
+    if types.is_empty() {
+        return ANYTHING;
+    }
+    HeaderValue::from_str(&format!("{}, */*;q=0.5", types.join(", "))).unwrap_or(ANYTHING)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::spec::Style;
+use crate::spec::operation::body::Encoding;
 
 /// What stays as it is when a value is percent-encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -285,6 +286,12 @@ fn plain_number(number: &str) -> String {
         trimmed.to_owned()
     };
     format!("{sign}{text}")
+}
+
+pub(crate) fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
+    let style = encoding.and_then(|encoding| encoding.style).unwrap_or(Style::Form);
+    let explode = encoding.and_then(|encoding| encoding.explode).unwrap_or(style == Style::Form);
+    (style, explode)
 }
 
 #[cfg(test)]

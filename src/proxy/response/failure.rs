@@ -5,9 +5,8 @@ use http::StatusCode;
 use http::header::{LOCATION, RETRY_AFTER};
 use serde_json::Value;
 
-use super::render::{Kind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
-use crate::proxy::auth::resolve::Advice;
-use crate::proxy::upstream::exchange::Response;
+use crate::proxy::response::Response;
+use crate::proxy::response::{Kind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
 use crate::spec::Operation;
 use crate::spec::operation::body::essence;
 use crate::{json, text};
@@ -146,4 +145,15 @@ fn without_tags(html: &str) -> String {
         .replace("&nbsp;", " ")
         .replace("&amp;", "&");
     text::one_line(&text)
+}
+
+/// What the model, and through it the operator, is told where the API refuses a call.
+#[derive(Debug)]
+pub struct Advice {
+    /// Whether a credential was sent at all.
+    pub sent: bool,
+    /// The schemes, each with its setting.
+    pub schemes: String,
+    /// The scopes that the document names.
+    pub scopes: Vec<String>,
 }

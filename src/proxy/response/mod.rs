@@ -8,3 +8,119 @@ pub(crate) mod records;
 pub(crate) mod render;
 pub(crate) mod sandbox;
 pub(crate) mod truncate;
+
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderMap};
+
+use crate::spec::Operation;
+use crate::spec::operation::body::essence;
+use crate::text;
+
+/// A reply that was read to its end, or, of a stream of records, as far as the limits let.
+#[derive(Debug, Default)]
+pub struct Response {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body, decompressed.
+    pub body: Bytes,
+    /// Why a stream of records was not read to its end.
+    pub stopped: Option<Stopped>,
+}
+
+/// A limit that ended a stream of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// The call's time.
+    Time,
+    /// The number of records.
+    Records,
+    /// The bytes of a reply.
+    Bytes,
+}
+
+/// What a media type's bytes are to a model.
+pub(crate) enum Kind {
+    Json,
+    Text,
+    Image,
+    Audio,
+    Multipart,
+    Blob,
+}
+
+/// `GET /pets` in words that hide nothing.
+pub(crate) fn operation_label(operation: &Operation) -> String {
+    text::one_line(&operation.label())
+}
+
+pub(crate) fn status_line(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(reason) => format!("{} {reason}", status.as_u16()),
+        None => status.as_u16().to_string(),
+    }
+}
+
+pub(crate) fn content_type(headers: &HeaderMap) -> String {
+    headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// What bytes are called: of no type they are just bytes (RFC 9110 section 8.3).
+pub(crate) fn essence_or_bytes(content_type: &str) -> String {
+    let essence = essence(content_type);
+    if essence.is_empty() {
+        "application/octet-stream".into()
+    } else {
+        essence
+    }
+}
+
+pub(crate) fn reply_kind(content_type: &str, body: &[u8]) -> Kind {
+    match essence(content_type).as_str() {
+        "" => match std::str::from_utf8(body) {
+            Ok(text) if text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
+                Kind::Json
+            }
+            Ok(_) => Kind::Text,
+            Err(_) => Kind::Blob,
+        },
+        "application/json" | "text/json" => Kind::Json,
+        other if other.ends_with("+json") => Kind::Json,
+        other if other.starts_with("image/") => Kind::Image,
+        other if other.starts_with("audio/") => Kind::Audio,
+        other if other.starts_with("multipart/") => Kind::Multipart,
+        other if other.starts_with("text/") || other.ends_with("+xml") || other.ends_with("+yaml") => Kind::Text,
+        "application/xml"
+        | "application/yaml"
+        | "application/x-yaml"
+        | "application/javascript"
+        | "application/x-www-form-urlencoded"
+        | "application/graphql"
+        | "application/toml"
+        | "application/sql" => Kind::Text,
+        _ => Kind::Blob,
+    }
+}
+
+pub(crate) fn strip_bom(body: &[u8]) -> &[u8] {
+    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
+}
+
+/// Text by the charset it names, else UTF-8; bytes that do not fit become replacement characters, never an error.
+pub(crate) fn decode_text(content_type: &str, body: &[u8]) -> String {
+    let charset = content_type
+        .split(';')
+        .skip(1)
+        .filter_map(|parameter| parameter.split_once('='))
+        .find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
+    let encoding = charset
+        .and_then(|(_, label)| encoding_rs::Encoding::for_label(label.trim().trim_matches('"').as_bytes()))
+        .unwrap_or(encoding_rs::UTF_8);
+    encoding.decode(body).0.into_owned()
+}

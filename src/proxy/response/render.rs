@@ -1,5 +1,6 @@
 //! From the reply to the result of the tool.
 
+use crate::proxy::response::{Kind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -11,11 +12,10 @@ use serde_json::{Value, json};
 use super::records::{self, Framing};
 use super::truncate::{self, Loss};
 use super::{failure, multipart, pagination};
-use crate::proxy::auth::resolve::Advice;
 use crate::proxy::request::style::{self, Keep};
-use crate::proxy::upstream::exchange::{Response, Stopped};
+use crate::proxy::response::failure::Advice;
+use crate::proxy::response::{Response, Stopped};
 use crate::spec::Operation;
-use crate::spec::operation::body::essence;
 use crate::{json as spec_json, text};
 
 /// Blobs above this size are named, not embedded: base64 of more than this helps no model.
@@ -25,16 +25,6 @@ const MAX_TREE_BYTES: usize = 2 << 20;
 
 /// How much of a header is shown.
 const MAX_HEADER_BYTES: usize = 500;
-
-/// What a media type's bytes are to a model.
-pub(crate) enum Kind {
-    Json,
-    Text,
-    Image,
-    Audio,
-    Multipart,
-    Blob,
-}
 
 /// What a tool promised of the structured content of its successes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -272,11 +262,6 @@ fn lost(operation: &Operation, losses: &[Loss]) -> String {
     )
 }
 
-/// `GET /pets` in words that hide nothing.
-pub(crate) fn operation_label(operation: &Operation) -> String {
-    text::one_line(&operation.label())
-}
-
 /// One content block for bytes of a media type.
 fn block(operation: &Operation, content_type: &str, body: &Bytes) -> ContentBlock {
     let essence = essence_or_bytes(content_type);
@@ -323,75 +308,6 @@ fn headline(status: StatusCode, headers: &HeaderMap) -> String {
     text
 }
 
-pub(crate) fn status_line(status: StatusCode) -> String {
-    match status.canonical_reason() {
-        Some(reason) => format!("{} {reason}", status.as_u16()),
-        None => status.as_u16().to_string(),
-    }
-}
-
-pub(crate) fn content_type(headers: &HeaderMap) -> String {
-    headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default()
-        .to_owned()
-}
-
-/// What bytes are called: of no type they are just bytes (RFC 9110 section 8.3).
-pub(crate) fn essence_or_bytes(content_type: &str) -> String {
-    let essence = essence(content_type);
-    if essence.is_empty() {
-        "application/octet-stream".into()
-    } else {
-        essence
-    }
-}
-
-pub(crate) fn reply_kind(content_type: &str, body: &[u8]) -> Kind {
-    match essence(content_type).as_str() {
-        "" => match std::str::from_utf8(body) {
-            Ok(text) if text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
-                Kind::Json
-            }
-            Ok(_) => Kind::Text,
-            Err(_) => Kind::Blob,
-        },
-        "application/json" | "text/json" => Kind::Json,
-        other if other.ends_with("+json") => Kind::Json,
-        other if other.starts_with("image/") => Kind::Image,
-        other if other.starts_with("audio/") => Kind::Audio,
-        other if other.starts_with("multipart/") => Kind::Multipart,
-        other if other.starts_with("text/") || other.ends_with("+xml") || other.ends_with("+yaml") => Kind::Text,
-        "application/xml"
-        | "application/yaml"
-        | "application/x-yaml"
-        | "application/javascript"
-        | "application/x-www-form-urlencoded"
-        | "application/graphql"
-        | "application/toml"
-        | "application/sql" => Kind::Text,
-        _ => Kind::Blob,
-    }
-}
-
-pub(crate) fn strip_bom(body: &[u8]) -> &[u8] {
-    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
-}
-
-/// Text by the charset it names, else UTF-8; bytes that do not fit become replacement characters, never an error.
-pub(crate) fn decode_text(content_type: &str, body: &[u8]) -> String {
-    let charset = content_type
-        .split(';')
-        .skip(1)
-        .filter_map(|parameter| parameter.split_once('='))
-        .find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
-    let encoding = charset
-        .and_then(|(_, label)| encoding_rs::Encoding::for_label(label.trim().trim_matches('"').as_bytes()))
-        .unwrap_or(encoding_rs::UTF_8);
-    encoding.decode(body).0.into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -409,7 +325,6 @@ mod tests {
             headers,
             body: Bytes::copy_from_slice(body),
             stopped: None,
-            redactors: Vec::new(),
         };
         serde_json::to_value(render_reply(&operations[0], &response, Rendering::default())).unwrap()
     }

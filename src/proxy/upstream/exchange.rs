@@ -1,19 +1,17 @@
 //! Sending a request and reading the reply, within limits of time and size.
 
+use crate::proxy::response::{Response, Stopped};
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, StatusCode};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::proxy::error::CallError;
-use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
 use crate::proxy::request::body::file_root::FileRoot;
 use crate::proxy::response::records::{Counter, Framing};
@@ -54,32 +52,6 @@ impl Default for CallOptions {
     }
 }
 
-/// A reply that was read to its end, or, of a stream of records, as far as the limits let.
-#[derive(Debug, Default)]
-pub struct Response {
-    /// The status.
-    pub status: StatusCode,
-    /// The headers.
-    pub headers: HeaderMap,
-    /// The body, decompressed.
-    pub body: Bytes,
-    /// Why a stream of records was not read to its end.
-    pub stopped: Option<Stopped>,
-    /// Take out of results what was fetched to sign the request.
-    pub redactors: Vec<Arc<Redactor>>,
-}
-
-/// A limit that ended a stream of records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stopped {
-    /// The call's time.
-    Time,
-    /// The number of records.
-    Records,
-    /// The bytes of a reply.
-    Bytes,
-}
-
 /// Is told how many bytes of how many have left, and then have arrived as well.
 pub(crate) type Progress<'p> = &'p (dyn Fn(u64, Option<u64>) -> BoxFuture<'p, ()> + Send + Sync);
 
@@ -102,10 +74,10 @@ pub(crate) async fn send_with_timeout(
     }
 }
 
-/// As [`send`], but for the deadline.
+/// As [`send_with_timeout`], but for the deadline.
 ///
 /// # Errors
-/// As [`send`].
+/// As [`send_with_timeout`].
 pub(crate) async fn exchange(
     client: &reqwest::Client,
     request: Request,
@@ -113,15 +85,40 @@ pub(crate) async fn exchange(
     deadline: Instant,
     progress: Option<Progress<'_>>,
 ) -> Result<Response, CallError> {
-    // What came of a stream must be told before the whole call's time is over.
-    let enough = deadline - options.timeout.mul_f64(0.1);
-    let limit = options.max_response_bytes;
+    let (outgoing, upload) = outgoing_request(request, progress.is_some());
+    // Progress only ever grows: what comes in is counted on top of what went out.
+    let uploaded = upload.as_ref().map_or(0, |upload| upload.length);
+    let sending = client.execute(outgoing);
+    let reply = match (upload, progress) {
+        (Some(upload), Some(progress)) => upload.watch(sending, progress).await,
+        _ => sending.await,
+    };
+    let reply = reply.map_err(no_response)?;
+    let (status, headers) = (reply.status(), reply.headers().clone());
+    let limits = BodyLimits {
+        bytes: options.max_response_bytes,
+        // What came of a stream must be told before the whole call's time is over.
+        stream_deadline: deadline - options.timeout.mul_f64(0.1),
+    };
+    let progress = progress.filter(|_| status.is_success());
+    let download = progress.map(|progress| Download::new(progress, uploaded, reply.content_length()));
+    let (body, stopped) = read_body(reply, limits, download).await?;
+    Ok(Response {
+        status,
+        headers,
+        body,
+        stopped,
+    })
+}
+
+/// The request as reqwest sends it, and how to watch its body leave where somebody wants to know of a long one.
+fn outgoing_request(request: Request, is_watched: bool) -> (reqwest::Request, Option<Upload>) {
     let mut outgoing = reqwest::Request::new(request.method, request.url);
     *outgoing.headers_mut() = request.headers;
     let mut upload = None;
     if let Some(content) = request.body {
         let length = content.length();
-        let is_long = length > MIN_REPORTED_UPLOAD_BYTES && progress.is_some();
+        let is_long = length > MIN_REPORTED_UPLOAD_BYTES && is_watched;
         let whole = content.bytes().filter(|_| !is_long).cloned();
         let body = if let Some(bytes) = whole {
             bytes.into()
@@ -133,38 +130,40 @@ pub(crate) async fn exchange(
         };
         *outgoing.body_mut() = Some(body);
     }
-    // Progress only ever grows: what comes in is counted on top of what went out.
-    let uploaded = upload.as_ref().map_or(0, |upload| upload.length);
-    let sending = client.execute(outgoing);
-    let response = match (upload, progress) {
-        (Some(upload), Some(progress)) => upload.watch(sending, progress).await,
-        _ => sending.await,
-    };
-    let response = response.map_err(unanswered)?;
-    let status = response.status();
-    let headers = response.headers().clone();
-    let total = response.content_length();
-    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let mut records = content_type.filter(|_| status.is_success()).and_then(Framing::of).map(Counter::new);
-    if records.is_none() && total.is_some_and(|total| usize::try_from(total).is_ok_and(|total| total > limit)) {
-        return Err(CallError::TooLarge { limit });
+    (outgoing, upload)
+}
+
+/// How much of a reply is read.
+#[derive(Clone, Copy)]
+struct BodyLimits {
+    bytes: usize,
+    /// A stream of records is read until then.
+    stream_deadline: Instant,
+}
+
+/// Reads the body, counted after decompression. A stream of records that reaches a limit ends there; any other body that does
+/// is an error.
+async fn read_body(
+    reply: reqwest::Response,
+    limits: BodyLimits,
+    mut download: Option<Download<'_>>,
+) -> Result<(Bytes, Option<Stopped>), CallError> {
+    let too_large = CallError::TooLarge { limit: limits.bytes };
+    let content_type = reply.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let mut records = content_type
+        .filter(|_| reply.status().is_success())
+        .and_then(Framing::of)
+        .map(Counter::new);
+    let declared = reply.content_length().map(|total| usize::try_from(total).unwrap_or(usize::MAX));
+    if records.is_none() && declared.is_some_and(|total| total > limits.bytes) {
+        return Err(too_large);
     }
-    let mut stream = response.bytes_stream();
-    // Most replies are one chunk, which is then not copied.
-    let mut first = Bytes::new();
-    let mut rest = BytesMut::new();
-    let mut received = 0_usize;
+    let mut body = Chunks::default();
+    let mut stream = reply.bytes_stream();
     let mut stopped = None;
-    let tell = progress.filter(|_| status.is_success()).map(|progress| {
-        move |received: usize| {
-            let received = u64::try_from(received).unwrap_or(u64::MAX);
-            progress(uploaded.saturating_add(received), total.map(|total| uploaded.saturating_add(total)))
-        }
-    });
-    let (mut pace, mut is_told) = (ProgressPace::default(), true);
     while stopped.is_none() {
         let next = if records.is_some() {
-            let Ok(next) = tokio::time::timeout_at(enough, stream.next()).await else {
+            let Ok(next) = tokio::time::timeout_at(limits.stream_deadline, stream.next()).await else {
                 stopped = Some(Stopped::Time);
                 break;
             };
@@ -173,11 +172,10 @@ pub(crate) async fn exchange(
             stream.next().await
         };
         let Some(chunk) = next else { break };
-        let chunk = chunk.map_err(network)?;
-        received = received.saturating_add(chunk.len());
-        if received > limit {
+        let chunk = chunk.map_err(network_error)?;
+        if body.len().saturating_add(chunk.len()) > limits.bytes {
             if records.is_none() {
-                return Err(CallError::TooLarge { limit });
+                return Err(too_large);
             }
             stopped = Some(Stopped::Bytes);
             break;
@@ -185,32 +183,86 @@ pub(crate) async fn exchange(
         if records.as_mut().is_some_and(|records| records.feed(&chunk) >= MAX_RECORDS) {
             stopped = Some(Stopped::Records);
         }
-        if let Some(tell) = &tell {
-            is_told = pace.is_due();
-            if is_told {
-                tell(received).await;
-            }
-        }
-        if first.is_empty() {
-            first = chunk;
-        } else {
-            if rest.is_empty() {
-                rest.reserve(first.len() + chunk.len());
-                rest.extend_from_slice(&first);
-            }
-            rest.extend_from_slice(&chunk);
+        body.push(chunk);
+        if let Some(download) = &mut download {
+            download.advance(body.len()).await;
         }
     }
-    if let Some(tell) = tell.filter(|_| !is_told) {
-        tell(first.len().max(rest.len())).await;
+    if let Some(download) = download {
+        download.finish(body.len()).await;
     }
-    Ok(Response {
-        status,
-        headers,
-        body: if rest.is_empty() { first } else { rest.freeze() },
-        stopped,
-        redactors: Vec::new(),
-    })
+    Ok((body.join(), stopped))
+}
+
+/// The chunks of a body. Most replies are one chunk, which is not copied.
+#[derive(Default)]
+struct Chunks {
+    first: Bytes,
+    rest: BytesMut,
+}
+
+impl Chunks {
+    fn len(&self) -> usize {
+        self.first.len().max(self.rest.len())
+    }
+
+    fn push(&mut self, chunk: Bytes) {
+        if self.first.is_empty() {
+            self.first = chunk;
+            return;
+        }
+        if self.rest.is_empty() {
+            self.rest.reserve(self.first.len() + chunk.len());
+            self.rest.extend_from_slice(&self.first);
+        }
+        self.rest.extend_from_slice(&chunk);
+    }
+
+    fn join(self) -> Bytes {
+        if self.rest.is_empty() { self.first } else { self.rest.freeze() }
+    }
+}
+
+/// Reports how a reply comes in.
+struct Download<'p> {
+    progress: Progress<'p>,
+    /// What went out before, and counts as well.
+    uploaded: u64,
+    total: Option<u64>,
+    pace: ProgressPace,
+    is_told: bool,
+}
+
+impl<'p> Download<'p> {
+    fn new(progress: Progress<'p>, uploaded: u64, length: Option<u64>) -> Self {
+        Self {
+            progress,
+            uploaded,
+            total: length.map(|length| uploaded.saturating_add(length)),
+            pace: ProgressPace::default(),
+            is_told: true,
+        }
+    }
+
+    /// Reports this many bytes received, unless the last report was a moment ago.
+    async fn advance(&mut self, received: usize) {
+        self.is_told = self.pace.is_due();
+        if self.is_told {
+            self.tell(received).await;
+        }
+    }
+
+    /// Reports the end, where the last chunk was not reported.
+    async fn finish(self, received: usize) {
+        if !self.is_told {
+            self.tell(received).await;
+        }
+    }
+
+    async fn tell(&self, received: usize) {
+        let received = u64::try_from(received).unwrap_or(u64::MAX);
+        (self.progress)(self.uploaded.saturating_add(received), self.total).await;
+    }
 }
 
 /// How often a reply's progress is told: the first steps at once, then as often as anybody can read.
@@ -266,7 +318,7 @@ impl Upload {
 }
 
 /// No head of a reply came. What came and was no HTTP is another matter: there the API did act.
-fn unanswered(error: reqwest::Error) -> CallError {
+fn no_response(error: reqwest::Error) -> CallError {
     let connected = !error.is_connect();
     let mut cause = std::error::Error::source(&error);
     let mut spoke = false;
@@ -274,7 +326,7 @@ fn unanswered(error: reqwest::Error) -> CallError {
         spoke |= inner.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse);
         cause = inner.source();
     }
-    match network(error) {
+    match network_error(error) {
         CallError::Network(_) if !connected => CallError::NoResponse {
             sentence: "the API cannot be reached: the connection failed",
             connected,
@@ -288,7 +340,7 @@ fn unanswered(error: reqwest::Error) -> CallError {
 }
 
 /// A sentence for the model, without the URL and whatever else might name internal hosts; the log has the rest.
-fn network(error: reqwest::Error) -> CallError {
+fn network_error(error: reqwest::Error) -> CallError {
     let error = error.without_url();
     let mut detail = error.to_string();
     // reqwest calls a body that breaks off a decoding error as well; hyper, below it, knows better.

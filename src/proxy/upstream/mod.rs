@@ -16,18 +16,17 @@ use tokio::time::{Instant, sleep, timeout_at};
 use url::Origin;
 
 use self::breaker::{Breaker, Outcome};
-use self::exchange::{CallOptions, Progress, Response};
+use self::exchange::{CallOptions, Progress};
 use self::limit::{ConcurrencyLimit, RequestRate};
 use self::retry::Budget;
-use super::auth::digest::Digest;
+use super::auth::authenticator::CallAuthentication;
 use super::auth::resolve::Credential;
-use super::auth::scheme::Signer;
-use super::auth::token_source::{AccessToken, TokenSource};
 use super::error::CallError;
 use super::redact::Redactor;
 use super::request::Request;
 use super::request::target::BaseUrl;
 use crate::outbound::Clients;
+use crate::proxy::response::Response;
 
 /// No request leaves more often than this, whatever the settings and however the API answers.
 const MAX_ATTEMPTS: u32 = 4;
@@ -66,8 +65,8 @@ impl Default for UpstreamOptions {
 #[derive(Debug)]
 pub(crate) struct Upstream {
     client: reqwest::Client,
-    gate: ConcurrencyLimit,
-    pace: Option<RequestRate>,
+    concurrency: ConcurrencyLimit,
+    rate: Option<RequestRate>,
     breaker: Breaker,
     budget: Budget,
     retries: u32,
@@ -120,8 +119,8 @@ impl Upstream {
     pub(crate) fn new(client: reqwest::Client, options: &UpstreamOptions) -> Self {
         Self {
             client,
-            gate: ConcurrencyLimit::new(options.concurrency, options.queue),
-            pace: options.rate.map(RequestRate::new),
+            concurrency: ConcurrencyLimit::new(options.concurrency, options.queue),
+            rate: options.rate.map(RequestRate::new),
             breaker: Breaker::new(options.breaker_failures, options.breaker_pause),
             budget: Budget::default(),
             retries: options.retries,
@@ -132,125 +131,111 @@ impl Upstream {
     ///
     /// # Errors
     /// [`CallError`] where it cannot be made, where there is no place for it, and as [`exchange::exchange`].
-    pub(crate) async fn call<M: Fn() -> Result<Request, CallError>>(
-        &self,
-        outgoing: OutgoingCall<'_, '_, M>,
-    ) -> Result<Response, CallError> {
-        let deadline = Instant::now() + outgoing.options.timeout;
+    pub(crate) async fn call<M: Fn() -> Result<Request, CallError>>(&self, call: OutgoingCall<'_, '_, M>) -> Result<Reply, CallError> {
+        let deadline = Instant::now() + call.options.timeout;
         // What cannot be sent at all takes no place.
-        let first = (outgoing.make)()?;
-        let pass = self.breaker.admit()?;
-        let _place = self.gate.enter(deadline).await?;
-        let retries = if outgoing.repeats && !pass.is_probe() { self.retries } else { 0 };
-        let outcome = self.attempts(&outgoing, first, retries, deadline).await;
-        pass.settle(health(&outcome));
+        let first = (call.make)()?;
+        let permit = self.breaker.admit()?;
+        let _place = self.concurrency.enter(deadline).await?;
+        let retries = if call.repeats && !permit.is_probe() { self.retries } else { 0 };
+        let outcome = self.send_until_answered(&call, first, retries, deadline).await;
+        permit.settle(judge(&outcome));
         outcome
     }
 
-    async fn attempts<M: Fn() -> Result<Request, CallError>>(
+    /// Sends the request, and once more for each reason that there is: a credential that was renewed, or a retry.
+    async fn send_until_answered<M: Fn() -> Result<Request, CallError>>(
         &self,
-        outgoing: &OutgoingCall<'_, '_, M>,
+        call: &OutgoingCall<'_, '_, M>,
         first: Request,
         retries: u32,
         deadline: Instant,
-    ) -> Result<Response, CallError> {
+    ) -> Result<Reply, CallError> {
         self.budget.count();
-        let (mut request, mut renewed) = (first, false);
-        // What was refused may come back as well.
-        let mut spent: Vec<Arc<Redactor>> = Vec::new();
-        let mut signing = match &outgoing.credential.signer {
-            None => Signing::Not,
-            Some(Signer::Token(source)) => Signing::Token(source, token(source, None, deadline).await?),
-            Some(Signer::Digest(digest)) => Signing::Digest(digest),
+        let mut authentication = CallAuthentication::begin(call.credential.authenticator.as_ref(), deadline).await?;
+        let mut request = first;
+        let mut attempt = 1;
+        loop {
+            let outcome = self.send_once(request, &authentication, call, deadline).await;
+            let is_sent_again = attempt < MAX_ATTEMPTS
+                && (renews_credential(&outcome, &mut authentication, deadline).await?
+                    || self.waits_for_retry(&outcome, attempt, retries, deadline).await);
+            if !is_sent_again {
+                return outcome.map(|response| Reply::new(response, authentication.into_redactors()));
+            }
+            request = (call.make)()?;
+            attempt += 1;
+        }
+    }
+
+    /// One request and its reply, within the call's one deadline: a read time-out alone would never stop a reply that comes
+    /// drop by drop.
+    async fn send_once<M>(
+        &self,
+        mut request: Request,
+        authentication: &CallAuthentication<'_>,
+        call: &OutgoingCall<'_, '_, M>,
+        deadline: Instant,
+    ) -> Result<Response, CallError> {
+        if let Some(rate) = &self.rate {
+            rate.turn(deadline).await?;
+        }
+        if let Some(authorization) = authentication.authorization(&request) {
+            request.headers.insert(AUTHORIZATION, authorization);
+        }
+        let exchange = exchange::exchange(&self.client, request, call.options, deadline, call.progress);
+        timeout_at(deadline, exchange)
+            .await
+            .unwrap_or(Err(CallError::Timeout(call.options.timeout)))
+    }
+
+    /// Whether a request that may be repeated is repeated; waits for its turn then. The budget pays for every repeat.
+    async fn waits_for_retry(&self, outcome: &Result<Response, CallError>, attempt: u32, retries: u32, deadline: Instant) -> bool {
+        let pause = retry::pause(outcome, attempt).filter(|pause| attempt <= retries && Instant::now() + *pause < deadline);
+        let Some(pause) = pause.filter(|_| self.budget.spend()) else {
+            return false;
         };
-        for attempt in 1.. {
-            if let Some(pace) = &self.pace {
-                pace.turn(deadline).await?;
-            }
-            let authorization = match &signing {
-                Signing::Not => None,
-                Signing::Token(_, token) => Some(token.header.clone()),
-                Signing::Digest(digest) => digest.answer(&request),
-            };
-            if let Some(authorization) = authorization {
-                request.headers.insert(AUTHORIZATION, authorization);
-            }
-            let exchange = exchange::exchange(&self.client, request, outgoing.options, deadline, outgoing.progress);
-            // One deadline for everything: a read time-out alone would never stop a reply that comes drop by drop.
-            let mut outcome = timeout_at(deadline, exchange)
-                .await
-                .unwrap_or(Err(CallError::Timeout(outgoing.options.timeout)));
-            if attempt < MAX_ATTEMPTS {
-                // A request that is refused for its credential was not acted on. A token may be revoked before its time, and
-                // a challenge comes with the first refusal.
-                let before = signing.redactor();
-                if !renewed && signing.renew(&outcome, deadline).await? {
-                    renewed = true;
-                    spent.extend(before);
-                    request = (outgoing.make)()?;
-                    continue;
-                }
-                let pause = retry::pause(&outcome, attempt).filter(|pause| attempt <= retries && Instant::now() + *pause < deadline);
-                if let Some(pause) = pause.filter(|_| self.budget.spend()) {
-                    tracing::debug!(attempt, ms = pause.as_millis(), "the request is sent again");
-                    sleep(pause).await;
-                    request = (outgoing.make)()?;
-                    continue;
-                }
-            }
-            if let (Signing::Token(_, token), Ok(response)) = (&signing, &mut outcome) {
-                spent.push(Arc::clone(&token.redactor));
-                spent.iter().for_each(|redactor| redactor.redact(response));
-                response.redactors = spent;
-            }
-            return outcome;
-        }
-        Err(CallError::Timeout(outgoing.options.timeout))
+        tracing::debug!(attempt, ms = pause.as_millis(), "the request is sent again");
+        sleep(pause).await;
+        true
     }
 }
 
-/// How the requests of one call are signed.
-enum Signing<'c> {
-    Not,
-    Token(&'c Arc<TokenSource>, Arc<AccessToken>),
-    Digest(&'c Digest),
-}
-
-impl Signing<'_> {
-    fn redactor(&self) -> Option<Arc<Redactor>> {
-        match self {
-            Self::Token(_, token) => Some(Arc::clone(&token.redactor)),
-            Self::Not | Self::Digest(_) => None,
-        }
-    }
-
-    /// Makes good what a 401 complains about; whether the request can be sent again with that.
-    async fn renew(&mut self, outcome: &Result<Response, CallError>, deadline: Instant) -> Result<bool, CallError> {
-        let Ok(response) = outcome else { return Ok(false) };
-        if response.status != StatusCode::UNAUTHORIZED {
-            return Ok(false);
-        }
-        match self {
-            Self::Not => Ok(false),
-            Self::Token(source, spent) => {
-                *spent = token(source, Some(&*spent), deadline).await?;
-                Ok(true)
-            }
-            Self::Digest(digest) => Ok(digest.learn(response)),
-        }
-    }
-}
-
-async fn token(source: &Arc<TokenSource>, spent: Option<&Arc<AccessToken>>, deadline: Instant) -> Result<Arc<AccessToken>, CallError> {
-    let late = |_| CallError::Credential("no access token came in time; nothing was sent".into());
-    timeout_at(deadline, source.token(spent)).await.map_err(late)?
-}
-
-fn health(outcome: &Result<Response, CallError>) -> Outcome {
+/// Whether a refused credential was renewed, so that the request can leave once more. A request that is refused for its
+/// credential was not acted on (RFC 9110 section 15.5.2), so that this holds for every method.
+async fn renews_credential(
+    outcome: &Result<Response, CallError>,
+    authentication: &mut CallAuthentication<'_>,
+    deadline: Instant,
+) -> Result<bool, CallError> {
     match outcome {
-        Ok(response)
+        Ok(response) => authentication.on_unauthorized(response, deadline).await,
+        Err(_) => Ok(false),
+    }
+}
+
+/// A reply, and what takes the credentials that were fetched for it out of what is made of it.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    /// The reply, without those credentials as they are on the wire.
+    pub(crate) response: Response,
+    /// For the texts that are made of the reply: charsets and escapes are off only then.
+    pub(crate) redactors: Vec<Arc<Redactor>>,
+}
+
+impl Reply {
+    fn new(mut response: Response, redactors: Vec<Arc<Redactor>>) -> Self {
+        redactors.iter().for_each(|redactor| redactor.redact(&mut response));
+        Self { response, redactors }
+    }
+}
+
+/// What an outcome says about the health of the upstream.
+fn judge(outcome: &Result<Reply, CallError>) -> Outcome {
+    match outcome {
+        Ok(reply)
             if matches!(
-                response.status,
+                reply.response.status,
                 StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
             ) =>
         {

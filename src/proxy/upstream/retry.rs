@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 use http::StatusCode;
 use http::header::RETRY_AFTER;
 
-use super::exchange::Response;
 use crate::proxy::error::CallError;
+use crate::proxy::response::Response;
 
 /// The pause before the first repetition; it doubles with each one.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);

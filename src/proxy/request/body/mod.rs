@@ -7,6 +7,7 @@ pub(crate) mod multipart;
 pub(crate) mod payload;
 pub(crate) mod xml;
 
+use crate::proxy::request::style::form_style;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
@@ -18,7 +19,7 @@ use super::style::{self, Keep};
 use crate::proxy::error::CallError;
 use crate::spec::operation::BODY;
 use crate::spec::operation::body::{Encoding, essence};
-use crate::spec::{Document, MediaKind, MediaType, Style};
+use crate::spec::{Document, MediaKind, MediaType};
 
 /// What goes after the headers, and the `Content-Type` that names it.
 #[derive(Debug)]
@@ -108,15 +109,10 @@ fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> 
         .join("&")
 }
 
-pub(crate) fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
-    let style = encoding.and_then(|encoding| encoding.style).unwrap_or(Style::Form);
-    let explode = encoding.and_then(|encoding| encoding.explode).unwrap_or(style == Style::Form);
-    (style, explode)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::Style;
     use serde_json::json;
 
     fn media(name: &str, encoding: &[(&str, Encoding)]) -> MediaType {

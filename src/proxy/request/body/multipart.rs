@@ -6,10 +6,11 @@ use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::file_argument;
 use super::file_root::FileRoot;
 use super::payload::{Payload, Piece};
-use super::{file_argument, form_style};
 use crate::proxy::error::CallError;
+use crate::proxy::request::style::form_style;
 use crate::proxy::request::style::{self, Keep};
 use crate::spec::operation::BODY;
 use crate::spec::operation::body::Encoding;

@@ -1,0 +1,111 @@
+//! `Authorization` headers that are made for each request anew: access tokens, and answers to digest challenges.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use http::header::HeaderValue;
+use tokio::time::{Instant, timeout_at};
+
+use super::digest::Digest;
+use super::token_source::{AccessToken, TokenSource};
+use crate::proxy::error::CallError;
+use crate::proxy::redact::Redactor;
+use crate::proxy::request::Request;
+use crate::proxy::response::Response;
+
+/// Makes the `Authorization` header of an operation, because it changes between requests.
+#[derive(Debug, Clone)]
+pub(crate) enum Authenticator {
+    /// An access token (RFC 6750).
+    Token(Arc<TokenSource>),
+    /// An answer to the API's challenge (RFC 7616).
+    Digest(Arc<Digest>),
+}
+
+impl Authenticator {
+    /// What it sends in a form that the operator did not write, and that must not come back in a reply.
+    #[must_use]
+    pub(crate) fn secrets(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Token(source) => source.client_pair().map(String::into_bytes),
+            Self::Digest(_) => None,
+        }
+    }
+}
+
+/// The authentication of one call, which may take more than one request.
+pub(crate) struct CallAuthentication<'c> {
+    authenticator: Option<&'c Authenticator>,
+    /// The access token that is sent now.
+    token: Option<Arc<AccessToken>>,
+    /// Tokens that the API refused during the call: they may come back in a reply as well.
+    refused: Vec<Arc<Redactor>>,
+    is_renewed: bool,
+}
+
+impl<'c> CallAuthentication<'c> {
+    /// Fetches an access token where the operation needs one; `None` is an operation whose credentials never change.
+    ///
+    /// # Errors
+    /// [`CallError::Credential`] where no token can be had before the deadline.
+    pub(crate) async fn begin(authenticator: Option<&'c Authenticator>, deadline: Instant) -> Result<Self, CallError> {
+        let token = match authenticator {
+            Some(Authenticator::Token(source)) => Some(fetch_token(source, None, deadline).await?),
+            Some(Authenticator::Digest(_)) | None => None,
+        };
+        Ok(Self {
+            authenticator,
+            token,
+            refused: Vec::new(),
+            is_renewed: false,
+        })
+    }
+
+    /// `Authorization` for a request; `None` where it carries none of this kind, as before the first digest challenge.
+    #[must_use]
+    pub(crate) fn authorization(&self, request: &Request) -> Option<HeaderValue> {
+        match self.authenticator? {
+            Authenticator::Token(_) => self.token.as_ref().map(|token| token.header.clone()),
+            Authenticator::Digest(digest) => digest.answer(request),
+        }
+    }
+
+    /// Renews what a 401 refused: fetches another token, or learns the challenge. Returns whether the request can be sent
+    /// once more with that. A call renews once.
+    ///
+    /// # Errors
+    /// [`CallError::Credential`] where no other token can be had before the deadline.
+    pub(crate) async fn on_unauthorized(&mut self, response: &Response, deadline: Instant) -> Result<bool, CallError> {
+        if self.is_renewed || response.status != StatusCode::UNAUTHORIZED {
+            return Ok(false);
+        }
+        self.is_renewed = match self.authenticator {
+            None => false,
+            Some(Authenticator::Digest(digest)) => digest.learn(response),
+            Some(Authenticator::Token(source)) => {
+                let fresh = fetch_token(source, self.token.as_ref(), deadline).await?;
+                let refused = self.token.replace(fresh);
+                self.refused.extend(refused.map(|token| Arc::clone(&token.redactor)));
+                true
+            }
+        };
+        Ok(self.is_renewed)
+    }
+
+    /// What takes the tokens of this call out of a reply.
+    #[must_use]
+    pub(crate) fn into_redactors(self) -> Vec<Arc<Redactor>> {
+        let mut redactors = self.refused;
+        redactors.extend(self.token.map(|token| Arc::clone(&token.redactor)));
+        redactors
+    }
+}
+
+async fn fetch_token(
+    source: &Arc<TokenSource>,
+    refused: Option<&Arc<AccessToken>>,
+    deadline: Instant,
+) -> Result<Arc<AccessToken>, CallError> {
+    let late = |_| CallError::Credential("no access token came in time; nothing was sent".into());
+    timeout_at(deadline, source.token(refused)).await.map_err(late)?
+}

@@ -1,0 +1,194 @@
+//! What is decided about an operation's calls at start: where they go, what they carry, and what their results promise.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
+
+use http::header::{HeaderMap, HeaderValue};
+use rmcp::model::JsonObject;
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::auth::forward::Forwarding;
+use super::auth::resolve::{AccessResolver, OperationAccess};
+use super::auth::scheme::SchemeResolver;
+use super::auth::values::{Credentials, forms};
+use super::redact::Redactor;
+use super::request::base_url::{BaseUrls, Destination};
+use super::request::target::BaseUrl;
+use super::response::render::OutputContract;
+use super::upstream::{Upstream, UpstreamOptions, Upstreams};
+use crate::outbound::Clients;
+use crate::spec::operation::security::Requirements;
+use crate::spec::operation::server::ServerError;
+use crate::spec::{Diagnostic, Document, Operation, SecurityRequirement, SecurityScheme};
+
+/// What an operator sets about where calls go and what they carry.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BindingOptions {
+    /// Where requests go.
+    pub(crate) destination: Destination,
+    /// Headers that every request carries; no argument can replace them.
+    pub(crate) headers: HeaderMap,
+    /// Credentials for the document's security schemes; `None` where no credential is asked for, as with a mock.
+    pub(crate) credentials: Option<Credentials>,
+    /// Headers of clients that go upstream.
+    pub(crate) forward: Forwarding,
+    /// What else must not come back in a reply, such as the password of a proxy.
+    pub(crate) secrets: Vec<SecretString>,
+    /// Limits of an upstream.
+    pub(crate) upstream: UpstreamOptions,
+}
+
+/// An operation, and everything about its calls that is decided at start.
+pub(crate) struct BoundOperation {
+    // Boxed: it is large, and moves from list to list.
+    pub(crate) operation: Box<Operation>,
+    /// The name of its tool, for logs.
+    pub(super) tool: Box<str>,
+    /// `None` where the tools are only looked at.
+    pub(super) base: Option<Arc<BaseUrl>>,
+    pub(super) upstream: Option<Arc<Upstream>>,
+    pub(super) access: OperationAccess,
+    /// Whether a request may be sent again.
+    pub(super) repeats: bool,
+    /// The input schema with the names on the wire, where some had to be changed.
+    pub(super) wire: Option<Arc<JsonObject>>,
+    pub(super) contract: OutputContract,
+    /// `Accept`, made on first use: most tools of a large API are never called.
+    pub(super) accept: OnceLock<HeaderValue>,
+}
+
+/// What a tool says about the calls of its operation.
+pub(crate) struct CallRules {
+    /// The tool's name, for logs.
+    pub(crate) tool: Box<str>,
+    /// Whether a request may be sent again, by the hints.
+    pub(crate) repeats: bool,
+    /// The input schema with the names on the wire, where some had to be changed.
+    pub(crate) wire: Option<Arc<JsonObject>>,
+    /// What the tool promises of its results.
+    pub(crate) contract: OutputContract,
+}
+
+/// Binds the operations of one API, one after the other.
+pub(crate) struct Binder<'a> {
+    schemes: &'a BTreeMap<String, SecurityScheme>,
+    options: &'a BindingOptions,
+    credentials: &'a Credentials,
+    requirements: Requirements<'a>,
+    bases: BaseUrls,
+    access: AccessResolver<'a>,
+    upstreams: Upstreams<'a>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Binder<'a> {
+    /// A binder for a document with these security schemes. `credentials` are those of the options, or none.
+    #[must_use]
+    pub(crate) fn new(
+        document: &'a Document,
+        schemes: &'a BTreeMap<String, SecurityScheme>,
+        options: &'a BindingOptions,
+        credentials: &'a Credentials,
+        clients: Clients,
+    ) -> Self {
+        let mut diagnostics = Vec::new();
+        let requirements = Requirements::new(document, schemes, &mut diagnostics);
+        let bases = BaseUrls::new(document, &options.destination, credentials.origins.clone());
+        let access = AccessResolver::new(SchemeResolver {
+            schemes,
+            credentials,
+            headers: &options.headers,
+            forward: &options.forward,
+            site: bases.site(document, clients.clone()),
+        });
+        Self {
+            schemes,
+            options,
+            credentials,
+            requirements,
+            bases,
+            access,
+            upstreams: Upstreams::new(clients, &options.upstream),
+            diagnostics,
+        }
+    }
+
+    /// Takes away the parameters that no argument may set, because the operator, a client or a security scheme does.
+    pub(crate) fn drop_set_parameters(&mut self, operation: &mut Operation) {
+        let needs = self.requirements.of(operation, self.schemes, &mut self.diagnostics);
+        operation.parameters.retain(|parameter| self.access.offers(parameter, &needs));
+    }
+
+    /// Decides about the calls of an operation.
+    ///
+    /// # Errors
+    /// Where the server that its requests should go to is not usable; a diagnostic says that it is left out.
+    pub(crate) fn bind(&mut self, operation: Box<Operation>, rules: CallRules) -> Result<BoundOperation, ServerError> {
+        let base = self.bases.of(&operation).inspect_err(|error| {
+            let text = format!("{} is left out: {error}", operation.label());
+            self.diagnostics.push(Diagnostic::error(operation.pointer.clone(), text));
+        })?;
+        let declared = self.requirements.of(&operation, self.schemes, &mut self.diagnostics);
+        let none: Rc<[SecurityRequirement]> = Rc::from([]);
+        let needs = self.options.credentials.as_ref().map_or(&none, |_| &declared);
+        let cross_origin = self.bases.leads_elsewhere(base.as_deref());
+        let access = if cross_origin {
+            if !self.options.headers.is_empty() || !needs.is_empty() {
+                self.diagnostics.push(cross_origin_warning(&operation));
+            }
+            self.access.elsewhere(needs)
+        } else {
+            self.access.access(needs)
+        };
+        Ok(BoundOperation {
+            upstream: base.as_deref().map(|base| self.upstreams.of(base, cross_origin)),
+            operation,
+            tool: rules.tool,
+            base,
+            access,
+            repeats: rules.repeats,
+            wire: rules.wire,
+            contract: rules.contract,
+            accept: OnceLock::new(),
+        })
+    }
+
+    /// Ends the binding: what takes the operator's secrets out of replies, and what was found.
+    #[must_use]
+    pub(crate) fn finish(self) -> Bound {
+        let mut sent = self.access.sent();
+        for secret in self.options.secrets.iter().map(SecretString::expose_secret) {
+            sent.push(secret.as_bytes().to_vec());
+            sent.extend(forms(secret).into_iter().flatten().map(String::into_bytes));
+        }
+        Bound {
+            redactor: Redactor::new(&self.options.headers, self.credentials, &sent),
+            warnings: self
+                .options
+                .credentials
+                .as_ref()
+                .map(|_| self.access.warnings())
+                .unwrap_or_default(),
+            diagnostics: self.diagnostics,
+        }
+    }
+}
+
+/// What binding all operations brought to light.
+pub(crate) struct Bound {
+    /// Takes the operator's secrets out of replies.
+    pub(crate) redactor: Redactor,
+    /// What the operator should know before the first call, in sentences: credentials that are missing or misnamed.
+    pub(crate) warnings: Vec<String>,
+    /// What was found in the document.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+fn cross_origin_warning(operation: &Operation) -> Diagnostic {
+    let label = operation.label();
+    let text = format!(
+        "{label} goes to a server of its own, and without headers and credentials of yours; --credential-origin allows them there, --base-url sends everything to one server"
+    );
+    Diagnostic::warning(operation.pointer.clone(), text)
+}

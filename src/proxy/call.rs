@@ -1,0 +1,236 @@
+//! A call, in three steps: `prepare` makes a request of checked arguments, `send` gets the reply, and `finish` makes the result.
+//!
+//! A reply that comes from somewhere else than the API enters between the first and the last step.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::header::{AUTHORIZATION, HeaderMap};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use serde_json::Value;
+
+use super::auth::forward::{self, Forwarding};
+use super::auth::resolve::{Credential, OperationAccess};
+use super::binding::BoundOperation;
+use super::error::CallError;
+use super::redact::Redactor;
+use super::request::target::BaseUrl;
+use super::request::{self, Injected, Request};
+use super::response::render::{self, Rendering};
+use super::response::sandbox::Sandbox;
+use super::upstream::exchange::{CallOptions, Progress};
+use super::upstream::{OutgoingCall, Reply, Upstream};
+use super::{arguments, response};
+use crate::spec::Document;
+
+/// What becomes of a preview where a credential is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnMissingCredential {
+    /// It is refused, as the call would be.
+    Refuse,
+    /// It is shown without.
+    Omit,
+}
+
+/// What the calls of all operations of one API share.
+pub(crate) struct Proxy {
+    pub(crate) document: Arc<Document>,
+    pub(crate) options: CallOptions,
+    pub(crate) forward: Forwarding,
+    /// Takes the operator's secrets out of replies.
+    pub(crate) redactor: Redactor,
+    /// What runs filters of replies, where they are offered.
+    pub(crate) sandbox: Option<Sandbox>,
+}
+
+/// A call that can be sent.
+pub(crate) struct PreparedCall<'c> {
+    target: &'c BoundOperation,
+    base: &'c BaseUrl,
+    upstream: &'c Upstream,
+    credential: &'c Credential,
+    /// With the names on the wire.
+    arguments: JsonObject,
+    /// The client's headers that go upstream, and what takes them out of the reply.
+    forwarded: Option<(HeaderMap, Redactor)>,
+    started: Instant,
+}
+
+impl Proxy {
+    /// The request that a call would make, with `***` for the operator's credentials.
+    ///
+    /// # Errors
+    /// What the call would fail with before anything is sent.
+    pub(crate) fn preview(
+        &self,
+        target: &BoundOperation,
+        arguments: JsonObject,
+        on_missing: OnMissingCredential,
+    ) -> Result<Request, CallError> {
+        let masked = match (&target.access, on_missing) {
+            (OperationAccess::Granted(credential), _) => credential.masked(),
+            (OperationAccess::Missing(why), OnMissingCredential::Refuse) => return Err(CallError::Credential(Arc::clone(why))),
+            (OperationAccess::Missing(_), OnMissingCredential::Omit) => Injected::default(),
+        };
+        let (base, _) = target.destination()?;
+        self.request(target, base, &target.with_wire_names(arguments), &masked)
+    }
+
+    /// A call with arguments that fit the input schema.
+    ///
+    /// # Errors
+    /// [`CallError::Credential`] where a credential is missing, the operator's or the client's.
+    pub(crate) fn prepare<'c>(
+        &'c self,
+        target: &'c BoundOperation,
+        arguments: JsonObject,
+        client: Option<&HeaderMap>,
+    ) -> Result<PreparedCall<'c>, CallError> {
+        let started = Instant::now();
+        let credential = target.credential()?;
+        let (base, upstream) = target.destination()?;
+        Ok(PreparedCall {
+            target,
+            base,
+            upstream,
+            credential,
+            arguments: target.with_wire_names(arguments),
+            forwarded: self.forwarded(credential, client)?,
+            started,
+        })
+    }
+
+    /// Sends the request, as often as its operation allows. Dropping the future ends the request.
+    ///
+    /// # Errors
+    /// [`CallError`] where the request cannot be made or no complete reply comes.
+    pub(crate) async fn send(&self, call: &PreparedCall<'_>, progress: Option<Progress<'_>>) -> Result<Reply, CallError> {
+        let make = || {
+            let mut request = self.request(call.target, call.base, &call.arguments, &call.credential.fixed)?;
+            if let Some((headers, _)) = &call.forwarded {
+                request
+                    .headers
+                    .extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+            }
+            Ok(request)
+        };
+        let outgoing = OutgoingCall {
+            make,
+            credential: call.credential,
+            repeats: call.target.repeats,
+            options: &self.options,
+            progress,
+        };
+        let outcome = call.upstream.call(outgoing).await;
+        let (tool, ms) = (&call.target.tool, call.started.elapsed().as_millis());
+        match &outcome {
+            Ok(reply) => {
+                let (status, bytes) = (reply.response.status.as_u16(), reply.response.body.len());
+                tracing::debug!(%tool, status, bytes, ms, "called");
+            }
+            Err(error) if error.is_the_callers() => {}
+            Err(error) => {
+                let host = call.base.url().host_str().unwrap_or_default();
+                let port = call.base.url().port_or_known_default().unwrap_or_default();
+                tracing::warn!(%tool, host, port, ms, "the call failed: {error}");
+            }
+        }
+        outcome
+    }
+
+    /// The result of a call: the reply without secrets, filtered where the arguments say so, and cut to what a result may hold.
+    pub(crate) async fn finish(&self, call: &PreparedCall<'_>, reply: Reply) -> CallToolResult {
+        let Reply { mut response, redactors } = reply;
+        let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
+        let redact = std::iter::once(&self.redactor).chain(forwarded);
+        redact.clone().for_each(|redactor| redactor.redact(&mut response));
+        let operation = &call.target.operation;
+        let mut remark = None;
+        if let Some(sandbox) = &self.sandbox
+            && let Some(filter) = call.arguments.get(&operation.filter_key()).and_then(Value::as_str)
+        {
+            let left = self.options.timeout.saturating_sub(call.started.elapsed());
+            remark = response::sandbox::apply_filter(sandbox, filter, &mut response, left).await.err();
+        }
+        let rendering = Rendering {
+            promise: call.target.contract,
+            most_bytes: self.options.max_result_bytes,
+            advice: call.credential.advice.as_ref(),
+        };
+        let mut result = render::render_reply(operation, &response, rendering);
+        result.content.extend(remark.map(ContentBlock::text));
+        // Charsets and escapes are off only now.
+        for redactor in redact.chain(redactors.iter().map(Arc::as_ref)) {
+            redactor.redact_result(&mut result);
+        }
+        result
+    }
+
+    fn request(&self, target: &BoundOperation, base: &BaseUrl, arguments: &JsonObject, injected: &Injected) -> Result<Request, CallError> {
+        let operation = &target.operation;
+        let accept = target.accept.get_or_init(|| request::accept(&self.document, operation));
+        request::build(
+            &self.document,
+            operation,
+            base,
+            arguments,
+            accept,
+            injected,
+            self.options.files.as_ref(),
+        )
+    }
+
+    /// What goes upstream of the client's headers, but for what the operator sets: that is stronger.
+    fn forwarded(&self, credential: &Credential, client: Option<&HeaderMap>) -> Result<Option<(HeaderMap, Redactor)>, CallError> {
+        if self.forward.headers.is_empty() || !credential.forwards {
+            return Ok(None);
+        }
+        let mut picked = client.map(|client| self.forward.pick(client)).unwrap_or_default();
+        for name in credential.fixed.headers.keys() {
+            picked.remove(name);
+        }
+        if credential.authenticator.is_some() {
+            picked.remove(AUTHORIZATION);
+        }
+        if let Some((ours, _)) = credential.of_client.iter().find(|(_, theirs)| !picked.contains_key(theirs)) {
+            let why = format!("nothing was sent, because the API asks for a credential that the client has to send in its `{ours}` header");
+            return Err(CallError::Credential(why.into()));
+        }
+        let redactor = forward::redactor(&picked, &credential.of_client);
+        Ok(Some((picked, redactor)))
+    }
+}
+
+impl BoundOperation {
+    /// Whether the operator's credentials suffice.
+    ///
+    /// # Errors
+    /// [`CallError::Credential`] with what is missing.
+    pub(crate) fn check_credential(&self) -> Result<(), CallError> {
+        self.credential().map(|_| ())
+    }
+
+    fn credential(&self) -> Result<&Credential, CallError> {
+        match &self.access {
+            OperationAccess::Granted(credential) => Ok(credential),
+            OperationAccess::Missing(why) => Err(CallError::Credential(Arc::clone(why))),
+        }
+    }
+
+    fn destination(&self) -> Result<(&BaseUrl, &Upstream), CallError> {
+        self.base
+            .as_deref()
+            .zip(self.upstream.as_deref())
+            .ok_or_else(|| CallError::Network("no server is set".into()))
+    }
+
+    fn with_wire_names(&self, arguments: JsonObject) -> JsonObject {
+        let Some(wire) = &self.wire else { return arguments };
+        let mut value = Value::Object(arguments);
+        arguments::property_names::restore_property_names(&mut value, wire);
+        match value {
+            Value::Object(arguments) => arguments,
+            _ => JsonObject::new(),
+        }
+    }
+}
