@@ -1,4 +1,4 @@
-//! Integration tests: the real binary, through the doors that users use.
+//! Integration tests: the real binary, through the interfaces that users have.
 
 #![expect(
     clippy::unwrap_used,

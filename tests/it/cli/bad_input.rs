@@ -1,4 +1,4 @@
-//! Bad input: one clear line each, with what to do next and the right exit code; never a panic, never half a server.
+//! Bad input: a clear message, what to do next and the right exit code; never a panic.
 
 use crate::support::{SpecFile, listener, petstore, run, stderr, stdout};
 
@@ -109,7 +109,7 @@ fn p40_wrong_settings_end_with_2() {
 }
 
 #[test]
-fn p40_a_taken_port_is_told() {
+fn p40_a_port_in_use_is_reported() {
     let (taken, _) = listener();
     let address = taken.local_addr().unwrap().to_string();
     refused(
@@ -120,7 +120,7 @@ fn p40_a_taken_port_is_told() {
 }
 
 #[test]
-fn a_bad_operation_costs_itself() {
+fn an_operation_that_cannot_be_read_is_left_out_alone() {
     let spec = SpecFile::new(
         r#"{"openapi":"3.1.0","info":{"title":"T"},"paths":{"/a":{"get":{"operationId":"good"},"post":7},"/b/../c":{"get":{}}}}"#,
     );

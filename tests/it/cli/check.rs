@@ -105,7 +105,7 @@ fn exit_codes_tell_how_bad_it_is() {
 }
 
 #[test]
-fn clients_that_know_no_references_get_none() {
+fn clients_that_do_not_support_references_get_none() {
     let tree = json!({"openapi": "3.1.0", "info": {"title": "T"}, "paths": {"/a": {"post": {"operationId": "grow_a_very_long_tool_name_that_is_longer_than_forty_eight_characters", "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Tree"}}}}}}},
         "components": {"schemas": {"Tree": {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}}}}}});
     let spec = SpecFile::new(&tree.to_string());
@@ -148,7 +148,7 @@ fn what_is_too_long_is_cut_where_it_is_deepest() {
     assert!(list < 14_500, "{list}");
 }
 
-/// Whatever a real API sends, a client that checks lenient output schemas must take it.
+/// A client that checks lenient output schemas accepts whatever a real API sends.
 #[test]
 fn a_lenient_output_schema_never_makes_a_good_reply_fail() {
     let answers = [
@@ -192,7 +192,7 @@ fn a_lenient_output_schema_never_makes_a_good_reply_fail() {
     }
 }
 
-/// What a client that checks strict output schemas would throw away is told as an error, with all that was answered.
+/// A reply that a client with strict output schemas would reject is an error that holds the whole reply.
 #[test]
 fn a_reply_that_cannot_be_structured_breaks_no_strict_promise() {
     let large = format!("[{{\"id\":\"{}\"}}]", "x".repeat(3 << 20));

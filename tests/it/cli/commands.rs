@@ -1,4 +1,4 @@
-//! `tools`, `call`, `health`, help and logs, as a person meets them.
+//! The commands `tools`, `call` and `health`, help and logs.
 
 use crate::support::{HttpServer, SpecFile, Upstream, command, petstore, run, stderr, stdout};
 
@@ -192,7 +192,7 @@ fn a_configuration_file_names_what_lies_beside_it() {
 }
 
 #[test]
-fn a_variable_that_is_no_setting_is_told_and_an_empty_one_is_none() {
+fn an_unknown_variable_is_reported_and_an_empty_one_is_not_set() {
     let output = command(&["tools"])
         .env("OPENAPI_MCP_SPEC", petstore())
         .env("OPENAPI_MCP_BASE_URL", "")

@@ -1,4 +1,4 @@
-//! The README tells the truth: each of its console examples is run, and prints what stands there.
+//! The console examples of the README are run, and print what the README shows.
 
 use crate::support::{command, project, stderr, stdout};
 

@@ -1,10 +1,10 @@
-//! What tools say of themselves, and who has a say in it, through the real binary.
+//! Annotations of tools, and what decides them: the method, the document, the configuration and flags.
 
 use serde_json::{Value, json};
 
 use crate::support::{Session, SpecFile, Upstream, command, run, stderr, stdout};
 
-/// A document with a word of its author's on nearly everything.
+/// A document that uses nearly every extension.
 fn spec() -> SpecFile {
     SpecFile::new(
         &json!({"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "x-mcp": {"category": "shop", "annotations": {"openWorldHint": false}},
@@ -55,7 +55,7 @@ fn hints(tool: &Value) -> String {
 }
 
 #[test]
-fn p35_the_authors_word_can_only_make_a_tool_look_more_careful() {
+fn p35_hints_of_a_document_can_only_make_a_tool_look_less_safe() {
     let tools = tools(&spec(), &[]);
     assert_eq!(tools["searchGoods"]["tool"]["_meta"]["openapi-mcp"]["category"], "shop");
     assert_eq!(hints(&tools["getGood"]), "---o", "made more careful by operation and path item");
@@ -80,7 +80,7 @@ fn p35_the_authors_word_can_only_make_a_tool_look_more_careful() {
 }
 
 #[test]
-fn p35_a_trusted_document_is_taken_at_its_word_and_an_ignored_one_says_nothing() {
+fn p35_hints_of_a_document_count_when_trusted_and_never_when_ignored() {
     let trusted = tools(&spec(), &["--document-hints", "trust"]);
     assert_eq!(hints(&trusted["deleteGood"]), "r---");
     assert_eq!(hints(&trusted["searchGoods"]), "----");
@@ -204,7 +204,7 @@ fn tools_are_filtered_by_the_hints_that_count() {
         assert_eq!(with.len() + without.len(), all.len(), "{yes}: {with:?} {without:?}");
         assert!(with.iter().all(|name| !without.contains(name)));
     }
-    // It says nothing, so that MCP's defaults count.
+    // It has no hints, so MCP's defaults count.
     assert!(names(&["--destructive"]).contains(&"traced".to_owned()));
     assert_eq!(names(&["--tag", "FIND"]), ["searchGoods"]);
     assert_eq!(names(&["--category", "shop", "--limit", "2", "--offset", "1"]).len(), 2);
@@ -256,7 +256,7 @@ fn what_is_hidden_can_neither_be_seen_nor_called() {
 }
 
 #[test]
-fn p33_p34_the_authors_words_stay_short_on_one_line_and_slip_past_no_pattern() {
+fn p33_p34_titles_and_names_of_a_document_are_cut_and_still_match_patterns() {
     let long = "A\nB ".to_owned() + &"Z".repeat(100_000);
     let spec = SpecFile::with_paths(&json!({
         "/a": {"get": {"x-mcp": {"annotations": {"title": long}, "title": long}}},
@@ -279,7 +279,7 @@ fn p33_p34_the_authors_words_stay_short_on_one_line_and_slip_past_no_pattern() {
     assert!(stderr(&output).contains("matches no operation"), "{}", stderr(&output));
 }
 
-/// What `check` prints is what a person pastes.
+/// A person pastes the rule that `check` prints.
 #[test]
 fn the_rule_that_check_prints_has_the_effect_that_it_says() {
     let spec = SpecFile::with_paths(&json!({

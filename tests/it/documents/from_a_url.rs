@@ -35,7 +35,7 @@ fn the_handshake_does_not_wait_for_a_slow_document() {
 }
 
 #[test]
-fn what_waits_for_a_document_that_never_comes_is_told_so() {
+fn requests_that_wait_for_a_document_that_never_comes_get_an_error() {
     let (release, wait) = channel::<()>();
     let wait = Mutex::new(wait);
     let upstream = Upstream::start(Box::new(move |_| {

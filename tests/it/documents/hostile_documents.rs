@@ -307,7 +307,7 @@ fn broken_files() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn p20_broken_and_hostile_files_are_served_or_refused_with_a_word() {
+fn p20_broken_and_hostile_files_are_served_or_refused_with_a_message() {
     let cases = broken_files();
     assert!(cases.len() >= 26);
     let directory = tempfile::tempdir().unwrap();
@@ -361,7 +361,7 @@ fn p21_five_thousand_operations_are_loaded_quickly() {
 }
 
 #[test]
-fn p33_text_of_a_document_is_cleaned_and_p34_cut() {
+fn p33_p34_text_of_a_document_is_cleaned_and_cut() {
     let hidden = "Nice\u{202e}tool\u{200b}\u{e0041}\u{7} here";
     let spec = SpecFile::new(
         &json!({"openapi": "3.1.0", "info": {"title": hidden, "description": hidden}, "servers": [{"url": "http://127.0.0.1:1"}], "paths": {"/a": {"get": {

@@ -78,7 +78,7 @@ fn p36_an_edited_file_is_served_anew_and_a_broken_edit_changes_nothing() {
     told(&session);
     assert_eq!(names(&mut session), ["another"]);
 
-    // What cannot be read for a while is tried again, although it is the same then.
+    // A file that cannot be read for a while is tried again, even if it is unchanged afterwards.
     let text = std::fs::read_to_string(&overlay).unwrap();
     std::fs::remove_file(&overlay).unwrap();
     write("other.yaml", "get: {operationId: last}\n");
@@ -132,7 +132,7 @@ fn a_url_is_asked_for_another_version_only() {
 }
 
 #[test]
-fn changes_are_promised_only_where_somebody_looks_for_them_and_can_be_told() {
+fn list_changed_is_announced_only_with_reload_and_where_a_client_can_be_notified() {
     let spec = SpecFile::new(&document("first"));
     let over_stdio = |flags: &[&str]| -> Value {
         let mut args = vec!["serve", "--spec", spec.path(), "--mock"];
@@ -151,7 +151,7 @@ fn changes_are_promised_only_where_somebody_looks_for_them_and_can_be_told() {
         answer["result"]["capabilities"]["tools"].clone()
     };
     assert_ne!(capability(&[])["listChanged"], true);
-    // Without a session there is nobody to tell.
+    // Without a session no client can be notified.
     assert_ne!(capability(&["--reload", "60"])["listChanged"], true);
     for (args, expected) in [
         (["serve", "--spec", spec.path(), "--reload", "100000"], "--reload must be"),
@@ -207,7 +207,7 @@ fn clients_without_a_handshake_listen_for_changes() {
     });
 }
 
-/// Somebody who waits for the news that the tools are others.
+/// A client that waits for the notification that the tools changed.
 #[derive(Clone, Default)]
 struct Listener(Arc<Notify>);
 

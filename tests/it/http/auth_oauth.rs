@@ -1,4 +1,5 @@
-//! HTTP clients with access tokens of an OAuth issuer, which is made here: which tokens are good, and what the others are told.
+//! HTTP clients with access tokens of an OAuth issuer, which the tests run themselves: which tokens are accepted, and the answers
+//! to the others.
 
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -127,7 +128,7 @@ fn wait_for_keys(issuer: &Issuer) {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "two tables: good tokens and bad ones")]
-fn p55_p56_only_a_token_of_the_issuer_for_this_server_that_is_valid_now_is_good() {
+fn p55_p56_only_a_valid_token_of_the_issuer_for_this_server_is_accepted() {
     let (rsa, ec, stranger) = (Signer::rsa(), Signer::ec(), Signer::rsa());
     let ed = Signer::Ed(Ed25519KeyPair::generate().unwrap());
     let odd = json!({"kty": "XYZ", "kid": "odd"});
@@ -359,7 +360,7 @@ fn p55_keys_are_kept_and_asked_for_again_when_a_token_names_a_new_one() {
 }
 
 #[test]
-fn p55_an_issuer_that_is_not_there_yet_is_waited_for_and_what_is_wrong_is_said() {
+fn p55_an_issuer_that_is_not_ready_is_asked_again_and_the_reason_is_logged() {
     let rsa = Signer::rsa();
     // It answers with the name of another one.
     let wrong = Upstream::start(Box::new(|_| {

@@ -1,4 +1,4 @@
-//! Who may call over HTTP: bearer tokens, rate limits, and what is open nevertheless.
+//! Static bearer tokens and rate limits over HTTP, and what needs no token.
 
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ fn ask(server: &HttpServer, headers: &[&str]) -> (u16, String) {
 }
 
 #[test]
-fn p31_p54_p56_without_the_right_token_nobody_is_let_in() {
+fn p31_p54_p56_a_client_without_the_right_token_is_refused() {
     let upstream = Upstream::echo();
     let args = [
         "--spec",
@@ -127,7 +127,7 @@ fn p54_tokens_of_a_file_are_rotated_without_a_restart() {
     std::fs::write(&path, format!("{OTHER}\n")).unwrap();
     server.logged("there are 1");
     assert_eq!((status(&server, TOKEN), status(&server, OTHER)), (401, 200));
-    // What is of no use changes nothing.
+    // A file that cannot be used changes nothing.
     std::fs::write(&path, "short").unwrap();
     server.logged("keeps its last state");
     assert_eq!(status(&server, OTHER), 200);
@@ -136,7 +136,7 @@ fn p54_tokens_of_a_file_are_rotated_without_a_restart() {
 }
 
 #[test]
-fn tokens_that_are_of_no_use_are_all_told_at_start() {
+fn all_unusable_tokens_are_reported_at_start() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("tokens");
     std::fs::write(&path, "long-enough-for-a-token\nhunter2\n").unwrap();
@@ -211,7 +211,7 @@ fn tokens_that_are_of_no_use_are_all_told_at_start() {
 }
 
 #[test]
-fn p54_an_address_that_others_can_reach_needs_a_token_or_a_word() {
+fn p54_a_bind_beyond_loopback_needs_tokens_or_an_explicit_permission() {
     let spec = petstore();
     let args = [
         "serve",
@@ -304,7 +304,7 @@ fn p58_connections_beyond_the_limit_wait_for_a_free_place() {
 }
 
 #[test]
-fn p58_without_tokens_the_rate_is_that_of_an_address() {
+fn p58_without_tokens_the_rate_counts_by_address() {
     let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--client-rate-limit", "2"]);
     assert_eq!([ask(&server, &[]).0, ask(&server, &[]).0], [200, 200]);
     wait_until("no request is refused for its rate", || ask(&server, &[]).0 == 429);

@@ -181,7 +181,7 @@ fn p53_http_binds_a_loopback_address_by_default() {
 }
 
 #[test]
-fn p26_p27_allowed_hosts_and_origins_are_let_in() {
+fn p26_p27_allowed_hosts_and_origins_are_accepted() {
     let server = HttpServer::start(&[
         "--spec",
         &petstore(),

@@ -14,12 +14,12 @@ use crate::support::{
 
 /// Whole requests of a list, which is never read.
 fn lists(address: &str) -> String {
-    // More than kernels hold of the answers on either side.
+    // The answers are more than the buffers of both sides hold.
     http_request(address, "POST", &[], LIST).repeat(2_000)
 }
 
 #[test]
-fn p32_slow_clients_disturb_nobody_and_are_dropped() {
+fn p32_slow_clients_do_not_disturb_others_and_are_dropped() {
     let server = HttpServer::start(&["--spec", &petstore(), "--mock"]);
     let host = &server.address;
     let kinds: Vec<String> = vec![
@@ -38,7 +38,7 @@ fn p32_slow_clients_disturb_nobody_and_are_dropped() {
     for _ in 0..each {
         for (kind, text) in kinds.iter().enumerate() {
             let mut stream = server.connect();
-            // What is not taken stays in our buffers, never in the way of this test.
+            // A write that would block is left out, so that the test goes on.
             stream.set_nonblocking(true).unwrap();
             let _ = stream.write(text.as_bytes());
             slow.push((kind, stream));
@@ -64,7 +64,7 @@ fn p32_slow_clients_disturb_nobody_and_are_dropped() {
             began.elapsed()
         );
     }
-    // Those who do not read see it when they look: what is left of their answers ends. They look when their time is over.
+    // Clients that do not read notice it once they read: the rest of their answers is cut. They read when the time is over.
     let over = began + Duration::from_secs(65);
     while Instant::now() < over {
         std::thread::park_timeout(over.saturating_duration_since(Instant::now()));
@@ -86,7 +86,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// HTTP/2 has a small talk of its own: who answers pings and asks for nothing, or takes nothing of an answer, is slow as well.
+/// A client of HTTP/2 that answers pings but sends no request, or takes nothing of an answer, is slow as well.
 #[test]
 fn p32_clients_of_http_2_that_only_answer_pings_are_dropped() {
     if !soak() {
@@ -182,7 +182,7 @@ fn p32_huge_bodies_are_refused_early() {
     assert!(server.post(&[], CALL).0.contains(" 200 "));
 }
 
-/// A proxy before us may see one request where we would see two; the second must never run.
+/// A proxy in front of the server may see one request where the server could see two; the second must never run.
 #[test]
 fn p32_ambiguous_framing_never_runs_a_hidden_call() {
     let upstream = Upstream::echo();
@@ -279,7 +279,7 @@ fn p32_ambiguous_framing_never_runs_a_hidden_call() {
     assert!(server.post(&[], CALL).0.contains(" 200 "), "the server is well");
 }
 
-/// 2026-07-28 (basic/transports): a closed stream is a cancelled request; and what nobody waits for need not go on in any era.
+/// In protocol version 2026-07-28 (basic/transports) a closed stream cancels the request; the other era does the same here.
 #[test]
 fn p24_a_client_that_leaves_ends_its_request_upstream() {
     let (listener, url) = listener();
@@ -301,7 +301,7 @@ fn p24_a_client_that_leaves_ends_its_request_upstream() {
     }
 }
 
-/// Each of them would hold the whole list otherwise.
+/// Otherwise each of the clients would hold a copy of the whole list.
 #[cfg(target_os = "linux")]
 #[test]
 fn p32_clients_that_do_not_read_a_large_list_take_little_memory() {

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{CALL, HttpServer, SpecFile, Upstream, initialize_parameters, petstore, reply, soak};
 
 #[test]
-fn p29_sessions_are_random_and_forged_or_ended_ones_are_dead() {
+fn p29_session_identifiers_are_random_and_forged_or_ended_ones_are_refused() {
     let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--confirm", "destructive"]);
     let lines: Vec<String> = (0..20).map(|_| server.begin_session(&[])).collect();
     let sessions: Vec<&str> = lines.iter().map(|line| line.trim_start_matches("Mcp-Session-Id: ")).collect();

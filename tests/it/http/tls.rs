@@ -60,7 +60,7 @@ fn p57_a_certificate_is_served_and_replaced_without_a_restart() {
     let server = server(directory.path());
     assert!(server.logs().contains("listening on https://"), "{}", server.logs());
     assert!(ask(&server, trusting(&old)).unwrap().starts_with("HTTP/1.1 200 "));
-    // Half of a new pair: the old one stays.
+    // Only the certificate is new, and the key does not match: the old pair stays.
     let key = std::fs::read(directory.path().join("tls.key")).unwrap();
     let new = certificate(directory.path());
     let new_key = std::fs::read(directory.path().join("tls.key")).unwrap();
@@ -136,7 +136,7 @@ fn p57_both_versions_of_http_are_spoken() {
 }
 
 #[test]
-fn p32_p57_a_client_that_does_not_speak_tls_learns_nothing_and_holds_up_nobody() {
+fn p32_p57_a_client_that_does_not_speak_tls_learns_nothing_and_delays_no_other() {
     let directory = tempfile::tempdir().unwrap();
     let certificate = certificate(directory.path());
     let server = server(directory.path());
@@ -144,7 +144,7 @@ fn p32_p57_a_client_that_does_not_speak_tls_learns_nothing_and_holds_up_nobody()
     let plain = server.get("/healthz");
     assert!(!plain.contains("ok"), "{plain}");
     assert!(ask(&server, trusting(&certificate)).unwrap().starts_with("HTTP/1.1 200 "));
-    // A handshake that does not come is waited for 10 s.
+    // The server waits 10 s for a handshake.
     let started = Instant::now();
     for stream in &mut silent {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -154,7 +154,7 @@ fn p32_p57_a_client_that_does_not_speak_tls_learns_nothing_and_holds_up_nobody()
 }
 
 #[test]
-fn files_that_are_no_pair_are_told_at_start() {
+fn a_certificate_and_a_key_that_do_not_match_are_refused_at_start() {
     let directory = tempfile::tempdir().unwrap();
     certificate(directory.path());
     let path = |name: &str| directory.path().join(name).display().to_string();

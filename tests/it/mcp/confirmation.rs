@@ -1,4 +1,4 @@
-//! `--confirm`: a person's word before a call, through the client, in both protocol eras and on both transports.
+//! `--confirm`: a person confirms a call through the client, in both protocol eras and on both transports.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use crate::support::{HttpServer, Session, SpecFile, Upstream, binary, petstore};
 
-/// What the petstore asks for.
+/// The credential that the petstore asks for.
 const KEY: &str = "X-API-Key: none-of-your-business";
 
-/// Somebody who answers every question alike, and remembers it.
+/// A person who gives the same answer to every question, and records the questions.
 #[derive(Clone)]
 struct Person {
     answer: ElicitationAction,
@@ -92,10 +92,10 @@ fn text(result: &CallToolResult) -> String {
 }
 
 async fn check(client: Client, person: &Person, upstream: &Upstream, say: &str) {
-    // What only reads is not asked about.
+    // A call that only reads needs no confirmation.
     assert_eq!(call(&client, "list_pets", json!({})).await.is_error, Some(false), "{say}");
     assert!(upstream.take_one().line.starts_with("GET /pets "));
-    // Nor what could not be called.
+    // Nor does a call that would be refused anyway.
     assert_eq!(
         call(&client, "delete_pet", json!({"petId": "x"})).await.is_error,
         Some(true),
@@ -121,7 +121,7 @@ async fn check(client: Client, person: &Person, upstream: &Upstream, say: &str) 
 }
 
 #[test]
-fn a_destructive_call_waits_for_a_persons_word_on_every_transport_in_both_eras() {
+fn a_destructive_call_waits_for_confirmation_on_every_transport_in_both_eras() {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (spec, upstream) = (petstore(), Upstream::echo());
@@ -184,9 +184,9 @@ fn a_client_that_cannot_ask_gets_a_refusal_that_says_how_to_allow_it() {
     assert!(upstream.received().is_empty());
 }
 
-/// The word is bound to what was asked about, and cannot be made up.
+/// A confirmation is bound to the call that was shown, and cannot be forged.
 #[test]
-fn a_yes_to_one_call_is_none_to_another() {
+fn a_confirmation_counts_for_one_call_only() {
     let (spec, upstream) = (petstore(), Upstream::echo());
     let server = HttpServer::start(&asking_before_what_destroys(&spec, &upstream));
     let post = |arguments: Value, answered: Option<(&str, Value)>| -> Value {
@@ -220,9 +220,9 @@ fn a_yes_to_one_call_is_none_to_another() {
     assert!(upstream.received().is_empty());
 }
 
-/// With `--reload`, the same tool may be another call by the time a person answers.
+/// With `--reload`, the same tool may send another request by the time a person answers.
 #[test]
-fn a_yes_counts_only_for_the_request_that_was_shown() {
+fn a_confirmation_counts_only_for_the_request_that_was_shown() {
     let moved = |path: &str| {
         let item = json!({"delete": {"operationId": "tidy"}});
         json!({"openapi": "3.1.0", "info": {"title": path, "version": "1"}, "paths": {path: item}}).to_string()
@@ -257,7 +257,7 @@ fn a_yes_counts_only_for_the_request_that_was_shown() {
     assert_eq!(upstream.take_one().line, "DELETE /everything HTTP/1.1");
 }
 
-/// Nothing that is sent is left out of the question, and nobody waits for an answer that cannot come.
+/// The question shows everything that is sent, and the server does not wait for an answer that cannot come.
 #[test]
 fn a_question_shows_every_argument_and_ends_with_its_call() {
     let (spec, upstream) = (petstore(), Upstream::echo());

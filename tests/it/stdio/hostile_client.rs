@@ -1,5 +1,4 @@
-//! The one client of stdio when it means no good, or is broken: lines that are no messages, lines without end, a reader that
-//! sleeps or is gone.
+//! A hostile or broken client over stdio: lines that are not messages, lines without end, and a reader that sleeps or is gone.
 
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
@@ -14,7 +13,7 @@ fn is_well(server: &mut RawSession, id: u64) {
     assert_eq!(answer["result"]["structuredContent"]["name"], "Biscuit", "{answer}");
 }
 
-/// Lines that are no messages, and the code of the answer; 0 where there must be none.
+/// Lines that are not messages, and the code of the answer; 0 where there must be none.
 fn malformed() -> Vec<(Vec<u8>, i64)> {
     let mut lines: Vec<(Vec<u8>, i64)> = Vec::new();
     let mut add = |code: i64, texts: &[&str]| lines.extend(texts.iter().map(|text| (text.as_bytes().to_vec(), code)));
@@ -265,7 +264,7 @@ fn p39_a_reader_that_is_gone_ends_the_process() {
 }
 
 #[test]
-fn p22_a_client_that_reads_nothing_is_not_read_without_end() {
+fn p22_a_client_that_reads_no_answers_is_not_read_without_limit() {
     let mut server = RawSession::start(&["serve", "--spec", &petstore(), "--mock"]);
     server.initialize();
     // Lines that are refused: the answer to one is taken before the next one is read.

@@ -1,4 +1,4 @@
-//! What a server over stdio does not do: listen.
+//! A server over stdio does not listen.
 
 use crate::support::{Session, petstore};
 

@@ -35,7 +35,7 @@ fn authority(life: &'static str) -> Upstream {
     }))
 }
 
-/// What comes in parts and charsets shows a token only once it is decoded.
+/// A token in a part with a charset of its own is found only after decoding.
 #[test]
 fn p41_a_fetched_token_that_comes_back_in_a_charset_of_its_own_is_taken_out() {
     let upstream = Upstream::start(Box::new(|request| {
@@ -123,7 +123,7 @@ fn client_credentials_fetch_one_token_for_many_calls_and_a_new_one_after_a_401()
 
 #[test]
 fn a_token_is_refreshed_before_it_expires_and_a_refusal_is_told_once() {
-    // A life of no time at all is over at once: every call needs a new one.
+    // The token expires at once: every call needs a new one.
     let upstream = authority(",\"expires_in\":\"0\"");
     let spec = oauth_document("/token");
     let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
@@ -218,7 +218,7 @@ fn p47_refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
     );
 }
 
-/// A refresh token that is exchanged for another one works once. Who gives up while that happens must not take it along.
+/// A refresh token that is replaced on use works once: a call that is cancelled meanwhile must not lose the new one.
 #[test]
 fn a_cancelled_call_does_not_lose_a_refresh_token() {
     let (asked, was_asked) = std::sync::mpsc::channel::<()>();
@@ -258,7 +258,7 @@ fn a_cancelled_call_does_not_lose_a_refresh_token() {
 }
 
 #[test]
-fn a_token_that_is_good_for_no_time_is_fetched_once_for_those_who_wait() {
+fn a_token_that_expires_at_once_is_fetched_once_for_all_calls_that_wait() {
     let (release, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(wait);
     let upstream = Upstream::start(Box::new(move |request| {

@@ -151,7 +151,7 @@ fn p48_a_setting_that_is_named_like_a_credential_is_not_one() {
     }
 }
 
-/// A document may call a scheme as it likes: `petsClientSecret` is not what makes the client secret of `pets` a key.
+/// A document chooses the names of schemes: one named `petsClientSecret` does not get the client secret of `pets`.
 #[test]
 fn p48_a_part_of_one_schemes_credential_is_never_anothers_value() {
     let upstream = Upstream::echo();
@@ -161,7 +161,7 @@ fn p48_a_part_of_one_schemes_credential_is_never_anothers_value() {
         "petsRefreshToken": {"type": "http", "scheme": "bearer"},
         "login": {"type": "http", "scheme": "basic"},
         "loginPassword": {"type": "apiKey", "in": "query", "name": "p"},
-        // Nobody's part.
+        // Not a part of another scheme's credential.
         "otherClientId": {"type": "apiKey", "in": "header", "name": "X-Key"},
     });
     let variables = [
@@ -313,7 +313,7 @@ fn p43_values_come_from_the_file_by_reference_and_never_as_they_are() {
 }
 
 #[test]
-fn p48_a_parameter_that_a_scheme_sets_is_no_argument() {
+fn p48_a_parameter_that_a_scheme_sets_is_not_an_argument() {
     let upstream = Upstream::echo();
     let schemes = json!({
         "header": {"type": "apiKey", "in": "header", "name": "X-Key"}, "query": {"type": "apiKey", "in": "query", "name": "key"},

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Session, SpecFile, Upstream, project};
 
-/// Values that are odd and legal: safety is not bought by refusing data.
+/// Values that are odd but legal, which must not be refused.
 fn odd_values() -> Vec<String> {
     let listed = std::fs::read(project("tests/cases/hostile/odd_values.json")).unwrap();
     let mut values: Vec<String> = serde_json::from_slice(&listed).unwrap();
@@ -33,7 +33,7 @@ pub(super) fn session(paths: &Value, upstream: &Upstream) -> (Session, SpecFile)
     (Session::serving(&spec, upstream, &[]), spec)
 }
 
-/// What an attacker, or a model that was told to be one, puts into a path value.
+/// Path values that an attacker, or a misled model, may try.
 fn hostile_values() -> Vec<String> {
     let seeds = [
         "..",
@@ -236,7 +236,7 @@ fn p4_a_value_is_never_read_as_a_template() {
     }
 }
 
-/// What servers of this kind were talked into by arguments that nobody declared.
+/// Undeclared arguments with which other servers of this kind were made to send requests elsewhere.
 const UNDECLARED: [&str; 33] = [
     "base_url",
     "baseUrl",

@@ -36,7 +36,7 @@ pub(super) fn session(upstream: &Upstream, more: &[&str]) -> Session {
     )
 }
 
-/// The connection ends with it, and says so: else the next request may be sent on one that is just being closed.
+/// `Connection: close` keeps the next request off a connection that is just being closed.
 pub(super) fn well() -> Vec<u8> {
     reply(200, &["Content-Type: application/json", "Connection: close"], b"{\"well\":true}")
 }
@@ -174,7 +174,7 @@ fn p10_every_hung_upstream_is_an_error_in_time_and_its_neighbours_do_not_wait() 
     for _ in &hung {
         let answer = session.receive();
         let case = hung.iter().position(|id| answer["id"] == *id).unwrap();
-        // What an event stream has said until then is a result, with a word on its end.
+        // The events that came until then are a result, with a note on how the stream ended.
         assert_eq!(answer["result"]["isError"], case != 10, "{case}: {answer}");
         assert!(answer.to_string().contains("3 s") || case == 10, "{case}: {answer}");
     }
@@ -202,7 +202,7 @@ struct BrokenReply {
     reply: String,
 }
 
-/// Replies that are broken, and whether the fault is one that nobody may take for a success.
+/// Replies that are broken, and whether each must be an error.
 fn broken() -> Vec<(String, Vec<u8>, bool)> {
     let mut all: Vec<(String, Vec<u8>, bool)> = Vec::new();
     let ok = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
@@ -263,7 +263,7 @@ fn broken() -> Vec<(String, Vec<u8>, bool)> {
 }
 
 #[test]
-fn p11_every_broken_reply_is_an_answer_and_what_is_cut_is_no_success() {
+fn p11_every_broken_reply_gets_an_answer_and_a_cut_one_is_never_a_success() {
     let cases = broken();
     assert!(cases.len() >= 54, "{}", cases.len());
     let replies: Vec<Vec<u8>> = cases.iter().map(|(_, bytes, _)| bytes.clone()).collect();

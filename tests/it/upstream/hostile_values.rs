@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::hostile_arguments::{pairs, session};
 use crate::support::{Session, SpecFile, Upstream};
 
-/// What would be another field, header or line, if it were not data.
+/// Texts that would be another field, header or line if they were not data.
 const BREAKERS: [&str; 26] = [
     "a&admin=true",
     "a=b",
@@ -193,7 +193,7 @@ fn p7_framing_and_credentials_cannot_be_set_by_a_call() {
     }
     assert_eq!(session.call("a", &json!({"X-Free": "a\r\nX-Injected: b"}))["isError"], true);
     assert!(upstream.received().is_empty());
-    // What the operator sets is no argument at all.
+    // A header that the operator sets is not an argument.
     assert_eq!(session.call("a", &json!({"X-Key": "model"}))["isError"], true);
     session.call("a", &json!({"X-Free": "fine"}));
     let received = upstream.take_one();

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::hostile_replies::{gzip, is_well, number, pour, session, well, zlib};
 use crate::support::{HttpServer, Session, SpecFile, Upstream, petstore, reply, text, within};
 
-/// What `bombs` made the server take, in MiB, is bounded, and so is every answer.
+/// The memory of the server and the size of every answer stay bounded.
 #[cfg(target_os = "linux")]
 #[test]
 fn p12_endless_and_swollen_replies_take_little_memory() {
@@ -217,7 +217,7 @@ fn p12_the_results_limit_holds_for_keys_headers_parts_and_cursors() {
     assert_eq!(session.call("key", &json!({}))["structuredContent"], json!({"a": 2}));
 }
 
-/// What looks like the end of a part at every byte is looked through once.
+/// A body in which every byte may begin a delimiter is read in one pass.
 #[test]
 fn p10_a_multipart_reply_of_delimiters_is_read_in_one_pass() {
     let dashes = "-".repeat(4 << 20);
@@ -243,7 +243,7 @@ fn p10_a_multipart_reply_of_delimiters_is_read_in_one_pass() {
     assert!(begun.elapsed() < within(10), "{:?}", begun.elapsed());
 }
 
-/// JSON in JSON, under a key that the JSON library gives a meaning of its own: as deep as its author likes.
+/// JSON as a text within JSON, under a key to which the JSON library gives a special meaning, any number of times.
 fn nested(levels: usize) -> String {
     let mut text = "1".to_owned();
     for _ in 0..levels {

@@ -230,7 +230,7 @@ fn p52_requests_leave_at_the_given_pace_and_what_comes_too_late_is_told() {
 }
 
 #[test]
-fn an_upstream_that_fails_again_and_again_is_left_alone_and_tried_again() {
+fn an_api_that_fails_repeatedly_is_paused_and_tried_again() {
     let well = Arc::new(Mutex::new(false));
     let state = Arc::clone(&well);
     let upstream = Upstream::start(Box::new(move |_| {
@@ -267,7 +267,7 @@ fn an_upstream_that_fails_again_and_again_is_left_alone_and_tried_again() {
 }
 
 #[test]
-fn limits_that_make_no_sense_are_refused() {
+fn invalid_limits_are_refused() {
     let spec = document();
     for (flag, value) in [
         ("--max-concurrency", "0"),

@@ -42,7 +42,7 @@ fn a_reply_is_filtered_before_it_is_given() {
     );
 }
 
-/// A filter that cannot be applied costs nothing of the reply, and one that asks for too much only itself.
+/// A filter that cannot be applied leaves the reply whole, and one that takes too much ends alone.
 #[test]
 fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
     let (spec, upstream) = (spec(), upstream());
@@ -83,7 +83,7 @@ fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
 }
 
 #[test]
-fn what_a_filter_gives_that_is_no_json_is_told_as_the_filters_fault() {
+fn a_filter_whose_output_is_not_json_is_reported_as_a_fault_of_the_filter() {
     let (spec, upstream) = (spec(), upstream());
     let mut session = Session::serving(&spec, &upstream, &["--response-filter", "jq"]);
     for filter in ["nan", "{(1): 2}"] {

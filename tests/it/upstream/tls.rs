@@ -82,7 +82,7 @@ fn p49_a_client_certificate_is_shown_to_the_apis_own_origin_only() {
     assert_eq!(session.call("other", &json!({}))["structuredContent"]["known"], false);
     let mut allowed = Session::start(&[&trusting[..], &["--credential-origin", &other]].concat());
     assert_eq!(allowed.call("other", &json!({}))["structuredContent"]["known"], true);
-    // Whom nobody vouches for is an error, but for the origin that the operator named.
+    // An unknown authority is an error, but for the API's own origin.
     let mut insecure = Session::start(&[&serve[..], &["--insecure-upstream"]].concat());
     assert_eq!(insecure.call("own", &json!({}))["structuredContent"]["known"], true);
     assert_eq!(insecure.call("other", &json!({}))["isError"], true);
@@ -112,7 +112,7 @@ fn p50_a_proxy_is_used_when_asked_for_and_never_because_of_the_environment() {
     assert!(output.status.code() == Some(2) && stderr(&output).contains("--proxy-auth-env") && !stderr(&output).contains("hunter2"));
 }
 
-/// `--insecure-upstream` is about the API: whoever can pass for the issuer can make tokens up.
+/// `--insecure-upstream` holds for the API alone: whoever can pass for the issuer can forge tokens.
 #[test]
 fn p49_an_insecure_api_does_not_make_the_issuer_of_tokens_insecure() {
     let authority = Authority::new();

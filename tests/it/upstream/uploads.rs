@@ -72,7 +72,7 @@ fn p51_files_below_the_folder_are_sent_and_no_others() {
 }
 
 #[test]
-fn p51_without_the_setting_a_path_is_no_file() {
+fn p51_without_the_setting_no_file_is_read() {
     let (upstream, spec, (_outside, root)) = (Upstream::echo(), spec(), folder());
     let mut session = Session::serving(&spec, &upstream, &[]);
     let listed = session.tools();
