@@ -18,7 +18,7 @@ use crate::annotate::enforcement::may_repeat;
 use crate::annotate::{AnnotateOptions, Annotated, OutputSchemas, annotate};
 use crate::outbound::Clients;
 use crate::proxy::{
-    Binder, BindingOptions, CallError, CallOptions, CallRules, Credentials, Forwarding, Progress, Proxy, Sandbox, UpstreamOptions,
+    ApiProxy, Binder, BindingOptions, CallError, CallOptions, CallRules, Credentials, Forwarding, Progress, Sandbox, UpstreamOptions,
     render_error,
 };
 use crate::spec::operation::security;
@@ -70,7 +70,7 @@ pub struct Api {
     bound: Vec<BoundTool>,
     by_name: HashMap<String, usize>,
     warnings: Vec<String>,
-    proxy: Proxy,
+    proxy: ApiProxy,
 }
 
 impl Api {
@@ -107,7 +107,7 @@ impl Api {
             tools,
             bound,
             warnings: found.warnings,
-            proxy: Proxy {
+            proxy: ApiProxy {
                 document,
                 options: options.call,
                 forward: options.forward,
@@ -187,6 +187,9 @@ impl Api {
     ) -> Option<Result<Request, Box<CallToolResult>>> {
         let (tool, bound) = self.find(name)?;
         let preview = || {
+            if on_missing == OnMissingCredential::Refuse {
+                bound.target.check_credential()?;
+            }
             let arguments = bound.check_arguments(tool, arguments.unwrap_or_default())?;
             self.proxy.preview(&bound.target, arguments, on_missing)
         };

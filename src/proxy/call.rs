@@ -33,7 +33,7 @@ pub enum OnMissingCredential {
 }
 
 /// What the calls of all operations of one API share.
-pub(crate) struct Proxy {
+pub(crate) struct ApiProxy {
     pub(crate) document: Arc<Document>,
     pub(crate) options: CallOptions,
     pub(crate) forward: Forwarding,
@@ -56,7 +56,7 @@ pub(crate) struct PreparedCall<'c> {
     started: Instant,
 }
 
-impl Proxy {
+impl ApiProxy {
     /// The request that a call would make, with `***` for the operator's credentials.
     ///
     /// # Errors
