@@ -23,8 +23,10 @@ pub enum Hint {
 /// Who said so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// MCP's default, written out because another hint of the tool was set.
+    /// MCP's default, because nothing else says anything about the hint.
     Default,
+    /// `readOnlyHint: true`: what changes nothing is neither destructive, nor does a repeated call change anything.
+    ReadOnly,
     /// The HTTP method; see `hints::for_method`.
     Method,
     /// Something written in the operation.
@@ -129,8 +131,23 @@ impl Hints {
         self.get(hint).map_or(hint.default_value(), |sourced| sourced.value)
     }
 
-    /// Sets one hint, and leaves the others as they are.
+    /// Sets one hint. A tool that is no longer read-only loses what only followed from that: MCP's defaults, the careful
+    /// values, take its place. All other hints stay as they are.
     pub fn set(&mut self, hint: Hint, value: bool, reason: Reason) {
+        if hint == Hint::ReadOnly
+            && !value
+            && let Some(before) = self.read_only.filter(|before| before.value)
+        {
+            let default = |hint: Hint| Sourced {
+                value: hint.default_value(),
+                reason: Reason::Default,
+            };
+            for (slot, hint) in [(&mut self.destructive, Hint::Destructive), (&mut self.idempotent, Hint::Idempotent)] {
+                if slot.is_some_and(|slot| slot.reason == before.reason) {
+                    *slot = Some(default(hint));
+                }
+            }
+        }
         let slot = match hint {
             Hint::ReadOnly => &mut self.read_only,
             Hint::Destructive => &mut self.destructive,
@@ -152,24 +169,37 @@ impl Hints {
         Hint::ALL.iter().any(|hint| self.get(*hint).is_some())
     }
 
-    /// Writes MCP's defaults out beside what is set, so that no client has to know them; and where a stronger word calls a tool
-    /// destructive, a weaker one no longer calls it read-only: clients would hear only that.
+    /// Completes the hints after every source was asked: MCP's defaults are written out beside what is set, and what follows
+    /// from `readOnlyHint` is applied.
+    ///
+    /// Between `readOnlyHint: true` and `destructiveHint: true`, the stronger source wins. If the operator says both, or a
+    /// document says that a destructive method only reads, the contradiction stays and counts as destructive.
     pub fn settle(&mut self) {
         if !self.is_set() {
             return;
         }
         for hint in Hint::ALL {
             if self.get(hint).is_none() {
-                // What only reads is not destructive; the default speaks of tools that nobody has said that of.
-                let value = hint.default_value() && !(hint == Hint::Destructive && self.effective(Hint::ReadOnly));
-                self.set(hint, value, Reason::Default);
+                self.set(hint, hint.default_value(), Reason::Default);
             }
         }
-        if let (Some(read_only), Some(destructive)) = (self.read_only, self.destructive)
-            && self.is_contradiction()
-            && destructive.reason.rank() > read_only.reason.rank()
+        let (Some(read_only), Some(destructive)) = (self.read_only, self.destructive) else {
+            return;
+        };
+        if read_only.value && destructive.value {
+            if destructive.reason.rank() > read_only.reason.rank() {
+                self.set(Hint::ReadOnly, false, destructive.reason);
+            } else if destructive.reason == Reason::Default || (read_only.reason.is_operator() && !destructive.reason.is_operator()) {
+                self.set(Hint::Destructive, false, Reason::ReadOnly);
+            }
+        }
+        let is_declared = |sourced: Sourced| sourced.reason.rank() >= Reason::Document("").rank();
+        if self.is_read_only()
+            && !self
+                .idempotent
+                .is_some_and(|idempotent| idempotent.value || is_declared(idempotent))
         {
-            self.set(Hint::ReadOnly, false, destructive.reason);
+            self.set(Hint::Idempotent, true, Reason::ReadOnly);
         }
     }
 
@@ -215,6 +245,7 @@ impl Hints {
         };
         match reason {
             Reason::Default => "MCP's default".to_owned(),
+            Reason::ReadOnly => "it follows from readOnly=true".to_owned(),
             Reason::Method if hint == Hint::OpenWorld => "the API is outside of this server".to_owned(),
             Reason::Method => {
                 let because = hints::for_method(method).map_or("", |row| row.because);
@@ -229,10 +260,16 @@ impl Hints {
 }
 
 impl Reason {
-    /// How strong the word is; rules and the command line are all the operator's.
+    /// Whether the operator set the hint: by a rule of the configuration file, or on the command line.
+    #[must_use]
+    pub fn is_operator(self) -> bool {
+        matches!(self, Self::Rule(_) | Self::CommandLine)
+    }
+
+    /// How strong the source is; rules and the command line are equally strong, because both are the operator's.
     fn rank(self) -> u8 {
         match self {
-            Self::Default => 0,
+            Self::Default | Self::ReadOnly => 0,
             Self::Method => 1,
             Self::Evidence(_) | Self::Word(_) => 2,
             Self::Document(_) => 3,
@@ -245,6 +282,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("MCP default"),
+            Self::ReadOnly => f.write_str("follows from readOnly=true"),
             Self::Method => f.write_str("method"),
             Self::Evidence(evidence) => f.write_str(evidence),
             Self::Word(word) => write!(f, "word `{word}`"),
@@ -273,7 +311,7 @@ mod tests {
                 told.idempotent_hint,
                 told.open_world_hint
             ),
-            (Some(true), Some(false), Some(false), Some(true))
+            (Some(true), Some(false), Some(true), Some(true))
         );
     }
 
@@ -298,10 +336,59 @@ mod tests {
         assert!(hints.is_contradiction() && hints.is_destructive() && !hints.is_read_only());
         hints.settle();
         assert!(!hints.effective(Hint::ReadOnly) && !hints.is_contradiction(), "the stronger word");
-        // An operator who says half of it is asked for the other half by `check`.
+        // An operator who says both is asked by `check` which of them is meant.
         let mut hints = Hints::of_method(&Method::PUT);
         hints.set(Hint::ReadOnly, true, Reason::Rule(1));
+        hints.set(Hint::Destructive, true, Reason::CommandLine);
         hints.settle();
         assert!(hints.is_contradiction() && hints.is_destructive());
+    }
+
+    /// `rdio`, with `-` for what is false.
+    fn letters(hints: &Hints) -> String {
+        let letters = Hint::ALL.into_iter().zip("rdio".chars());
+        letters
+            .map(|(hint, letter)| if hints.effective(hint) { letter } else { '-' })
+            .collect()
+    }
+
+    #[test]
+    fn a_tool_that_is_no_longer_read_only_gets_the_careful_defaults() {
+        for (method, set, expected) in [
+            (Method::GET, &[(Hint::ReadOnly, false)][..], "-d-o"),
+            (Method::GET, &[(Hint::Destructive, true)], "-d-o"),
+            (Method::GET, &[(Hint::ReadOnly, false), (Hint::Destructive, false)], "---o"),
+            (Method::GET, &[(Hint::Destructive, false), (Hint::ReadOnly, false)], "---o"),
+            (Method::GET, &[(Hint::ReadOnly, false), (Hint::ReadOnly, true)], "r-io"),
+            (Method::POST, &[(Hint::ReadOnly, false)], "---o"),
+            (Method::PUT, &[(Hint::ReadOnly, false)], "-dio"),
+        ] {
+            for reason in [Reason::Document("x-mcp"), Reason::Rule(1), Reason::CommandLine] {
+                let mut hints = Hints::of_method(&method);
+                for (hint, value) in set {
+                    hints.set(*hint, *value, reason);
+                }
+                hints.settle();
+                assert_eq!(letters(&hints), expected, "{method} {set:?} {reason}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_read_only_tool_is_idempotent_and_only_the_operator_makes_a_destructive_method_one() {
+        for (method, reason, expected) in [
+            (Method::POST, Reason::Document("x-mcp"), "r-io"),
+            (Method::POST, Reason::Rule(1), "r-io"),
+            (Method::TRACE, Reason::Document("x-mcp"), "r-io"),
+            (Method::DELETE, Reason::CommandLine, "r-io"),
+            (Method::PATCH, Reason::Rule(1), "r-io"),
+            (Method::DELETE, Reason::Document("x-mcp"), "rdio"),
+            (Method::PATCH, Reason::Document("x-mcp"), "rd-o"),
+        ] {
+            let mut hints = Hints::of_method(&method);
+            hints.set(Hint::ReadOnly, true, reason);
+            hints.settle();
+            assert_eq!(letters(&hints), expected, "{method} {reason}");
+        }
     }
 }

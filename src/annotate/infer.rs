@@ -409,7 +409,7 @@ mod tests {
             ("/a8/{id}/delete/", ""),
             ("/a", "getDelete"),
         ] {
-            assert_eq!(inferred("get", path, id, false), "-dio", "{path} {id}");
+            assert_eq!(inferred("get", path, id, false), "-d-o", "{path} {id}");
         }
         for (path, id) in [
             ("/deleted", "listDeleted"),

@@ -152,6 +152,8 @@ impl Layers {
             }
             decision.said.take(said.clone());
         }
+        // `readOnlyHint` first: the other hints follow from it unless the author says otherwise.
+        hints.sort_by_key(|(hint, ..)| *hint != Hint::ReadOnly);
         for (hint, value, extension) in hints {
             if self.trust == HintTrust::Tighten && decision.hints.would_loosen(hint, value) {
                 let message = format!(

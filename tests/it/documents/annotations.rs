@@ -58,7 +58,7 @@ fn hints(tool: &Value) -> String {
 fn p35_hints_of_a_document_can_only_make_a_tool_look_less_safe() {
     let tools = tools(&spec(), &[]);
     assert_eq!(tools["searchGoods"]["tool"]["_meta"]["openapi-mcp"]["category"], "shop");
-    assert_eq!(hints(&tools["getGood"]), "---o", "made more careful by operation and path item");
+    assert_eq!(hints(&tools["getGood"]), "-d-o", "made more careful by operation and path item");
     assert_eq!(hints(&tools["deleteGood"]), "-d-o", "not made harmless");
     assert_eq!(tools["getGood"]["tool"]["title"], "Look at it");
     assert_eq!(tools["store_good"]["tool"]["description"], "Stores it.");
@@ -125,7 +125,7 @@ fn rules_and_flags_win_field_by_field_in_order() {
     );
     assert_eq!(hints(&shown["deleteGood"]), "rdio");
     assert_eq!(hints(&shown["store_good"]), "--io");
-    assert_eq!(hints(&shown["traced"]), "r--o", "one hint set, and all are written out");
+    assert_eq!(hints(&shown["traced"]), "r-io", "one hint set, and all are written out");
     assert_eq!(shown["traced"]["tool"]["annotations"]["title"], "Trace it");
     assert_eq!(
         (
@@ -139,7 +139,13 @@ fn rules_and_flags_win_field_by_field_in_order() {
         .map(|hint| shown["deleteGood"]["hints"][hint]["source"].as_str().unwrap())
         .into();
     assert_eq!(sources, ["command line", "config rule 2", "config rule 1", "method"]);
-    assert_eq!(shown["traced"]["hints"]["destructiveHint"]["source"], "MCP default");
+    for (hint, source) in [
+        ("destructiveHint", "follows from readOnly=true"),
+        ("idempotentHint", "follows from readOnly=true"),
+        ("openWorldHint", "MCP default"),
+    ] {
+        assert_eq!(shown["traced"]["hints"][hint]["source"], source, "{hint}");
+    }
     let output = run(&["tools", "--spec", spec.path(), "--config", &path, "--explain"]);
     assert!(stdout(&output).contains("destructive=true · config rule 2"), "{}", stdout(&output));
     for expected in ["/annotations/niceHint", "/annotations/openWorldHint"] {
