@@ -3,10 +3,15 @@
 use http::Method;
 
 use super::annotations::{Hint, Hints, Reason};
-use crate::spec::{Location, Operation, Parameter};
+use crate::spec::node::Node;
+use crate::spec::operation::body::BodySchema;
+use crate::spec::{Document, Location, Operation, Parameter};
+
+/// How many schemas of one body, itself and what it joins by `allOf`, are searched for required fields.
+const MAX_SCHEMAS: usize = 32;
 
 /// Corrects the hints of the method by what the operation says it needs.
-pub(crate) fn apply_evidence(hints: &mut Hints, operation: &Operation) {
+pub(crate) fn apply_evidence(hints: &mut Hints, operation: &Operation, document: &Document) {
     if !hints.is_set() || hints.effective(Hint::ReadOnly) {
         return;
     }
@@ -16,37 +21,111 @@ pub(crate) fn apply_evidence(hints: &mut Hints, operation: &Operation) {
             .iter()
             .any(|parameter| parameter.required && matches(parameter))
     };
-    let header = |name: &'static str| {
-        move |parameter: &Parameter| parameter.location == Location::Header && parameter.name.eq_ignore_ascii_case(name)
-    };
     // The API remembers the key: the same key has the same effect, once.
-    if matches!(operation.method, Method::POST | Method::PATCH) && required(&header("Idempotency-Key")) {
+    let is_key = |parameter: &Parameter| parameter.location == Location::Header && parameter.name.eq_ignore_ascii_case("Idempotency-Key");
+    if matches!(operation.method, Method::POST | Method::PATCH) && required(&is_key) {
         hints.set(Hint::Idempotent, true, Reason::Evidence("a required `Idempotency-Key` header"));
     }
     // RFC 9110 section 13.1: the same arguments fail the second time, because the version moved on. Looked at last, because
     // it is the more careful word of the two.
-    let evidence = if required(&header("If-Match")) {
-        "a required `If-Match` header"
-    } else if required(&header("If-Unmodified-Since")) {
-        "a required `If-Unmodified-Since` header"
-    } else if required(&|parameter| parameter.precondition) {
-        "a required precondition (`x-mcp-precondition`)"
-    } else {
-        return;
-    };
-    hints.set(Hint::Idempotent, false, Reason::Evidence(evidence));
+    let evidence = operation
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.required)
+        .find_map(|parameter| parameter_evidence(parameter, &operation.method))
+        .or_else(|| body_evidence(operation, document));
+    if let Some(evidence) = evidence {
+        hints.set(Hint::Idempotent, false, Reason::Evidence(evidence));
+    }
+}
+
+/// What a required parameter says about a repeated call.
+fn parameter_evidence(parameter: &Parameter, method: &Method) -> Option<&'static str> {
+    if parameter.precondition {
+        return Some("a required precondition (`x-mcp-precondition`)");
+    }
+    match parameter.location {
+        Location::Header => match parameter.name.to_ascii_lowercase().as_str() {
+            "if-match" => Some("a required `If-Match` header"),
+            "if-none-match" => Some("a required `If-None-Match` header"),
+            "if-unmodified-since" => Some("a required `If-Unmodified-Since` header"),
+            _ => version_evidence(&parameter.name, method),
+        },
+        Location::Query => version_evidence(&parameter.name, method),
+        // A version in the path names the resource, or the version of the API.
+        Location::Path | Location::Cookie | Location::QueryString => None,
+    }
+}
+
+/// What a required value of that name says: it names the state that the call expects.
+fn version_evidence(name: &str, method: &Method) -> Option<&'static str> {
+    let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    match letters.to_ascii_lowercase().as_str() {
+        "etag" => Some("a required `etag`"),
+        "ifmatch" => Some("a required `if_match`"),
+        "revision" => Some("a required `revision`"),
+        "resourceversion" => Some("a required `resourceVersion`"),
+        // A POST may set the version of what it creates.
+        "version" if method != Method::POST => Some("a required `version`"),
+        _ => None,
+    }
+}
+
+/// What a required top-level field of the request body says.
+fn body_evidence(operation: &Operation, document: &Document) -> Option<&'static str> {
+    let method = &operation.method;
+    operation
+        .body
+        .iter()
+        .flat_map(|body| body.media_types())
+        .find_map(|media_type| match &media_type.schema {
+            BodySchema::At(span) => schema_evidence(document, document.node(*span), method),
+            BodySchema::Fields(fields) => {
+                let mut required = fields.iter().filter(|field| field.required);
+                required.find_map(|field| version_evidence(&field.name, method))
+            }
+            BodySchema::Absent | BodySchema::Items(..) => None,
+        })
+}
+
+fn schema_evidence(document: &Document, schema: Node<'_>, method: &Method) -> Option<&'static str> {
+    let mut open = vec![schema];
+    for _ in 0..MAX_SCHEMAS {
+        let Ok(schema) = document.resolve(open.pop()?) else { continue };
+        // Searching the text is cheaper than opening the object.
+        if !["\"required\"", "\"allOf\""].iter().any(|key| schema.text().contains(key)) {
+            continue;
+        }
+        let Some(object) = schema.object() else { continue };
+        let required = object.get("required").map(Node::strings).unwrap_or_default();
+        if let Some(evidence) = required.iter().find_map(|name| version_evidence(name, method)) {
+            return Some(evidence);
+        }
+        let branches = object.get("allOf").and_then(Node::array).unwrap_or_default();
+        open.extend(branches.into_iter().take(MAX_SCHEMAS));
+    }
+    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Document, operations};
+    use crate::spec::operations;
 
     fn idempotent(method: &str, parameters: &str) -> bool {
-        let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/a":{{"{method}":{{"parameters":[{parameters}]}}}}}}}}"#);
-        let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
+        operation_is_idempotent(method, &format!(r#""parameters":[{parameters}]"#))
+    }
+
+    fn operation_is_idempotent(method: &str, members: &str) -> bool {
+        let text = format!(
+            r##"{{"openapi":"3.1.0","paths":{{"/a/{{version}}":{{"{method}":{{{members}}}}}}},"components":{{"schemas":{{
+            "Note":{{"type":"object","required":["title","etag"],"properties":{{"title":{{}},"etag":{{}}}}}},
+            "Draft":{{"allOf":[{{"$ref":"#/components/schemas/Note"}}]}}}}}}}}"##
+        );
+        let document = Document::parse(text.into_bytes(), None).unwrap();
+        let (operations, _) = operations(&document);
         let mut hints = Hints::of_method(&operations[0].method);
-        apply_evidence(&mut hints, &operations[0]);
+        apply_evidence(&mut hints, &operations[0], &document);
         hints.effective(Hint::Idempotent)
     }
 
@@ -58,7 +137,9 @@ mod tests {
             ("put", "If-Match", false),
             ("delete", "if-match", false),
             ("put", "If-Unmodified-Since", false),
-            ("put", "If-None-Match", true),
+            ("put", "If-None-Match", false),
+            ("put", "ETag", false),
+            ("put", "X-Version", true),
         ] {
             let parameter = format!(r#"{{"name":"{header}","required":true,{SCHEMA}}}"#);
             assert_eq!(idempotent(method, &parameter), expected, "{method} {header}");
@@ -68,8 +149,36 @@ mod tests {
     }
 
     #[test]
+    fn b1_a_required_version_in_the_query_or_in_the_body_ends_idempotency() {
+        let query = |name: &str| format!(r#"{{"name":"{name}","in":"query","required":true,"schema":{{"type":"string"}}}}"#);
+        for name in ["etag", "if_match", "version", "revision", "resourceVersion"] {
+            assert!(!idempotent("put", &query(name)), "{name}");
+        }
+        assert!(idempotent("put", &query("api-version")) && idempotent("delete", &query("versions")));
+        let path = r#"{"name":"version","in":"path","required":true,"schema":{"type":"string"}}"#;
+        assert!(idempotent("put", path), "it names what is written");
+        let body = |schema: &str| format!(r#""requestBody":{{"content":{{"application/json":{{"schema":{schema}}}}}}}"#);
+        for (schema, expected) in [
+            (r##"{"$ref":"#/components/schemas/Note"}"##, false),
+            (r##"{"$ref":"#/components/schemas/Draft"}"##, false),
+            (r#"{"required":["version"],"properties":{"version":{"type":"integer"}}}"#, false),
+            (r#"{"properties":{"version":{"type":"integer"}}}"#, true),
+            (r#"{"properties":{"inner":{"required":["etag"]}}}"#, true),
+        ] {
+            assert_eq!(operation_is_idempotent("put", &body(schema)), expected, "{schema}");
+        }
+        let key = format!(r#""parameters":[{{"name":"Idempotency-Key","required":true,{SCHEMA}}}]"#);
+        let created = body(r#"{"required":["version"]}"#);
+        assert!(
+            operation_is_idempotent("post", &format!("{key},{created}")),
+            "a POST sets the version"
+        );
+    }
+
+    #[test]
     fn b1_an_optional_precondition_proves_nothing() {
         assert!(idempotent("put", &format!(r#"{{"name":"If-Match",{SCHEMA}}}"#)));
+        assert!(idempotent("put", r#"{"name":"etag","in":"query","schema":{"type":"string"}}"#));
     }
 
     #[test]

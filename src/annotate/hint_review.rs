@@ -4,7 +4,7 @@
 use super::annotations::{Hint, Hints, Reason, Sourced};
 use super::layers::{Policy, policy_hints};
 use super::selection::literal;
-use crate::spec::Operation;
+use crate::spec::{Document, Operation};
 
 /// How much advice weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) enum HintSeverity {
 /// What there is to say on the hints that are served for an operation. `local` is the operator's word that the API deals
 /// with nothing outside.
 #[must_use]
-pub(crate) fn review_hints(operation: &Operation, served: &Hints, local: bool) -> Vec<(HintSeverity, String)> {
+pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Document, local: bool) -> Vec<(HintSeverity, String)> {
     let mut advice = Vec::new();
     let label = operation.label();
     if served.is_contradiction() {
@@ -52,7 +52,7 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, local: bool) -
             ));
         }
     }
-    let inferred = policy_hints(Policy::Infer, local, operation);
+    let inferred = policy_hints(Policy::Infer, local, operation, document);
     let by_hand = |sourced: Sourced| !matches!(sourced.reason, Reason::Method | Reason::Evidence(_) | Reason::Default);
     let differing: Vec<(Hint, Sourced)> = Hint::ALL
         .into_iter()

@@ -84,7 +84,7 @@ impl Layers {
         };
         let decide = |operation: &Operation| {
             let mut decision = Decision {
-                hints: policy_hints(self.policy, self.local, operation),
+                hints: policy_hints(self.policy, self.local, operation, document),
                 said: Override::default(),
             };
             if self.trust != HintTrust::Ignore {
@@ -170,10 +170,10 @@ impl Layers {
 }
 
 /// The hints of a policy, before anybody has said anything.
-pub(crate) fn policy_hints(policy: Policy, local: bool, operation: &Operation) -> Hints {
+pub(crate) fn policy_hints(policy: Policy, local: bool, operation: &Operation, document: &Document) -> Hints {
     let mut hints = Hints::of_method(&operation.method);
     if policy != Policy::Method {
-        evidence::apply_evidence(&mut hints, operation);
+        evidence::apply_evidence(&mut hints, operation, document);
     }
     if policy == Policy::Infer {
         infer::apply_inference(&mut hints, operation, local);

@@ -129,7 +129,7 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
             );
             found.push(("client", Diagnostic::warning(operation.pointer.clone(), message)));
         }
-        for (weight, message) in hint_review::review_hints(operation, hints, local) {
+        for (weight, message) in hint_review::review_hints(operation, hints, document, local) {
             let place = operation.pointer.clone();
             found.push((
                 "annotation",
