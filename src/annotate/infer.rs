@@ -171,6 +171,8 @@ const CHANGES: [&str; 10] = [
     "store",
     "patch",
 ];
+/// These join a second act to the first: `getAndDelete`.
+const JOINS: [&str; 3] = ["and", "or", "then"];
 /// After these a word names a thing: `getByStop`.
 const PREPOSITIONS: [&str; 10] = ["for", "by", "at", "of", "in", "to", "from", "with", "on", "per"];
 /// Words of things that are near, where the operator says that the API is.
@@ -196,7 +198,7 @@ pub(crate) fn apply_inference(hints: &mut Hints, operation: &Operation, local: b
     }
     // What is not certain to leave everything where it is, stays as careful as its method.
     let is_open = matches!(operation.method, Method::POST | Method::PUT | Method::PATCH) && !name.hints_at_harm();
-    if !is_open || name.any(&WRITES).is_some() {
+    if !is_open || name.any(&WRITES).is_some() || name.joins_unknown_word() {
         return;
     }
     if operation.method == Method::POST
@@ -265,7 +267,7 @@ impl Name {
         let parts = self.id.iter().map(|part| (false, part)).chain(std::iter::once((true, &self.path)));
         for (is_path, part) in parts {
             let reads = part.first().is_some_and(|word| known(&READS, word).is_some());
-            let joins = part.iter().any(|word| matches!(word.as_str(), "and" | "or" | "then"));
+            let joins = part.iter().any(|word| known(&JOINS, word).is_some());
             for (index, word) in part.iter().enumerate() {
                 let Some(harm) = known(&HARMS, word) else { continue };
                 let before = index.checked_sub(1).and_then(|index| part.get(index));
@@ -302,6 +304,15 @@ impl Name {
     /// A word of the list anywhere.
     fn any(&self, list: &[&'static str]) -> Option<&'static str> {
         self.parts().flatten().find_map(|word| known(list, word))
+    }
+
+    /// Whether "and" joins anything but a known act: `showAndHide`, `fetchAndAck`. Any word may be a verb.
+    fn joins_unknown_word(&self) -> bool {
+        let harmless = |word: &String| [&READS[..], &SETS, &JOINS].into_iter().any(|list| known(list, word).is_some());
+        let pairs = self.parts().flat_map(|words| words.iter().zip(words.iter().skip(1)));
+        pairs
+            .into_iter()
+            .any(|(join, next)| known(&JOINS, join).is_some() && !harmless(next))
     }
 
     /// Whether anything in the name sounds like harm: `deletepet`, `bulk_deletes`, `removed`.
@@ -434,6 +445,26 @@ mod tests {
             "updateList",
         ] {
             assert!(inferred("post", "/a", id, false).starts_with("--"), "{id}");
+        }
+    }
+
+    #[test]
+    fn c_a_word_that_and_joins_to_a_reading_one_ends_its_harmlessness() {
+        for id in [
+            "showAndHide",
+            "fetchAndAck",
+            "getAndConsume",
+            "findAndTag",
+            "find_pets_and_tag_them",
+            "listThenArchive",
+            "searchOrDo",
+            "updateAndPing",
+        ] {
+            assert_eq!(inferred("post", "/a", id, false), "---o", "{id}");
+        }
+        assert_eq!(inferred("post", "/search-and-tag", "searchPets", false), "---o");
+        for id in ["findAndCount", "searchAndThenExport"] {
+            assert_eq!(inferred("post", "/a", id, false), "r-io", "{id}");
         }
     }
 
