@@ -53,7 +53,7 @@ mod server;
 mod spec;
 pub(crate) mod text;
 
-pub use crate::annotate::{AnnotateOptions, Hint, Hints, OutputSchemas, Policy, Reason};
+pub use crate::annotate::{AnnotateOptions, Enforcement, Hint, Hints, OutputSchemas, Policy, Reason};
 pub use crate::api::{Api, ApiOptions, Caller, Destination, OfferedTool, OnMissingCredential};
 pub use crate::cli::run;
 pub use crate::outbound::{Clients, OutboundError, OutboundOptions, http_client};
@@ -65,7 +65,7 @@ pub use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, ReadE
 /// What the tests, the benches and the fuzz targets of this repository reach into. Not a part of the library's promise.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::annotate::annotate;
+    pub use crate::annotate::{AnnotatedTools, annotate};
     pub use crate::proxy::arguments::property_names::restore_property_names;
     pub use crate::proxy::request::style::{Keep, percent_encode};
     pub use crate::proxy::request::target::{BaseUrl, PathValue};

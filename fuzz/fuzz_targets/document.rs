@@ -2,13 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openapi_mcp::internals::{annotate, operations};
+use openapi_mcp::internals::{AnnotatedTools, annotate, operations};
 use openapi_mcp::{AnnotateOptions, Document};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(document) = Document::parse(bytes.to_vec(), None) else { return };
     let (operations, _) = operations(&document);
-    let (tools, diagnostics) = annotate(&document, operations, &AnnotateOptions::default());
+    let AnnotatedTools { tools, diagnostics, .. } = annotate(&document, operations, &AnnotateOptions::default());
     for diagnostic in diagnostics.iter().take(20) {
         let _ = document.locate(diagnostic);
     }

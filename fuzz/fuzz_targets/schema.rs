@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openapi_mcp::internals::{annotate, operations, restore_property_names, sanitize_argument_name};
+use openapi_mcp::internals::{AnnotatedTools, annotate, operations, restore_property_names, sanitize_argument_name};
 use openapi_mcp::{AnnotateOptions, Document};
 use serde_json::{Map, Value, json};
 
@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut options = AnnotateOptions::default();
     options.schemas.budget = BUDGETS[usize::from(*choice) % 4];
     options.schemas.inline_all = *choice & 4 != 0;
-    let (tools, diagnostics) = annotate(&document, operations(&document).0, &options);
+    let AnnotatedTools { tools, diagnostics, .. } = annotate(&document, operations(&document).0, &options);
     for tool in &tools {
         let text = tool.input();
         let cannot = diagnostics.iter().any(|diagnostic| diagnostic.message.contains("all cut that can be"));

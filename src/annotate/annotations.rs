@@ -143,7 +143,7 @@ impl Hints {
                 reason: Reason::Default,
             };
             for (slot, hint) in [(&mut self.destructive, Hint::Destructive), (&mut self.idempotent, Hint::Idempotent)] {
-                if slot.is_some_and(|slot| slot.reason == before.reason) {
+                if slot.is_some_and(|slot| slot.reason == before.reason || slot.reason == Reason::ReadOnly) {
                     *slot = Some(default(hint));
                 }
             }

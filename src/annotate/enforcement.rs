@@ -1,34 +1,134 @@
-//! What the hints of a tool allow: rules that are kept, not only told. Whoever repeats, keeps, hides or confirms a call
-//! asks here.
+//! What is enforced of a tool: which tools are offered, which calls a person is asked about, which scope a call needs, and
+//! which requests are repeated. Whoever enforces something asks here, never the hints alone.
 
-use super::annotations::{Hint, Hints};
+use super::annotations::{Hint, Hints, Reason};
 
-/// Which calls a person is asked about before they are made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Confirm {
-    /// None.
-    #[default]
-    None,
-    /// Those that may change or remove what exists.
-    Destructive,
-    /// All that are not read-only.
-    Write,
+/// What is enforced of one tool: the more careful of what its hints say and of what is known about the operation.
+#[derive(Debug, Clone, Copy)]
+pub struct Enforcement {
+    hints: Hints,
+    /// The word of the operation's name that makes this stricter than the hints.
+    word: Option<&'static str>,
 }
 
-/// Whether a call may be made again where its first try failed: a repeat must change nothing more.
-#[must_use]
-pub(crate) fn may_repeat(hints: &Hints) -> bool {
-    hints.is_read_only() || hints.effective(Hint::Idempotent)
-}
-
-/// Whether a person has to agree first.
-#[must_use]
-pub(crate) fn must_confirm(hints: &Hints, confirm: Confirm) -> bool {
-    match confirm {
-        Confirm::None => false,
-        Confirm::Destructive => hints.is_destructive(),
-        Confirm::Write => !hints.is_read_only(),
+impl Enforcement {
+    /// For each hint, the more careful of two values: the one that is `served`, and the one that the policy `infer` takes from
+    /// the operation and its name (`inferred`). A hint that the operator set counts as it is.
+    #[must_use]
+    pub(crate) fn new(served: &Hints, inferred: &Hints) -> Self {
+        let mut enforcement = Self::of_hints(served);
+        let is_operators = |hint: Hint| served.get(hint).is_some_and(|sourced| sourced.reason.is_operator());
+        // Both other hints follow from the operator's readOnlyHint: true.
+        let reads = served.effective(Hint::ReadOnly) && is_operators(Hint::ReadOnly);
+        for hint in [Hint::ReadOnly, Hint::Destructive, Hint::Idempotent] {
+            if let Some(guess) = inferred.get(hint).filter(|guess| guess.reason != Reason::Method)
+                && guess.value == hint.default_value()
+                && guess.value != served.effective(hint)
+                && !reads
+                && !is_operators(hint)
+            {
+                enforcement.hints.set(hint, guess.value, guess.reason);
+                if let Reason::Word(word) = guess.reason {
+                    enforcement.word = Some(word);
+                }
+            }
+        }
+        enforcement
     }
+
+    /// What the hints alone would mean.
+    #[must_use]
+    pub(crate) fn of_hints(served: &Hints) -> Self {
+        Self {
+            hints: *served,
+            word: None,
+        }
+    }
+
+    /// Whether the tool counts as one that changes nothing.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.hints.is_read_only()
+    }
+
+    /// Whether the tool counts as one that may change or remove what exists.
+    #[must_use]
+    pub fn is_destructive(&self) -> bool {
+        self.hints.is_destructive()
+    }
+
+    /// Whether a request may be sent again after a failure: a repeated one must change nothing more.
+    #[must_use]
+    pub(crate) fn may_repeat(&self) -> bool {
+        self.hints.effective(Hint::Idempotent)
+    }
+
+    /// The word of the operation's name that makes this stricter than the hints.
+    #[must_use]
+    pub(crate) fn word(&self) -> Option<&'static str> {
+        self.word
+    }
+}
+
+/// An operation that the operator's settings restrict because of a word in its name, although its hints alone would not.
+#[derive(Debug, Clone)]
+pub(crate) struct Restriction {
+    /// The tool's name.
+    pub(crate) tool: String,
+    /// Method and path.
+    pub(crate) label: String,
+    /// Where the operation stands in the document, as a JSON Pointer fragment.
+    pub(crate) pointer: String,
+    /// The word.
+    pub(crate) word: &'static str,
+    /// The hint, and the value of it, by which the operator frees the operation.
+    pub(crate) frees: (Hint, bool),
+    /// Whether it is left out; else a person is asked before each call.
+    pub(crate) is_left_out: bool,
+}
+
+impl Restriction {
+    /// The sentence for the operator.
+    #[must_use]
+    pub(crate) fn explain(&self) -> String {
+        let Self { tool, label, word, .. } = self;
+        let (hint, value) = self.frees;
+        let what = if self.is_left_out {
+            "is left out"
+        } else {
+            "is called only after the user agrees"
+        };
+        format!(
+            "`{tool}` ({label}) {what} because its name says `{word}`; if the word is misleading, --hint '{tool} {}={value}' ends that",
+            hint.word()
+        )
+    }
+}
+
+/// One line for the operator on all restrictions, with the first as the example; `None` where there is none.
+#[must_use]
+pub(crate) fn summarize_restrictions(restrictions: &[Restriction]) -> Option<String> {
+    let example = restrictions.first()?.explain();
+    let left_out = restrictions.iter().filter(|restriction| restriction.is_left_out).count();
+    let count = |count: usize| {
+        if count == 1 {
+            "1 tool".to_owned()
+        } else {
+            format!("{count} tools")
+        }
+    };
+    let what = match (left_out, restrictions.len() - left_out) {
+        (left_out, 0) => format!("{} left out", count(left_out)),
+        (0, asked) => format!("{} called only after the user agrees", count(asked)),
+        (left_out, asked) => format!(
+            "{} left out and {} called only after the user agrees",
+            count(left_out),
+            count(asked)
+        ),
+    };
+    Some(format!(
+        "{what} because of words in their names, although their hints alone do not ask for it; for example, {example}; `openapi-mcp check` reports all such names"
+    ))
 }
 
 #[cfg(test)]
@@ -36,25 +136,71 @@ mod tests {
     use super::*;
     use http::Method;
 
+    /// Whether it counts as read-only, destructive, and repeatable: `rdi`, with `-` for what it does not.
+    fn enforced(served: &Hints, inferred: &Hints) -> String {
+        let enforcement = Enforcement::new(served, inferred);
+        let counts = [
+            (enforcement.is_read_only(), 'r'),
+            (enforcement.is_destructive(), 'd'),
+            (enforcement.may_repeat(), 'i'),
+        ];
+        counts.map(|(counts, letter)| if counts { letter } else { '-' }).iter().collect()
+    }
+
+    fn of(method: &str) -> Hints {
+        Hints::of_method(&Method::from_bytes(method.as_bytes()).unwrap())
+    }
+
+    /// What the word `kill` says.
+    fn killing(method: &str) -> Hints {
+        let mut hints = of(method);
+        hints.set(Hint::ReadOnly, false, Reason::Word("kill"));
+        hints.set(Hint::Destructive, true, Reason::Word("kill"));
+        hints
+    }
+
     #[test]
-    fn the_rules_follow_the_hints() {
-        for (method, repeat, destructive, write) in [
-            ("GET", true, false, false),
-            ("QUERY", true, false, false),
-            ("POST", false, false, true),
-            ("PUT", true, true, true),
-            ("PATCH", false, true, true),
-            ("DELETE", true, true, true),
-            ("TRACE", false, true, true),
+    fn the_hints_count_where_nothing_more_is_known() {
+        for (method, expected) in [
+            ("GET", "r-i"),
+            ("QUERY", "r-i"),
+            ("POST", "---"),
+            ("PUT", "-di"),
+            ("PATCH", "-d-"),
+            ("DELETE", "-di"),
+            ("TRACE", "-d-"),
         ] {
-            let hints = Hints::of_method(&Method::from_bytes(method.as_bytes()).unwrap());
-            let told = (
-                may_repeat(&hints),
-                must_confirm(&hints, Confirm::Destructive),
-                must_confirm(&hints, Confirm::Write),
-            );
-            assert_eq!(told, (repeat, destructive, write), "{method}");
-            assert!(!must_confirm(&hints, Confirm::None));
+            assert_eq!(enforced(&of(method), &of(method)), expected, "{method}");
         }
+    }
+
+    #[test]
+    fn a_word_of_the_name_counts_unless_the_operator_says_otherwise() {
+        assert_eq!(enforced(&of("POST"), &killing("POST")), "-d-");
+        assert_eq!(enforced(&of("GET"), &killing("GET")), "-d-");
+        for (reason, expected) in [
+            (Reason::Document("x-mcp"), "-d-"),
+            (Reason::Rule(1), "r-i"),
+            (Reason::CommandLine, "r-i"),
+        ] {
+            let mut served = of("POST");
+            served.set(Hint::ReadOnly, true, reason);
+            served.settle();
+            assert_eq!(enforced(&served, &killing("POST")), expected, "{reason}");
+        }
+        let mut served = of("GET");
+        served.set(Hint::Destructive, false, Reason::CommandLine);
+        assert_eq!(enforced(&served, &killing("GET")), "---", "only what the operator said");
+    }
+
+    #[test]
+    fn a_guess_that_something_is_harmless_does_not_count() {
+        let mut inferred = of("POST");
+        inferred.set(Hint::ReadOnly, true, Reason::Word("search"));
+        inferred.set(Hint::Idempotent, true, Reason::Word("search"));
+        assert_eq!(enforced(&of("POST"), &inferred), "---");
+        let mut inferred = of("PUT");
+        inferred.set(Hint::Idempotent, false, Reason::Evidence("a required `If-Match` header"));
+        assert_eq!(enforced(&of("PUT"), &inferred), "-d-");
     }
 }

@@ -53,11 +53,16 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Doc
         }
     }
     let inferred = policy_hints(Policy::Infer, local, operation, document);
-    let by_hand = |sourced: Sourced| !matches!(sourced.reason, Reason::Method | Reason::Evidence(_) | Reason::Default);
+    // A document's word does not count against a careful guess: it is not believed in what is enforced.
+    let by_hand = |hint: Hint, sourced: Sourced, guess: Sourced| match sourced.reason {
+        Reason::Method | Reason::Evidence(_) | Reason::Default => false,
+        Reason::Document(_) => guess.value != hint.default_value(),
+        Reason::Word(_) | Reason::ReadOnly | Reason::Rule(_) | Reason::CommandLine => true,
+    };
     let differing: Vec<(Hint, Sourced)> = Hint::ALL
         .into_iter()
-        .filter(|hint| !served.get(*hint).is_some_and(by_hand))
         .filter_map(|hint| Some((hint, inferred.get(hint)?)))
+        .filter(|(hint, guess)| !served.get(*hint).is_some_and(|sourced| by_hand(*hint, sourced, *guess)))
         .filter(|(hint, guess)| guess.value != served.effective(*hint))
         .collect();
     if let Some((first, guess)) = differing.first() {
@@ -70,8 +75,10 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Doc
             (Hint::OpenWorld, _) => "local",
         };
         let hints = differing.iter().map(|(hint, guess)| (*hint, guess.value));
+        // This is what --read-only, --no-destructive and --confirm go by.
+        let is_enforced = matches!((first, guess.value), (Hint::ReadOnly, false) | (Hint::Destructive, true));
         advice.push((
-            HintSeverity::Note,
+            if is_enforced { HintSeverity::Warning } else { HintSeverity::Note },
             format!(
                 "`{label}` looks {looks} ({}), and is served as {}; if it is, add this rule to `overrides` in the configuration file: - {}",
                 guess.reason,

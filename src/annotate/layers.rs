@@ -63,6 +63,8 @@ pub struct Layers {
 pub(crate) struct Decision {
     /// The hints.
     pub(crate) hints: Hints,
+    /// What the policy `infer` says, which is enforced under every policy.
+    pub(crate) inferred: Hints,
     /// Everything else.
     pub(crate) said: Override,
 }
@@ -83,8 +85,13 @@ impl Layers {
             extension::of_root(document, diagnostics)
         };
         let decide = |operation: &Operation| {
+            let inferred = policy_hints(Policy::Infer, self.local, operation, document);
             let mut decision = Decision {
-                hints: policy_hints(self.policy, self.local, operation, document),
+                hints: match self.policy {
+                    Policy::Infer => inferred,
+                    policy => policy_hints(policy, self.local, operation, document),
+                },
+                inferred,
                 said: Override::default(),
             };
             if self.trust != HintTrust::Ignore {

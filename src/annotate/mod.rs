@@ -2,6 +2,7 @@
 
 pub(crate) mod annotations;
 pub(crate) mod client_profile;
+pub(crate) mod confirm;
 pub(crate) mod descriptions;
 pub(crate) mod enforcement;
 mod evidence;
@@ -25,6 +26,8 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use self::confirm::Confirm;
+use self::enforcement::Restriction;
 use self::layers::Decision;
 use crate::spec::schema::{SchemaOptions, Schemas};
 use crate::spec::{Diagnostic, Document, Operation};
@@ -32,6 +35,7 @@ use crate::text;
 
 pub use self::annotations::{Hint, Hints, Reason};
 pub(crate) use self::client_profile::{ClientProfile, KnownClient};
+pub use self::enforcement::Enforcement;
 pub(crate) use self::files::Files;
 pub use self::layers::Policy;
 pub(crate) use self::layers::{HintTrust, Layers, Rule};
@@ -47,6 +51,8 @@ pub struct AnnotateOptions {
     pub names: NameOptions,
     /// Which operations become tools.
     pub selection: Selection,
+    /// Which calls a person is asked about first.
+    pub confirm: Confirm,
     /// Who has a say in hints and words.
     pub layers: Layers,
     /// Whether tools have an argument that filters their replies.
@@ -68,6 +74,7 @@ impl Default for AnnotateOptions {
         Self {
             names: NameOptions::default(),
             selection: Selection::default(),
+            confirm: Confirm::default(),
             layers: Layers::default(),
             filter: false,
             schemas: SchemaOptions {
@@ -92,6 +99,10 @@ pub struct Annotated {
     pub operation: Box<Operation>,
     /// Its hints, each with where it came from.
     pub hints: Hints,
+    /// What is enforced of it.
+    pub enforcement: Enforcement,
+    /// Whether a person is asked before each call.
+    pub must_confirm: bool,
     /// What the tool belongs to: the operation's first tag, unless a person said otherwise.
     pub category: Option<String>,
     /// Whether an output schema is offered.
@@ -142,10 +153,20 @@ struct Grouping<'t> {
     tags: &'t [String],
 }
 
-/// One tool per operation that is selected, each with the operation it stands for, and remarks on schemas that had to be
-/// read loosely.
+/// The tools of a document.
+#[derive(Default)]
+pub struct AnnotatedTools {
+    /// One tool per operation that is selected, in the order of the operations.
+    pub tools: Vec<Annotated>,
+    /// What the settings restrict because of names.
+    pub(crate) restrictions: Vec<Restriction>,
+    /// Remarks, such as those on schemas that had to be read loosely.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// One tool per operation that is selected, each with the operation it stands for.
 #[must_use]
-pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &AnnotateOptions) -> (Vec<Annotated>, Vec<Diagnostic>) {
+pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &AnnotateOptions) -> AnnotatedTools {
     // Names come from all operations, so that a selection never changes the name of a tool.
     let mut names = names::names(&operations, &options.names);
     let mut diagnostics = Vec::new();
@@ -161,8 +182,15 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     let mut schemas = Schemas::new(document);
     let mut scratch = Vec::new();
     let mut tools = Vec::with_capacity(operations.len());
-    for (((name, own), operation), Decision { hints, said }) in names.into_iter().zip(own).zip(operations).zip(decisions) {
-        if said.enabled == Some(false) || !options.selection.admits([&own, &name], &operation, &hints) {
+    let mut restrictions = Vec::new();
+    for (((name, own), operation), decision) in names.into_iter().zip(own).zip(operations).zip(decisions) {
+        let Decision { hints, inferred, said } = decision;
+        let enforcement = Enforcement::new(&hints, &inferred);
+        if said.enabled == Some(false) {
+            continue;
+        }
+        restrictions.extend(restriction([&own, &name], &operation, &hints, &enforcement, options));
+        if !options.selection.admits([&own, &name], &operation, &enforcement) {
             continue;
         }
         let description = said.description.map_or_else(
@@ -191,6 +219,8 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
                 .filter(|category| !category.is_empty()),
             operation,
             hints,
+            must_confirm: options.confirm.asks(&enforcement),
+            enforcement,
             has_output: false,
             wire: None,
             json: Box::default(),
@@ -204,7 +234,41 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     fit_list(&mut tools, &mut schemas, options, &mut diagnostics, &mut scratch);
     drop(schemas);
     describe_outputs(document, &mut tools, options, &mut diagnostics);
-    (tools, diagnostics)
+    AnnotatedTools {
+        tools,
+        restrictions,
+        diagnostics,
+    }
+}
+
+/// What the settings would not do to the operation by its hints alone, but do because of a word in its name.
+fn restriction(
+    names: [&str; 2],
+    operation: &Operation,
+    hints: &Hints,
+    enforcement: &Enforcement,
+    options: &AnnotateOptions,
+) -> Option<Restriction> {
+    let word = enforcement.word()?;
+    let by_hints = Enforcement::of_hints(hints);
+    if !options.selection.admits(names, operation, &by_hints) {
+        return None;
+    }
+    let is_left_out = !options.selection.admits(names, operation, enforcement);
+    let is_asked_about = options.confirm.asks(enforcement) && !options.confirm.asks(&by_hints);
+    let must_read = options.selection.read_only || options.confirm == Confirm::Write;
+    (is_left_out || is_asked_about).then(|| Restriction {
+        tool: names[1].to_owned(),
+        label: text::one_line(&operation.label()),
+        pointer: operation.pointer.clone(),
+        word,
+        frees: if must_read && by_hints.is_read_only() {
+            (Hint::ReadOnly, true)
+        } else {
+            (Hint::Destructive, false)
+        },
+        is_left_out,
+    })
 }
 
 /// The names with people's wishes; one that has nothing a name may be made of is told and not heeded.

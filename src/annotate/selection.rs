@@ -5,7 +5,7 @@ use std::fmt;
 use globset::{GlobBuilder, GlobMatcher};
 use thiserror::Error;
 
-use super::annotations::Hints;
+use super::enforcement::Enforcement;
 use crate::spec::Operation;
 
 /// What a pattern looks at.
@@ -45,9 +45,9 @@ pub struct Selection {
     pub include: Vec<Pattern>,
     /// An operation that matches one is left out, whatever else it matches.
     pub exclude: Vec<Pattern>,
-    /// Only tools that are marked as read-only.
+    /// Only tools that count as read-only.
     pub read_only: bool,
-    /// No tool that may change or remove what exists.
+    /// No tool that counts as destructive.
     pub no_destructive: bool,
 }
 
@@ -138,11 +138,11 @@ impl fmt::Display for Pattern {
 }
 
 impl Selection {
-    /// Whether the operation, under its tool name (the one it has by itself, or the one people gave it) and with its hints, is
-    /// offered.
+    /// Whether the operation is offered: by its tool name (the one it has by itself, or the one people gave it) and by what is
+    /// enforced of it.
     #[must_use]
-    pub fn admits(&self, names: [&str; 2], operation: &Operation, hints: &Hints) -> bool {
-        if (self.read_only && !hints.is_read_only()) || (self.no_destructive && hints.is_destructive()) {
+    pub(crate) fn admits(&self, names: [&str; 2], operation: &Operation, enforcement: &Enforcement) -> bool {
+        if (self.read_only && !enforcement.is_read_only()) || (self.no_destructive && enforcement.is_destructive()) {
             return false;
         }
         let included = self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(names, operation));
@@ -163,6 +163,7 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::annotate::Hints;
     use crate::spec::{Document, operations};
 
     const PATHS: &str = r#"{"/pets":{"get":{"operationId":"pets/list","tags":["pets"]},"post":{"operationId":"pets/create","tags":["pets","admin"]}},
@@ -179,7 +180,7 @@ mod tests {
         };
         operations
             .iter()
-            .filter(|operation| selection.admits(["tool_name", "given"], operation, &Hints::of_method(&operation.method)))
+            .filter(|operation| selection.admits(["tool_name", "given"], operation, &Enforcement::of_hints(&Hints::default())))
             .map(|operation| operation.label())
             .collect()
     }

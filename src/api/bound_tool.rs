@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 
-use crate::annotate::Hints;
+use crate::annotate::{Enforcement, Hints};
 use crate::proxy::{BoundOperation, CallError, OutputContract, Validator, repair_arguments};
 use crate::spec::Operation;
 
@@ -18,6 +18,10 @@ pub struct OfferedTool<'a> {
     pub operation: &'a Operation,
     /// Its hints, each with where it came from.
     pub hints: &'a Hints,
+    /// What is enforced of it, which may be stricter than its hints.
+    pub enforcement: &'a Enforcement,
+    /// Whether a person has to agree before each call.
+    pub must_confirm: bool,
     /// What it belongs to.
     pub category: Option<&'a str>,
     /// The whole tool as clients get it, as JSON.
@@ -29,6 +33,9 @@ pub(crate) struct BoundTool {
     /// The operation that a call makes, and what is decided about its calls.
     pub(crate) target: BoundOperation,
     pub(crate) hints: Hints,
+    pub(crate) enforcement: Enforcement,
+    /// Whether a person has to agree before each call.
+    pub(crate) must_confirm: bool,
     pub(crate) category: Option<Box<str>>,
     /// The tool as clients get it.
     pub(crate) json: Box<str>,
@@ -48,6 +55,8 @@ impl BoundTool {
             tool,
             operation: &self.target.operation,
             hints: &self.hints,
+            enforcement: &self.enforcement,
+            must_confirm: self.must_confirm,
             category: self.category.as_deref(),
             text: &self.json,
         }

@@ -14,8 +14,8 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use secrecy::SecretString;
 
 use self::bound_tool::{BoundTool, output_contract};
-use crate::annotate::enforcement::may_repeat;
-use crate::annotate::{AnnotateOptions, Annotated, OutputSchemas, annotate};
+use crate::annotate::enforcement::{Restriction, summarize_restrictions};
+use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools, OutputSchemas, annotate};
 use crate::outbound::Clients;
 use crate::proxy::{
     ApiProxy, Binder, BindingOptions, CallError, CallOptions, CallRules, Credentials, Forwarding, Progress, Sandbox, UpstreamOptions,
@@ -27,7 +27,6 @@ use crate::spec::{Diagnostic, Document, Operation, operations};
 use crate::text;
 
 pub use self::bound_tool::OfferedTool;
-pub(crate) use crate::annotate::enforcement::{Confirm, must_confirm};
 pub use crate::proxy::{Destination, OnMissingCredential};
 pub(crate) use crate::proxy::{Payload, Request, filter};
 
@@ -69,6 +68,7 @@ pub struct Api {
     tools: Vec<Tool>,
     bound: Vec<BoundTool>,
     by_name: HashMap<String, usize>,
+    restrictions: Vec<Restriction>,
     warnings: Vec<String>,
     proxy: ApiProxy,
 }
@@ -90,11 +90,11 @@ impl Api {
         let binding = options.binding();
         let credentials = options.credentials.clone().unwrap_or_default();
         let mut binder = Binder::new(&document, &schemes, &binding, &credentials, clients.into());
-        let (annotated, remarks) = annotate_operations(&document, operations, &mut binder, &options.annotate);
-        let (tools, bound, first_error) = bind_tools(annotated, &mut binder, options.annotate.output);
+        let annotated = annotate_operations(&document, operations, &mut binder, &options.annotate);
+        let (tools, bound, first_error) = bind_tools(annotated.tools, &mut binder, options.annotate.output);
         let found = binder.finish();
         diagnostics.extend(found.diagnostics);
-        diagnostics.extend(remarks);
+        diagnostics.extend(annotated.diagnostics);
         if let Some(error) = first_error.filter(|_| tools.is_empty()) {
             return Err(error);
         }
@@ -106,7 +106,11 @@ impl Api {
                 .collect(),
             tools,
             bound,
-            warnings: found.warnings,
+            warnings: summarize_restrictions(&annotated.restrictions)
+                .into_iter()
+                .chain(found.warnings)
+                .collect(),
+            restrictions: annotated.restrictions,
             proxy: ApiProxy {
                 document,
                 options: options.call,
@@ -124,10 +128,17 @@ impl Api {
         &self.proxy.document
     }
 
-    /// What the operator should know before the first call, in sentences: credentials that are missing or misnamed.
+    /// What the operator should know before the first call, in sentences: what is restricted because of names, and which
+    /// credentials are missing or misnamed.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// What the settings restrict because of words in names, although the hints alone would not ask for it.
+    #[must_use]
+    pub(crate) fn restrictions(&self) -> &[Restriction] {
+        &self.restrictions
     }
 
     /// All tools in the order of the document, without what is long: name, title and hints.
@@ -229,7 +240,7 @@ fn annotate_operations(
     mut operations: Vec<Box<Operation>>,
     binder: &mut Binder<'_>,
     options: &AnnotateOptions,
-) -> (Vec<Annotated>, Vec<Diagnostic>) {
+) -> AnnotatedTools {
     for operation in &mut operations {
         binder.drop_set_parameters(operation);
     }
@@ -249,7 +260,7 @@ fn bind_tools(
     for annotated in annotated {
         let rules = CallRules {
             tool: annotated.tool.name.to_string().into_boxed_str(),
-            repeats: may_repeat(&annotated.hints),
+            repeats: annotated.enforcement.may_repeat(),
             wire: annotated.wire,
             contract: output_contract(annotated.has_output, output == OutputSchemas::Strict),
         };
@@ -259,6 +270,8 @@ fn bind_tools(
                 bound.push(BoundTool {
                     target,
                     hints: annotated.hints,
+                    enforcement: annotated.enforcement,
+                    must_confirm: annotated.must_confirm,
                     category: annotated.category.map(String::into_boxed_str),
                     json: annotated.json,
                     checks: OnceLock::new(),

@@ -140,6 +140,10 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
             ));
         }
     }
+    for restriction in api.restrictions() {
+        let diagnostic = Diagnostic::warning(restriction.pointer.clone(), restriction.explain());
+        found.push(("annotation", diagnostic));
+    }
     if let Some(most) = profile.most_tools.filter(|most| api.tools().len() > *most) {
         let message = format!(
             "{} takes at most {most} tools, and these are {}; choose some with --tool-include",

@@ -23,7 +23,7 @@ use url::Url;
 
 use self::settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ResponseFilter, ServerSettings};
 pub(crate) use self::transport::Transport;
-use crate::annotate::enforcement::Confirm;
+use crate::annotate::confirm::Confirm;
 use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::outbound::OutboundOptions;
 use crate::proxy::request::body::file_root::FileRoot;
@@ -82,8 +82,6 @@ pub(crate) struct Config {
     pub outbound: OutboundOptions,
     /// How clients reach the server.
     pub transport: Transport,
-    /// Which calls a person is asked about first.
-    pub confirm: Confirm,
     /// How often a server looks whether the document changed.
     pub reload: Option<Duration>,
 }
@@ -183,7 +181,12 @@ pub(crate) fn resolve_config(
     let limits = upstream::upstream_limits(&api.upstream, &mut problems);
     let mut credentials = credentials::resolve_credentials(&api.credentials, &mut problems);
     credentials.client_certificate = outbound.identity.is_some();
-    let annotate = annotate::options(api, &mut problems);
+    let mut annotate = annotate::options(api, &mut problems);
+    annotate.confirm = match server_settings.confirm {
+        None | Some(ConfirmName::None) => Confirm::None,
+        Some(ConfirmName::Destructive) => Confirm::Destructive,
+        Some(ConfirmName::Write) => Confirm::Write,
+    };
     let call = call_options(api, &mut problems);
     if api.mock == Some(true) && api.base_url.is_some() {
         problems.push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
@@ -231,11 +234,6 @@ pub(crate) fn resolve_config(
                     ..outbound
                 },
                 transport,
-                confirm: match server_settings.confirm {
-                    None | Some(ConfirmName::None) => Confirm::None,
-                    Some(ConfirmName::Destructive) => Confirm::Destructive,
-                    Some(ConfirmName::Write) => Confirm::Write,
-                },
                 reload,
             })
         }

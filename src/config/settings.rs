@@ -102,12 +102,12 @@ pub(crate) struct ApiSettings {
     #[serde(flatten)]
     pub upstream: UpstreamSettings,
 
-    /// Offer only tools that are marked as read-only
+    /// Offer only tools that are read-only, by their hints and by the words of their names
     #[arg(long, env = "OPENAPI_MCP_READ_ONLY", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
 
-    /// Offer no tool that may change or remove what exists
+    /// Offer no tool that may change or remove what exists, by its hints or by the words of its name
     #[arg(long, env = "OPENAPI_MCP_NO_DESTRUCTIVE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_destructive: Option<bool>,
@@ -253,7 +253,8 @@ pub(crate) struct ServerSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_unauthenticated: Option<bool>,
 
-    /// Ask the user, through the client, before calls are made [default: none]
+    /// Ask the user, through the client, before calls are made: by the hints of the tools and the words of their names
+    /// [default: none]
     #[arg(long, env = "OPENAPI_MCP_CONFIRM", value_name = "WHICH", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<ConfirmName>,

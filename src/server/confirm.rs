@@ -14,7 +14,7 @@ use rmcp::service::{PeerRequestOptions, RequestContext, ServiceError};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::api::{Confirm, OfferedTool};
+use crate::api::OfferedTool;
 use crate::proxy::Request;
 use crate::text;
 
@@ -27,10 +27,8 @@ const MAX_SHOWN_ARGUMENT: usize = 400;
 /// Answers that are remembered at the same time; beyond this the person is asked again.
 const MAX_ANSWERS: usize = 10_000;
 
-/// Which calls are asked about, and what was answered.
+/// What was asked, and what was answered.
 pub(crate) struct Confirmation {
-    /// Which calls.
-    pub(crate) which: Confirm,
     /// Seals what a client carries back to us. The key is made anew in every process: after a restart, or by another replica,
     /// the person is asked again.
     seal: Option<RequestStateCodec>,
@@ -39,11 +37,10 @@ pub(crate) struct Confirmation {
 }
 
 impl Confirmation {
-    pub(crate) fn new(which: Confirm) -> Self {
+    pub(crate) fn new() -> Self {
         let mut key = [0; 32];
         let random = getrandom::fill(&mut key);
         Self {
-            which,
             seal: random.ok().and_then(|()| RequestStateCodec::try_new(key).ok()),
             answered: Mutex::default(),
         }
@@ -192,7 +189,7 @@ fn what(offered: OfferedTool<'_>) -> String {
 
 /// The question: what would be sent, with every argument. The document's words come after it, as such.
 fn message(offered: OfferedTool<'_>, line: &str, request: &CallToolRequestParams) -> String {
-    let weight = if offered.hints.is_destructive() {
+    let weight = if offered.enforcement.is_destructive() {
         "It may change or remove what exists."
     } else {
         "It writes."

@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 
 use self::confirm::Confirmation;
 use self::state::{Changes, ServedApi, ServerState};
-use crate::api::{Api, Caller, Confirm, OfferedTool, OnMissingCredential, must_confirm};
+use crate::api::{Api, Caller, OfferedTool, OnMissingCredential};
 use crate::proxy::Progress;
 use crate::text;
 
@@ -62,10 +62,10 @@ impl McpServer {
         }
     }
 
-    /// The same, but it asks a person before calls are made.
+    /// The same, but with `asks` it asks a person before calls of the tools for which its APIs require that.
     #[must_use]
-    pub fn with_confirm(mut self, confirm: Confirm) -> Self {
-        self.confirmation = (confirm != Confirm::None).then(|| Arc::new(Confirmation::new(confirm)));
+    pub fn with_confirm(mut self, asks: bool) -> Self {
+        self.confirmation = asks.then(|| Arc::new(Confirmation::new()));
         self
     }
 
@@ -267,7 +267,7 @@ impl ServerHandler for McpServer {
         };
         let question = self.confirmation.as_deref().and_then(|confirmation| {
             let offered = api.get(&request.name)?;
-            must_confirm(offered.hints, confirmation.which).then_some((confirmation, offered))
+            offered.must_confirm.then_some((confirmation, offered))
         });
         let _in_flight = match question {
             None => in_flight,

@@ -268,7 +268,7 @@ struct CallParameters {
 #[derive(Clone)]
 pub(crate) struct ApiSnapshot(pub(crate) Arc<Api>);
 
-/// The layer behind the one that has read the body: a call needs the scope that its tool's hints ask for.
+/// The layer behind the one that has read the body: a call needs the scope for reading or for writing, by what is enforced of its tool.
 pub(crate) async fn demand_scope(State((gate, server)): State<(Arc<Authenticate>, McpServer)>, request: Request, next: Next) -> Response {
     let (Some(oauth), Some(caller)) = (&gate.oauth, request.extensions().get::<AuthenticatedClient>().cloned()) else {
         return next.run(request).await;
@@ -292,7 +292,7 @@ pub(crate) async fn demand_scope(State((gate, server)): State<(Arc<Authenticate>
         // What no tool has as its name is refused where it always is.
         if let Ok(api) = server.live.api().await {
             if let Some(offered) = api.get(&name)
-                && let Some(needed) = oauth.lacking(&caller.scopes, offered.hints.is_read_only())
+                && let Some(needed) = oauth.lacking(&caller.scopes, offered.enforcement.is_read_only())
             {
                 return gate.refuse(&Refusal::Scope(needed));
             }

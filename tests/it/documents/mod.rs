@@ -2,6 +2,7 @@
 
 mod annotations;
 mod corpus;
+mod enforcement;
 mod from_a_url;
 mod hostile_documents;
 mod mutated;

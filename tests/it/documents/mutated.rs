@@ -1,6 +1,6 @@
 //! The petstore, mutated: whatever becomes of the text, it is served or refused, and nothing panics.
 
-use openapi_mcp::internals::{annotate, operations};
+use openapi_mcp::internals::{AnnotatedTools, annotate, operations};
 use openapi_mcp::{AnnotateOptions, Document};
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ proptest! {
         }
         if let Ok(document) = Document::parse(text.into_bytes(), None) {
             let (operations, _) = operations(&document);
-            let (tools, diagnostics) = annotate(&document, operations, &AnnotateOptions::default());
+            let AnnotatedTools { tools, diagnostics, .. } = annotate(&document, operations, &AnnotateOptions::default());
             for tool in &tools {
                 let schema = serde_json::from_str(tool.input()).unwrap();
                 prop_assert!(jsonschema::meta::is_valid(&schema), "{}", schema);

@@ -12,7 +12,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use crate::support::http_server::answer_header;
-use crate::support::{HttpServer, LIST, Upstream, call_message as call, petstore, reply, run, stderr, wait_until};
+use crate::support::{HttpServer, LIST, SpecFile, Upstream, call_message as call, petstore, reply, run, stderr, wait_until};
 
 enum Signer {
     Rsa(RsaKeyPair),
@@ -325,6 +325,36 @@ fn p55_clients_are_told_where_to_get_a_token_and_which_scopes() {
             assert!(told.contains(&format!(r#"scope="{needed}""#)), "{scope}: {told}");
         }
     }
+}
+
+#[test]
+fn p55_p59_the_scope_for_reading_does_not_reach_a_get_whose_name_says_that_it_acts() {
+    let rsa = Signer::rsa();
+    let issuer = Issuer::start(vec![rsa.jwk("r")]);
+    let spec = SpecFile::with_paths(&json!({
+        "/orders": {"get": {"operationId": "listOrders"}},
+        "/orders/cancel": {"get": {"operationId": "cancelOrders"}}
+    }));
+    let server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--mock",
+        "--oauth-issuer",
+        &issuer.name(),
+        "--public-url",
+        "https://mcp.example/mcp",
+        "--oauth-read-scope",
+        "read",
+        "--oauth-write-scope",
+        "write",
+    ]);
+    wait_for_keys(&issuer);
+    let claims = json!({"iss": issuer.name(), "aud": "https://mcp.example/mcp", "exp": now() + 300, "sub": "bob", "scope": "read"});
+    let token = rsa.token(&json!({"alg": "RS256", "kid": "r"}), &claims);
+    assert_eq!(post(&server, &token, &call("listOrders", "{}")).0, 200);
+    let (status, answer) = post(&server, &token, &call("cancelOrders", "{}"));
+    assert_eq!(status, 403, "{answer}");
+    assert!(challenge(&answer).contains("write"), "{answer}");
 }
 
 #[test]

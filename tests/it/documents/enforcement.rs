@@ -1,0 +1,193 @@
+//! What is enforced is never less careful than what an operation's name says, whatever the policy, unless the operator says
+//! otherwise. The operations are those of Docker's and GitHub's documents.
+
+use serde_json::{Value, json};
+
+use crate::support::{Session, SpecFile, Upstream, reply, run, stderr, stdout, text};
+
+fn spec() -> SpecFile {
+    let operation = |id: &str| json!({"post": {"operationId": id}});
+    let if_match = json!({"name": "If-Match", "in": "header", "required": true, "schema": {"type": "string"}});
+    SpecFile::with_paths(&json!({
+        "/containers/json": {"get": {"operationId": "ContainerList"}},
+        "/containers/create": operation("ContainerCreate"),
+        "/containers/{id}/kill": {
+            "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}],
+            "post": {"operationId": "ContainerKill"}
+        },
+        "/containers/{id}/stop": {
+            "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}],
+            "post": {"operationId": "ContainerStop"}
+        },
+        "/containers/prune": operation("ContainerPrune"),
+        "/images/prune": operation("ImagePrune"),
+        "/networks/prune": operation("NetworkPrune"),
+        "/volumes/prune": operation("VolumePrune"),
+        "/build/prune": operation("BuildPrune"),
+        "/credentials/revoke": {"post": {"operationId": "credentials/revoke", "x-mcp": {"annotations": {"destructiveHint": false, "readOnlyHint": true}}}},
+        "/logout": {"get": {"operationId": "logout"}},
+        "/config": {"put": {"operationId": "ConfigUpdate", "parameters": [if_match]}}
+    }))
+}
+
+const HARMFUL: [&str; 8] = [
+    "ContainerKill",
+    "ContainerStop",
+    "ContainerPrune",
+    "ImagePrune",
+    "NetworkPrune",
+    "VolumePrune",
+    "BuildPrune",
+    "credentials_revoke",
+];
+
+fn names(tools: &[Value]) -> Vec<&str> {
+    tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn p59_no_destructive_leaves_out_what_a_name_calls_destructive() {
+    let (spec, upstream) = (spec(), Upstream::echo());
+    let mut session = Session::serving(&spec, &upstream, &["--no-destructive"]);
+    assert_eq!(names(&session.tools()), ["ContainerList", "ContainerCreate"]);
+    for tool in HARMFUL {
+        let answer = session.request("tools/call", &json!({"name": tool, "arguments": {"id": "1"}}));
+        assert_eq!(answer["error"]["code"], -32602, "{tool}: {answer}");
+    }
+    assert!(upstream.received().is_empty());
+    let log = session.end();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("left out because of words")).collect();
+    assert_eq!(lines.len(), 1, "one line: {log}");
+    for expected in [
+        "9 tools",
+        "`ContainerKill` (POST /containers/{id}/kill)",
+        "`kill`",
+        "--hint 'ContainerKill destructive=false'",
+    ] {
+        assert!(lines[0].contains(expected), "{expected}: {}", lines[0]);
+    }
+    // What clients read stays the policy's.
+    let mut session = Session::serving(&spec, &upstream, &[]);
+    let tools = session.tools();
+    let kill = tools.iter().find(|tool| tool["name"] == "ContainerKill").unwrap();
+    assert_eq!(kill["annotations"]["destructiveHint"], false, "{kill}");
+    assert!(!session.end().contains("because of words"));
+}
+
+#[test]
+fn p59_read_only_leaves_out_a_get_whose_name_says_that_it_acts() {
+    let (spec, upstream) = (spec(), Upstream::echo());
+    let mut session = Session::serving(&spec, &upstream, &["--read-only"]);
+    assert_eq!(names(&session.tools()), ["ContainerList"]);
+    let log = session.end();
+    assert!(
+        log.contains("1 tool left out because of words") && log.contains("--hint 'logout readOnly=true'"),
+        "{log}"
+    );
+}
+
+#[test]
+fn p59_only_the_operator_frees_a_tool_from_what_its_name_says() {
+    let spec = spec();
+    let offered = |flags: &[&str]| {
+        let output = run(&[&["tools", "--spec", spec.path(), "--format", "json", "--no-destructive"], flags].concat());
+        let tools: Vec<Value> = serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+        tools
+            .iter()
+            .map(|tool| tool["tool"]["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let base = ["ContainerList", "ContainerCreate"];
+    assert_eq!(offered(&["--document-hints", "trust"]), base, "not the document");
+    for policy in ["method", "spec", "infer"] {
+        assert_eq!(offered(&["--annotation-policy", policy]), base, "not the policy {policy}");
+    }
+    for hint in ["destructive=false", "readOnly=true"] {
+        let freed = offered(&["--hint", &format!("ContainerKill {hint}")]);
+        assert_eq!(freed, ["ContainerList", "ContainerCreate", "ContainerKill"], "{hint}");
+    }
+    let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    let rule = "overrides: [{match: {path: '/*/prune'}, annotations: {destructiveHint: false}}]";
+    std::fs::write(config.path(), rule).unwrap();
+    let freed = offered(&["--config", config.path().to_str().unwrap()]);
+    assert_eq!(freed.iter().filter(|name| name.ends_with("Prune")).count(), 5, "{freed:?}");
+    let freed = offered(&["--hint", "ContainerKill idempotent=true"]);
+    assert_eq!(freed, base, "another hint frees nothing");
+}
+
+#[test]
+fn p59_confirm_asks_about_what_a_name_calls_destructive() {
+    let (spec, upstream) = (spec(), Upstream::echo());
+    for (level, asked, free) in [
+        (
+            "destructive",
+            [&HARMFUL[..], &["logout"]].concat(),
+            vec!["ContainerList", "ContainerCreate"],
+        ),
+        (
+            "write",
+            [&HARMFUL[..], &["logout", "ContainerCreate"]].concat(),
+            vec!["ContainerList"],
+        ),
+    ] {
+        let mut session = Session::serving(&spec, &upstream, &["--confirm", level]);
+        for tool in asked {
+            let arguments = if tool.starts_with("ContainerK") || tool.starts_with("ContainerS") {
+                json!({"id": "1"})
+            } else {
+                json!({})
+            };
+            let result = session.call(tool, &arguments);
+            assert!(text(&result).contains("Nothing was sent"), "{level} {tool}: {result}");
+        }
+        assert!(upstream.received().is_empty(), "{level}");
+        for tool in free {
+            assert_eq!(session.call(tool, &json!({}))["isError"], false, "{level} {tool}");
+            upstream.take_one();
+        }
+        let log = session.end();
+        assert!(log.contains("called only after the user agrees because of words"), "{level}: {log}");
+    }
+}
+
+#[test]
+fn p59_a_request_is_not_repeated_where_the_operation_says_that_a_repeat_fails() {
+    let spec = spec();
+    let upstream = Upstream::start(Box::new(|_| reply(503, &["Retry-After: 0"], b"")));
+    let mut session = Session::serving(&spec, &upstream, &[]);
+    for (tool, arguments, requests) in [
+        ("ContainerList", json!({}), 3),
+        ("logout", json!({}), 1),
+        ("ConfigUpdate", json!({"If-Match": "\"1\""}), 1),
+    ] {
+        session.call(tool, &arguments);
+        assert_eq!(upstream.take_all().len(), requests, "{tool}");
+    }
+    let hints = ["--hint", "logout idempotent=true", "--hint", "ConfigUpdate idempotent=true"];
+    let mut session = Session::serving(&spec, &upstream, &hints);
+    for (tool, arguments) in [("logout", json!({})), ("ConfigUpdate", json!({"If-Match": "\"1\""}))] {
+        session.call(tool, &arguments);
+        assert_eq!(upstream.take_all().len(), 3, "{tool}");
+    }
+}
+
+#[test]
+fn check_warns_of_names_that_are_enforced() {
+    let spec = spec();
+    for flags in [&[][..], &["--no-destructive"], &["--document-hints", "trust"]] {
+        let report = stdout(&run(&[&["check", "--spec", spec.path()], flags].concat()));
+        for path in ["/containers/{id}/kill", "/volumes/prune", "/credentials/revoke"] {
+            let warned = report.lines().any(|line| line.starts_with("warning: ") && line.contains(path));
+            assert!(warned, "{flags:?} {path}: {report}");
+        }
+    }
+    let freed = [
+        "--no-destructive",
+        "--hint",
+        "path:/** destructive=false",
+        "--hint",
+        "logout readOnly=false",
+    ];
+    let report = stdout(&run(&[&["check", "--spec", spec.path()], &freed[..]].concat()));
+    assert!(!report.contains("is left out"), "{report}");
+}
