@@ -54,7 +54,7 @@ mod spec;
 pub(crate) mod text;
 
 pub use crate::annotate::{AnnotateOptions, Enforcement, Hint, Hints, OutputSchemas, Policy, Reason};
-pub use crate::api::{Api, ApiOptions, Caller, Destination, OfferedTool, OnMissingCredential};
+pub use crate::api::{Api, ApiOptions, BuildError, Caller, Destination, OfferedTool, OnMissingCredential};
 pub use crate::cli::run;
 pub use crate::outbound::{Clients, OutboundError, OutboundOptions, http_client};
 pub use crate::server::McpServer;

@@ -26,7 +26,7 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use self::confirm::Confirm;
+use self::confirm::{Confirm, ConfirmLevel};
 use self::enforcement::Restriction;
 use self::layers::Decision;
 use crate::spec::schema::{SchemaOptions, Schemas};
@@ -160,6 +160,8 @@ pub struct AnnotatedTools {
     pub tools: Vec<Annotated>,
     /// What the settings restrict because of names.
     pub(crate) restrictions: Vec<Restriction>,
+    /// A sentence for each pattern of the settings that had to match an operation, and matches none.
+    pub(crate) unmatched: Vec<String>,
     /// Remarks, such as those on schemas that had to be read loosely.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -179,6 +181,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     for pattern in options.selection.idle(&own, &names, &operations) {
         diagnostics.push(Diagnostic::warning("#", format!("the pattern `{pattern}` matches no operation")));
     }
+    let unmatched = options.confirm.unmatched(&own, &names, &operations);
     let mut schemas = Schemas::new(document);
     let mut scratch = Vec::new();
     let mut tools = Vec::with_capacity(operations.len());
@@ -201,6 +204,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             || descriptions::title(&operation),
             |said| text::truncate(&text::one_line(&said), descriptions::MAX_TITLE_BYTES),
         );
+        let must_confirm = options.confirm.asks([&own, &name], &operation, &enforcement);
         let mut tool = Tool::new(name, description, Map::new()).with_title(title);
         let own_title = said
             .annotations_title
@@ -219,7 +223,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
                 .filter(|category| !category.is_empty()),
             operation,
             hints,
-            must_confirm: options.confirm.asks(&enforcement),
+            must_confirm,
             enforcement,
             has_output: false,
             wire: None,
@@ -237,6 +241,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     AnnotatedTools {
         tools,
         restrictions,
+        unmatched,
         diagnostics,
     }
 }
@@ -255,8 +260,9 @@ fn restriction(
         return None;
     }
     let is_left_out = !options.selection.admits(names, operation, enforcement);
-    let is_asked_about = options.confirm.asks(enforcement) && !options.confirm.asks(&by_hints);
-    let must_read = options.selection.read_only || options.confirm == Confirm::Write;
+    let asks = |enforcement: &Enforcement| options.confirm.asks(names, operation, enforcement);
+    let is_asked_about = asks(enforcement) && !asks(&by_hints);
+    let must_read = options.selection.read_only || options.confirm.level == ConfirmLevel::Write;
     (is_left_out || is_asked_about).then(|| Restriction {
         tool: names[1].to_owned(),
         label: text::one_line(&operation.label()),

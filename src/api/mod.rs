@@ -12,6 +12,7 @@ use futures_util::FutureExt;
 use http::header::HeaderMap;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use secrecy::SecretString;
+use thiserror::Error;
 
 use self::bound_tool::{BoundTool, output_contract};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
@@ -62,6 +63,17 @@ pub struct Caller<'c> {
     pub headers: Option<&'c HeaderMap>,
 }
 
+/// Why a document does not become an API.
+#[derive(Debug, Error)]
+pub enum BuildError {
+    /// Requests should go to the declared servers, and no operation has a usable one.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// Patterns of the settings that must match an operation match none: a sentence for each.
+    #[error("{}", .0.join("\n"))]
+    Patterns(Vec<String>),
+}
+
 /// An API as tools.
 pub struct Api {
     /// The tools without what is long: schemas and descriptions.
@@ -77,12 +89,12 @@ impl Api {
     /// Reads all operations of the document and pairs each with its tool.
     ///
     /// # Errors
-    /// Where requests should go to the declared servers, and no operation has a usable one.
+    /// [`BuildError`].
     pub fn build(
         document: impl Into<Arc<Document>>,
         options: ApiOptions,
         clients: impl Into<Clients>,
-    ) -> Result<(Self, Vec<Diagnostic>), ServerError> {
+    ) -> Result<(Self, Vec<Diagnostic>), BuildError> {
         let document = document.into();
         let (operations, mut diagnostics) = operations(&document);
         let (schemes, remarks) = security::schemes(&document);
@@ -96,7 +108,10 @@ impl Api {
         diagnostics.extend(found.diagnostics);
         diagnostics.extend(annotated.diagnostics);
         if let Some(error) = first_error.filter(|_| tools.is_empty()) {
-            return Err(error);
+            return Err(BuildError::Server(error));
+        }
+        if !annotated.unmatched.is_empty() {
+            return Err(BuildError::Patterns(annotated.unmatched));
         }
         let api = Self {
             by_name: tools

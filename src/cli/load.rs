@@ -7,9 +7,9 @@ use clap::CommandFactory;
 use http::HeaderMap;
 
 use super::{Cli, log};
-use crate::api::{Api, ApiOptions, Destination};
+use crate::api::{Api, ApiOptions, BuildError, Destination};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
-use crate::config::{self, Config};
+use crate::config::{self, Config, ConfigError};
 use crate::error::Failure;
 use crate::mock;
 use crate::outbound::{self, Clients, OutboundOptions};
@@ -141,7 +141,7 @@ pub(crate) async fn all(config: &Config, purpose: LoadPurpose) -> Result<Loaded,
         };
         clients = outbound::http_client(&direct).map_err(Failure::Outbound)?.into();
     }
-    let (api, mut diagnostics) = Api::build(document, options, clients).map_err(Failure::Server)?;
+    let (api, mut diagnostics) = Api::build(document, options, clients).map_err(build_failure)?;
     diagnostics.extend(unread);
     diagnostics.extend(api.document().remarks());
     report(api.document(), &diagnostics);
@@ -158,6 +158,13 @@ pub(crate) async fn all(config: &Config, purpose: LoadPurpose) -> Result<Loaded,
         mock,
         seen,
     })
+}
+
+fn build_failure(error: BuildError) -> Failure {
+    match error {
+        BuildError::Server(error) => Failure::Server(error),
+        BuildError::Patterns(problems) => Failure::Settings(ConfigError(problems)),
+    }
 }
 
 /// The document's bytes with all overlays applied; as they are where there is none.

@@ -9,7 +9,6 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ServeCommand, reload};
-use crate::annotate::confirm::Confirm;
 use crate::api::Api;
 use crate::config::settings::LogLevel;
 use crate::config::{Config, ConfigError, Transport};
@@ -38,7 +37,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     }
     let stop = CancellationToken::new();
     watch_signals(stop.clone()).map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
-    let server = McpServer::pending(config.reload).with_confirm(config.annotate.confirm != Confirm::None);
+    let server = McpServer::pending(config.reload).with_confirm(config.annotate.confirm.is_on());
     // A file is read before anything is answered, so that a bad one is told at once. A URL may be slow, and clients give up
     // on a handshake that is.
     let mut standing = None;

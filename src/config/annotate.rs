@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::settings::{AnnotationPolicy, ApiSettings, ClientName, DocumentHints, OutputSchemasName, ResponseFilter};
+use crate::annotate::confirm::{Confirm, ConfirmLevel, ConfirmPattern};
 use crate::annotate::selection::PatternField;
 use crate::annotate::{
     AnnotateOptions, Files, Hint, HintTrust, KnownClient, Layers, NameOptions, OutputSchemas, Override, Pattern, Policy, Rule, Selection,
@@ -98,6 +99,36 @@ pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> Annotate
     options
 }
 
+/// `--confirm`: a level, patterns, or both.
+pub(crate) fn confirm(texts: &[String], problems: &mut Vec<String>) -> Confirm {
+    let mut confirm = Confirm::default();
+    let all: Vec<&str> = texts.iter().flat_map(|text| split_outside_braces(text)).collect();
+    for text in &all {
+        let level = match *text {
+            "none" if all.len() > 1 => {
+                problems.push("--confirm: `none` cannot be combined with anything else".into());
+                continue;
+            }
+            "none" => ConfirmLevel::None,
+            "destructive" => ConfirmLevel::Destructive,
+            "write" => ConfirmLevel::Write,
+            _ => {
+                let optional = text.strip_prefix('?');
+                match Pattern::parse(optional.unwrap_or(text)) {
+                    Ok(pattern) => confirm.patterns.push(ConfirmPattern {
+                        pattern,
+                        is_optional: optional.is_some(),
+                    }),
+                    Err(error) => problems.push(format!("--confirm: {error}")),
+                }
+                continue;
+            }
+        };
+        confirm.level = confirm.level.max(level);
+    }
+    confirm
+}
+
 /// The client that the tools are shaped for.
 pub(crate) fn known_client(api: &ApiSettings) -> KnownClient {
     match api.client {
@@ -151,7 +182,7 @@ struct MatchSchema {
 #[derive(schemars::JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its shape counts")]
-enum Globs {
+pub(crate) enum Globs {
     One(String),
     Any(Vec<String>),
 }

@@ -21,9 +21,8 @@ use thiserror::Error;
 use tokio::sync::Semaphore;
 use url::Url;
 
-use self::settings::{ApiSettings, ConfirmName, ExternalRefs, LogFormat, LogLevel, ResponseFilter, ServerSettings};
+use self::settings::{ApiSettings, ExternalRefs, LogFormat, LogLevel, ResponseFilter, ServerSettings};
 pub(crate) use self::transport::Transport;
-use crate::annotate::confirm::Confirm;
 use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::outbound::OutboundOptions;
 use crate::proxy::request::body::file_root::FileRoot;
@@ -182,11 +181,7 @@ pub(crate) fn resolve_config(
     let mut credentials = credentials::resolve_credentials(&api.credentials, &mut problems);
     credentials.client_certificate = outbound.identity.is_some();
     let mut annotate = annotate::options(api, &mut problems);
-    annotate.confirm = match server_settings.confirm {
-        None | Some(ConfirmName::None) => Confirm::None,
-        Some(ConfirmName::Destructive) => Confirm::Destructive,
-        Some(ConfirmName::Write) => Confirm::Write,
-    };
+    annotate.confirm = annotate::confirm(&server_settings.confirm, &mut problems);
     let call = call_options(api, &mut problems);
     if api.mock == Some(true) && api.base_url.is_some() {
         problems.push("--mock and --base-url exclude each other: a mocked call goes to no API".into());

@@ -253,11 +253,12 @@ pub(crate) struct ServerSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_unauthenticated: Option<bool>,
 
-    /// Ask the user, through the client, before calls are made: by the hints of the tools and the words of their names
-    /// [default: none]
-    #[arg(long, env = "OPENAPI_MCP_CONFIRM", value_name = "WHICH", value_enum)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub confirm: Option<ConfirmName>,
+    /// Ask the user, through the client, before calls are made: of destructive tools, of all that write, or of those that
+    /// match a pattern as in --tool-include, where `?PATTERN` may match none (repeatable) [default: none]
+    #[arg(long, env = "OPENAPI_MCP_CONFIRM", value_name = "none|destructive|write|PATTERN")]
+    #[cfg_attr(test, schemars(with = "super::annotate::Globs"))]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    pub confirm: Vec<String>,
 
     /// What goes from a client's request to the API's.
     #[command(flatten)]
@@ -282,6 +283,20 @@ fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<S
         Some(serde_json::Value::String(text)) => Some(text),
         Some(serde_json::Value::Number(number)) => Some(number.to_string()),
         Some(_) => return Err(serde::de::Error::custom("expected a number or a text")),
+    })
+}
+
+/// A list of texts, or one text: `confirm: destructive`.
+fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a text or a list of texts")]
+    enum Texts {
+        One(String),
+        Several(Vec<String>),
+    }
+    Ok(match Texts::deserialize(deserializer)? {
+        Texts::One(text) => vec![text],
+        Texts::Several(texts) => texts,
     })
 }
 
@@ -333,19 +348,6 @@ pub(crate) enum ResponseFilter {
     Off,
     /// jq
     Jq,
-}
-
-/// Which calls a person is asked about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum ConfirmName {
-    /// None
-    None,
-    /// Those of tools that may change or remove what exists
-    Destructive,
-    /// Those of all tools that are not read-only
-    Write,
 }
 
 /// A client to shape the tools for.

@@ -191,6 +191,8 @@ fn what(offered: OfferedTool<'_>) -> String {
 fn message(offered: OfferedTool<'_>, line: &str, request: &CallToolRequestParams) -> String {
     let weight = if offered.enforcement.is_destructive() {
         "It may change or remove what exists."
+    } else if offered.enforcement.is_read_only() {
+        "It only reads."
     } else {
         "It writes."
     };

@@ -12,7 +12,7 @@ use rmcp::service::{ClientLifecycleMode, RequestContext, RunningService, serve_c
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, Session, SpecFile, Upstream, binary, petstore};
+use crate::support::{HttpServer, Session, SpecFile, Upstream, binary, petstore, run, stderr};
 
 /// The credential that the petstore asks for.
 const KEY: &str = "X-API-Key: none-of-your-business";
@@ -296,4 +296,81 @@ fn a_question_shows_every_argument_and_ends_with_its_call() {
     session.wait();
     assert!(begun.elapsed() < std::time::Duration::from_secs(25), "{:?}", begun.elapsed());
     assert!(upstream.received().is_empty());
+}
+
+#[test]
+fn a_person_is_asked_about_single_tools_by_pattern() {
+    let (spec, upstream) = (petstore(), Upstream::echo());
+    let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    std::fs::write(config.path(), "confirm: ['list_pets', 'tag:users', '?no_such_tool']\n").unwrap();
+    let config = config.path().to_str().unwrap();
+    let body = json!({"body": {"name": "Rex", "status": "available", "price": 1}});
+    for (flags, asked, free) in [
+        (
+            &["--confirm", "list_pets"][..],
+            vec![("list_pets", json!({}))],
+            vec![("delete_pet", json!({"petId": 1}))],
+        ),
+        (
+            &["--confirm", "destructive,list_*"],
+            vec![("list_pets", json!({})), ("delete_pet", json!({"petId": 1}))],
+            vec![("create_pet", body.clone())],
+        ),
+        (
+            &["--confirm", "destructive", "--confirm", "method:GET"],
+            vec![("list_pets", json!({})), ("delete_pet", json!({"petId": 1}))],
+            vec![("create_pet", body.clone())],
+        ),
+        (
+            &["--config", config],
+            vec![("list_pets", json!({}))],
+            vec![("create_pet", body.clone())],
+        ),
+    ] {
+        let args = ["serve", "--spec", &spec, "--base-url", &upstream.url, "--header", KEY];
+        let mut session = Session::start(&[&args, flags].concat());
+        for (tool, arguments) in asked {
+            let result = session.call(tool, &arguments);
+            assert!(
+                result["content"][0]["text"].as_str().unwrap().contains("Nothing was sent"),
+                "{flags:?} {tool}: {result}"
+            );
+        }
+        assert!(upstream.received().is_empty(), "{flags:?}");
+        for (tool, arguments) in free {
+            assert_eq!(session.call(tool, &arguments)["isError"], false, "{flags:?} {tool}");
+            upstream.take_one();
+        }
+    }
+}
+
+#[test]
+fn a_pattern_that_asks_about_nothing_ends_the_start() {
+    let spec = petstore();
+    let told = |confirm: &[&str]| {
+        let args = ["serve", "--spec", &spec, "--mock"];
+        let flags: Vec<&str> = confirm.iter().flat_map(|text| ["--confirm", text]).collect();
+        let output = run(&[&args[..], &flags].concat());
+        (output.status.code(), stderr(&output))
+    };
+    let (code, text) = told(&["plce_order", "tag:billing", "list_pets"]);
+    assert_eq!(code, Some(2), "{text}");
+    for expected in [
+        "`plce_order` matches no operation",
+        "`tag:billing` matches no operation",
+        "`?plce_order`",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(!text.contains("`list_pets`"), "{text}");
+    for (confirm, expected) in [
+        (&["destructiv"][..], "did you mean `destructive`?"),
+        (&["none", "write"], "`none` cannot be combined"),
+        (&["taq:x"], "`taq`"),
+    ] {
+        let (code, text) = told(confirm);
+        assert!(code == Some(2) && text.contains(expected), "{confirm:?}: {text}");
+    }
+    let (code, text) = told(&["?plce_order"]);
+    assert_eq!(code, Some(0), "{text}");
 }
