@@ -22,12 +22,15 @@ pub enum PatternField {
 }
 
 /// `operation:list_*`, `tag:pets`, `method:GET`, `path:/pets/**`; a pattern without a field looks at the operation, that
-/// is at its tool name and its operationId. `*` stays within a path segment, `**` does not.
+/// is at its tool name and its operationId. `*` stays within a path segment, `**` does not, and a final `/**` matches the
+/// folder itself as well. `{a,b}` matches either.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     text: String,
     field: PatternField,
     glob: GlobMatcher,
+    /// For a path that ends with `/**`: what stands before that.
+    folder: Option<GlobMatcher>,
 }
 
 /// A pattern that cannot be read.
@@ -82,27 +85,25 @@ impl Pattern {
                 reason: "it is empty".into(),
             });
         }
-        // Path templates hold braces, which are not meant as alternatives there.
-        let literal = if field == PatternField::Path {
-            glob.replace('{', "[{]").replace('}', "[}]")
-        } else {
-            glob.to_owned()
-        };
-        let compiled = GlobBuilder::new(&literal)
-            .literal_separator(field == PatternField::Path)
-            .case_insensitive(field == PatternField::Method)
-            .build();
-        match compiled {
-            Ok(compiled) => Ok(Self {
-                text: text.into(),
-                field,
-                glob: compiled.compile_matcher(),
-            }),
-            Err(error) => Err(PatternError {
+        let compile = |glob: &str| -> Result<GlobMatcher, PatternError> {
+            let compiled = GlobBuilder::new(glob)
+                .literal_separator(field == PatternField::Path)
+                .case_insensitive(field == PatternField::Method)
+                .build();
+            compiled.map(|glob| glob.compile_matcher()).map_err(|error| PatternError {
                 text: text.into(),
                 reason: error.kind().to_string(),
-            }),
-        }
+            })
+        };
+        let is_path = field == PatternField::Path;
+        let glob = if is_path { with_literal_variables(glob) } else { glob.to_owned() };
+        let folder = glob.strip_suffix("/**").filter(|folder| is_path && !folder.is_empty());
+        Ok(Self {
+            text: text.into(),
+            field,
+            folder: folder.map(compile).transpose()?,
+            glob: compile(&glob)?,
+        })
     }
 
     /// Whether it matches the operation under one of its tool names.
@@ -113,9 +114,49 @@ impl Pattern {
             }
             PatternField::Tag => operation.tags.iter().any(|tag| self.glob.is_match(tag)),
             PatternField::Method => self.glob.is_match(operation.method.as_str()),
-            PatternField::Path => self.glob.is_match(&operation.path),
+            PatternField::Path => {
+                self.glob.is_match(&operation.path) || self.folder.as_ref().is_some_and(|folder| folder.is_match(&operation.path))
+            }
         }
     }
+}
+
+/// A glob on path templates in which the braces of variables are literal: `{petId}`. Braces around commas are alternatives, as
+/// in any glob: `{customers/{id},refunds}`.
+fn with_literal_variables(glob: &str) -> String {
+    // For each open brace, where it stands, and whether a comma was met in it.
+    let mut open: Vec<(usize, bool)> = Vec::new();
+    let mut alternatives = Vec::new();
+    let mut class = false;
+    for (index, character) in glob.char_indices() {
+        match character {
+            '[' => class = true,
+            ']' => class = false,
+            _ if class => {}
+            '{' => open.push((index, false)),
+            ',' => {
+                if let Some((_, has_comma)) = open.last_mut() {
+                    *has_comma = true;
+                }
+            }
+            '}' => {
+                if let Some((start, true)) = open.pop() {
+                    alternatives.extend([start, index]);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut out = String::with_capacity(glob.len());
+    let mut class = false;
+    for (index, character) in glob.char_indices() {
+        match character {
+            '{' | '}' if !class && !alternatives.contains(&index) => out.extend(['[', character, ']']),
+            _ => out.push(character),
+        }
+        class = (class || character == '[') && character != ']';
+    }
+    out
 }
 
 /// A text as a glob that matches nothing else.
@@ -124,7 +165,7 @@ pub(crate) fn literal(text: &str) -> String {
     let mut glob = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
-            '*' | '?' | '[' | ']' => glob.extend(['[', character, ']']),
+            '*' | '?' | '[' | ']' | '{' | '}' => glob.extend(['[', character, ']']),
             other => glob.push(other),
         }
     }
@@ -197,7 +238,27 @@ mod tests {
             (vec!["operation:dropUsers"], vec![], vec!["DELETE /users"]),
             (vec!["tag:pets"], vec!["tag:admin"], vec!["GET /pets"]),
             (vec!["method:get"], vec![], vec!["GET /pets", "GET /pets/{id}/photos"]),
-            (vec!["path:/pets/**"], vec![], vec!["GET /pets/{id}/photos"]),
+            (
+                vec!["path:/pets/**"],
+                vec![],
+                vec!["GET /pets", "POST /pets", "GET /pets/{id}/photos"],
+            ),
+            (vec!["path:/pet/**"], vec![], vec![]),
+            (
+                vec!["path:/*/**"],
+                vec!["path:/pets/{id}/**"],
+                vec!["GET /pets", "POST /pets", "DELETE /users"],
+            ),
+            (
+                vec!["path:/{pets/{id},users}/**"],
+                vec![],
+                vec!["GET /pets/{id}/photos", "DELETE /users"],
+            ),
+            (
+                vec!["path:/{pets,users}"],
+                vec!["{pets/create,x}"],
+                vec!["GET /pets", "DELETE /users"],
+            ),
             (vec!["path:/pets/*"], vec![], vec![]),
             (vec!["path:/pets/{id}/photos"], vec![], vec!["GET /pets/{id}/photos"]),
             (vec![], vec!["path:/pets*"], vec!["GET /pets/{id}/photos", "DELETE /users"]),
@@ -208,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_literal_glob_matches_itself_alone() {
-        for path in ["/a/*/b", "/m[e]/{id}", "/x?", "/v1/{a}.{b}"] {
+        for path in ["/a/*/b", "/m[e]/{id}", "/x?", "/v1/{a}.{b}", "/v1/{a,b}", "/v1/{a,b}/**"] {
             let glob = Pattern::of(PatternField::Path, &literal(path), path).unwrap().glob;
             assert!(glob.is_match(path), "{path}");
             assert!(

@@ -309,3 +309,21 @@ fn the_rule_that_check_prints_has_the_effect_that_it_says() {
     let report = stdout(&run(&["check", "--spec", spec.path(), "--config", &path]));
     assert!(!report.contains("looks read-only"), "{report}");
 }
+
+/// `path:/x/**` is how people write "this folder".
+#[test]
+fn a_pattern_takes_a_folder_with_what_is_below_it_and_alternatives() {
+    let operation = |id: &str| json!({"post": {"operationId": id}});
+    let spec = SpecFile::with_paths(&json!({
+        "/v1/customers": operation("create"),
+        "/v1/customers/{customer}": operation("update"),
+        "/v1/customers_export": operation("other"),
+        "/v1/refunds": operation("refund"),
+        "/v1/prices": operation("price")
+    }));
+    let names = |pattern: &str| -> Vec<String> { tools(&spec, &["--tool-include", pattern]).keys().cloned().collect() };
+    assert_eq!(names("path:/v1/customers/**"), ["create", "update"]);
+    assert_eq!(names("path:/v1/{customers,refunds}/**"), ["create", "update", "refund"]);
+    assert_eq!(names("path:/v1/customers/{customer}"), ["update"]);
+    assert_eq!(names("{price,refund}"), ["refund", "price"]);
+}
