@@ -2,7 +2,7 @@
 
 use heck::ToTitleCase as _;
 
-use crate::spec::{Operation, Parameter};
+use crate::spec::{Operation, Parameter, argument_names};
 use crate::text::{MAX_DESCRIPTION_BYTES, clean, one_line, spelled, truncate};
 
 /// Longer summaries are sentences, not titles.
@@ -44,19 +44,27 @@ pub(crate) fn description(operation: &Operation) -> String {
 }
 
 /// What a parameter means: its own description, else the schema's (`None` here: it is there already), else a sentence
-/// made from name, location and type.
+/// made from name, location and type. Where the argument's name does not tell the name on the wire, that is said as well.
 #[must_use]
 pub(crate) fn parameter_description(parameter: &Parameter, schema_says: Option<&str>, kind: &str) -> Option<String> {
     let own = parameter.description.as_deref().map(clean).filter(|text| !text.is_empty());
-    match (own, schema_says) {
-        (Some(own), _) => Some(truncate(&own, MAX_DESCRIPTION_BYTES)),
-        (None, Some(text)) if !text.is_empty() => None,
-        _ => Some(format!(
-            "{} ({} parameter{kind})",
-            spelled(&parameter.name),
-            parameter.location.as_str()
-        )),
-    }
+    let schema_says = schema_says.filter(|text| !text.is_empty());
+    let on_the_wire = argument_names::loses_information(&parameter.name, &parameter.key)
+        .then(|| format!("Sent as `{}`.", truncate(&one_line(&parameter.name), MAX_TITLE_BYTES)));
+    let text = match (own, schema_says, &on_the_wire) {
+        (Some(own), ..) => own,
+        (None, Some(_), None) => return None,
+        (None, Some(text), Some(_)) => clean(text),
+        (None, None, _) => format!("{} ({} parameter{kind})", spelled(&parameter.name), parameter.location.as_str()),
+    };
+    Some(match on_the_wire {
+        None => truncate(&text, MAX_DESCRIPTION_BYTES),
+        Some(note) => {
+            let text = truncate(&text, MAX_DESCRIPTION_BYTES - note.len() - 2);
+            let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+            format!("{text}{end} {note}")
+        }
+    })
 }
 
 #[cfg(test)]

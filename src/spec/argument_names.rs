@@ -25,7 +25,57 @@ pub fn sanitize_argument_name(name: &str) -> String {
     }
 }
 
-/// Whether [`sanitize`] leaves `name` as it is.
+/// The words for punctuation that tells names apart: `DateSent<` is `DateSent_lt`. The longest come first.
+const SPELLED: [(&str, &str); 18] = [
+    ("<=", "lte"),
+    (">=", "gte"),
+    ("!=", "ne"),
+    ("<>", "ne"),
+    ("==", "eq"),
+    ("<", "lt"),
+    (">", "gt"),
+    ("=", "eq"),
+    ("!", "not"),
+    ("~", "like"),
+    ("*", "any"),
+    ("+", "plus"),
+    ("$", "dollar"),
+    ("@", "at"),
+    ("#", "hash"),
+    ("&", "and"),
+    ("|", "or"),
+    ("%", "percent"),
+];
+
+/// `name` as a legal key in which punctuation is written as words, for names that differ in nothing else.
+#[must_use]
+pub(crate) fn spell_argument_name(name: &str) -> String {
+    let mut spelled = String::with_capacity(name.len() + 8);
+    let mut rest = name;
+    while let Some(character) = rest.chars().next() {
+        let (sign, word) = SPELLED
+            .into_iter()
+            .find(|(sign, _)| rest.starts_with(sign))
+            .unwrap_or((rest.get(..character.len_utf8()).unwrap_or_default(), ""));
+        if word.is_empty() {
+            spelled.push(character);
+        } else {
+            spelled.extend([" ", word, " "]);
+        }
+        rest = rest.get(sign.len()..).unwrap_or_default();
+    }
+    sanitize_argument_name(&spelled)
+}
+
+/// Whether a reader of `key` cannot tell what the parameter is called: letters or comparisons of its `name` are gone, or it had
+/// to give way to a parameter of nearly the same name.
+#[must_use]
+pub(crate) fn loses_information(name: &str, key: &str) -> bool {
+    let is_lost = |character: char| (character.is_alphanumeric() && !character.is_ascii()) || "<>=!~".contains(character);
+    !is_legal(name) && (name.contains(is_lost) || key != sanitize_argument_name(name))
+}
+
+/// Whether [`sanitize_argument_name`] leaves `name` as it is.
 #[must_use]
 pub(crate) fn is_legal(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_ARGUMENT_NAME && name.bytes().all(is_key_byte)
@@ -95,6 +145,33 @@ mod tests {
             assert_eq!(sanitize_argument_name(name), expected);
         }
         assert_ne!(sanitize_argument_name("日本"), sanitize_argument_name("中国"));
+    }
+
+    #[test]
+    fn punctuation_is_spelled_where_names_differ_in_nothing_else() {
+        for (name, expected) in [
+            ("DateSent<", "DateSent_lt"),
+            ("DateSent>", "DateSent_gt"),
+            ("DateSent>=", "DateSent_gte"),
+            ("a<=b", "a_lte_b"),
+            ("!active", "not_active"),
+            ("$top", "dollar_top"),
+            ("filter[id]", "filter_id"),
+            ("limit", "limit"),
+        ] {
+            assert_eq!(spell_argument_name(name), expected);
+        }
+        for (name, key, expected) in [
+            ("DateSent<", "DateSent_lt", true),
+            ("DateSent>", "DateSent", true),
+            ("na\u{ef}ve", "na_ve", true),
+            ("filter[id]", "filter_id_query", true),
+            ("filter[id]", "filter_id", false),
+            ("$top", "top", false),
+            ("id", "id_query", false),
+        ] {
+            assert_eq!(loses_information(name, key), expected, "{name} {key}");
+        }
     }
 
     #[test]

@@ -158,8 +158,26 @@ fn undeclared(variable: &str) -> Parameter {
     }
 }
 
-/// Makes the keys unique: path parameters keep the bare name, the rest give way by location; `body` is the body's.
+/// Gives a key of its own to each parameter whose name differs from another one's only in punctuation.
+fn spell_ambiguous_keys(parameters: &mut [Parameter]) {
+    if parameters.iter().all(|parameter| parameter.key == parameter.name) {
+        return;
+    }
+    let mut count: HashMap<String, usize> = HashMap::default();
+    for parameter in &*parameters {
+        *count.entry(parameter.key.clone()).or_default() += 1;
+    }
+    let is_ambiguous =
+        |parameter: &&mut Parameter| parameter.key != parameter.name && count.get(&parameter.key).is_some_and(|count| *count > 1);
+    for parameter in parameters.iter_mut().filter(is_ambiguous) {
+        parameter.key = argument_names::spell_argument_name(&parameter.name);
+    }
+}
+
+/// Makes the keys unique: names that differ only in punctuation get words for it, path parameters keep the bare name, the rest
+/// give way by location; `body` is the body's.
 fn claim_keys(parameters: &mut [Parameter], body: Option<&mut RequestBody>) {
+    spell_ambiguous_keys(parameters);
     let mut taken = HashSet::default();
     if body.is_some() {
         taken.insert(BODY.to_owned());

@@ -327,3 +327,31 @@ fn a_pattern_takes_a_folder_with_what_is_below_it_and_alternatives() {
     assert_eq!(names("path:/v1/customers/{customer}"), ["update"]);
     assert_eq!(names("{price,refund}"), ["refund", "price"]);
 }
+
+#[test]
+fn arguments_that_differ_only_in_punctuation_can_be_told_apart() {
+    let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "description": "A date"}});
+    let names = ["DateSent", "DateSent<", "DateSent>", "filter[id]", "limit!"];
+    let parameters: Vec<Value> = names.into_iter().map(parameter).collect();
+    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "list", "parameters": parameters}}}));
+    let shown = tools(&spec, &[]);
+    let properties = shown["list"]["tool"]["inputSchema"]["properties"].as_object().unwrap();
+    let told: Vec<(&str, &str)> = properties
+        .iter()
+        .map(|(key, property)| (key.as_str(), property["description"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("DateSent", "A date"),
+            ("DateSent_lt", "A date. Sent as `DateSent<`."),
+            ("DateSent_gt", "A date. Sent as `DateSent>`."),
+            ("filter_id", "A date"),
+            ("limit", "A date. Sent as `limit!`."),
+        ]
+    );
+    let upstream = Upstream::echo();
+    let mut session = Session::serving(&spec, &upstream, &[]);
+    session.call("list", &json!({"DateSent_lt": "2026-01-01", "DateSent_gt": "2025-01-01"}));
+    assert_eq!(upstream.take_one().path(), "/a?DateSent%3C=2026-01-01&DateSent%3E=2025-01-01");
+}
