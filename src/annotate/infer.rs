@@ -321,6 +321,14 @@ impl Name {
     }
 }
 
+/// Whether a word is a verb that names of operations have, in lower case.
+#[must_use]
+pub(crate) fn is_verb(word: &str) -> bool {
+    [&READS[..], &SETS, &HARMS, &WRITES, &CHANGES]
+        .into_iter()
+        .any(|list| known(list, word).is_some())
+}
+
 fn known(list: &[&'static str], word: &str) -> Option<&'static str> {
     list.iter().copied().find(|known| *known == word)
 }

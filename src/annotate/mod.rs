@@ -182,11 +182,13 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
         diagnostics.push(Diagnostic::warning("#", format!("the pattern `{pattern}` matches no operation")));
     }
     let unmatched = options.confirm.unmatched(&own, &names, &operations);
+    let titles = descriptions::titles(&operations);
     let mut schemas = Schemas::new(document);
     let mut scratch = Vec::new();
     let mut tools = Vec::with_capacity(operations.len());
     let mut restrictions = Vec::new();
-    for (((name, own), operation), decision) in names.into_iter().zip(own).zip(operations).zip(decisions) {
+    let all = names.into_iter().zip(own).zip(titles).zip(operations).zip(decisions);
+    for ((((name, own), title), operation), decision) in all {
         let Decision { hints, inferred, said } = decision;
         let enforcement = Enforcement::new(&hints, &inferred);
         if said.enabled == Some(false) {
@@ -197,13 +199,12 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             continue;
         }
         let description = said.description.map_or_else(
-            || descriptions::description(&operation),
+            || descriptions::description(&operation, &title),
             |said| text::truncate(&said, text::MAX_DESCRIPTION_BYTES),
         );
-        let title = said.title.map_or_else(
-            || descriptions::title(&operation),
-            |said| text::truncate(&text::one_line(&said), descriptions::MAX_TITLE_BYTES),
-        );
+        let title = said
+            .title
+            .map_or(title, |said| text::truncate(&text::one_line(&said), descriptions::MAX_TITLE_BYTES));
         let must_confirm = options.confirm.asks([&own, &name], &operation, &enforcement);
         let mut tool = Tool::new(name, description, Map::new()).with_title(title);
         let own_title = said
