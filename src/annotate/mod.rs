@@ -18,17 +18,17 @@ pub(crate) mod output;
 pub(crate) mod overrides;
 pub(crate) mod search;
 pub(crate) mod selection;
+mod tool_json;
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use rmcp::model::{Tool, ToolAnnotations};
-use serde::Serialize;
+use rmcp::model::Tool;
 use serde_json::{Map, Value};
 
 use self::confirm::{Confirm, ConfirmLevel};
 use self::enforcement::Restriction;
 use self::layers::Decision;
+use self::tool_json::{Grouping, ToolParts, to_json, write_tool};
 use crate::spec::schema::{SchemaOptions, Schemas};
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
@@ -91,7 +91,7 @@ impl Default for AnnotateOptions {
 
 /// A tool and the operation it stands for.
 ///
-/// The tool is kept as text: as trees the schemas of a large API take many times the memory, and nobody needs more than a few.
+/// The tool is kept as JSON text: as trees, the schemas of a large API take many times the memory, and few of them are used.
 pub struct Annotated {
     /// The tool without what is long: schemas and description.
     pub tool: Tool,
@@ -111,46 +111,8 @@ pub struct Annotated {
     pub wire: Option<Arc<Map<String, Value>>>,
     /// The whole tool as it stands in `tools/list`.
     pub json: Box<str>,
-    /// Where the input schema stands in it.
-    input: Range<usize>,
-    /// How many bytes the output schema takes there.
-    output: usize,
-    /// How many bytes of words there are.
-    words: usize,
-}
-
-/// The members of a tool before its schemas, in the order in which clients show them.
-#[derive(Serialize)]
-struct Head<'t> {
-    name: &'t str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'t str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'t str>,
-}
-
-/// The members after them.
-#[derive(Serialize)]
-struct Tail<'t> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    annotations: Option<&'t ToolAnnotations>,
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<Meta<'t>>,
-}
-
-/// What of a tool has no place in MCP's own words, under a key of ours.
-#[derive(Serialize)]
-struct Meta<'t> {
-    #[serde(rename = "openapi-mcp")]
-    own: Grouping<'t>,
-}
-
-#[derive(Serialize)]
-struct Grouping<'t> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    category: Option<&'t str>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    tags: &'t [String],
+    /// Its long parts, until `json` is written.
+    parts: ToolParts,
 }
 
 /// The tools of a document.
@@ -175,16 +137,15 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     let mut decisions = options.layers.author(document, &operations, &mut diagnostics);
     // Rules know a tool by the name that it has without them, and by the one that it has without anybody.
     let own = names.clone();
-    rename_filter_argument(&mut names, &operations, &decisions, options, &mut diagnostics);
+    apply_wished_names(&mut names, &operations, &decisions, options, &mut diagnostics);
     options.layers.operate(&mut decisions, &own, &names, &operations, &mut diagnostics);
-    rename_filter_argument(&mut names, &operations, &decisions, options, &mut diagnostics);
+    apply_wished_names(&mut names, &operations, &decisions, options, &mut diagnostics);
     for pattern in options.selection.idle(&own, &names, &operations) {
         diagnostics.push(Diagnostic::warning("#", format!("the pattern `{pattern}` matches no operation")));
     }
     let unmatched = options.confirm.unmatched(&own, &names, &operations);
     let titles = descriptions::titles(&operations);
     let mut schemas = Schemas::new(document);
-    let mut scratch = Vec::new();
     let mut tools = Vec::with_capacity(operations.len());
     let mut restrictions = Vec::new();
     let all = names.into_iter().zip(own).zip(titles).zip(operations).zip(decisions);
@@ -206,7 +167,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             .title
             .map_or(title, |said| text::truncate(&text::one_line(&said), descriptions::MAX_TITLE_BYTES));
         let must_confirm = options.confirm.asks([&own, &name], &operation, &enforcement);
-        let mut tool = Tool::new(name, description, Map::new()).with_title(title);
+        let mut tool = Tool::new_with_raw(name, None, Arc::default()).with_title(title);
         let own_title = said
             .annotations_title
             .map(|said| text::truncate(&text::one_line(&said), descriptions::MAX_TITLE_BYTES));
@@ -229,16 +190,18 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             has_output: false,
             wire: None,
             json: Box::default(),
-            input: 0..0,
-            output: 0,
-            words: 0,
+            parts: ToolParts {
+                description,
+                ..ToolParts::default()
+            },
         };
-        annotated.describe_input(&mut schemas, &options.schemas, options, &mut diagnostics, &mut scratch);
+        annotated.describe_input(&mut schemas, &options.schemas, options, &mut diagnostics);
         tools.push(annotated);
     }
-    fit_list(&mut tools, &mut schemas, options, &mut diagnostics, &mut scratch);
+    fit_list(&mut tools, &mut schemas, options, &mut diagnostics);
     drop(schemas);
     describe_outputs(document, &mut tools, options, &mut diagnostics);
+    tools.iter_mut().for_each(Annotated::write);
     AnnotatedTools {
         tools,
         restrictions,
@@ -278,8 +241,9 @@ fn restriction(
     })
 }
 
-/// The names with people's wishes; one that has nothing a name may be made of is told and not heeded.
-fn rename_filter_argument(
+/// Replaces the names by those that the document or the operator asked for. One without any character that a name may have is
+/// reported and ignored.
+fn apply_wished_names(
     names: &mut Vec<String>,
     operations: &[Box<Operation>],
     decisions: &[Decision],
@@ -306,81 +270,26 @@ impl Annotated {
     /// The input schema as JSON.
     #[must_use]
     pub fn input(&self) -> &str {
-        self.json.get(self.input.clone()).unwrap_or_default()
+        tool_json::input_schema(&self.json)
     }
 
-    /// Writes the tool, with this input schema and without an output schema. What is only words is in the text then.
-    fn write(&mut self, schema: &Map<String, Value>, scratch: &mut Vec<u8>) {
-        scratch.clear();
-        if self.json.is_empty() {
-            self.write_frame(scratch);
-        } else {
-            scratch.extend_from_slice(self.json.as_bytes());
-        }
-        let tail = scratch.split_off(self.input.end);
-        scratch.truncate(self.input.start);
-        write_json(scratch, schema);
-        self.input.end = scratch.len();
-        scratch.extend_from_slice(&tail);
-        self.json = str::from_utf8(scratch).unwrap_or_default().into();
-    }
-
-    /// Writes all but the schemas.
-    fn write_frame(&mut self, scratch: &mut Vec<u8>) {
-        let category = self.category.as_deref();
-        // Most operations have one tag, which is their category: it is not said twice.
-        let tags = match self.operation.tags.as_slice() {
-            [only] if Some(only.as_str()) == category => &[],
-            tags => tags,
+    /// Writes the JSON, and lets go of the parts that are in it then.
+    fn write(&mut self) {
+        let grouping = Grouping {
+            category: self.category.as_deref(),
+            tags: &self.operation.tags,
         };
-        let description = self.tool.description.take();
-        let head = Head {
-            name: &self.tool.name,
-            title: self.tool.title.as_deref(),
-            description: description.as_deref(),
-        };
-        let tail = Tail {
-            annotations: self.tool.annotations.as_ref(),
-            meta: (category.is_some() || !tags.is_empty()).then_some(Meta {
-                own: Grouping { category, tags },
-            }),
-        };
-        let own_title = self.tool.annotations.as_ref().and_then(|annotations| annotations.title.as_ref());
-        self.words = self.tool.name.len()
-            + own_title.map_or(0, String::len)
-            + description.as_ref().map_or(0, |text| text.len())
-            + self.tool.title.as_ref().map_or(0, String::len);
-        write_json(scratch, &head);
-        scratch.pop();
-        scratch.extend_from_slice(br#","inputSchema":"#);
-        let end = scratch.len();
-        self.input = end..end;
-        write_json(scratch, &tail);
-        match scratch.get_mut(end..) {
-            // Nothing follows the schema.
-            Some([b'{', b'}']) => {
-                scratch.truncate(end);
-                scratch.push(b'}');
-            }
-            Some([brace, ..]) => *brace = b',',
-            _ => {}
-        }
+        self.json = write_tool(&self.tool, &self.parts, grouping);
+        self.parts = ToolParts::default();
     }
 
-    /// Puts an output schema beside the input schema.
-    fn offer_output(&mut self, schema: &str) {
-        let mut text = std::mem::take(&mut self.json).into_string();
-        text.insert_str(self.input.end, &format!(",\"outputSchema\":{schema}"));
-        self.json = text.into();
-        (self.has_output, self.output) = (true, schema.len());
-    }
-
-    /// How many bytes that is, about.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
+    /// About how many bytes the JSON takes, before it is written.
+    fn bytes(&self) -> usize {
         /// The hints and the keys around the members.
         const FRAME: usize = 220;
-        FRAME + self.words + self.input.len() + self.output
+        let own_title = self.tool.annotations.as_ref().and_then(|annotations| annotations.title.as_ref());
+        let titles = own_title.into_iter().chain(&self.tool.title).map(String::len).sum::<usize>();
+        FRAME + self.tool.name.len() + titles + self.parts.bytes()
     }
 
     fn describe_input(
@@ -389,7 +298,6 @@ impl Annotated {
         limits: &SchemaOptions,
         options: &AnnotateOptions,
         diagnostics: &mut Vec<Diagnostic>,
-        scratch: &mut Vec<u8>,
     ) {
         let mut warnings = Vec::new();
         let mut completed = input::input_schema(&self.operation, schemas, limits, options.files, &mut warnings);
@@ -401,7 +309,7 @@ impl Annotated {
                 .into_iter()
                 .map(|warning| Diagnostic::warning(self.operation.pointer.clone(), warning)),
         );
-        self.write(&completed.schema, scratch);
+        self.parts.input = to_json(&completed.schema);
         self.wire = completed.wire.map(Arc::new);
     }
 }
@@ -416,20 +324,9 @@ fn clean_tags(tags: &mut Vec<String>) {
     tags.retain(|tag| !tag.is_empty());
 }
 
-/// Appends a value as JSON. Values of ours can always be written (their keys are texts), and memory takes what it is given.
-fn write_json(scratch: &mut Vec<u8>, value: &impl Serialize) {
-    let _ = serde_json::to_writer(scratch, value);
-}
-
 /// Where the list as a whole is over its budget, the largest schemas give way until it fits: all of them down to the same
 /// size, so that no small tool pays for a large one.
-fn fit_list(
-    tools: &mut [Annotated],
-    schemas: &mut Schemas<'_>,
-    options: &AnnotateOptions,
-    diagnostics: &mut Vec<Diagnostic>,
-    scratch: &mut Vec<u8>,
-) {
+fn fit_list(tools: &mut [Annotated], schemas: &mut Schemas<'_>, options: &AnnotateOptions, diagnostics: &mut Vec<Diagnostic>) {
     const MIN_BUDGET: usize = 512;
     let total: usize = tools.iter().map(Annotated::bytes).sum();
     if total <= options.list_budget {
@@ -453,7 +350,7 @@ fn fit_list(
         ..options.schemas.clone()
     };
     for tool in tools.iter_mut().filter(|tool| tool.bytes() > cap) {
-        tool.describe_input(schemas, &limits, options, diagnostics, scratch);
+        tool.describe_input(schemas, &limits, options, diagnostics);
     }
 }
 
@@ -474,17 +371,15 @@ fn describe_outputs(document: &Document, tools: &mut [Annotated], options: &Anno
         OutputSchemas::Auto | OutputSchemas::Lenient => {
             let outputs: Vec<_> = tools
                 .iter()
-                .map(|tool| output::lenient(document, &tool.operation).map(|schema| Value::Object(schema).to_string()))
+                .map(|tool| output::lenient(document, &tool.operation).map(|schema| to_json(&schema)))
                 .collect();
-            let bytes: usize = outputs.iter().flatten().map(String::len).sum();
+            let bytes: usize = outputs.iter().flatten().map(|schema| schema.get().len()).sum();
             if options.output == OutputSchemas::Auto && inputs + bytes > options.output_budget {
                 diagnostics.push(over());
                 return;
             }
             for (tool, output) in tools.iter_mut().zip(outputs) {
-                if let Some(output) = output {
-                    tool.offer_output(&output);
-                }
+                (tool.has_output, tool.parts.output) = (output.is_some(), output);
             }
         }
         OutputSchemas::Strict => {
@@ -497,9 +392,7 @@ fn describe_outputs(document: &Document, tools: &mut [Annotated], options: &Anno
                         .into_iter()
                         .map(|warning| Diagnostic::warning(tool.operation.pointer.clone(), warning)),
                 );
-                if let Some(output) = output {
-                    tool.offer_output(&Value::Object(output).to_string());
-                }
+                (tool.has_output, tool.parts.output) = (output.is_some(), output.map(|schema| to_json(&schema)));
             }
         }
     }

@@ -41,8 +41,11 @@ pub(crate) fn lenient(document: &Document, operation: &Operation) -> Option<Map<
         .flat_map(|response| &response.media)
         .find(|media| MediaKind::of(&media.name) == MediaKind::Json)?
         .schema?;
-    let mut room = MAX_SCHEMA_BYTES;
-    let described = describe(document, schema, MAX_DEPTH, &mut room);
+    let mut describer = Describer {
+        document,
+        room: MAX_SCHEMA_BYTES,
+    };
+    let described = describer.describe(schema, MAX_DEPTH);
     let mut root = Map::from_iter([("type".to_owned(), Value::from("object"))]);
     match (type_name(document, schema, 0).as_str(), described.get("properties")) {
         ("object", Some(properties)) => {
@@ -102,78 +105,80 @@ pub(crate) fn strict(
     }
 }
 
-/// Descriptions of a value and of what is in it, without a single assertion.
-fn describe(document: &Document, schema: Node<'_>, depth: usize, room: &mut usize) -> Map<String, Value> {
-    let mut out = Map::new();
-    let Some(object) = document.resolve(schema).ok().and_then(Node::object) else {
-        return out;
-    };
-    let kind = type_name(document, schema, 0);
-    let said = object
-        .text("description")
-        .or_else(|| object.text("title"))
-        .map(|text| one_line(&clean(&text)))
-        .unwrap_or_default();
-    let said = truncate(&said, MAX_DESCRIPTION_BYTES);
-    let text = match (kind.is_empty(), said.is_empty()) {
-        (true, true) => String::new(),
-        (true, false) => said,
-        (false, true) => kind,
-        (false, false) => format!("{kind}: {said}"),
-    };
-    if !text.is_empty() {
-        *room = room.saturating_sub(text.len() + 18);
-        out.insert("description".into(), Value::String(text));
-    }
-    if depth == 0 || *room == 0 {
-        return out;
-    }
-    let mut properties = Map::new();
-    object_members(document, &object, depth, room, &mut properties, 0);
-    if !properties.is_empty() {
-        out.insert("properties".into(), Value::Object(properties));
-    }
-    if let Some(items) = object.get("items").filter(|items| items.text().starts_with('{')) {
-        out.insert("items".into(), Value::Object(describe(document, items, depth - 1, room)));
-    }
-    out
+/// Describes values without a single assertion, in a limited number of bytes.
+struct Describer<'d> {
+    document: &'d Document,
+    /// How many bytes may still be used.
+    room: usize,
 }
 
-/// The properties of an object and of all branches of its compositions.
-fn object_members(
-    document: &Document,
-    object: &Object<'_>,
-    depth: usize,
-    room: &mut usize,
-    properties: &mut Map<String, Value>,
-    nesting: usize,
-) {
-    for (name, schema) in object.get("properties").and_then(Node::object).unwrap_or_default().iter() {
-        let write_only = schema.text().contains("writeOnly")
-            && document
-                .resolve(schema)
-                .ok()
-                .and_then(Node::object)
-                .is_some_and(|schema| schema.boolean("writeOnly") == Some(true));
-        if write_only || properties.contains_key(name) {
-            continue;
+impl<'d> Describer<'d> {
+    /// Describes a value, and what is in it down to `depth` levels.
+    fn describe(&mut self, schema: Node<'d>, depth: usize) -> Map<String, Value> {
+        let document = self.document;
+        let mut out = Map::new();
+        let Some(object) = document.resolve(schema).ok().and_then(Node::object) else {
+            return out;
+        };
+        let kind = type_name(document, schema, 0);
+        let said = object
+            .text("description")
+            .or_else(|| object.text("title"))
+            .map(|text| one_line(&clean(&text)))
+            .unwrap_or_default();
+        let said = truncate(&said, MAX_DESCRIPTION_BYTES);
+        let text = match (kind.is_empty(), said.is_empty()) {
+            (true, true) => String::new(),
+            (true, false) => said,
+            (false, true) => kind,
+            (false, false) => format!("{kind}: {said}"),
+        };
+        if !text.is_empty() {
+            self.room = self.room.saturating_sub(text.len() + 18);
+            out.insert("description".into(), Value::String(text));
         }
-        if *room < name.len() + 8 {
-            *room = 0;
+        let Some(depth) = depth.checked_sub(1).filter(|_| self.room > 0) else {
+            return out;
+        };
+        let mut properties = Map::new();
+        self.add_properties(&object, depth, &mut properties, 0);
+        if !properties.is_empty() {
+            out.insert("properties".into(), Value::Object(properties));
+        }
+        if let Some(items) = object.get("items").filter(|items| items.text().starts_with('{')) {
+            out.insert("items".into(), Value::Object(self.describe(items, depth)));
+        }
+        out
+    }
+
+    /// Adds the properties of an object and of all branches of its compositions, each described down to `depth` levels.
+    fn add_properties(&mut self, object: &Object<'d>, depth: usize, properties: &mut Map<String, Value>, nesting: usize) {
+        for (name, schema) in object.get("properties").and_then(Node::object).unwrap_or_default().iter() {
+            if properties.contains_key(name) || self.is_write_only(schema) {
+                continue;
+            }
+            let Some(room) = self.room.checked_sub(name.len() + 8) else {
+                self.room = 0;
+                return;
+            };
+            self.room = room;
+            properties.insert(name.to_owned(), Value::Object(self.describe(schema, depth)));
+        }
+        if nesting >= MAX_DEPTH {
             return;
         }
-        *room -= name.len() + 8;
-        properties.insert(name.to_owned(), Value::Object(describe(document, schema, depth - 1, room)));
-    }
-    if nesting >= MAX_DEPTH {
-        return;
-    }
-    for combinator in ["allOf", "oneOf", "anyOf"] {
-        for branch in object.get(combinator).and_then(Node::array).unwrap_or_default() {
-            if let Some(branch) = document.resolve(branch).ok().and_then(Node::object) {
-                object_members(document, &branch, depth, room, properties, nesting + 1);
+        for combinator in ["allOf", "oneOf", "anyOf"] {
+            for branch in object.get(combinator).and_then(Node::array).unwrap_or_default() {
+                if let Some(branch) = self.document.resolve(branch).ok().and_then(Node::object) {
+                    self.add_properties(&branch, depth, properties, nesting + 1);
+                }
             }
         }
+    }
+
+    fn is_write_only(&self, schema: Node<'d>) -> bool {
+        let object = || self.document.resolve(schema).ok().and_then(Node::object);
+        schema.text().contains("writeOnly") && object().is_some_and(|schema| schema.boolean("writeOnly") == Some(true))
     }
 }
 

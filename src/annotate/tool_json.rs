@@ -1,0 +1,157 @@
+//! A tool as it stands in `tools/list`: one JSON text, written once at the start.
+
+use rmcp::model::{Tool, ToolAnnotations};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+/// The long parts of a tool, each as JSON, until the tool is written.
+#[derive(Debug, Default)]
+pub(crate) struct ToolParts {
+    /// `description`.
+    pub(crate) description: String,
+    /// `inputSchema`.
+    pub(crate) input: Box<RawValue>,
+    /// `outputSchema`.
+    pub(crate) output: Option<Box<RawValue>>,
+}
+
+/// The members of a tool, in the order in which clients show them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolJson<'t> {
+    name: &'t str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'t str>,
+    description: &'t str,
+    input_schema: &'t RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<&'t RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<&'t ToolAnnotations>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Meta<'t>>,
+}
+
+/// What MCP has no members for, under a key of this server.
+#[derive(Serialize)]
+struct Meta<'t> {
+    #[serde(rename = "openapi-mcp")]
+    own: Grouping<'t>,
+}
+
+/// What a tool belongs to.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(crate) struct Grouping<'t> {
+    /// The category.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) category: Option<&'t str>,
+    /// The tags, if they say more than the category.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub(crate) tags: &'t [String],
+}
+
+impl ToolParts {
+    /// How many bytes they take.
+    #[must_use]
+    pub(crate) fn bytes(&self) -> usize {
+        self.description.len() + self.input.get().len() + self.output.as_ref().map_or(0, |schema| schema.get().len())
+    }
+}
+
+/// A value as JSON. The values of this crate can always be written, because their keys are strings.
+#[must_use]
+pub(crate) fn to_json(value: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(value).unwrap_or_default()
+}
+
+/// The JSON of a tool: `tool` has its name, title and annotations.
+#[must_use]
+pub(crate) fn write_tool(tool: &Tool, parts: &ToolParts, grouping: Grouping<'_>) -> Box<str> {
+    // Most operations have one tag, which is their category: it is not said twice.
+    let tags = match grouping.tags {
+        [only] if Some(only.as_str()) == grouping.category => &[],
+        tags => tags,
+    };
+    let json = ToolJson {
+        name: &tool.name,
+        title: tool.title.as_deref(),
+        description: &parts.description,
+        input_schema: &parts.input,
+        output_schema: parts.output.as_deref(),
+        annotations: tool.annotations.as_ref(),
+        meta: (grouping.category.is_some() || !tags.is_empty()).then_some(Meta {
+            own: Grouping { tags, ..grouping },
+        }),
+    };
+    serde_json::to_string(&json).unwrap_or_default().into_boxed_str()
+}
+
+/// The input schema in the JSON of a tool.
+#[must_use]
+pub(crate) fn input_schema(json: &str) -> &str {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct InputOnly<'t> {
+        #[serde(borrow)]
+        input_schema: &'t RawValue,
+    }
+    serde_json::from_str::<InputOnly<'_>>(json).map_or("", |tool| tool.input_schema.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use rmcp::model::MetaObject;
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+
+    fn schema(title: &str, default: i64) -> Map<String, Value> {
+        let schema = json!({"type": "object", "title": title, "properties": {title: {"default": default}}});
+        schema.as_object().cloned().unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn the_text_says_what_rmcp_would_say_of_the_tool(
+            name in "[a-z_]{1,20}",
+            title in proptest::option::of(".{0,30}"),
+            description in ".{0,80}",
+            (input, output) in (".{0,30}", proptest::option::of(".{0,30}")),
+            hint in proptest::option::of(any::<bool>()),
+            category in proptest::option::of(".{1,10}"),
+            tags in proptest::collection::vec(".{1,10}", 0..3),
+            number in any::<i64>(),
+        ) {
+            let mut tool = Tool::new_with_raw(name, None, Arc::default());
+            tool.title = title;
+            tool.annotations = hint.map(|hint| ToolAnnotations::from_raw(None, Some(hint), Some(!hint), Some(hint), Some(true)));
+            let parts = ToolParts {
+                description: description.clone(),
+                input: to_json(&schema(&input, number)),
+                output: output.as_deref().map(|title| to_json(&schema(title, number))),
+            };
+            let text = write_tool(&tool, &parts, Grouping { category: category.as_deref(), tags: &tags });
+            prop_assert_eq!(input_schema(&text), parts.input.get());
+            tool.description = Some(description.into());
+            tool.input_schema = Arc::new(schema(&input, number));
+            tool.output_schema = output.as_deref().map(|title| Arc::new(schema(title, number)));
+            let mut own = Map::new();
+            if let Some(category) = &category {
+                own.insert("category".into(), category.as_str().into());
+            }
+            if !tags.is_empty() && Some(&tags) != category.map(|category| vec![category]).as_ref() {
+                own.insert("tags".into(), json!(tags));
+            }
+            if !own.is_empty() {
+                let mut meta = MetaObject::new();
+                meta.insert("openapi-mcp".into(), own.into());
+                tool.meta = Some(meta);
+            }
+            let written: Value = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(written, serde_json::to_value(&tool).unwrap());
+        }
+    }
+}
