@@ -14,13 +14,13 @@ pub enum Hint {
     ReadOnly,
     /// `destructiveHint`: it may change or remove what exists.
     Destructive,
-    /// `idempotentHint`: a repeat with the same arguments changes nothing more.
+    /// `idempotentHint`: a repeated call with the same arguments changes nothing more.
     Idempotent,
     /// `openWorldHint`: it deals with things outside of this server.
     OpenWorld,
 }
 
-/// Who said so.
+/// Where a hint comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// MCP's default, because nothing else says anything about the hint.
@@ -29,7 +29,7 @@ pub enum Reason {
     ReadOnly,
     /// The HTTP method; see `hints::for_method`.
     Method,
-    /// Something written in the operation.
+    /// Something that the operation requires.
     Evidence(&'static str),
     /// A word of its name.
     Word(&'static str),
@@ -41,12 +41,12 @@ pub enum Reason {
     CommandLine,
 }
 
-/// A hint's value and who set it.
+/// A hint's value and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sourced {
     /// The value.
     pub value: bool,
-    /// Who set it.
+    /// The source.
     pub reason: Reason,
 }
 
@@ -74,7 +74,7 @@ impl Hint {
         }
     }
 
-    /// The key without `Hint`, as people say it.
+    /// The key without `Hint`.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.key().trim_end_matches("Hint")
@@ -114,7 +114,7 @@ impl Hints {
         }
     }
 
-    /// The value that is written out, and who set it; `None` where the tool says nothing.
+    /// The value that is written out, and its source; `None` if the tool has no such hint.
     #[must_use]
     pub fn get(&self, hint: Hint) -> Option<Sourced> {
         match hint {
@@ -169,7 +169,7 @@ impl Hints {
         Hint::ALL.iter().any(|hint| self.get(*hint).is_some())
     }
 
-    /// Completes the hints after every source was asked: MCP's defaults are written out beside what is set, and what follows
+    /// Completes the hints after all sources: MCP's defaults are written out beside the hints that are set, and what follows
     /// from `readOnlyHint` is applied.
     ///
     /// Between `readOnlyHint: true` and `destructiveHint: true`, the stronger source wins. If the operator says both, or a
@@ -203,13 +203,13 @@ impl Hints {
         }
     }
 
-    /// Whether the tool changes nothing. One that is also called destructive is not taken at its word.
+    /// Whether the tool changes nothing. A tool that is also called destructive does not count as read-only.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.effective(Hint::ReadOnly) && !self.destructive.is_some_and(|sourced| sourced.value)
     }
 
-    /// Whether the tool may change or remove what exists. A tool that says nothing may (MCP's default).
+    /// Whether the tool may change or remove what exists. A tool without hints may (MCP's default).
     #[must_use]
     pub fn is_destructive(&self) -> bool {
         !self.is_read_only() && self.effective(Hint::Destructive)
@@ -237,11 +237,11 @@ impl Hints {
         })
     }
 
-    /// One line on why a hint is as it is, for people; `method` is the operation's.
+    /// One line that explains a hint; `method` is the operation's.
     #[must_use]
     pub fn because(&self, hint: Hint, method: &Method) -> String {
         let Some(Sourced { value, reason }) = self.get(hint) else {
-            return format!("{} says nothing, so that MCP's default applies", method.as_str());
+            return format!("{} has no known meaning, so MCP's default applies", method.as_str());
         };
         match reason {
             Reason::Default => "MCP's default".to_owned(),

@@ -1,4 +1,4 @@
-//! What known clients accept, refuse and read: a profile each.
+//! What known clients accept and understand: one profile each.
 
 /// A client to shape the tools for. `Generic` suits all that follow the specification.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,14 +20,14 @@ pub(crate) enum KnownClient {
     Codex,
 }
 
-/// What a client makes of a list of tools.
+/// What a client accepts of a list of tools.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientProfile {
     /// The client's name, for people.
     pub name: &'static str,
     /// How long a tool name may be once the client has put the server's name before it.
     pub longest_name: usize,
-    /// More tools than this it hides or refuses.
+    /// The number of tools above which it hides or refuses some.
     pub most_tools: Option<usize>,
     /// Whether it understands `$ref` and `$defs`.
     pub knows_references: bool,

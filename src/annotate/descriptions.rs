@@ -66,7 +66,7 @@ pub(crate) fn titles(operations: &[Box<Operation>]) -> Vec<String> {
     if distinct(&short) < distinct(&full) { full } else { short }
 }
 
-/// What the tool does, never empty: summary and description where they say different things, and a word on deprecation.
+/// What the tool does, never empty: summary and description if they differ, and whether it is deprecated.
 #[must_use]
 pub(crate) fn description(operation: &Operation, title: &str) -> String {
     let summary = operation.summary.as_deref().map(clean).unwrap_or_default();

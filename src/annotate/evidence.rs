@@ -1,4 +1,4 @@
-//! Policy `spec`: what is written in the operation itself and speaks against its method's row. Evidence, never a guess.
+//! Policy `spec`: what an operation requires, and what that says against the row of its method. It is evidence, not a guess.
 
 use http::Method;
 
@@ -27,7 +27,7 @@ pub(crate) fn apply_evidence(hints: &mut Hints, operation: &Operation, document:
         hints.set(Hint::Idempotent, true, Reason::Evidence("a required `Idempotency-Key` header"));
     }
     // RFC 9110 section 13.1: the same arguments fail the second time, because the version moved on. Looked at last, because
-    // it is the more careful word of the two.
+    // it is the more careful evidence of the two.
     let evidence = operation
         .parameters
         .iter()

@@ -1,11 +1,10 @@
-//! The author's word: extensions of the document that speak of tools. `x-mcp` is ours; the others are what real documents
-//! use, and are only read.
+//! The document's extensions about tools: `x-mcp`, and others that real documents use.
 
 use super::overrides::{Override, Problem};
 use crate::spec::operation::is_tool_extension;
 use crate::spec::{Diagnostic, Document, Operation, Span, pointer};
 
-/// What the author says of a tool, and in which extension.
+/// What an extension of the document says about a tool.
 pub(crate) struct Authored {
     /// The extension's name.
     pub(crate) extension: &'static str,
@@ -13,21 +12,21 @@ pub(crate) struct Authored {
     pub(crate) said: Override,
 }
 
-/// The extensions of the document's root, weakest of all.
+/// The extensions of the document's root, which are the weakest.
 pub(crate) fn of_root(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
     let mut root: Vec<(Box<str>, Span)> = document
         .members("x-")
         .filter(|(name, _)| is_tool_extension(name))
         .map(|(name, node)| (name.into(), document.span(node)))
         .collect();
-    // In an order of its own, the one that says most last.
+    // The most specific extension comes last, whatever the order in the document.
     root.sort_by_cached_key(|(name, _)| (NAMES.iter().position(|known| known == &name.as_ref()), name.clone()));
     let mut authored = read_extensions(document, &root, "#", diagnostics);
     for Authored { extension, said } in &mut authored {
         if said.name.take().is_some() {
             diagnostics.push(Diagnostic::warning(
                 "#",
-                format!("`{extension}` names all tools alike; the name is ignored"),
+                format!("`{extension}` gives all tools the same name; the name is ignored"),
             ));
         }
     }
@@ -58,7 +57,7 @@ fn read_extensions(document: &Document, extensions: &[(Box<str>, Span)], place: 
         let Some(extension) = NAMES.into_iter().find(|known| *known == name.as_ref()) else {
             diagnostics.push(Diagnostic::note(
                 place,
-                format!("the extension `{name}` is not known here and says nothing"),
+                format!("the extension `{name}` is unknown and has no effect"),
             ));
             continue;
         };
@@ -104,7 +103,8 @@ fn read_extensions(document: &Document, extensions: &[(Box<str>, Span)], place: 
     authored
 }
 
-/// The same in our words: `disabled` for `enabled`, hints beside the rest, scopes that steer a generator and no tool.
+/// `x-speakeasy-mcp` in the form of `x-mcp`: it has `disabled` instead of `enabled`, hints beside the other members, and
+/// `scopes`, which do not concern a tool.
 fn speakeasy(value: serde_json::Value) -> serde_json::Value {
     let serde_json::Value::Object(mut members) = value else {
         return value;

@@ -1,4 +1,4 @@
-//! How a model gives a file: a document only says that something is binary.
+//! How a model gives a file. A document only says that a value is binary.
 
 use serde_json::{Map, Value, json};
 
@@ -46,7 +46,7 @@ impl Files {
         }
     }
 
-    /// Tells the model how to give the files of a form.
+    /// Describes how to give the files of a form.
     pub(crate) fn describe(self, root: &mut Map<String, Value>, wire: Option<&Map<String, Value>>, body: &RequestBody) {
         for (index, media_type) in body.media_types().enumerate() {
             if media_type.kind == MediaKind::Multipart {

@@ -1,22 +1,20 @@
-//! Advice on the hints of a tool for whoever decides: where its name speaks against them, and where they speak against
-//! themselves.
+//! Advice for the operator on the hints of a tool: where its name contradicts them, and where they contradict each other.
 
 use super::annotations::{Hint, Hints, Reason, Sourced};
 use super::layers::{Policy, policy_hints};
 use super::selection::literal;
 use crate::spec::{Document, Operation};
 
-/// How much advice weighs.
+/// How severe a piece of advice is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HintSeverity {
-    /// A thought.
+    /// A suggestion.
     Note,
     /// Most likely wrong.
     Warning,
 }
 
-/// What there is to say on the hints that are served for an operation. `local` is the operator's word that the API deals
-/// with nothing outside.
+/// Advice on the hints that are served for an operation. `local`: the operator says that the API deals with nothing outside.
 #[must_use]
 pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Document, local: bool) -> Vec<(HintSeverity, String)> {
     let mut advice = Vec::new();
@@ -45,7 +43,7 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Doc
             advice.push((
                 HintSeverity::Warning,
                 format!(
-                    "the document's `{extension}` says {}={value} of `{label}`, and is trusted, although a {} says otherwise",
+                    "the document's `{extension}` says {}={value} of `{label}`, and is trusted, although the method {} says otherwise",
                     hint.word(),
                     operation.method
                 ),
@@ -53,7 +51,7 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Doc
         }
     }
     let inferred = policy_hints(Policy::Infer, local, operation, document);
-    // A document's word does not count against a careful guess: it is not believed in what is enforced.
+    // A hint of the document does not outweigh a careful guess, because it does not in what is enforced either.
     let by_hand = |hint: Hint, sourced: Sourced, guess: Sourced| match sourced.reason {
         Reason::Method | Reason::Evidence(_) | Reason::Default => false,
         Reason::Document(_) => guess.value != hint.default_value(),
@@ -80,13 +78,18 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Doc
         advice.push((
             if is_enforced { HintSeverity::Warning } else { HintSeverity::Note },
             format!(
-                "`{label}` looks {looks} ({}), and is served as {}; if it is, add this rule to `overrides` in the configuration file: - {}",
+                "`{label}` looks {looks} ({}), and is served as {}{}; if the name is right, add this rule to `overrides` in the configuration file: - {}",
                 guess.reason,
                 differing
                     .iter()
                     .map(|(hint, guess)| format!("{}={}", hint.word(), !guess.value))
                     .collect::<Vec<_>>()
                     .join(", "),
+                if is_enforced {
+                    " (--read-only, --no-destructive and --confirm go by its name)"
+                } else {
+                    ""
+                },
                 rule_text(operation, hints)
             ),
         ));
@@ -94,7 +97,7 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Doc
     advice
 }
 
-/// The rule to paste.
+/// A rule of `overrides` that sets the hints.
 fn rule_text(operation: &Operation, hints: impl IntoIterator<Item = (Hint, bool)>) -> String {
     let hints: Vec<String> = hints.into_iter().map(|(hint, value)| format!("{}: {value}", hint.key())).collect();
     let quoted = |text: &str| serde_json::Value::String(literal(text)).to_string();

@@ -1,5 +1,6 @@
-//! Policy `infer`: what the words of an operation's name suggest. A method is evidence, a name is a guess, so that this is
-//! off unless asked for, and where it disagrees with another rule the more careful one wins.
+//! Policy `infer`: what the words of an operation's name suggest. A name is a guess, so the hints follow it only if the operator
+//! asks for that, and where it disagrees with another rule the more careful one wins. What is enforced always counts the
+//! dangerous words (`enforcement`).
 
 use heck::ToSnakeCase as _;
 use http::Method;
@@ -8,13 +9,13 @@ use super::annotations::{Hint, Hints, Reason};
 use crate::spec::Operation;
 use crate::spec::operation::template::TemplatePart;
 
-/// Words of operations that only read.
+/// Words in names of operations that only read.
 const READS: [&str; 15] = [
     "show", "list", "get", "read", "search", "find", "query", "lookup", "count", "export", "download", "filter", "preview", "fetch", "view",
 ];
-/// Words of operations that leave the same state however often they are repeated.
+/// Words in names of operations that leave the same state, however often they are repeated.
 const SETS: [&str; 6] = ["set", "update", "configure", "put", "upsert", "replace"];
-/// Words of operations that take something away, or stop it.
+/// Words in names of operations that remove or stop something.
 const HARMS: [&str; 32] = [
     "delete",
     "remove",
@@ -49,7 +50,7 @@ const HARMS: [&str; 32] = [
     "expire",
     "overwrite",
 ];
-/// Words of operations that do something else than read, whatever else their name says: `createExport`, `markAsRead`.
+/// Words in names of operations that write, whatever else the name says: `createExport`, `markAsRead`.
 const WRITES: [&str; 106] = [
     "accept",
     "activate",
@@ -158,7 +159,7 @@ const WRITES: [&str; 106] = [
     "upgrade",
     "vote",
 ];
-/// More of the same, which are also in [`SETS`] or speak of bytes that arrive.
+/// More words in names of operations that write. Some are also in [`SETS`].
 const CHANGES: [&str; 10] = [
     "set",
     "update",
@@ -171,18 +172,17 @@ const CHANGES: [&str; 10] = [
     "store",
     "patch",
 ];
-/// These join a second act to the first: `getAndDelete`.
+/// These join a second verb to the first: `getAndDelete`.
 const JOINS: [&str; 3] = ["and", "or", "then"];
-/// After these a word names a thing: `getByStop`.
+/// A word after one of these is a noun: `getByStop`.
 const PREPOSITIONS: [&str; 10] = ["for", "by", "at", "of", "in", "to", "from", "with", "on", "per"];
-/// Words of things that are near, where the operator says that the API is.
+/// Words for things that are local, if the operator says that the API is (`--local-api`).
 const NEAR: [&str; 4] = ["memory", "session", "config", "local"];
 
-/// What the words of the operation's name say, over what is already known. `local` is the operator's word that the API
-/// deals with nothing outside.
+/// Corrects the hints by the words of the operation's name. `local`: the operator says that the API deals with nothing outside.
 pub(crate) fn apply_inference(hints: &mut Hints, operation: &Operation, local: bool) {
     let name = Name::of(operation);
-    // What is known already keeps its better reason.
+    // A value that is already known keeps its reason.
     let mut say = |hint: Hint, value: bool, word| {
         if hints.get(hint).map(|sourced| sourced.value) != Some(value) {
             hints.set(hint, value, Reason::Word(word));
@@ -196,7 +196,7 @@ pub(crate) fn apply_inference(hints: &mut Hints, operation: &Operation, local: b
         say(Hint::Destructive, true, word);
         return;
     }
-    // What is not certain to leave everything where it is, stays as careful as its method.
+    // An operation whose name hints at harm stays as careful as its method.
     let is_open = matches!(operation.method, Method::POST | Method::PUT | Method::PATCH) && !name.hints_at_harm();
     if !is_open || name.any(&WRITES).is_some() || name.joins_unknown_word() {
         return;
@@ -209,8 +209,8 @@ pub(crate) fn apply_inference(hints: &mut Hints, operation: &Operation, local: b
         say(Hint::Destructive, false, word);
         say(Hint::Idempotent, true, word);
     } else if let Some(word) = name.begins(&SETS) {
-        // A word cannot take back that the method replaces what was there (MCP: only additive updates are not destructive),
-        // nor a precondition's proof that a repeat fails.
+        // A word does not undo that the method replaces what was there (MCP: only additive updates are not destructive), nor
+        // that a precondition makes a repeated call fail.
         let proven = hints
             .get(Hint::Idempotent)
             .is_some_and(|idempotent| matches!(idempotent.reason, Reason::Evidence(_)));
@@ -222,17 +222,17 @@ pub(crate) fn apply_inference(hints: &mut Hints, operation: &Operation, local: b
 
 /// The words of an operation's name.
 struct Name {
-    /// Of each part of its operationId: `repos/list-for-org` has two.
+    /// The words of each part of its operationId: `repos/list-for-org` has two parts.
     id: Vec<Vec<String>>,
-    /// Of the last literal segment of its path.
+    /// The words of the last literal segment of its path.
     path: Vec<String>,
-    /// Whether that is the last segment of all, and so may be an act: `/stops/{id}` is about a thing.
+    /// Whether that is the last segment of the path, and so may be a verb: `/stops/{id}` names a thing.
     path_ends: bool,
 }
 
 impl Name {
     fn of(operation: &Operation) -> Self {
-        // `{id}:delete` is an act as well.
+        // `{id}:delete` ends with a verb as well.
         let literal = |parts: &Vec<TemplatePart>| {
             let texts = parts.iter().filter_map(|part| match part {
                 TemplatePart::Literal(text) => Some(text.as_str()),
@@ -262,7 +262,7 @@ impl Name {
         self.id.iter().chain(std::iter::once(&self.path))
     }
 
-    /// A harmful word that is not plainly a thing: `listResetTokens` and `getForStop` read, `adminDeleteUser` does not.
+    /// A harmful word that does not clearly name a thing: `listResetTokens` and `getForStop` read, `adminDeleteUser` does not.
     fn harms(&self) -> Option<&'static str> {
         let parts = self.id.iter().map(|part| (false, part)).chain(std::iter::once((true, &self.path)));
         for (is_path, part) in parts {
@@ -283,8 +283,8 @@ impl Name {
         None
     }
 
-    /// A reading word where names have their verb: at the begin or the end of a part. Where there is an operationId it has to
-    /// be there, because a path often names a thing.
+    /// A reading word at the beginning or the end of a part, where names have their verb. If there is an operationId, only its
+    /// parts count, because a path often names a thing.
     fn reads(&self) -> Option<&'static str> {
         let verb = |words: &Vec<String>| {
             let mut verbs = words.first().into_iter().chain(words.last());
@@ -296,7 +296,7 @@ impl Name {
         self.id.iter().find_map(verb)
     }
 
-    /// A word of the list at the begin of a part.
+    /// A word of the list at the beginning of a part.
     fn begins(&self, list: &[&'static str]) -> Option<&'static str> {
         self.parts().filter_map(|words| words.first()).find_map(|word| known(list, word))
     }
@@ -306,7 +306,8 @@ impl Name {
         self.parts().flatten().find_map(|word| known(list, word))
     }
 
-    /// Whether "and" joins anything but a known act: `showAndHide`, `fetchAndAck`. Any word may be a verb.
+    /// Whether "and", "or" or "then" is followed by anything but a known harmless verb: `showAndHide`, `fetchAndAck`. Any
+    /// unknown word may be a verb.
     fn joins_unknown_word(&self) -> bool {
         let harmless = |word: &String| [&READS[..], &SETS, &JOINS].into_iter().any(|list| known(list, word).is_some());
         let pairs = self.parts().flat_map(|words| words.iter().zip(words.iter().skip(1)));
@@ -315,7 +316,7 @@ impl Name {
             .any(|(join, next)| known(&JOINS, join).is_some() && !harmless(next))
     }
 
-    /// Whether anything in the name sounds like harm: `deletepet`, `bulk_deletes`, `removed`.
+    /// Whether a harmful word is part of any word of the name: `deletepet`, `bulk_deletes`, `removed`.
     fn hints_at_harm(&self) -> bool {
         self.parts().flatten().any(|word| HARMS.iter().any(|harm| word.contains(harm)))
     }

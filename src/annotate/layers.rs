@@ -1,5 +1,5 @@
-//! Who has a say in how a tool looks, weakest first: the policy, the document as far as it is trusted, the rules of the
-//! configuration, the command line. Merged field by field.
+//! The sources of what a tool says about itself, weakest first: the policy, the document as far as it is trusted, the rules of
+//! the configuration file, the command line. They are merged field by field.
 
 use super::annotations::{Hint, Hints, Reason};
 use super::extension::{self, Authored};
@@ -8,57 +8,57 @@ use super::selection::Pattern;
 use super::{evidence, infer};
 use crate::spec::{Diagnostic, Document, Operation};
 
-/// How hints are found before anybody has said anything.
+/// How hints are derived from an operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// By the HTTP method alone.
+    /// From the HTTP method alone.
     #[default]
     Method,
-    /// And by what is written in the operation.
+    /// Also from what the operation requires.
     Spec,
-    /// And by the words of its name.
+    /// Also from the words of its name.
     Infer,
 }
 
-/// How far the document's own word on tools counts.
+/// How far the document's own hints are trusted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HintTrust {
-    /// It can only make a tool look more careful.
+    /// They can only make a tool look more dangerous.
     #[default]
     Tighten,
-    /// It is taken at its word.
+    /// They are applied.
     Trust,
-    /// It says nothing.
+    /// They are ignored.
     Ignore,
 }
 
-/// What the operator says of some operations.
+/// A rule of the operator for some operations.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// An operation must match one pattern of each group; no group at all is every operation.
+    /// An operation must match one pattern of each group; without a group, every operation matches.
     pub matches: Vec<Vec<Pattern>>,
-    /// What is said of those.
+    /// What the rule sets.
     pub says: Override,
 }
 
-/// All layers.
+/// All sources.
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
-    /// Before anybody has said anything.
+    /// How hints are derived from an operation.
     pub policy: Policy,
-    /// Whether the API deals with nothing outside, so that `infer` may close what is near.
+    /// Whether the API deals with nothing outside, so that `infer` may mark tools as closed-world.
     pub local: bool,
     /// How far the document is trusted.
     pub trust: HintTrust,
-    /// The configuration's rules; a later one is stronger.
+    /// The rules of the configuration file; a later one is stronger.
     pub rules: Vec<Rule>,
-    /// The command line's.
+    /// The rules of the command line.
     pub commands: Vec<Rule>,
-    /// What of the rules could not be read, and is ignored.
+    /// A sentence for each part of a rule that could not be read and is ignored.
     pub remarks: Vec<String>,
 }
 
-/// What all layers together say of a tool.
+/// What all sources together say about a tool.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Decision {
     /// The hints.
@@ -77,7 +77,7 @@ impl Rule {
 }
 
 impl Layers {
-    /// What the policy and the document say of all operations.
+    /// What the policy and the document say about each operation.
     pub(crate) fn author(&self, document: &Document, operations: &[Box<Operation>], diagnostics: &mut Vec<Diagnostic>) -> Vec<Decision> {
         let root = if self.trust == HintTrust::Ignore {
             Vec::new()
@@ -105,8 +105,8 @@ impl Layers {
         operations.iter().map(Box::as_ref).map(decide).collect()
     }
 
-    /// What the operator says over it; operations are known by the names that they have by themselves, and by those that the
-    /// document gave them.
+    /// Applies the rules of the operator. A rule knows an operation by its `own` name, and by the name that the document has
+    /// `given` it.
     pub(crate) fn operate(
         &self,
         decisions: &mut [Decision],
@@ -130,14 +130,16 @@ impl Layers {
                 }
             }
             decision.hints.settle();
-            // They are in `hints` now, each with its source.
+            // They are in `decision.hints` now, each with its source.
             decision.said.hints = Vec::new();
         }
         for (index, _) in idle.iter().enumerate().filter(|(_, idle)| **idle) {
-            let what = if index < self.rules.len() {
-                format!("rule {} of `overrides`", index + 1)
-            } else {
-                format!("--hint number {}", index + 1 - self.rules.len())
+            let what = match index.checked_sub(self.rules.len()).and_then(|index| self.commands.get(index)) {
+                None => format!("rule {} of `overrides`", index + 1),
+                Some(command) => {
+                    let patterns: Vec<String> = command.matches.iter().flatten().map(Pattern::to_string).collect();
+                    format!("the pattern `{}` of --hint", patterns.join(", "))
+                }
             };
             diagnostics.push(Diagnostic::warning("#", format!("{what} matches no operation")));
         }
@@ -150,7 +152,7 @@ impl Layers {
         operation: &Operation,
         diagnostics: &mut Vec<Diagnostic>,
     ) {
-        // The whole of what the author says, before it is judged: what one object says of all is corrected by a nearer one.
+        // Everything is collected before it is judged, because a more specific object corrects a more general one.
         let mut hints: Vec<(Hint, bool, &'static str)> = Vec::new();
         for Authored { extension, said } in authored {
             for (hint, value) in &said.hints {
@@ -164,7 +166,7 @@ impl Layers {
         for (hint, value, extension) in hints {
             if self.trust == HintTrust::Tighten && decision.hints.would_loosen(hint, value) {
                 let message = format!(
-                    "the document's `{extension}` says {}={value} of {}, which would make it look more harmless than it is known to be; this is not taken (--document-hints trust takes the document at its word)",
+                    "the document's `{extension}` says {}={value} of {}, which would make it look less dangerous than its method; the hint is not applied (--document-hints trust applies it)",
                     hint.word(),
                     operation.label()
                 );
@@ -176,7 +178,7 @@ impl Layers {
     }
 }
 
-/// The hints of a policy, before anybody has said anything.
+/// The hints that a policy derives from an operation.
 pub(crate) fn policy_hints(policy: Policy, local: bool, operation: &Operation, document: &Document) -> Hints {
     let mut hints = Hints::of_method(&operation.method);
     if policy != Policy::Method {

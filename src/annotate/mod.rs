@@ -1,4 +1,4 @@
-//! What a tool looks like: name, title, description, input schema and hints. Knows the document, and nothing of calls.
+//! Operations become tools: name, title, description, schemas and hints. This part knows the document, not the calls.
 
 pub(crate) mod annotations;
 pub(crate) mod client_profile;

@@ -25,14 +25,14 @@ impl Default for NameOptions {
     }
 }
 
-/// One name per operation, in their order. A name is what a person wished for, else the operationId, with illegal characters
-/// replaced, else method and path; where two operations would share one (whatever the case of its letters), each gets a hash of its method and path.
+/// One name per operation, in their order: the operationId with illegal characters replaced, else method and path. If two
+/// operations would have the same name (compared without case), each gets a hash of its method and path.
 #[must_use]
 pub(crate) fn names(operations: &[Box<Operation>], options: &NameOptions) -> Vec<String> {
     name_operations(operations, |_| None, options)
 }
 
-/// [`names`], with the wishes of people for the operation of that index.
+/// [`names`], with the name that the document or the operator `wished` for the operation of that index.
 #[must_use]
 pub(crate) fn name_operations<'w>(
     operations: &[Box<Operation>],
@@ -59,7 +59,7 @@ pub(crate) fn name_operations<'w>(
             argument_names::shorten_with_hash(&name, &operation.label(), longest)
         });
     }
-    // A name with a hash may still meet an operation that is called just so.
+    // A name with a hash may still be the name of another operation.
     let mut taken = HashSet::new();
     for (name, operation) in names.iter_mut().zip(operations) {
         let mut round = 0;
@@ -71,13 +71,13 @@ pub(crate) fn name_operations<'w>(
     names
 }
 
-/// Whether anything of a wished name can stand in a tool name.
+/// Whether a wished name has any character that a tool name may have.
 #[must_use]
 pub(crate) fn is_sayable(wish: &str) -> bool {
     !legal(wish).is_empty()
 }
 
-/// The name before it is fitted: from the operationId, else from method and path.
+/// The name before it is shortened: from the operationId, else from method and path.
 fn wish(operation: &Operation) -> String {
     let id = operation.id.as_deref().map(legal).filter(|name| !name.is_empty());
     id.unwrap_or_else(|| {

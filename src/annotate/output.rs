@@ -1,8 +1,8 @@
-//! Output schemas: what a reply holds, told without ever making a good reply fail.
+//! Output schemas: what a reply contains, described without making a good reply fail.
 //!
-//! Clients that know the schema of an output check it, and throw the reply away where it does not fit; real APIs send
-//! nulls, extra members and other types than they declare. So the usual form describes and asserts nothing but that the
-//! root is an object, which it always is here.
+//! Clients validate results against the output schema and discard those that do not match. Real APIs send nulls, extra
+//! members and types other than those that they declare. The usual form is therefore a description, which asserts only that
+//! the root is an object. In this server it always is.
 
 use serde_json::{Map, Value, json};
 
@@ -51,9 +51,9 @@ pub(crate) fn lenient(document: &Document, operation: &Operation) -> Option<Map<
         ("object", Some(properties)) => {
             root.insert("properties".into(), properties.clone());
         }
-        // A schema that tells nothing would only oblige.
+        // A schema that describes nothing would only be a constraint.
         ("object" | "", _) => return None,
-        // Whatever is no object comes wrapped.
+        // A value that is not an object is wrapped.
         _ => {
             root.insert("properties".into(), json!({ "result": described }));
         }
@@ -182,7 +182,7 @@ impl<'d> Describer<'d> {
     }
 }
 
-/// The one type a schema speaks of, or nothing where it is not clear.
+/// The one type that a schema allows; empty if there is none or more than one.
 fn type_name(document: &Document, schema: Node<'_>, nesting: usize) -> String {
     let Some(object) = document.resolve(schema).ok().and_then(Node::object) else {
         return String::new();

@@ -1,12 +1,12 @@
-//! What a person says of a tool: the fields that an author may write into the document, and an operator into the
-//! configuration, read one by one so that a bad one costs itself.
+//! What a document or an operator sets for a tool. The fields are read one by one: one that is not valid does not cost the
+//! others.
 
 use serde_json::Value;
 
 use super::annotations::Hint;
 use crate::text;
 
-/// What is said; a field that is not mentioned leaves what others said.
+/// The fields that are set; a field that is absent keeps the value of weaker sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Override {
     /// Whether the operation becomes a tool.
@@ -19,13 +19,13 @@ pub struct Override {
     pub description: Option<String>,
     /// The tool's category.
     pub category: Option<String>,
-    /// `annotations.title`, where a person wants one beside the tool's own.
+    /// `annotations.title`, if there is to be one beside the title of the tool.
     pub annotations_title: Option<String>,
-    /// The hints that are mentioned.
+    /// The hints that are set.
     pub hints: Vec<(Hint, bool)>,
 }
 
-/// What is wrong with one key: the path to it, and a sentence.
+/// A key that is not valid: the path to it, and a sentence.
 pub(crate) type Problem = (Vec<String>, String);
 
 const KEYS: [&str; 6] = ["enabled", "name", "title", "description", "category", "annotations"];
@@ -76,7 +76,7 @@ impl Override {
         }
     }
 
-    /// Takes what a stronger one mentions; hints are kept in order, so that the last word counts.
+    /// Takes the fields that a stronger source sets. Hints are kept in order; the last one counts.
     pub fn take(&mut self, stronger: Self) {
         fn over<T>(weak: &mut Option<T>, strong: Option<T>) {
             if strong.is_some() {
@@ -106,7 +106,7 @@ fn read_words(key: &str, value: &Value, problems: &mut Vec<Problem>) -> Option<S
     if read.is_none() {
         problems.push((
             vec![key.to_owned()],
-            format!("`{key}` must be a text that is not empty; it is ignored"),
+            format!("`{key}` must be a string that is not empty; it is ignored"),
         ));
     }
     read

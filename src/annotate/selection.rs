@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::enforcement::Enforcement;
 use crate::spec::Operation;
 
-/// What a pattern looks at.
+/// What a pattern is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatternField {
     /// Its tool name and its operationId.
@@ -35,7 +35,7 @@ pub struct Pattern {
 
 /// A pattern that cannot be read.
 #[derive(Debug, Error)]
-#[error("`{text}` is no pattern: {reason}")]
+#[error("`{text}` is not a valid pattern: {reason}")]
 pub struct PatternError {
     text: String,
     reason: String,
@@ -44,7 +44,7 @@ pub struct PatternError {
 /// Which operations become tools.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// Where there is any, an operation must match one.
+    /// If there are any, an operation must match one of them.
     pub include: Vec<Pattern>,
     /// An operation that matches one is left out, whatever else it matches.
     pub exclude: Vec<Pattern>,
@@ -74,7 +74,7 @@ impl Pattern {
         Self::of(field, glob, text)
     }
 
-    /// A pattern on that field; `text` is how people know it.
+    /// A pattern on that field; `text` is its name in messages.
     ///
     /// # Errors
     /// An empty or broken glob.
@@ -159,7 +159,7 @@ fn with_literal_variables(glob: &str) -> String {
     out
 }
 
-/// A text as a glob that matches nothing else.
+/// A glob that matches `text` and nothing else.
 #[must_use]
 pub(crate) fn literal(text: &str) -> String {
     let mut glob = String::with_capacity(text.len());
@@ -190,7 +190,7 @@ impl Selection {
         included && !self.exclude.iter().any(|pattern| pattern.matches(names, operation))
     }
 
-    /// The `include` patterns that match nothing at all: most likely a slip of the pen.
+    /// The patterns that match no operation, which is most likely a mistake.
     #[must_use]
     pub fn idle<'s>(&'s self, own: &[String], given: &[String], operations: &[Box<Operation>]) -> Vec<&'s Pattern> {
         let matches = |pattern: &&Pattern| {
