@@ -17,7 +17,7 @@ pub(crate) fn of_root(document: &Document, diagnostics: &mut Vec<Diagnostic>) ->
     let mut root: Vec<(Box<str>, Span)> = document
         .members("x-")
         .filter(|(name, _)| is_tool_extension(name))
-        .map(|(name, node)| (name.into(), document.span(node)))
+        .map(|(name, node)| (name.into(), node.span()))
         .collect();
     // The most specific extension comes last, whatever the order in the document.
     root.sort_by_cached_key(|(name, _)| (NAMES.iter().position(|known| known == &name.as_ref()), name.clone()));

@@ -84,7 +84,7 @@ pub(crate) fn strict(
     let mut is_object = true;
     for schema in responses.iter().filter_map(|response| response.media.first()?.schema) {
         is_object &= type_name(document, schema, 0) == "object";
-        let translated = schemas.translate(document.span(schema), warnings);
+        let translated = schemas.translate(schema.span(), warnings);
         if !found.contains(&translated) {
             found.push(translated);
         }

@@ -224,7 +224,7 @@ fn twice(document: &Document) -> Vec<Diagnostic> {
                 pointer::push(&mut place, key);
                 if is_second {
                     let mut diagnostic = Diagnostic::warning(place.clone(), "this key is written twice; the last one counts");
-                    diagnostic.span = Some(document.span(inner));
+                    diagnostic.span = Some(inner.span());
                     found.push(diagnostic);
                 }
                 if is_large {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::document::Span;
+use super::span::Span;
 
 /// How much a diagnostic costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

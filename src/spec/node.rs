@@ -1,7 +1,7 @@
 //! A JSON value inside a document's text, read only as deep as somebody asks.
 //!
-//! The text was checked to be JSON once, when the document was loaded; from there on a value is a slice of it. Opening
-//! an object costs one scan of that object and no copy, and nobody pays for what is never opened.
+//! The text was checked to be JSON once, when the document was loaded; from there on a value is a slice of it, with its
+//! offset. Opening an object costs one scan of that object and no copy; what is never opened costs nothing.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,13 +10,19 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::span::Span;
+
 /// The key under which `serde_json` hands a number to a visitor when numbers keep all their digits.
 const NUMBER_TOKEN: &str = "$serde_json::private::Number";
 
-/// A JSON value, as the slice of text that spells it.
+/// A JSON value: the slice of text that spells it, and where that slice stands in the document.
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'a> {
     text: &'a str,
+    /// The number of the file that the text is of.
+    file: u32,
+    /// The offset of the slice in the text of that file.
+    start: u32,
 }
 
 /// The members of a JSON object in the order they were written.
@@ -25,14 +31,61 @@ pub struct Object<'a> {
     members: Vec<(Cow<'a, str>, Node<'a>)>,
 }
 
-/// The members of an object that are objects themselves, opened; `None` for a member that is none.
+/// The members of an object that are objects themselves, opened; `None` for a member that is not one.
 pub(crate) type Objects<'a> = Vec<(Cow<'a, str>, Option<Object<'a>>)>;
 
 impl<'a> Node<'a> {
     /// The value that `text` spells. The text must be one JSON value; every reader here answers `None` where it is not.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
-        Self { text: text.trim_start() }
+        Self::in_file(0, text)
+    }
+
+    /// As [`Node::new`], of the whole text of the file with that number.
+    #[must_use]
+    pub(crate) fn in_file(file: u32, text: &'a str) -> Self {
+        Self { text, file, start: 0 }.trimmed()
+    }
+
+    /// The value at `span` of `text`, which is the whole text of the file that the span names.
+    #[must_use]
+    pub(crate) fn at(text: &'a str, span: Span) -> Self {
+        let found = text.get(span.range()).map(|text| Self {
+            text,
+            file: span.file,
+            start: span.start,
+        });
+        found.map_or_else(|| Self::new("null"), Self::trimmed)
+    }
+
+    /// A value directly inside of this one; `text` is a slice of this value's text.
+    fn inner(self, text: &'a str) -> Self {
+        let offset = (text.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        Self {
+            text,
+            file: self.file,
+            start: self.start.saturating_add(offset_in_file(offset)),
+        }
+        .trimmed()
+    }
+
+    fn trimmed(self) -> Self {
+        let text = self.text.trim_start();
+        Self {
+            text,
+            start: self.start.saturating_add(offset_in_file(self.text.len() - text.len())),
+            ..self
+        }
+    }
+
+    /// Where the value stands.
+    #[must_use]
+    pub fn span(self) -> Span {
+        Span {
+            file: self.file,
+            start: self.start,
+            end: self.start.saturating_add(offset_in_file(self.text.len())),
+        }
     }
 
     /// The JSON text itself.
@@ -41,23 +94,23 @@ impl<'a> Node<'a> {
         self.text
     }
 
-    /// The members, or `None` where the value is no object.
+    /// The members, or `None` where the value is not an object.
     #[must_use]
     pub fn object(self) -> Option<Object<'a>> {
         if !self.text.starts_with('{') {
             return None;
         }
-        open_object(self.text).ok().flatten()
+        read_node(self, Slices { around: self }).ok().flatten()
     }
 
-    /// The items, or `None` where the value is no array.
+    /// The items, or `None` where the value is not an array.
     #[must_use]
     pub fn array(self) -> Option<Vec<Node<'a>>> {
         if !self.text.starts_with('[') {
             return None;
         }
         let items: Vec<&'a RawValue> = serde_json::from_str(self.text).ok()?;
-        Some(items.into_iter().map(|item| Node::new(item.get())).collect())
+        Some(items.into_iter().map(|item| self.inner(item.get())).collect())
     }
 
     /// Shows the items one after the other, and keeps none of them; whether the value is an array.
@@ -66,17 +119,17 @@ impl<'a> Node<'a> {
             return false;
         }
         let mut deserializer = serde_json::Deserializer::from_str(self.text);
-        serde::Deserializer::deserialize_seq(&mut deserializer, Items(visit)).is_ok()
+        serde::Deserializer::deserialize_seq(&mut deserializer, Items { around: self, visit }).is_ok()
     }
 
-    /// The strings among the items; none where the value is no array.
+    /// The strings among the items; none where the value is not an array.
     #[must_use]
     pub fn strings(self) -> Vec<String> {
         let items = self.array().unwrap_or_default().into_iter();
         items.filter_map(|item| Some(item.string()?.into_owned())).collect()
     }
 
-    /// The string, or `None` where the value is no string.
+    /// The string, or `None` where the value is not a string.
     #[must_use]
     pub fn string(self) -> Option<Cow<'a, str>> {
         if !self.text.starts_with('"') {
@@ -149,10 +202,18 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Shows each item of an array.
-struct Items<F>(F);
+/// A document is at most 32 MiB, or what its YAML may expand to: far below 4 GiB.
+fn offset_in_file(offset: usize) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX)
+}
 
-impl<'de, F: FnMut(Node<'de>)> Visitor<'de> for Items<F> {
+/// Shows each item of an array.
+struct Items<'a, F> {
+    around: Node<'a>,
+    visit: F,
+}
+
+impl<'de, F: FnMut(Node<'de>)> Visitor<'de> for Items<'de, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -161,7 +222,7 @@ impl<'de, F: FnMut(Node<'de>)> Visitor<'de> for Items<F> {
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
         while let Some(item) = seq.next_element::<&'de RawValue>()? {
-            (self.0)(Node::new(item.get()));
+            (self.visit)(self.around.inner(item.get()));
         }
         Ok(())
     }
@@ -172,7 +233,9 @@ impl<'de, F: FnMut(Node<'de>)> Visitor<'de> for Items<F> {
 /// # Errors
 /// Where the text is not one JSON value, with line and column.
 pub(crate) fn open_object(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> {
-    read_node(text, Slices)
+    // Not trimmed, so that an error names line and column of the whole text.
+    let root = Node { text, file: 0, start: 0 };
+    read_node(root, Slices { around: root })
 }
 
 /// Opens a whole JSON text as [`open`] does, and the member `components` two levels deeper in the same scan.
@@ -180,15 +243,24 @@ pub(crate) fn open_object(text: &str) -> Result<Option<Object<'_>>, serde_json::
 /// # Errors
 /// As [`open`].
 pub(crate) fn open_with_components(text: &str) -> Result<Option<(Object<'_>, Objects<'_>)>, serde_json::Error> {
-    read_node(text, Nested { is_root: true })
+    // Not trimmed, so that an error names line and column of the whole text.
+    let root = Node { text, file: 0, start: 0 };
+    read_node(
+        root,
+        Nested {
+            around: root,
+            is_root: true,
+        },
+    )
 }
 
 /// An object whose members are slices, but for the objects inside of one of them: those of `components` at the root.
-struct Nested {
+struct Nested<'a> {
+    around: Node<'a>,
     is_root: bool,
 }
 
-impl<'de> OpenValue<'de> for Nested {
+impl<'de> OpenValue<'de> for Nested<'de> {
     type Opened = (Object<'de>, Objects<'de>);
 
     fn open<A: MapAccess<'de>>(self, mut next: Option<Text<'de>>, mut map: A) -> Result<Self::Opened, A::Error> {
@@ -196,15 +268,18 @@ impl<'de> OpenValue<'de> for Nested {
         while let Some(key) = next {
             if self.is_root && key.0 == "components" {
                 inner = map
-                    .next_value_seed(Any(Nested { is_root: false }))?
+                    .next_value_seed(Any(Nested {
+                        around: self.around,
+                        is_root: false,
+                    }))?
                     .map(|(_, kinds)| kinds)
                     .unwrap_or_default();
                 members.push((key.0, Node::new("{}")));
             } else if self.is_root {
                 let raw: &'de RawValue = map.next_value()?;
-                members.push((key.0, Node::new(raw.get())));
+                members.push((key.0, self.around.inner(raw.get())));
             } else {
-                inner.push((key.0, map.next_value_seed(Any(Slices))?));
+                inner.push((key.0, map.next_value_seed(Any(Slices { around: self.around }))?));
             }
             next = map.next_key()?;
         }
@@ -216,30 +291,24 @@ impl<'de> OpenValue<'de> for Nested {
 pub(crate) struct PathItem<'a> {
     /// All members; the slice of an operation is only good to tell where it stands.
     pub members: Object<'a>,
-    /// The operations by their place among the members; `None` for one that is no object.
+    /// The operations by their place among the members; `None` for one that is not an object.
     pub operations: Vec<(usize, Option<Object<'a>>)>,
 }
 
-/// Path items by their path; `None` for one that is no object.
+/// Path items by their path; `None` for one that is not an object.
 pub(crate) type PathItems<'a> = Vec<(Cow<'a, str>, Option<PathItem<'a>>)>;
 
-/// `paths` down to the members of its operations, in one scan. A path whose value is no object is `None`.
+/// `paths` down to the members of its operations, in one scan. A path whose value is not an object is `None`.
 ///
 /// # Errors
 /// Where the text is not one JSON object.
 pub(crate) fn path_items<'a>(node: Node<'a>, is_operation: &dyn Fn(&str) -> bool) -> Result<PathItems<'a>, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(node.text);
-    serde::Deserializer::deserialize_map(
-        &mut deserializer,
-        PathItemsVisitor {
-            text: node.text,
-            is_operation,
-        },
-    )
+    serde::Deserializer::deserialize_map(&mut deserializer, PathItemsVisitor { paths: node, is_operation })
 }
 
 struct PathItemsVisitor<'a, 'f> {
-    text: &'a str,
+    paths: Node<'a>,
     is_operation: &'f dyn Fn(&str) -> bool,
 }
 
@@ -269,13 +338,14 @@ impl<'de> OpenValue<'de> for Operations<'_, 'de, '_> {
         let mut operations = Vec::with_capacity(4);
         while let Some(key) = next {
             if (self.0.is_operation)(&key.0) {
-                let object = map.next_value_seed(Any(Slices))?;
-                let place = Node::new(object.as_ref().and_then(|object| object.slice_of(self.0.text)).unwrap_or("null"));
+                let object = map.next_value_seed(Any(Slices { around: self.0.paths }))?;
+                let place = object.as_ref().and_then(|object| object.place_in(self.0.paths));
+                let place = place.unwrap_or_else(|| Node::new("null"));
                 operations.push((members.len(), object));
                 members.push((key.0, place));
             } else {
                 let raw: &'de RawValue = map.next_value()?;
-                members.push((key.0, Node::new(raw.get())));
+                members.push((key.0, self.0.paths.inner(raw.get())));
             }
             next = map.next_key()?;
         }
@@ -287,13 +357,13 @@ impl<'de> OpenValue<'de> for Operations<'_, 'de, '_> {
 }
 
 impl<'a> Object<'a> {
-    /// From the object's brace to the end of its last member, in the text that holds both; nothing where it is empty.
-    fn slice_of(&self, text: &'a str) -> Option<&'a str> {
-        let (_, first) = self.members.first()?;
-        let (_, last) = self.members.last()?;
-        let offset = |node: &Node<'_>| (node.text.as_ptr() as usize).checked_sub(text.as_ptr() as usize);
-        let start = text.get(..offset(first)?)?.rfind('{')?;
-        text.get(start..offset(last)? + last.text.len())
+    /// From the object's brace to the end of its last member, in the value that holds both; nothing where it is empty.
+    fn place_in(&self, around: Node<'a>) -> Option<Node<'a>> {
+        let offset = |place: u32| place.checked_sub(around.start).map(|offset| offset as usize);
+        let first = offset(self.members.first()?.1.start)?;
+        let end = offset(self.members.last()?.1.span().end)?;
+        let start = around.text.get(..first)?.rfind('{')?;
+        around.text.get(start..end).map(|text| around.inner(text))
     }
 }
 
@@ -326,16 +396,19 @@ trait OpenValue<'de> {
 }
 
 /// All members as slices.
-struct Slices;
+struct Slices<'a> {
+    /// The value that the object is, or is in.
+    around: Node<'a>,
+}
 
-impl<'de> OpenValue<'de> for Slices {
+impl<'de> OpenValue<'de> for Slices<'de> {
     type Opened = Object<'de>;
 
     fn open<A: MapAccess<'de>>(self, mut next: Option<Text<'de>>, mut map: A) -> Result<Self::Opened, A::Error> {
         let mut members = Vec::with_capacity(8);
         while let Some(key) = next {
             let raw: &'de RawValue = map.next_value()?;
-            members.push((key.0, Node::new(raw.get())));
+            members.push((key.0, self.around.inner(raw.get())));
             next = map.next_key()?;
         }
         Ok(Object { members })
@@ -345,9 +418,9 @@ impl<'de> OpenValue<'de> for Slices {
 /// A value of any kind: an object is opened, everything else is `None`.
 struct Any<O>(O);
 
-/// Reads a whole text.
-fn read_node<'a, O: OpenValue<'a>>(text: &'a str, open: O) -> Result<Option<O::Opened>, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
+/// Reads a whole value.
+fn read_node<'a, O: OpenValue<'a>>(node: Node<'a>, open: O) -> Result<Option<O::Opened>, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(node.text);
     let opened = Any(open).deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(opened)

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use percent_encoding::percent_decode_str;
 
+use super::node::Node;
+
 /// Appends one reference token to `pointer`, with `~` and `/` escaped (RFC 6901 section 3).
 pub(crate) fn push(pointer: &mut String, token: &str) {
     pointer.push('/');
@@ -34,7 +36,7 @@ pub(crate) fn push_index(pointer: &mut String, index: usize) {
 }
 
 /// The tokens of a URI fragment that holds a JSON Pointer (RFC 6901 section 6): percent-decoded first, then unescaped.
-/// The text comes without its `#`. Gives `None` where it is no pointer (a plain anchor, for instance).
+/// The text comes without its `#`. Gives `None` where it is not a pointer (a plain anchor, for instance).
 #[must_use]
 pub(crate) fn tokens(fragment: &str) -> Option<Vec<String>> {
     if fragment.is_empty() {
@@ -50,6 +52,47 @@ pub(crate) fn tokens(fragment: &str) -> Option<Vec<String>> {
         }
     };
     Some(rest.split('/').map(unescaped).collect())
+}
+
+/// The value that the tokens lead to from `node`.
+#[must_use]
+pub(crate) fn target<'a>(mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
+    for token in tokens {
+        node = match node.object() {
+            Some(object) => object.get(token)?,
+            None => *node.array()?.get(token.parse::<usize>().ok()?)?,
+        };
+    }
+    Some(node)
+}
+
+/// The tokens that lead to the value at an offset of the text that `node` is the whole value of.
+#[must_use]
+pub(crate) fn path_to(mut node: Node<'_>, offset: usize) -> Vec<String> {
+    let mut tokens = Vec::new();
+    loop {
+        let holds = |inner: &Node<'_>| inner.span().range().contains(&offset);
+        let next = match node.object() {
+            Some(object) => object
+                .iter()
+                .find(|(_, inner)| holds(inner))
+                .map(|(key, inner)| (key.to_owned(), inner)),
+            None => node
+                .array()
+                .unwrap_or_default()
+                .into_iter()
+                .enumerate()
+                .find(|(_, inner)| holds(inner))
+                .map(|(index, inner)| (index.to_string(), inner)),
+        };
+        match next {
+            Some((token, inner)) if node.span().range().start < offset => {
+                tokens.push(token);
+                node = inner;
+            }
+            _ => return tokens,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ mod tests {
             let text = json!({ "openapi": "3.1.0", "paths": {}, "x": schema }).to_string();
             let document = Document::parse(text.into_bytes(), None).unwrap();
             let mut schemas = Schemas::new(&document);
-            let span = document.span(document.member("x").unwrap());
+            let span = document.member("x").unwrap().span();
             let root = Map::from_iter([("properties".to_owned(), json!({ "body": schemas.translate(span, &mut Vec::new()) }))]);
             let completed = schemas.complete(root, &SchemaOptions { budget: 1 << 30, inline_all: false }, &mut Vec::new());
             // What a model would give: the value under the advertised names, told apart by what the wire schema notes.
@@ -203,7 +203,7 @@ mod tests {
             }
             let text = json!({"openapi": "3.1.0", "paths": {}, "x": schema, "components": {"schemas": {"A": a, "B": b}}}).to_string();
             let document = Document::parse(text.clone().into_bytes(), None).unwrap();
-            let span = document.span(document.member("x").unwrap());
+            let span = document.member("x").unwrap().span();
             let completed = |mut schemas: Schemas<'_>| {
                 let root = Map::from_iter([("properties".to_owned(), json!({ "body": schemas.translate(span, &mut Vec::new()) }))]);
                 schemas.complete(root, &SchemaOptions { budget: 1 << 30, inline_all: false }, &mut Vec::new())

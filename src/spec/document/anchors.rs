@@ -2,14 +2,13 @@
 
 use url::Url;
 
-use super::reference::walk;
-use super::{Document, Span};
+use super::file::DocumentFile;
 use crate::spec::node::Node;
-use crate::spec::pointer;
+use crate::spec::span::Span;
 
 /// All named schemas of all files, in the order of the text.
 #[derive(Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedSchemas {
     resources: Vec<Resource>,
     anchors: Vec<Anchor>,
 }
@@ -28,29 +27,29 @@ struct Anchor {
     span: Span,
 }
 
-impl Named {
+impl NamedSchemas {
     /// Nearly every document has none, which one scan tells.
-    pub(crate) fn of(document: &Document) -> Self {
+    pub(crate) fn of(files: &[DocumentFile], url: Option<&Url>) -> Self {
         let mut named = Self::default();
-        for (number, file) in document.files().iter().enumerate() {
-            if let Some(base) = base(document, number) {
-                named.collect(document, file.root(), &base, 0);
+        for (number, file) in files.iter().enumerate() {
+            if let Some(base) = base_url(url, number) {
+                named.collect(file.root(), &base, 0);
             }
         }
         named
     }
 
-    fn collect(&mut self, document: &Document, node: Node<'_>, base: &Url, depth: usize) {
+    fn collect(&mut self, node: Node<'_>, base: &Url, depth: usize) {
         const MAX_DEPTH: usize = 128;
         let text = node.text();
         if depth > MAX_DEPTH || !(text.contains("nchor\"") || text.contains("\"$id\"")) {
             return;
         }
         for item in node.array().unwrap_or_default() {
-            self.collect(document, item, base, depth + 1);
+            self.collect(item, base, depth + 1);
         }
         let Some(object) = node.object() else { return };
-        let span = document.span(node);
+        let span = node.span();
         let mut own = None;
         if let Some(id) = object.text("$id") {
             match id.strip_prefix('#') {
@@ -70,7 +69,7 @@ impl Named {
         for (key, inner) in object.iter() {
             // What looks like a schema there is a value.
             if !matches!(key, "example" | "examples" | "default" | "const" | "enum") {
-                self.collect(document, inner, own.as_ref().unwrap_or(base), depth + 1);
+                self.collect(inner, own.as_ref().unwrap_or(base), depth + 1);
             }
         }
     }
@@ -92,64 +91,50 @@ impl Named {
             .filter(move |resource| from.holds(resource.span) && resource.span != from);
         outer.chain(inner)
     }
-}
 
-/// What `$id`s of a file are relative to; where nobody knows, something that no document means.
-fn base(document: &Document, file: usize) -> Option<Url> {
-    let known = document.url.clone().filter(|_| file == 0);
-    known.or_else(|| Url::parse(&format!("https://file-{file}.invalid/")).ok())
-}
+    /// The schemas that a fragment without a file may be relative to: those with an `$id` around the reference, the nearest
+    /// first, and the one that the reference is in.
+    pub(crate) fn scopes(&self, from: Span) -> impl Iterator<Item = Span> {
+        self.around(from).map(|resource| resource.span).chain([from])
+    }
 
-impl Document {
-    /// What a fragment without a place means beyond pointers from the root: an anchor, or a pointer from the schema with an
-    /// `$id` around the reference, or, as people write it, from the component that the reference is in.
-    pub(crate) fn by_fragment(&self, fragment: &str, from: Span) -> Option<Node<'_>> {
-        let named = self.named();
-        let scopes = named.around(from).map(|resource| resource.span).chain([from]);
-        if let Some(tokens) = pointer::tokens(fragment) {
-            return scopes.into_iter().find_map(|root| walk(self.node(root), &tokens));
-        }
-        let anchors = || named.anchors.iter().filter(|anchor| anchor.name == fragment);
-        let near = scopes
-            .into_iter()
+    /// The schema with that anchor: the one nearest to the reference, else the first of all.
+    pub(crate) fn anchored(&self, name: &str, from: Span) -> Option<Span> {
+        let anchors = || self.anchors.iter().filter(|anchor| anchor.name == name);
+        let near = self
+            .scopes(from)
             .find_map(|scope| anchors().find(|anchor| scope.holds(anchor.span)));
-        near.or_else(|| anchors().next()).map(|anchor| self.node(anchor.span))
+        near.or_else(|| anchors().next()).map(|anchor| anchor.span)
     }
 
-    /// A schema with that `$id`, or what the fragment names inside of it.
-    pub(crate) fn by_id(&self, uri: &str, fragment: &str, from: Span) -> Option<Node<'_>> {
-        let named = self.named();
-        let own = base(self, from.file as usize);
-        let bases = named.around(from).map(|resource| &resource.url).chain(own.as_ref());
-        let resource = bases.into_iter().find_map(|base| {
+    /// The schema with that anchor inside of `resource`.
+    pub(crate) fn anchored_in(&self, name: &str, resource: Span) -> Option<Span> {
+        let mut anchors = self.anchors.iter().filter(|anchor| anchor.name == name);
+        anchors.find(|anchor| resource.holds(anchor.span)).map(|anchor| anchor.span)
+    }
+
+    /// The schema whose `$id` a reference in `from` means, in a document with that URL.
+    pub(crate) fn identified(&self, uri: &str, from: Span, document: Option<&Url>) -> Option<Span> {
+        let own = base_url(document, from.file as usize);
+        let mut bases = self.around(from).map(|resource| &resource.url).chain(own.as_ref());
+        bases.find_map(|base| {
             let url = base.join(uri).ok()?;
-            named.resources.iter().find(|resource| resource.url == url)
-        })?;
-        if let Some(tokens) = pointer::tokens(fragment) {
-            return walk(self.node(resource.span), &tokens);
-        }
-        let mut anchors = named.anchors.iter().filter(|anchor| anchor.name == fragment);
-        anchors
-            .find(|anchor| resource.span.holds(anchor.span))
-            .map(|anchor| self.node(anchor.span))
+            self.resources
+                .iter()
+                .find(|resource| resource.url == url)
+                .map(|resource| resource.span)
+        })
     }
 
-    /// Whether a schema of the document itself is called so, so that no file is meant.
-    pub(crate) fn has_id(&self, uri: &str) -> bool {
-        let root = self.files().first().map(|file| self.span(file.root()));
-        root.is_some_and(|root| self.by_id(uri, "", root).is_some())
+    /// Whether more than one schema has that `$dynamicAnchor`.
+    pub(crate) fn is_ambiguous(&self, dynamic_anchor: &str) -> bool {
+        let named = |anchor: &&Anchor| anchor.is_dynamic && anchor.name == dynamic_anchor;
+        self.anchors.iter().filter(named).count() > 1
     }
+}
 
-    /// As [`Document::target_from`], of a `$dynamicRef`: which schema that means may depend on how one came there.
-    ///
-    /// # Errors
-    /// As there; or where several schemas have that dynamic name, because none of them is meant for sure.
-    pub fn dynamic_target_from(&self, reference: &str, from: Span) -> Result<Node<'_>, String> {
-        let name = reference.split_once('#').map_or("", |(_, fragment)| fragment);
-        let anchors = self.named().anchors.iter();
-        if anchors.filter(|anchor| anchor.is_dynamic && anchor.name == name).count() > 1 {
-            return Err(format!("`{reference}` means different schemas in different places"));
-        }
-        self.target_from(reference, from)
-    }
+/// What `$id`s of a file are relative to, of a document with that URL; where nobody knows, something that no document means.
+fn base_url(document: Option<&Url>, file: usize) -> Option<Url> {
+    let known = document.cloned().filter(|_| file == 0);
+    known.or_else(|| Url::parse(&format!("https://file-{file}.invalid/")).ok())
 }

@@ -15,10 +15,11 @@ use memchr::memmem;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
+use super::Document;
+use super::error::LoadError;
 use super::file::DocumentFile;
 use super::revision::Revision;
 use super::source::{FetchedSource, MAX_DOCUMENT_BYTES, Source, fetch, redacted};
-use super::{Document, LoadError};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node;
 
@@ -171,10 +172,12 @@ impl Loader<'_> {
         self.seen.push(Revision::new(source, headers.clone(), &bytes, validators));
         self.bytes += bytes.len();
         let check = |text: &str| node::open_object(text).map(drop).map_err(LoadError::NotJson);
-        let (file, ()) = DocumentFile::parse(&place.to_string(), bytes, check).map_err(|error| format!("`{uri}` is not read: {error}"))?;
-        self.files.push(file);
         // The document itself is file 0.
-        u32::try_from(self.files.len()).map_err(|_| format!("`{uri}` is one file too many"))
+        let number = u32::try_from(self.files.len() + 1).map_err(|_| format!("`{uri}` is one file too many"))?;
+        let (file, ()) =
+            DocumentFile::parse(number, &place.to_string(), bytes, check).map_err(|error| format!("`{uri}` is not read: {error}"))?;
+        self.files.push(file);
+        Ok(number)
     }
 
     /// Where the reference leads, if it may be followed.

@@ -1,9 +1,11 @@
 //! One file of a document: its text as JSON, and where a value stands in what its author wrote.
 
+use super::error::LoadError;
 use super::positions::{Wanted, marks};
-use super::{LoadError, position_of, yaml};
+use super::yaml;
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node::Node;
+use crate::spec::pointer;
 
 /// Places are read one by one no more often than this.
 const MAX_READINGS: usize = 20;
@@ -13,6 +15,7 @@ const MAX_READINGS: usize = 20;
 pub struct DocumentFile {
     /// How the file is called in messages; empty for the document itself.
     pub name: String,
+    number: u32,
     text: String,
     /// What was written, where that was YAML: line and column are counted in it.
     yaml: Option<String>,
@@ -26,7 +29,12 @@ impl DocumentFile {
     ///
     /// # Errors
     /// What is wrong with the text, or what `accept` says.
-    pub(crate) fn parse<T>(name: &str, bytes: Vec<u8>, accept: impl Fn(&str) -> Result<T, LoadError>) -> Result<(Self, T), LoadError> {
+    pub(crate) fn parse<T>(
+        number: u32,
+        name: &str,
+        bytes: Vec<u8>,
+        accept: impl Fn(&str) -> Result<T, LoadError>,
+    ) -> Result<(Self, T), LoadError> {
         let mut text = decode_text(bytes)?;
         if text.starts_with('\u{feff}') {
             text.drain(..'\u{feff}'.len_utf8());
@@ -37,6 +45,7 @@ impl DocumentFile {
             Ok((
                 Self {
                     name: name.clone(),
+                    number,
                     text: converted.json,
                     yaml: Some(converted.yaml),
                     remarks: converted.remarks,
@@ -51,6 +60,7 @@ impl DocumentFile {
                 Ok(accepted) => {
                     let file = Self {
                         name,
+                        number,
                         text,
                         yaml: None,
                         remarks: Vec::new(),
@@ -76,7 +86,7 @@ impl DocumentFile {
     /// The whole value.
     #[must_use]
     pub fn root(&self) -> Node<'_> {
-        Node::new(&self.text)
+        Node::in_file(self.number, &self.text)
     }
 
     /// Line and column, both from 1, of the values at byte offsets of the text, in their order. What the author of a YAML text
@@ -85,13 +95,13 @@ impl DocumentFile {
         let mut places: Vec<(usize, usize)> = offsets.iter().enumerate().map(|(number, offset)| (*offset, number)).collect();
         places.sort_unstable();
         let Some(yaml) = &self.yaml else { return self.lines(&places) };
-        let wanted = Wanted::at(&self.text, self.root(), &places);
+        let wanted = Wanted::at(self.root(), &places);
         let (found, is_whole) = marks(yaml, &wanted, offsets.len());
         let mut found: Vec<_> = found.into_iter().map(|mark| mark.map(|mark| (mark.line, mark.column))).collect();
         if !is_whole {
             // The parser of documents tells a place at the price of reading all that is before it.
             for (position, offset) in found.iter_mut().zip(offsets).take(MAX_READINGS) {
-                *position = yaml::locate(yaml, &path_to(&self.text, *offset)).or(*position);
+                *position = yaml::locate(yaml, &pointer::path_to(self.root(), *offset)).or(*position);
             }
         }
         found
@@ -112,38 +122,6 @@ impl DocumentFile {
             }
         }
         found
-    }
-}
-
-/// The tokens that lead to the value at an offset of a JSON text.
-pub(crate) fn path_to(text: &str, offset: usize) -> Vec<String> {
-    let mut tokens = Vec::new();
-    let mut node = Node::new(text);
-    loop {
-        let holds = |inner: &Node<'_>| {
-            let (start, end) = position_of(text, *inner);
-            (start..end).contains(&offset)
-        };
-        let next = match node.object() {
-            Some(object) => object
-                .iter()
-                .find(|(_, inner)| holds(inner))
-                .map(|(key, inner)| (key.to_owned(), inner)),
-            None => node
-                .array()
-                .unwrap_or_default()
-                .into_iter()
-                .enumerate()
-                .find(|(_, inner)| holds(inner))
-                .map(|(index, inner)| (index.to_string(), inner)),
-        };
-        match next {
-            Some((token, inner)) if position_of(text, node).0 < offset => {
-                tokens.push(token);
-                node = inner;
-            }
-            _ => return tokens,
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A whole OpenAPI document: its JSON text, which version it speaks, and where its reusable parts lie.
 
 pub(crate) mod anchors;
+pub(crate) mod error;
 pub(crate) mod external;
 pub(crate) mod file;
 pub(crate) mod overlay;
@@ -13,16 +14,16 @@ pub(crate) mod yaml;
 use foldhash::HashMap;
 use std::sync::{Mutex, OnceLock};
 
-use thiserror::Error;
 use url::Url;
 
-use self::anchors::Named;
+use self::anchors::NamedSchemas;
+use self::error::LoadError;
 use self::file::DocumentFile;
-use self::reference::walk;
 use self::revision::Revision;
 use super::diagnostic::Diagnostic;
 use super::node::{self, Node, Object};
 use super::pointer;
+use super::span::Span;
 
 /// The OpenAPI versions that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,44 +38,6 @@ pub enum Version {
     V3_2,
 }
 
-/// Why a document cannot be read as a whole.
-#[derive(Debug, Error)]
-pub enum LoadError {
-    /// Bytes that are no text.
-    #[error("the document is not UTF-8 text (first bad byte at offset {0})")]
-    NotText(usize),
-    /// Nothing there.
-    #[error("the document is empty")]
-    Empty,
-    /// Looks like JSON and is not.
-    #[error("the document is not valid JSON")]
-    NotJson(#[source] serde_json::Error),
-    /// Neither JSON nor YAML.
-    #[error("the document is neither JSON nor YAML")]
-    NotYaml(#[source] serde_yaml::Error),
-    /// JSON or YAML, but something else.
-    #[error("this is not an OpenAPI document: {0}")]
-    NotOpenApi(String),
-    /// A version from the future or from nowhere.
-    #[error("OpenAPI {0} is not supported; 2.0, 3.0, 3.1 and 3.2 are")]
-    Version(String),
-}
-
-/// Where a value lies in the document's text, so that it can be opened again without borrowing from anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Span {
-    pub(crate) file: u32,
-    pub(crate) start: u32,
-    end: u32,
-}
-
-impl Span {
-    /// Whether the other one lies in this one, or is it.
-    pub(crate) fn holds(self, other: Self) -> bool {
-        self.file == other.file && self.start <= other.start && other.end <= self.end
-    }
-}
-
 /// An OpenAPI document: one file, and those that it refers to.
 #[derive(Debug)]
 pub struct Document {
@@ -82,15 +45,13 @@ pub struct Document {
     pub(crate) files: Vec<DocumentFile>,
     /// What a reference to another file leads to, by the file it stands in: a file, or why there is none.
     pub(crate) links: HashMap<(u32, String), Result<u32, String>>,
-    /// Where the texts lie in memory, sorted, to tell which file a node is of.
-    places: Vec<(usize, usize, u32)>,
     /// Where the document came from, to resolve relative server URLs against.
     pub url: Option<Url>,
     pub(crate) index: Index,
     /// Large objects that references lead through, opened.
     pub(crate) opened: Mutex<HashMap<Span, HashMap<String, Span>>>,
     /// Looked for when a reference first needs it.
-    named: OnceLock<Named>,
+    named: OnceLock<NamedSchemas>,
     seen: Vec<Revision>,
 }
 
@@ -103,14 +64,14 @@ pub(crate) struct Index {
     description: Option<String>,
     /// 3.2 `$self`: the document's own name in references.
     pub(crate) own_name: Option<String>,
-    members: HashMap<String, (usize, usize)>,
+    members: HashMap<String, Span>,
     /// Components by kind and name; of 2.0, `definitions`, `parameters` and `responses`.
-    pub(crate) components: HashMap<String, HashMap<String, (usize, usize)>>,
+    pub(crate) components: HashMap<String, HashMap<String, Span>>,
 }
 
 impl Index {
     fn new(text: &str) -> Result<Self, LoadError> {
-        let no_object = || LoadError::NotOpenApi("it is no object with an `openapi` member".into());
+        let no_object = || LoadError::NotOpenApi("it is not an object with an `openapi` member".into());
         let (root, kinds) = node::open_with_components(text)
             .map_err(LoadError::NotJson)?
             .ok_or_else(no_object)?;
@@ -120,11 +81,11 @@ impl Index {
             return Err(LoadError::NotOpenApi("it has no `paths`".into()));
         }
         let info = root.get("info").and_then(Node::object).unwrap_or_default();
-        let members = root.iter().map(|(key, node)| (key.to_owned(), position_of(text, node))).collect();
+        let members = root.iter().map(|(key, node)| (key.to_owned(), node.span())).collect();
         let places = |entries: Object<'_>| {
             entries
                 .iter()
-                .map(|(name, node)| (name.to_owned(), position_of(text, node)))
+                .map(|(name, node)| (name.to_owned(), node.span()))
                 .collect::<HashMap<_, _>>()
         };
         let components = if version == Version::V2_0 {
@@ -159,24 +120,21 @@ impl Document {
     /// # Errors
     /// [`LoadError`] where the document cannot be read as a whole. Faults of single operations come later, one by one.
     pub fn parse(bytes: Vec<u8>, url: Option<Url>) -> Result<Self, LoadError> {
-        let (file, index) = DocumentFile::parse("", bytes, Index::new)?;
+        let (file, index) = DocumentFile::parse(0, "", bytes, Index::new)?;
         let url = index
             .own_name
             .as_deref()
             .and_then(|name| Url::options().base_url(url.as_ref()).parse(name).ok())
             .or(url);
-        let mut document = Self {
+        Ok(Self {
             files: vec![file],
             links: HashMap::default(),
-            places: Vec::new(),
             url,
             index,
             opened: Mutex::default(),
             named: OnceLock::new(),
             seen: Vec::new(),
-        };
-        document.place_files();
-        Ok(document)
+        })
     }
 
     /// Takes in the files that references lead to, and what each such reference means; [`self::external`] reads them.
@@ -184,21 +142,11 @@ impl Document {
         self.files.extend(files);
         self.seen = seen;
         self.links = links;
-        self.place_files();
         self.named = OnceLock::new();
     }
 
-    pub(crate) fn named(&self) -> &Named {
-        self.named.get_or_init(|| Named::of(self))
-    }
-
-    fn place_files(&mut self) {
-        let place = |(number, file): (usize, &DocumentFile)| {
-            let start = file.text().as_ptr() as usize;
-            (start, start + file.text().len(), u32::try_from(number).unwrap_or(0))
-        };
-        self.places = self.files.iter().enumerate().map(place).collect();
-        self.places.sort_unstable();
+    pub(crate) fn named(&self) -> &NamedSchemas {
+        self.named.get_or_init(|| NamedSchemas::of(&self.files, self.url.as_ref()))
     }
 
     /// All files, the document itself first.
@@ -213,7 +161,7 @@ impl Document {
         let of_file = |file: &DocumentFile| -> Vec<Diagnostic> {
             let placed = file.remarks.iter().cloned().map(|mut remark| {
                 let tokens = remark.pointer.strip_prefix('#').and_then(pointer::tokens);
-                remark.span = tokens.and_then(|tokens| walk(file.root(), &tokens)).map(|node| self.span(node));
+                remark.span = tokens.and_then(|tokens| pointer::target(file.root(), &tokens)).map(Node::span);
                 remark
             });
             placed.collect()
@@ -254,35 +202,19 @@ impl Document {
     /// The value at `span`.
     #[must_use]
     pub fn node(&self, span: Span) -> Node<'_> {
-        let text = self.files.get(span.file as usize).map_or("", DocumentFile::text);
-        Node::new(text.get(span.start as usize..span.end as usize).unwrap_or("null"))
-    }
-
-    /// Where `node`, a value of this document, lies.
-    #[must_use]
-    pub fn span(&self, node: Node<'_>) -> Span {
-        let address = node.text().as_ptr() as usize;
-        let found = self
-            .places
-            .partition_point(|(start, ..)| *start <= address)
-            .checked_sub(1)
-            .and_then(|at| self.places.get(at));
-        match found {
-            Some((start, end, file)) if address <= *end => span(*file, address - start, address - start + node.text().len()),
-            _ => span(0, 0, 0),
-        }
+        Node::at(self.files.get(span.file as usize).map_or("", DocumentFile::text), span)
     }
 
     /// A member of the root object.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<Node<'_>> {
-        self.index.members.get(name).map(|place| self.at(*place))
+        self.index.members.get(name).map(|place| self.node(*place))
     }
 
     /// The members of the root whose names begin like that, in no particular order.
     pub fn members(&self, prefix: &str) -> impl Iterator<Item = (&str, Node<'_>)> {
         let found = self.index.members.iter().filter(move |(name, _)| name.starts_with(prefix));
-        found.map(|(name, place)| (name.as_str(), self.at(*place)))
+        found.map(|(name, place)| (name.as_str(), self.node(*place)))
     }
 
     /// The components of a kind (`schemas`, `parameters`, …; of 2.0 `definitions`), in no particular order.
@@ -292,11 +224,7 @@ impl Document {
             .get(kind)
             .into_iter()
             .flatten()
-            .map(|(name, place)| (name.as_str(), self.at(*place)))
-    }
-
-    pub(crate) fn at(&self, (start, end): (usize, usize)) -> Node<'_> {
-        self.node(span(0, start, end))
+            .map(|(name, place)| (name.as_str(), self.node(*place)))
     }
 
     /// File name (empty for the document itself), line and column of what a diagnostic points to.
@@ -311,7 +239,7 @@ impl Document {
         let span = |diagnostic: &Diagnostic| {
             diagnostic.span.or_else(|| {
                 let tokens = pointer::tokens(diagnostic.pointer.strip_prefix('#')?)?;
-                Some(self.span(self.walk(self.files.first()?.root(), &tokens)?))
+                Some(self.walk(self.files.first()?.root(), &tokens)?.span())
             })
         };
         let spans: Vec<Option<Span>> = diagnostics.iter().map(|diagnostic| span(diagnostic)).collect();
@@ -333,21 +261,6 @@ impl Document {
             }
         }
         found
-    }
-}
-
-/// Offset and end of a node in its text. Nodes are slices, so that the difference of the addresses is the offset.
-pub(crate) fn position_of(text: &str, node: Node<'_>) -> (usize, usize) {
-    let start = (node.text().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-    (start, start + node.text().len())
-}
-
-/// A document is at most 32 MiB, or what its YAML may expand to: far below 4 GiB.
-fn span(file: u32, start: usize, end: usize) -> Span {
-    Span {
-        file,
-        start: u32::try_from(start).unwrap_or(0),
-        end: u32::try_from(end).unwrap_or(0),
     }
 }
 

@@ -6,7 +6,7 @@ use roas_overlay::{v1_0, v1_1};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::LoadError;
+use super::error::LoadError;
 use super::file::DocumentFile;
 use crate::spec::diagnostic::Diagnostic;
 
@@ -69,7 +69,7 @@ fn apply_one(overlay: &Value, target: &mut Value) -> Result<ApplyReport, Overlay
 }
 
 fn read_overlay(name: &str, bytes: Vec<u8>) -> Result<Value, LoadError> {
-    let (_, value) = DocumentFile::parse(name, bytes, |text| {
+    let (_, value) = DocumentFile::parse(0, name, bytes, |text| {
         crate::json::parse_value(text.as_bytes()).map_err(LoadError::NotJson)
     })?;
     Ok(value)

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use foldhash::HashMap;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
-use super::position_of;
 use crate::spec::node::Node;
 
 /// Places of a JSON text, as a tree of the steps that lead to them.
@@ -36,17 +35,18 @@ pub(crate) struct Mark {
 }
 
 impl Wanted {
-    /// The tree of places, each a number and an offset of `text` at which a value starts; sorted by offset.
-    pub(crate) fn at(text: &str, node: Node<'_>, places: &[(usize, usize)]) -> Self {
+    /// The tree of places in `node`, each an offset of its file's text at which a value starts, and a number; sorted by
+    /// offset.
+    pub(crate) fn at(node: Node<'_>, places: &[(usize, usize)]) -> Self {
         let mut wanted = Self::default();
-        let (start, _) = position_of(text, node);
+        let start = node.span().range().start;
         let mut rest = places;
         let own = rest.partition_point(|(offset, _)| *offset <= start);
         wanted.here.extend(rest.iter().take(own).map(|(_, number)| *number));
         rest = rest.get(own..).unwrap_or_default();
         // What is not in a value, but before it, belongs to the value around both.
         let mut within = |inner: Node<'_>| -> &[(usize, usize)] {
-            let (start, end) = position_of(text, inner);
+            let std::ops::Range { start, end } = inner.span().range();
             let before = rest.partition_point(|(offset, _)| *offset < start);
             let (outside, from) = rest.split_at_checked(before).unwrap_or((rest, &[]));
             wanted.here.extend(outside.iter().map(|(_, number)| *number));
@@ -65,7 +65,7 @@ impl Wanted {
                 let occurrence = seen.entry(name).or_default();
                 let inside = within(inner);
                 if !inside.is_empty() {
-                    let below = Self::at(text, inner, inside);
+                    let below = Self::at(inner, inside);
                     wanted.members.entry(name.to_owned()).or_default().push((*occurrence, below));
                 }
                 *occurrence += 1;
@@ -74,7 +74,7 @@ impl Wanted {
             for (index, inner) in node.array().unwrap_or_default().into_iter().enumerate() {
                 let inside = within(inner);
                 if !inside.is_empty() {
-                    wanted.items.insert(index, Self::at(text, inner, inside));
+                    wanted.items.insert(index, Self::at(inner, inside));
                 }
             }
         }

@@ -1,8 +1,9 @@
 //! What the `$ref`s of a document lead to (RFC 6901 pointers, `$anchor`, `$id`, other files).
 
-use super::{Document, Span, Version};
+use super::{Document, Version};
 use crate::spec::node::{Node, Object};
 use crate::spec::pointer;
+use crate::spec::span::Span;
 
 /// References that lead to references are followed this often.
 const MAX_CHAIN: usize = 32;
@@ -14,7 +15,7 @@ impl Document {
     /// # Errors
     /// A sentence on why there is none: dangling, or in a file that is not read.
     pub fn target<'a>(&'a self, reference: &str, from: Node<'_>) -> Result<Node<'a>, String> {
-        self.target_from(reference, self.span(from))
+        self.target_from(reference, from.span())
     }
 
     /// As [`Document::target`], from the file that holds `from`.
@@ -42,7 +43,7 @@ impl Document {
         let place = if file == from.file {
             Some(from)
         } else {
-            self.files.get(file as usize).map(|file| self.span(file.root()))
+            self.files.get(file as usize).map(|file| file.root().span())
         };
         let otherwise = || place.and_then(|place| self.by_fragment(fragment, place)).ok_or_else(dangling);
         let Some(tokens) = pointer::tokens(fragment) else {
@@ -52,7 +53,7 @@ impl Document {
             && let Some((kind, name)) = self.component_tokens(&tokens)
         {
             let found = self.index.components.get(kind).and_then(|entries| entries.get(name));
-            return found.map_or_else(otherwise, |place| Ok(self.at(*place)));
+            return found.map_or_else(otherwise, |place| Ok(self.node(*place)));
         }
         let root = self.files.get(file as usize).ok_or_else(dangling)?.root();
         // A pointer into a component starts there, and not at the whole text.
@@ -62,25 +63,25 @@ impl Document {
             .and_then(|head| self.component_tokens(head))
             .and_then(|(kind, name)| self.index.components.get(kind)?.get(name));
         let found = match start {
-            Some(place) => self.walk(self.at(*place), tokens.get(3..).unwrap_or_default()),
+            Some(place) => self.walk(self.node(*place), tokens.get(3..).unwrap_or_default()),
             None => self.walk(root, &tokens),
         };
         found.map_or_else(otherwise, Ok)
     }
 
-    /// As [`walk`]; what is large is opened once and remembered, so that many references into it cost little.
+    /// As [`pointer::target`]; what is large is opened once and remembered, so that many references into it cost little.
     pub(crate) fn walk<'a>(&'a self, mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
         const MIN_REMEMBERED_BYTES: usize = 16 << 10;
         for (index, token) in tokens.iter().enumerate() {
             if node.text().len() < MIN_REMEMBERED_BYTES || !node.text().starts_with('{') {
-                return walk(node, tokens.get(index..)?);
+                return pointer::target(node, tokens.get(index..)?);
             }
             let mut opened = self.opened.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let members = opened.entry(self.span(node)).or_insert_with(|| {
+            let members = opened.entry(node.span()).or_insert_with(|| {
                 node.object()
                     .unwrap_or_default()
                     .iter()
-                    .map(|(key, inner)| (key.to_owned(), self.span(inner)))
+                    .map(|(key, inner)| (key.to_owned(), inner.span()))
                     .collect()
             });
             node = self.node(*members.get(token)?);
@@ -140,15 +141,43 @@ impl Document {
         object.get("$ref")?;
         object.text("description")
     }
-}
 
-/// The value that the tokens of a pointer lead to.
-pub(crate) fn walk<'a>(mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
-    for token in tokens {
-        node = match node.object() {
-            Some(object) => object.get(token)?,
-            None => *node.array()?.get(token.parse::<usize>().ok()?)?,
-        };
+    /// What a fragment without a file means beyond pointers from the root: an anchor, or a pointer from the schema with an
+    /// `$id` around the reference, or, as people write it, from the component that the reference is in.
+    fn by_fragment(&self, fragment: &str, from: Span) -> Option<Node<'_>> {
+        match pointer::tokens(fragment) {
+            Some(tokens) => self
+                .named()
+                .scopes(from)
+                .find_map(|scope| pointer::target(self.node(scope), &tokens)),
+            None => self.named().anchored(fragment, from).map(|span| self.node(span)),
+        }
     }
-    Some(node)
+
+    /// A schema with that `$id`, or what the fragment names inside of it.
+    fn by_id(&self, uri: &str, fragment: &str, from: Span) -> Option<Node<'_>> {
+        let resource = self.named().identified(uri, from, self.url.as_ref())?;
+        match pointer::tokens(fragment) {
+            Some(tokens) => pointer::target(self.node(resource), &tokens),
+            None => self.named().anchored_in(fragment, resource).map(|span| self.node(span)),
+        }
+    }
+
+    /// Whether a schema of the document itself has that `$id`, so that no file is meant.
+    pub(crate) fn has_id(&self, uri: &str) -> bool {
+        let root = self.files().first().map(|file| file.root().span());
+        root.is_some_and(|root| self.by_id(uri, "", root).is_some())
+    }
+
+    /// As [`Document::target_from`], of a `$dynamicRef`: which schema that means may depend on how one came there.
+    ///
+    /// # Errors
+    /// As there; or where several schemas have that dynamic anchor, because it is not certain which of them is meant.
+    pub fn dynamic_target_from(&self, reference: &str, from: Span) -> Result<Node<'_>, String> {
+        let name = reference.split_once('#').map_or("", |(_, fragment)| fragment);
+        if self.named().is_ambiguous(name) {
+            return Err(format!("`{reference}` means different schemas in different places"));
+        }
+        self.target_from(reference, from)
+    }
 }

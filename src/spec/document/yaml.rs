@@ -10,7 +10,6 @@ use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, Error as _, IgnoredAny, MapAccess, SeqAccess, VariantAccess, Visitor};
 
-use super::file::path_to;
 use super::positions::{Wanted, marks, without_complex_keys};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node::Node;
@@ -20,6 +19,9 @@ use crate::spec::pointer;
 const MAX_GROWTH: usize = 64;
 /// 64 MiB.
 const MIN_SIZE_LIMIT: usize = 64 << 20;
+
+/// What the YAML parser says is wrong, with line and column.
+pub(crate) type YamlError = serde_yaml::Error;
 
 /// A YAML text as JSON.
 #[derive(Debug)]
@@ -35,7 +37,7 @@ pub(crate) struct Converted {
 ///
 /// # Errors
 /// What the YAML parser found, with line and column in its words; or aliases that expand beyond all measure.
-pub(crate) fn read_yaml(yaml: String) -> Result<Converted, serde_yaml::Error> {
+pub(crate) fn read_yaml(yaml: String) -> Result<Converted, YamlError> {
     let error = match convert(&yaml) {
         Ok(json) => return Ok(exact(json, yaml)),
         Err(error) => error,
@@ -45,7 +47,7 @@ pub(crate) fn read_yaml(yaml: String) -> Result<Converted, serde_yaml::Error> {
     };
     let mut converted = exact(convert(&blanked).map_err(|_| error)?, blanked);
     for (line, column) in places {
-        let text = format!("the member at line {line}, column {column} has a key that is no text, and is left out");
+        let text = format!("the member at line {line}, column {column} has a key that is not text, and is left out");
         converted.remarks.push(Diagnostic::warning("#", text));
     }
     Ok(converted)
@@ -59,7 +61,7 @@ fn is_beyond_floats(text: &str) -> bool {
 }
 
 /// A mapping or a list as a key (YAML 1.2.2 section 8.2.2).
-fn is_of_key(error: &serde_yaml::Error) -> bool {
+fn is_of_key(error: &YamlError) -> bool {
     let text = error.to_string();
     text.contains("invalid type: sequence, expected a string") || text.contains("invalid type: map, expected a string")
 }
@@ -75,7 +77,7 @@ fn exact(json: Json, yaml: String) -> Converted {
     let mut remarks = Vec::new();
     if !odd.is_empty() {
         let places: Vec<(usize, usize)> = odd.iter().enumerate().map(|(number, odd)| (odd.start, number)).collect();
-        let wanted = Wanted::at(&text, Node::new(&text), &places);
+        let wanted = Wanted::at(Node::new(&text), &places);
         let (marks, _) = marks(&yaml, &wanted, odd.len());
         let written: Vec<_> = odd
             .iter()
@@ -88,7 +90,7 @@ fn exact(json: Json, yaml: String) -> Converted {
                     let number = scalar.filter(|_| is_plain).map(|scalar| scalar.trim_start_matches('+').to_owned());
                     return number.filter(|number| serde_json::from_str::<serde_json::Number>(number).is_ok());
                 }
-                let pointer = pointer::fragment(path_to(&text, odd.start).iter().map(String::as_str));
+                let pointer = pointer::fragment(pointer::path_to(Node::new(&text), odd.start).iter().map(String::as_str));
                 let what = "this value is not what its tag says, and is read as text";
                 remarks.push(Diagnostic::warning(pointer, what));
                 serde_json::to_string(&scalar.unwrap_or_default()).ok()
@@ -103,7 +105,7 @@ fn exact(json: Json, yaml: String) -> Converted {
     Converted { json: text, yaml, remarks }
 }
 
-fn convert(yaml: &str) -> Result<Json, serde_yaml::Error> {
+fn convert(yaml: &str) -> Result<Json, YamlError> {
     if nests_deeply(yaml) {
         return Err(serde_yaml::Error::custom("brackets nest deeper than 1000 levels"));
     }

@@ -2,8 +2,9 @@
 //! of it.
 
 use super::body::{BodySchema, MediaKind, MediaType, essence};
-use crate::spec::document::{Document, Span};
+use crate::spec::document::Document;
 use crate::spec::node::Node;
+use crate::spec::span::Span;
 
 /// More media types than this are not worth a choice.
 const MAX_ALTERNATIVES: usize = 8;
@@ -56,5 +57,5 @@ fn is_same_schema(document: &Document, one: Span, other: Span) -> bool {
         document.resolve(node).unwrap_or(node)
     };
     let (one, other) = (resolved(one), resolved(other));
-    document.span(one) == document.span(other) || one.text() == other.text()
+    one.span() == other.span() || one.text() == other.text()
 }

@@ -6,8 +6,9 @@ use foldhash::HashSet;
 
 use super::alternatives::alternatives;
 use super::parameter::{self, Location, Style};
-use crate::spec::document::{Document, Span, Version};
+use crate::spec::document::{Document, Version};
 use crate::spec::node::{Node, Object};
+use crate::spec::span::Span;
 
 /// The argument that chooses among the media types of a body, where there is something to choose.
 pub(crate) const CHOICE: &str = "contentType";
@@ -200,7 +201,7 @@ pub(crate) fn read_swagger_body(document: &Document, parameters: &[Node<'_>], co
         .find(|node| place(node).as_deref() == Some("body"))
         .and_then(|node| node.object())
     {
-        let schema = object.get("schema").map(|node| document.span(node));
+        let schema = object.get("schema").map(Node::span);
         let media_type = |name: &str| {
             let kind = MediaKind::of(name);
             let anything = kind == MediaKind::Json && name.contains('*');
@@ -251,7 +252,7 @@ pub(crate) fn read_swagger_body(document: &Document, parameters: &[Node<'_>], co
         fields.push(FormField {
             name,
             required: object.boolean("required").unwrap_or(false),
-            schema: document.span(*node),
+            schema: node.span(),
             allow_empty: object.boolean("allowEmptyValue") == Some(true),
         });
     }
@@ -325,14 +326,14 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
     MediaType {
         name: name.to_owned(),
         kind,
-        schema: match (item, schema.map(|node| document.span(node))) {
+        schema: match (item, schema.map(Node::span)) {
             (Some(item), whole)
                 if matches!(
                     kind,
                     MediaKind::Json | MediaKind::Lines | MediaKind::Sequence | MediaKind::Multipart
                 ) =>
             {
-                BodySchema::Items(document.span(item), whole)
+                BodySchema::Items(item.span(), whole)
             }
             (_, whole) => whole.map_or(BodySchema::Absent, BodySchema::At),
         },
@@ -412,7 +413,7 @@ fn properties<'a>(document: &'a Document, schema: Option<Node<'a>>, seen: &mut H
     let Some(node) = schema.and_then(|node| document.resolve(node).ok()) else {
         return Vec::new();
     };
-    if seen.len() >= MAX_SCHEMAS || !seen.insert(document.span(node)) {
+    if seen.len() >= MAX_SCHEMAS || !seen.insert(node.span()) {
         return Vec::new();
     }
     let Some(object) = node.object() else { return Vec::new() };

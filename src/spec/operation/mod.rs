@@ -21,9 +21,10 @@ use self::parameter::Parameter;
 use self::parameters::Parameters;
 use self::template::PathTemplate;
 use super::diagnostic::Diagnostic;
-use super::document::{Document, Span, Version};
+use super::document::{Document, Version};
 use super::node::{Node, Object, PathItem, path_items};
 use super::pointer;
+use super::span::Span;
 
 /// The argument that holds the request body.
 pub(crate) const BODY: &str = "body";
@@ -243,7 +244,7 @@ impl<'a> Reader<'a> {
 
     /// Nothing of an operation without members, whose place is not told.
     fn span(&self, node: Node<'_>) -> Option<Span> {
-        Some(node).filter(|node| node.text() != "null").map(|node| self.document.span(node))
+        Some(node).filter(|node| node.text() != "null").map(Node::span)
     }
 
     fn read(
@@ -307,8 +308,8 @@ impl<'a> Reader<'a> {
                     _ => shared.servers.clone(),
                 },
             },
-            security: object.get("security").map(|node| self.document.span(node)),
-            responses: object.get("responses").map(|node| self.document.span(node)),
+            security: object.get("security").map(Node::span),
+            responses: object.get("responses").map(Node::span),
             produces,
             extensions: shared.extensions.iter().cloned().chain(self.extensions(&object)).collect(),
             pointer: String::new(),
@@ -321,7 +322,7 @@ impl<'a> Reader<'a> {
         let mut found: Vec<(Box<str>, Span)> = object
             .iter()
             .filter(|(key, _)| key.starts_with("x-") && is_tool_extension(key))
-            .map(|(key, node)| (key.into(), self.document.span(node)))
+            .map(|(key, node)| (key.into(), node.span()))
             .collect();
         // `x-mcp` is the one that says most, whatever the order of keys.
         found.sort_by_key(|(key, _)| key.as_ref() == "x-mcp");

@@ -1,8 +1,9 @@
 //! Parameters: where a value goes on the wire, in which style, and under which name the model gives it.
 
 use crate::spec::argument_names;
-use crate::spec::document::{Document, Span, Version};
+use crate::spec::document::{Document, Version};
 use crate::spec::node::{Node, Object};
+use crate::spec::span::Span;
 
 /// Where a parameter goes (OAS `in`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -264,7 +265,7 @@ pub(crate) fn read_parameter(document: &Document, node: Node<'_>, warnings: &mut
             // The schema of 2.0 is the parameter itself, description and all.
             description: None,
             deprecated: false,
-            schema: Some(document.span(node)),
+            schema: Some(node.span()),
             allow_empty,
             inner_separators: inner_separators(object),
             name,
@@ -320,7 +321,7 @@ pub(crate) fn read_parameter(document: &Document, node: Node<'_>, warnings: &mut
         precondition: object.boolean("x-mcp-precondition").unwrap_or(false),
         description: object.text("description"),
         deprecated: object.boolean("deprecated").unwrap_or(false),
-        schema: schema.map(|node| document.span(node)),
+        schema: schema.map(Node::span),
         allow_empty,
         inner_separators: Vec::new(),
         name,

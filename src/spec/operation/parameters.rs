@@ -10,8 +10,9 @@ use super::body::{self, RequestBody};
 use super::parameter::{self, Location, Parameter, Serialization, Style};
 use super::template::PathTemplate;
 use crate::spec::argument_names;
-use crate::spec::document::{Document, Span, Version};
+use crate::spec::document::{Document, Version};
 use crate::spec::node::Node;
+use crate::spec::span::Span;
 
 /// What a reference leads to, and the description beside it.
 pub(crate) type Referred<'a> = (Node<'a>, Option<String>);
@@ -35,7 +36,7 @@ impl<'a> Parameters<'a> {
 
     /// Reads a parameter; one that many operations share is read once.
     fn parameter(&self, node: Node<'a>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
-        let span = self.document.span(node);
+        let span = node.span();
         if let Some(known) = self.known.borrow().get(&span) {
             return Ok(known.clone());
         }
@@ -66,7 +67,7 @@ impl<'a> Parameters<'a> {
         if node.text().len() > MAX_REMEMBERED_BYTES || !node.text().contains("\"$ref\"") {
             return Ok((self.document.resolve(node)?, self.document.said_beside(node)));
         }
-        let key = (self.document.span(node).file, node.text());
+        let key = (node.span().file, node.text());
         if let Some(known) = self.referred.borrow().get(&key) {
             return Ok(known.clone());
         }

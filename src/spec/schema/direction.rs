@@ -5,8 +5,9 @@ use foldhash::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::spec::document::{Document, Span};
+use crate::spec::document::Document;
 use crate::spec::node::Node;
+use crate::spec::span::Span;
 
 /// Marks an object schema that lost one of its patterns.
 pub(crate) const LOOSE: &str = "\u{0}loose";
@@ -50,10 +51,10 @@ pub(crate) fn read_only_names(
         .and_then(|reference| document.target_from(reference, from).ok());
     if let Some(node) = target
         && seen.len() < MAX_COMPONENTS
-        && seen.insert(document.span(node))
+        && seen.insert(node.span())
         && let Some(Value::Object(target)) = node.value()
     {
-        names.extend(read_only_names(document, &target, document.span(node), mark, seen));
+        names.extend(read_only_names(document, &target, node.span(), mark, seen));
     }
     for branch in object
         .get("allOf")

@@ -30,7 +30,8 @@ pub(crate) use self::walk::reference;
 use self::walk::{each, each_mut, json_size};
 
 use super::argument_names;
-use super::document::{Document, Span};
+use super::document::Document;
+use super::span::Span;
 use crate::text;
 
 /// Schemas are cut no deeper than at this level at first, and no higher than at the other.
@@ -254,7 +255,7 @@ impl<'d> Schemas<'d> {
         } else {
             self.document.target_from(reference, from)?
         };
-        let span = self.document.span(node);
+        let span = node.span();
         if let Some(name) = self.names.get(&span) {
             return Ok(name.clone());
         }
@@ -302,7 +303,7 @@ mod tests {
     fn input(version: &str, schema: &str, components: &str) -> Value {
         let text = format!(r#"{{"openapi":"{version}","paths":{{}},"x":{schema},"components":{{"schemas":{components}}}}}"#);
         let document = Document::parse(text.into_bytes(), None).unwrap();
-        let span = document.span(document.member("x").unwrap());
+        let span = document.member("x").unwrap().span();
         let mut schemas = Schemas::new(&document);
         let mut warnings = Vec::new();
         let mut root = Map::new();
@@ -438,7 +439,7 @@ mod tests {
                 let document =
                     Document::parse(json!({"openapi": "3.1.0", "paths": {}, "x": schema}).to_string().into_bytes(), None).unwrap();
                 let mut schemas = Schemas::new(&document);
-                let Value::Object(root) = schemas.translate(document.span(document.member("x").unwrap()), &mut Vec::new()) else {
+                let Value::Object(root) = schemas.translate(document.member("x").unwrap().span(), &mut Vec::new()) else {
                     panic!("no object")
                 };
                 let mut warnings = Vec::new();

@@ -12,7 +12,7 @@ use super::shape::{complete_containers, drop_contradictions, exclusive_limits, m
 use super::walk::SINGLE;
 use super::{Direction, Schemas};
 use crate::spec::argument_names::is_legal;
-use crate::spec::document::Span;
+use crate::spec::span::Span;
 use crate::text;
 
 /// One schema under translation.

@@ -153,7 +153,7 @@ impl<'a> XmlShape<'_, 'a> {
 
     fn chain(&self) -> Chain<'a> {
         let Some(declared) = self.declared else { return Rc::from([]) };
-        let span = self.known.document.span(declared);
+        let span = declared.span();
         if let Some(known) = self.known.chains.borrow().get(&span) {
             return Rc::clone(known);
         }
@@ -172,7 +172,7 @@ impl<'a> XmlShape<'_, 'a> {
     /// Its XML Object, else that of the only schema it is composed of.
     fn xml(&self) -> Rc<Xml> {
         let Some(declared) = self.declared else { return Rc::default() };
-        let span = self.known.document.span(declared);
+        let span = declared.span();
         if let Some(known) = self.known.xml.borrow().get(&span) {
             return Rc::clone(known);
         }
@@ -420,7 +420,7 @@ mod tests {
             "Node": {"type": "object", "properties": {"id": {"xml": {"attribute": true}}, "child": {"$ref": "#/components/schemas/Node"}}}
         }}});
         let document = Document::parse(text.to_string().into_bytes(), None).unwrap();
-        let span = document.span(document.member("x").unwrap());
+        let span = document.member("x").unwrap().span();
         let bytes = write_xml(&document, &BodySchema::At(span), value)?;
         let text = String::from_utf8(bytes).unwrap();
         Ok(text
