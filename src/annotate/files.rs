@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::spec::operation::BODY;
+use crate::spec::operation::request_body::BODY;
 use crate::spec::schema::{reference, wire_names};
 use crate::spec::{MediaKind, MediaType, RequestBody};
 

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::descriptions;
 use super::files::Files;
-use crate::spec::operation::BODY;
-use crate::spec::operation::body::{BodySchema, FormField};
+use crate::spec::operation::request_body::BODY;
+use crate::spec::operation::request_body::{BodySchema, FormField};
 use crate::spec::schema::{Completed, SchemaOptions, Schemas};
 use crate::spec::{MediaKind, MediaType, Operation, Parameter, RequestBody, Span};
 use crate::text::{MAX_DESCRIPTION_BYTES, clean, truncate};

@@ -17,8 +17,9 @@ use self::body::payload::Payload;
 use self::style::Keep;
 use self::target::{BaseUrl, PathValue};
 use super::error::CallError;
-use crate::spec::operation::body::essence;
-use crate::spec::operation::{BODY, response};
+use crate::spec::media_type::essence;
+use crate::spec::operation::request_body::BODY;
+use crate::spec::operation::response;
 use crate::spec::{Document, Location, MediaKind, Operation, Parameter, Serialization, Style};
 
 /// A request that is ready to be sent.

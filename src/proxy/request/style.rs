@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::spec::Style;
-use crate::spec::operation::body::Encoding;
+use crate::spec::operation::request_body::Encoding;
 
 /// What stays as it is when a value is percent-encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

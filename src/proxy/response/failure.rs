@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::proxy::response::Response;
 use crate::proxy::response::{Kind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
 use crate::spec::Operation;
-use crate::spec::operation::body::essence;
+use crate::spec::media_type::essence;
 use crate::{json, text};
 
 /// How much of an error's body the model sees, in bytes.

@@ -14,7 +14,7 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap};
 
 use crate::spec::Operation;
-use crate::spec::operation::body::essence;
+use crate::spec::media_type::essence;
 use crate::text;
 
 /// A reply that was read to its end, or, of a stream of records, as far as the limits let.

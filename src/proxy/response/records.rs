@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::json;
-use crate::spec::operation::body::essence;
+use crate::spec::media_type::essence;
 
 /// How the records of a stream are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! Which media types of a request body are worth a choice: those that differ in what a caller gives, or in what the API makes
 //! of it.
 
-use super::body::{BodySchema, MediaKind, MediaType, essence};
+use super::request_body::{BodySchema, MediaType};
 use crate::spec::document::Document;
+use crate::spec::media_type::{MediaKind, essence};
 use crate::spec::node::Node;
 use crate::spec::span::Span;
 

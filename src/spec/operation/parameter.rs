@@ -128,7 +128,7 @@ impl Location {
     }
 
     /// OAS: query and cookie default to `form`, path and header to `simple`.
-    fn default_style(self) -> Style {
+    pub(crate) fn default_style(self) -> Style {
         match self {
             Self::Path | Self::Header => Style::Simple,
             Self::Query | Self::Cookie | Self::QueryString => Style::Form,
@@ -151,34 +151,6 @@ impl Style {
             _ => return None,
         })
     }
-}
-
-/// Style and explode of a 2.0 `collectionFormat`; `csv` is its default.
-pub(crate) fn collection(format: Option<&str>, location: Location) -> (Style, bool) {
-    match format {
-        Some("ssv") => (Style::SpaceDelimited, false),
-        Some("tsv") => (Style::TabDelimited, false),
-        Some("pipes") => (Style::PipeDelimited, false),
-        Some("multi") => (location.default_style(), true),
-        _ => (location.default_style(), false),
-    }
-}
-
-/// What joins lists within lists (2.0 Items Object): one character for each `items` that is a list itself.
-pub(crate) fn inner_separators(list: &Object<'_>) -> Vec<char> {
-    const MAX_DEPTH: usize = 16;
-    let mut separators = Vec::new();
-    let mut items = list.get("items").and_then(Node::object);
-    while let Some(inner) = items.filter(|inner| separators.len() < MAX_DEPTH && inner.text("type").as_deref() == Some("array")) {
-        separators.push(match inner.text("collectionFormat").as_deref() {
-            Some("ssv") => ' ',
-            Some("tsv") => '\t',
-            Some("pipes") => '|',
-            _ => ',',
-        });
-        items = inner.get("items").and_then(Node::object);
-    }
-    separators
 }
 
 /// Headers that OpenAPI says to ignore as parameters (Accept, Content-Type, Authorization), and those that frame or
@@ -237,95 +209,102 @@ pub(crate) fn is_ignored_header(name: &str) -> bool {
         .any(|ignored| name.eq_ignore_ascii_case(ignored))
 }
 
-/// Reads one Parameter Object, already resolved. The key is only the sanitized name here; [`super`] makes it
-/// unique. Problems that leave the parameter usable are pushed to `warnings`.
+/// What a Parameter Object says the same way in every version of OpenAPI.
+pub(crate) struct ParameterHead<'a> {
+    /// The Parameter Object.
+    pub object: Object<'a>,
+    /// Its `name`.
+    pub name: String,
+    /// Its `in`.
+    pub location: Location,
+}
+
+impl<'a> ParameterHead<'a> {
+    /// Reads a Parameter Object, already resolved. Problems that leave the parameter usable are pushed to `warnings`.
+    ///
+    /// # Errors
+    /// A sentence where the parameter cannot be used.
+    pub(crate) fn read(node: Node<'a>, warnings: &mut Vec<String>) -> Result<Self, String> {
+        let object = node.object().ok_or("a parameter is not an object")?;
+        let name = object
+            .text("name")
+            .filter(|name| !name.is_empty())
+            .ok_or("a parameter has no `name`")?;
+        if object.get("x-mcp-precondition").is_some_and(|node| node.boolean().is_none()) {
+            warnings.push(format!(
+                "the parameter `{name}` has an `x-mcp-precondition` that is neither true nor false; it is ignored"
+            ));
+        }
+        let place = object.text("in").ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
+        let location = Location::parse(&place).ok_or_else(|| format!("the parameter `{name}` has the unknown location `{place}`"))?;
+        Ok(Self { object, name, location })
+    }
+
+    /// The parameter with that serialization and schema. The key is only the sanitized name here; [`super::parameters`] makes
+    /// it unique.
+    #[must_use]
+    pub(crate) fn into_parameter(self, serialization: Serialization, schema: Option<Span>) -> Parameter {
+        let Self { object, name, location } = self;
+        Parameter {
+            key: argument_names::sanitize_argument_name(&name),
+            required: location == Location::Path || object.boolean("required").unwrap_or(false),
+            precondition: object.boolean("x-mcp-precondition").unwrap_or(false),
+            description: object.text("description"),
+            deprecated: object.boolean("deprecated").unwrap_or(false),
+            schema,
+            allow_empty: location == Location::Query && object.boolean("allowEmptyValue") == Some(true),
+            inner_separators: Vec::new(),
+            name,
+            location,
+            serialization,
+        }
+    }
+}
+
+/// Reads a Parameter Object of OpenAPI 3, already resolved. Problems that leave the parameter usable are pushed to `warnings`.
 ///
 /// # Errors
 /// A sentence where the parameter cannot be used.
 pub(crate) fn read_parameter(document: &Document, node: Node<'_>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
-    let object = &node.object().ok_or("a parameter is no object")?;
-    let name = object
-        .text("name")
-        .filter(|name| !name.is_empty())
-        .ok_or("a parameter has no `name`")?;
-    if object.get("x-mcp-precondition").is_some_and(|node| node.boolean().is_none()) {
-        warnings.push(format!(
-            "the parameter `{name}` has an `x-mcp-precondition` that is neither true nor false; it is ignored"
-        ));
-    }
-    let place = object.text("in").ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
-    let location = Location::parse(&place).ok_or_else(|| format!("the parameter `{name}` has the unknown location `{place}`"))?;
-    let allow_empty = location == Location::Query && object.boolean("allowEmptyValue") == Some(true);
-    if document.version() == Version::V2_0 {
-        let (style, explode) = collection(object.text("collectionFormat").as_deref(), location);
-        return Ok(Parameter {
-            key: argument_names::sanitize_argument_name(&name),
-            required: location == Location::Path || object.boolean("required").unwrap_or(false),
-            precondition: object.boolean("x-mcp-precondition").unwrap_or(false),
-            // The schema of 2.0 is the parameter itself, description and all.
-            description: None,
-            deprecated: false,
-            schema: Some(node.span()),
-            allow_empty,
-            inner_separators: inner_separators(object),
-            name,
-            location,
-            serialization: Serialization::Style {
-                style,
-                explode,
-                allow_reserved: false,
-            },
-        });
-    }
-    let content = object.get("content").and_then(Node::object);
-    let (serialization, schema) = if let Some((media_type, media)) = content.as_ref().and_then(|content| content.iter().next()) {
+    let head = ParameterHead::read(node, warnings)?;
+    let content = head.object.get("content").and_then(Node::object);
+    if let Some((media_type, media)) = content.as_ref().and_then(|content| content.iter().next()) {
         let media = document.resolve(media).unwrap_or(media);
-        let schema = media.object().and_then(|media| media.get("schema"));
-        (
-            Serialization::Content {
-                media_type: media_type.to_owned(),
-            },
-            schema,
-        )
-    } else {
-        let style = match object.text("style") {
-            None => location.default_style(),
-            Some(style) => Style::parse(&style, location).unwrap_or_else(|| {
-                warnings.push(format!(
-                    "the parameter `{name}` has the style `{style}`, which is not defined for {place}; the default is used"
-                ));
-                location.default_style()
-            }),
+        let schema = media.object().and_then(|media| media.get("schema")).map(Node::span);
+        let serialization = Serialization::Content {
+            media_type: media_type.to_owned(),
         };
-        // OAS: explode defaults to true for form (and 3.2 cookie), else false. deepObject exists only exploded.
-        let explode = match style {
-            Style::DeepObject => true,
-            Style::Form | Style::Cookie => object.boolean("explode").unwrap_or(true),
-            _ => object.boolean("explode").unwrap_or(false),
-        };
-        // Before 3.2 the word is defined for queries only.
-        let allow_reserved = object.boolean("allowReserved") == Some(true)
-            && (location == Location::Query || (location == Location::Path && document.version() >= Version::V3_2));
-        (
-            Serialization::Style {
-                style,
-                explode,
-                allow_reserved,
-            },
-            object.get("schema"),
-        )
+        return Ok(head.into_parameter(serialization, schema));
+    }
+    let serialization = read_style(document.version(), &head, warnings);
+    let schema = head.object.get("schema").map(Node::span);
+    Ok(head.into_parameter(serialization, schema))
+}
+
+fn read_style(version: Version, head: &ParameterHead<'_>, warnings: &mut Vec<String>) -> Serialization {
+    let ParameterHead { object, name, location } = head;
+    let style = match object.text("style") {
+        None => location.default_style(),
+        Some(style) => Style::parse(&style, *location).unwrap_or_else(|| {
+            let place = location.as_str();
+            warnings.push(format!(
+                "the parameter `{name}` has the style `{style}`, which is not defined for {place}; the default is used"
+            ));
+            location.default_style()
+        }),
     };
-    Ok(Parameter {
-        key: argument_names::sanitize_argument_name(&name),
-        required: location == Location::Path || object.boolean("required").unwrap_or(false),
-        precondition: object.boolean("x-mcp-precondition").unwrap_or(false),
-        description: object.text("description"),
-        deprecated: object.boolean("deprecated").unwrap_or(false),
-        schema: schema.map(Node::span),
-        allow_empty,
-        inner_separators: Vec::new(),
-        name,
-        location,
-        serialization,
-    })
+    // OAS: explode defaults to true for form (and 3.2 cookie), else false. deepObject exists only exploded.
+    let explode = match style {
+        Style::DeepObject => true,
+        Style::Form | Style::Cookie => object.boolean("explode").unwrap_or(true),
+        _ => object.boolean("explode").unwrap_or(false),
+    };
+    // Before 3.2 the word is defined for queries only.
+    let allow_reserved = object.boolean("allowReserved") == Some(true)
+        && (*location == Location::Query || (*location == Location::Path && version >= Version::V3_2));
+    Serialization::Style {
+        style,
+        explode,
+        allow_reserved,
+    }
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashSet};
 
-use super::BODY;
-use super::body::{self, RequestBody};
 use super::parameter::{self, Location, Parameter, Serialization, Style};
+use super::request_body::{BODY, CHOICE, RequestBody};
+use super::swagger2;
 use super::template::PathTemplate;
 use crate::spec::argument_names;
 use crate::spec::document::{Document, Version};
@@ -41,7 +41,11 @@ impl<'a> Parameters<'a> {
             return Ok(known.clone());
         }
         let before = warnings.len();
-        let read = parameter::read_parameter(self.document, node, warnings)?;
+        let read = if self.document.version() == Version::V2_0 {
+            swagger2::read_parameter(node, warnings)?
+        } else {
+            parameter::read_parameter(self.document, node, warnings)?
+        };
         if warnings.len() == before {
             self.known.borrow_mut().insert(span, read.clone());
         }
@@ -89,7 +93,7 @@ impl<'a> Parameters<'a> {
         let swagger = self.document.version() == Version::V2_0;
         for (node, said) in shared.iter().chain(own) {
             let place = || node.object().and_then(|object| object.text("in"));
-            if swagger && place().is_some_and(|place| place == "body" || place == "formData") {
+            if swagger && place().is_some_and(|place| swagger2::is_in_body(&place)) {
                 continue;
             }
             let read = self.parameter(*node, warnings);
@@ -197,6 +201,6 @@ fn claim_keys(parameters: &mut [Parameter], body: Option<&mut RequestBody>) {
         parameter.key = argument_names::claim(&mut taken, &parameter.key, parameter.location.as_str());
     }
     if let Some(body) = body.filter(|body| !body.alternatives.is_empty()) {
-        body.choice = argument_names::claim(&mut taken, body::CHOICE, BODY);
+        body.choice = argument_names::claim(&mut taken, CHOICE, BODY);
     }
 }

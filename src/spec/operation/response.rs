@@ -1,6 +1,7 @@
 //! Responses: what an operation declares that it answers, the same for every version of OpenAPI.
 
 use super::Operation;
+use super::swagger2;
 use crate::spec::document::{Document, Version};
 use crate::spec::node::{Node, Object};
 
@@ -43,7 +44,7 @@ pub(crate) fn responses<'a>(document: &'a Document, operation: &Operation) -> Ve
     let read = |(status, node): (&str, Node<'a>)| {
         let object = document.resolve_object(node).ok()??;
         let media = if document.version() == Version::V2_0 {
-            swagger_media(operation, &object)
+            swagger_media(&operation.produces, &object)
         } else {
             media(document, &object)
         };
@@ -87,19 +88,13 @@ fn media<'a>(document: &'a Document, response: &Object<'a>) -> Vec<Media<'a>> {
     content.iter().map(read).collect()
 }
 
-/// 2.0 has one schema for all that an operation produces.
-fn swagger_media<'a>(operation: &Operation, response: &Object<'a>) -> Vec<Media<'a>> {
-    let schema = response.get("schema");
-    let examples = response.get("examples").and_then(Node::object).unwrap_or_default();
+fn swagger_media<'a>(produces: &[String], response: &Object<'a>) -> Vec<Media<'a>> {
+    let (schema, examples) = swagger2::response_content(response);
     if schema.is_none() && examples.is_empty() {
         return Vec::new();
     }
-    let mut names = operation.produces.clone();
-    if names.is_empty() {
-        names.push("application/json".into());
-    }
+    let names = swagger2::produced(produces).into_iter();
     names
-        .into_iter()
         .map(|name| Media {
             schema,
             object: Object::default(),

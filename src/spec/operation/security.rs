@@ -7,34 +7,12 @@ use std::rc::Rc;
 use foldhash::HashMap;
 
 use super::Operation;
-use super::parameter::{self, Location};
+use super::security_scheme::{SecurityScheme, read_api_key, read_http_scheme};
+use super::swagger2;
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::document::{Document, Version};
 use crate::spec::node::{Node, Object};
 use crate::spec::pointer;
-
-/// A way to prove who is asking.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SecurityScheme {
-    /// A value under a name in a header, the query or a cookie.
-    ApiKey {
-        /// Where it goes.
-        location: Location,
-        /// Under which name.
-        name: String,
-    },
-    /// `Authorization` with this authentication scheme (RFC 9110 section 11.1): `basic`, `Bearer`, … in any case.
-    Http(String),
-    /// An OAuth 2.0 access token.
-    OAuth2 {
-        /// The token endpoint as the document writes it: of the client credentials flow, else of any other one.
-        token_url: Option<String>,
-    },
-    /// An access token of an `OpenID` provider. Its discovery URL is not read: a document must not choose what is fetched.
-    OpenIdConnect,
-    /// A client certificate.
-    MutualTls,
-}
 
 /// Schemes that are needed together, by name, with the scopes the document asks of each.
 pub(crate) type SecurityRequirement = Vec<(String, Vec<String>)>;
@@ -43,34 +21,29 @@ pub(crate) type SecurityRequirement = Vec<(String, Vec<String>)>;
 #[must_use]
 pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>, Vec<Diagnostic>) {
     let swagger = document.version() == Version::V2_0;
-    let definitions = document.member("securityDefinitions").and_then(Node::object).unwrap_or_default();
+    let definitions = swagger2::security_definitions(document);
     let declared: Vec<(&str, Node<'_>)> = if swagger {
         definitions.iter().collect()
     } else {
         document.components("securitySchemes").collect()
     };
+    let (read_scheme, place): (fn(&Object<'_>) -> _, &[&str]) = if swagger {
+        (swagger2::read_security_scheme, &["securityDefinitions"])
+    } else {
+        (read_security_scheme, &["components", "securitySchemes"])
+    };
     let (mut schemes, mut diagnostics) = (BTreeMap::new(), Vec::new());
     for (name, node) in declared {
         let read = document
             .resolve(node)
-            .and_then(|node| node.object().ok_or_else(|| "it is no object".to_owned()))
-            .and_then(|object| {
-                if swagger {
-                    read_swagger_security_scheme(&object)
-                } else {
-                    read_security_scheme(&object)
-                }
-            });
+            .and_then(|node| node.object().ok_or_else(|| "it is not an object".to_owned()))
+            .and_then(|object| read_scheme(&object));
         match read {
             Ok(scheme) => {
                 schemes.insert(name.to_owned(), scheme);
             }
             Err(why) => {
-                let place = if swagger {
-                    pointer::fragment(["securityDefinitions", name])
-                } else {
-                    pointer::fragment(["components", "securitySchemes", name])
-                };
+                let place = pointer::fragment(place.iter().copied().chain([name]));
                 diagnostics.push(Diagnostic::warning(
                     place,
                     format!("the security scheme `{name}` cannot be used: {why}"),
@@ -92,7 +65,7 @@ const MAX_ALTERNATIVES: usize = 32;
 fn requirements(node: Option<Node<'_>>) -> Option<Result<Vec<SecurityRequirement>, String>> {
     let node = node.filter(|node| node.text().trim_end() != "null")?;
     let Some(items) = node.array() else {
-        return Some(Err("`security` is no list".into()));
+        return Some(Err("`security` is not a list".into()));
     };
     let requirement = |item: &Node<'_>| -> Option<SecurityRequirement> {
         let object = item.object()?;
@@ -107,7 +80,7 @@ fn requirements(node: Option<Node<'_>>) -> Option<Result<Vec<SecurityRequirement
             "`security` has more than {MAX_ALTERNATIVES} alternatives, or one of more than {MAX_ALTERNATIVES} schemes"
         )));
     }
-    Some(read.ok_or_else(|| "an entry of `security` is no object".into()))
+    Some(read.ok_or_else(|| "an entry of `security` is not an object".into()))
 }
 
 /// What the operations of a document ask for; what many of them write alike is read once.
@@ -163,7 +136,7 @@ fn describe_requirement(
             unknown.dedup();
             for name in unknown {
                 warn(format!(
-                    "`security` names `{name}`, which is no security scheme of the document that can be used"
+                    "`security` names `{name}`, which is not a usable security scheme of the document"
                 ));
             }
             Some(read.into())
@@ -191,60 +164,6 @@ fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme, String> {
     }
 }
 
-fn read_swagger_security_scheme(object: &Object<'_>) -> Result<SecurityScheme, String> {
-    let kind = object.text("type").unwrap_or_default();
-    match kind.as_str() {
-        "apiKey" => read_api_key(object),
-        "basic" => Ok(SecurityScheme::Http("basic".into())),
-        "oauth2" => Ok(SecurityScheme::OAuth2 {
-            token_url: object.text("tokenUrl"),
-        }),
-        other => Err(format!("its type `{other}` is none of apiKey, basic and oauth2")),
-    }
-}
-
-fn read_api_key(object: &Object<'_>) -> Result<SecurityScheme, String> {
-    let place = object.text("in").unwrap_or_default();
-    let location = match place.as_str() {
-        "header" => Location::Header,
-        "query" => Location::Query,
-        "cookie" => Location::Cookie,
-        other => return Err(format!("its `in: {other}` is none of header, query and cookie")),
-    };
-    let name = object
-        .text("name")
-        .filter(|name| !name.trim().is_empty())
-        .ok_or("it has no `name`")?;
-    let framing = parameter::is_reserved_header(&name) && !["authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
-    let legal = match location {
-        Location::Header => is_token(&name) && !framing,
-        Location::Cookie => is_token(&name),
-        _ => true,
-    };
-    if legal {
-        Ok(SecurityScheme::ApiKey { location, name })
-    } else {
-        Err(format!("no {place} of a call can be called `{name}`"))
-    }
-}
-
-fn read_http_scheme(scheme: &str) -> Result<SecurityScheme, String> {
-    if is_token(scheme) {
-        Ok(SecurityScheme::Http(scheme.to_owned()))
-    } else {
-        Err(format!("its `scheme: {scheme}` is no authentication scheme"))
-    }
-}
-
-/// Whether the text is a token (RFC 9110 section 5.6.2).
-#[must_use]
-pub(crate) fn is_token(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
-}
-
 fn token_url(flows: &Object<'_>) -> Option<String> {
     let of = |flow: &str| flows.get(flow).and_then(Node::object).and_then(|flow| flow.text("tokenUrl"));
     ["clientCredentials", "authorizationCode", "password", "deviceAuthorization"]
@@ -255,6 +174,7 @@ fn token_url(flows: &Object<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::operation::parameter::Location;
 
     fn document(text: &str) -> Document {
         Document::parse(text.as_bytes().to_vec(), None).unwrap()

@@ -6,6 +6,7 @@ use openapiv3::{Server, ServerVariable};
 use thiserror::Error;
 use url::Url;
 
+use super::swagger2;
 use crate::spec::document::{Document, Version};
 use crate::spec::node::Node;
 
@@ -112,7 +113,7 @@ pub(crate) fn resolve_base_url(servers: &[Server], document_url: Option<&Url>, c
     }
 }
 
-/// Reads a `servers` array. What is no text in it is read as the text it stands for (`default: 8443`); an entry without a
+/// Reads a `servers` array. What is not text in it is read as the text it stands for (`default: 8443`); an entry without a
 /// URL stays, so that it is told and not passed over for the next one.
 #[must_use]
 pub(crate) fn servers(node: Option<Node<'_>>) -> Vec<Server> {
@@ -151,58 +152,7 @@ pub(crate) fn declared_servers(document: &Document) -> Vec<Server> {
     if document.version() != Version::V2_0 {
         return servers(document.member("servers"));
     }
-    vec![swagger(
-        document,
-        &document.member("schemes").map(Node::strings).unwrap_or_default(),
-    )]
-}
-
-/// The server of an operation of 2.0 that names its own `schemes`; none where that is the document's.
-pub(crate) fn of_schemes(document: &Document, schemes: Node<'_>) -> Vec<Server> {
-    let own = swagger(document, &schemes.strings());
-    let common = declared_servers(document);
-    if common.iter().any(|server| server.url == own.url) {
-        Vec::new()
-    } else {
-        vec![own]
-    }
-}
-
-/// The one server of a 2.0 document under the first usable of `schemes`.
-fn swagger(document: &Document, schemes: &[String]) -> Server {
-    let text = |name: &str| document.member(name).and_then(Node::string).map(std::borrow::Cow::into_owned);
-    // Both are read as what people mean by them: 2.0 wants the host without a scheme, and the path with a slash.
-    let mut path = text("basePath").unwrap_or_default().trim().to_owned();
-    if !path.is_empty() && !path.starts_with('/') {
-        path.insert(0, '/');
-    }
-    let host = text("host").unwrap_or_default();
-    let (written, host) = match host.trim().split_once("://") {
-        Some((scheme, host)) => (Some(scheme.to_ascii_lowercase()), host),
-        None => (None, host.trim().trim_start_matches('/')),
-    };
-    let host = host.trim_end_matches('/');
-    let url = if host.is_empty() {
-        // Where the document came from is the host then.
-        if path.is_empty() { "/".into() } else { path }
-    } else {
-        let own = document
-            .url
-            .as_ref()
-            .map(|url| url.scheme().to_owned())
-            .filter(|scheme| schemes.is_empty() || schemes.contains(scheme));
-        let scheme = ["https", "http"]
-            .into_iter()
-            .find(|known| schemes.iter().any(|scheme| scheme == known))
-            .map(str::to_owned);
-        let scheme = if schemes.is_empty() {
-            written.or(own)
-        } else {
-            own.or(scheme).or(written)
-        };
-        format!("{}://{host}{path}", scheme.unwrap_or_else(|| "https".into()))
-    };
-    Server { url, ..Server::default() }
+    vec![swagger2::server(document)]
 }
 
 /// A base URL must be absolute http(s), name a host, and carry neither user, query nor fragment.

@@ -13,7 +13,7 @@ fn a_report_names_place_loss_cost_and_advice() {
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     for expected in [
-        "spec.json:9:11 #/paths/~1b/post: POST /b is left out: it is no object",
+        "spec.json:9:11 #/paths/~1b/post: POST /b is left out: it is not an object",
         "points to nothing; the tool is served without that parameter",
         "spec.json:13:7 #/paths/~1c: this key is written twice",
         "spec.json:11:11 #/paths/~1search/post: `POST /search` looks read-only (word `search`), and is served as readOnly=false, idempotent=false",

@@ -1,7 +1,7 @@
 //! Media types that a caller gives for a file (RFC 9110 section 8.3.1).
 
-use crate::spec::operation::body::essence;
-use crate::spec::operation::security::is_token;
+use crate::spec::media_type::essence;
+use crate::spec::operation::security_scheme::is_token;
 
 /// Whether the text is one media type: `type/subtype`, with or without parameters, and no range.
 #[must_use]

@@ -17,8 +17,9 @@ use self::multipart::Parts;
 use self::payload::Payload;
 use super::style::{self, Keep};
 use crate::proxy::error::CallError;
-use crate::spec::operation::BODY;
-use crate::spec::operation::body::{Encoding, essence};
+use crate::spec::operation::request_body::BODY;
+use crate::spec::media_type::essence;
+use crate::spec::operation::request_body::Encoding;
 use crate::spec::{Document, MediaKind, MediaType};
 
 /// What goes after the headers, and the `Content-Type` that names it.
@@ -123,7 +124,7 @@ mod tests {
         MediaType {
             name: name.into(),
             kind: MediaKind::of(name),
-            schema: crate::spec::operation::body::BodySchema::Absent,
+            schema: crate::spec::operation::request_body::BodySchema::Absent,
             encoding,
             positions: Default::default(),
         }

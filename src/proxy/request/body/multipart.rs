@@ -12,8 +12,8 @@ use super::payload::{Payload, Piece};
 use crate::proxy::error::CallError;
 use crate::proxy::request::style::form_style;
 use crate::proxy::request::style::{self, Keep};
-use crate::spec::operation::BODY;
-use crate::spec::operation::body::Encoding;
+use crate::spec::operation::request_body::BODY;
+use crate::spec::operation::request_body::Encoding;
 use crate::spec::{MediaKind, MediaType, Style};
 
 /// The parts of a body.

@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 use crate::proxy::error::CallError;
 use crate::proxy::request::style;
 use crate::spec::node::{Node, Object};
-use crate::spec::operation::BODY;
-use crate::spec::operation::body::BodySchema;
+use crate::spec::operation::request_body::BODY;
+use crate::spec::operation::request_body::BodySchema;
 use crate::spec::{Document, Span, pointer};
 
 /// The root element where neither `xml.name` nor a component names it.

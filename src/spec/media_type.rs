@@ -1,0 +1,115 @@
+//! Media types (RFC 9110 section 8.3.1): their parts, and what kind of bytes they stand for.
+
+/// What kind of bytes a media type asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MediaKind {
+    /// `application/json`, `*+json`, and `*/*`.
+    Json,
+    /// `application/jsonl`, `application/x-ndjson`: one JSON text a line.
+    Lines,
+    /// `application/json-seq`, `*+json-seq`: RFC 7464.
+    Sequence,
+    /// `application/x-www-form-urlencoded`.
+    Form,
+    /// `multipart/form-data` and other `multipart/*`.
+    Multipart,
+    /// `text/*`, and YAML.
+    Text,
+    /// `application/xml`, `*+xml`.
+    Xml,
+    /// Anything else: bytes.
+    Binary,
+}
+
+/// A media type without its parameters, in lower case.
+#[must_use]
+pub(crate) fn essence(media_type: &str) -> String {
+    pieces(media_type).next().unwrap_or_default().to_ascii_lowercase()
+}
+
+/// The type and its parameters as they are written: what semicolons outside of quoted strings separate, trimmed.
+pub(crate) fn pieces(media_type: &str) -> impl Iterator<Item = &str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let pieces = media_type.split(move |character| {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_quoted => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            ';' => return !is_quoted,
+            _ => {}
+        }
+        false
+    });
+    pieces.map(str::trim)
+}
+
+impl MediaKind {
+    /// The kind of a media type (RFC 6838), by its essence; parameters do not count.
+    #[must_use]
+    pub fn of(media_type: &str) -> Self {
+        match essence(media_type).as_str() {
+            "application/json" | "*/*" | "application/*" | "text/json" => Self::Json,
+            "application/x-www-form-urlencoded" => Self::Form,
+            "application/xml" | "text/xml" => Self::Xml,
+            "application/yaml" | "application/x-yaml" => Self::Text,
+            other if other.ends_with("+yaml") => Self::Text,
+            other if other.ends_with("+json") => Self::Json,
+            other if other.ends_with("+xml") && !other.starts_with("image/") => Self::Xml,
+            other if other.starts_with("multipart/") => Self::Multipart,
+            other if other.starts_with("text/") => Self::Text,
+            _ => Self::Binary,
+        }
+    }
+
+    /// The kind of a sequential media type (OAS 3.2 "Sequential Media Types") that is made of JSON texts, which
+    /// [`MediaKind::of`] takes for bytes, because it asks for one value.
+    #[must_use]
+    pub(crate) fn of_sequence(media_type: &str) -> Option<Self> {
+        match essence(media_type).as_str() {
+            "application/jsonl"
+            | "application/x-jsonl"
+            | "application/jsonlines"
+            | "application/x-jsonlines"
+            | "application/x-ndjson"
+            | "application/ndjson" => Some(Self::Lines),
+            other if other == "application/json-seq" || other.ends_with("+json-seq") => Some(Self::Sequence),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn media_types_are_told_apart_by_their_essence() {
+        for (name, kind) in [
+            ("application/json; charset=utf-8", MediaKind::Json),
+            ("application/merge-patch+json", MediaKind::Json),
+            ("*/*", MediaKind::Json),
+            ("application/x-www-form-urlencoded", MediaKind::Form),
+            ("multipart/form-data", MediaKind::Multipart),
+            ("text/csv", MediaKind::Text),
+            ("application/apply-patch+yaml", MediaKind::Text),
+            ("application/soap+xml", MediaKind::Xml),
+            ("image/svg+xml", MediaKind::Binary),
+            ("application/octet-stream", MediaKind::Binary),
+        ] {
+            assert_eq!(MediaKind::of(name), kind, "{name}");
+        }
+    }
+
+    #[test]
+    fn sequences_of_json_texts_are_known_by_all_their_names() {
+        for (name, kind) in [
+            ("application/x-jsonl", Some(MediaKind::Lines)),
+            ("application/jsonl; charset=utf-8", Some(MediaKind::Lines)),
+            ("application/x-ndjson", Some(MediaKind::Lines)),
+            ("application/geo+json-seq", Some(MediaKind::Sequence)),
+            ("application/json", None),
+        ] {
+            assert_eq!(MediaKind::of_sequence(name), kind, "{name}");
+        }
+    }
+}

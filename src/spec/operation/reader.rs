@@ -1,0 +1,426 @@
+//! Reads the operations of a document one by one, so that a bad one costs itself.
+
+use foldhash::{HashMap, HashSet};
+use http::Method;
+use openapiv3::Server;
+
+use super::parameters::Parameters;
+use super::request_body::RequestBody;
+use super::template::PathTemplate;
+use super::{Operation, body, is_tool_extension, server, swagger2};
+use crate::spec::diagnostic::Diagnostic;
+use crate::spec::document::{Document, Version};
+use crate::spec::node::{Node, Object, PathItem, path_items};
+use crate::spec::pointer;
+use crate::spec::span::Span;
+
+/// All operations of a document in its order, and what is wrong with those that are not among them.
+#[must_use]
+pub fn operations(document: &Document) -> (Vec<Box<Operation>>, Vec<Diagnostic>) {
+    let mut reader = Reader {
+        document,
+        operations: Vec::new(),
+        seen: HashSet::default(),
+        parameters: Parameters::new(document),
+        diagnostics: Vec::new(),
+    };
+    if let Some(paths) = document.member("paths") {
+        match path_items(paths, &|key| is_method(key, document.version())) {
+            Ok(paths) => paths.into_iter().for_each(|(path, item)| reader.path_item(&path, item)),
+            Err(error) => reader
+                .diagnostics
+                .push(Diagnostic::error("#/paths", format!("`paths` cannot be read: {error}"))),
+        }
+    }
+    (reader.operations, reader.diagnostics)
+}
+
+struct Reader<'a> {
+    document: &'a Document,
+    operations: Vec<Box<Operation>>,
+    seen: HashSet<(Method, String)>,
+    parameters: Parameters<'a>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// What a path item shares among its operations.
+struct Shared<'p, 'a> {
+    path: &'p str,
+    summary: Option<String>,
+    description: Option<String>,
+    parameters: Vec<Node<'a>>,
+    servers: Vec<Server>,
+    extensions: Vec<(Box<str>, Span)>,
+}
+
+/// A member of a path item that is an operation.
+struct Entry<'k, 'a> {
+    /// The keys that lead to it from the path item.
+    keys: &'k [&'k str],
+    /// The HTTP method.
+    method: &'k str,
+    node: Node<'a>,
+    /// The operation, opened; `None` where it is not an object.
+    object: Option<Object<'a>>,
+}
+
+impl<'a> Reader<'a> {
+    fn path_item(&mut self, path: &str, item: Option<PathItem<'a>>) {
+        if path.starts_with("x-") {
+            return;
+        }
+        let Some(PathItem {
+            members: mut item,
+            operations,
+        }) = item
+        else {
+            let pointer = pointer::fragment(["paths", path]);
+            self.diagnostics.push(Diagnostic::error(
+                pointer,
+                "this path item is not an object; its operations are left out",
+            ));
+            return;
+        };
+        let mut opened: HashMap<usize, Option<Object<'a>>> = operations.into_iter().collect();
+        let mut beside = None;
+        if let Some(reference) = item.get("$ref") {
+            match self.referred_path_item(reference) {
+                // What stands beside the reference is kept (OAS leaves that open); its operations come after.
+                Ok(target) => beside = Some(std::mem::replace(&mut item, target)),
+                Err(why) => {
+                    let pointer = pointer::fragment(["paths", path, "$ref"]);
+                    let what = format!("{why}; this path's operations are left out");
+                    self.diagnostics.push(self.at(Diagnostic::error(pointer, what), reference));
+                    return;
+                }
+            }
+        }
+        let shared = self.shared(path, beside.as_ref(), &item);
+        // Those of a reference's target were not opened with the paths.
+        let referred = if beside.is_some() { Some(&item) } else { None };
+        for (key, node) in referred.into_iter().flat_map(Object::iter) {
+            self.member(&shared, key, node, node.object());
+        }
+        for (index, (key, node)) in beside.as_ref().unwrap_or(&item).iter().enumerate() {
+            // An operation was opened with the paths; the rest is not, and is no operation.
+            self.member(&shared, key, node, opened.remove(&index).flatten());
+        }
+    }
+
+    fn referred_path_item(&self, reference: Node<'a>) -> Result<Object<'a>, String> {
+        let text = reference.string().ok_or("its `$ref` is not a string")?;
+        let target = self.document.resolve(self.document.target(&text, reference)?)?;
+        target.object().ok_or_else(|| "its `$ref` does not name a path item".to_owned())
+    }
+
+    /// What the operations of a path item share; what is written beside a reference overrides what the reference leads to.
+    fn shared<'p>(&self, path: &'p str, beside: Option<&Object<'a>>, item: &Object<'a>) -> Shared<'p, 'a> {
+        let both: Vec<&Object<'a>> = beside.into_iter().chain([item]).collect();
+        let parameters = |object: &&Object<'a>| object.get("parameters").and_then(Node::array).unwrap_or_default();
+        Shared {
+            path,
+            summary: both.iter().find_map(|object| object.text("summary")),
+            description: both.iter().find_map(|object| object.text("description")),
+            parameters: both.iter().rev().flat_map(parameters).collect(),
+            servers: server::servers(both.iter().find_map(|object| object.get("servers"))),
+            extensions: both.iter().rev().flat_map(|object| self.extensions(object)).collect(),
+        }
+    }
+
+    /// One member of a path item, where it is an operation, or holds some.
+    fn member(&mut self, shared: &Shared<'_, 'a>, key: &str, node: Node<'a>, object: Option<Object<'a>>) {
+        if key == "additionalOperations" && self.document.version() >= Version::V3_2 {
+            for (method, node) in node.object().unwrap_or_default().iter() {
+                let entry = Entry {
+                    keys: &["additionalOperations", method],
+                    method,
+                    node,
+                    object: node.object(),
+                };
+                self.operation(shared, entry);
+            }
+        } else if is_method(key, self.document.version()) {
+            let entry = Entry {
+                keys: &[key],
+                method: &key.to_ascii_uppercase(),
+                node,
+                object,
+            };
+            self.operation(shared, entry);
+        }
+    }
+
+    fn operation(&mut self, shared: &Shared<'_, 'a>, entry: Entry<'_, 'a>) {
+        let Entry {
+            keys,
+            method,
+            node,
+            object,
+        } = entry;
+        let pointer = || pointer::fragment(["paths", shared.path].into_iter().chain(keys.iter().copied()));
+        let mut warnings = Vec::new();
+        match self.read(shared, method, object, &mut warnings) {
+            Ok(mut operation) => {
+                operation.pointer = pointer();
+                operation.span = self.span(node);
+                // As in every JSON parser, of two with one key the last one counts.
+                if !self.seen.insert((operation.method.clone(), operation.path.clone())) {
+                    self.operations
+                        .retain(|other| other.method != operation.method || other.path != operation.path);
+                    warnings.push(format!("{} is written twice; the last one is served", operation.label()));
+                }
+                self.operations.push(Box::new(operation));
+            }
+            Err(why) => {
+                let what = format!("{} {} is left out: {why}", method.to_ascii_uppercase(), shared.path);
+                self.diagnostics.push(self.at(Diagnostic::error(pointer(), what), node));
+            }
+        }
+        for warning in warnings {
+            self.diagnostics.push(self.at(Diagnostic::warning(pointer(), warning), node));
+        }
+    }
+
+    fn at(&self, mut diagnostic: Diagnostic, node: Node<'_>) -> Diagnostic {
+        diagnostic.span = self.span(node);
+        diagnostic
+    }
+
+    /// Nothing of an operation without members, whose place is not told.
+    fn span(&self, node: Node<'_>) -> Option<Span> {
+        Some(node).filter(|node| node.text() != "null").map(Node::span)
+    }
+
+    fn read(
+        &self,
+        shared: &Shared<'_, 'a>,
+        method: &str,
+        object: Option<Object<'a>>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Operation, String> {
+        let object = self.referred_operation(object)?;
+        let method = Method::from_bytes(method.as_bytes()).map_err(|_| format!("`{method}` is not an HTTP method"))?;
+        let template = PathTemplate::parse(shared.path)?;
+        let own = object.get("parameters").and_then(Node::array).unwrap_or_default();
+        let (own, shared_parameters) = (
+            self.parameters.resolved(&own, warnings),
+            self.parameters.resolved(&shared.parameters, warnings),
+        );
+        let swagger = self.document.version() == Version::V2_0;
+        let (mut body, produces) = if swagger {
+            let all: Vec<Node<'a>> = own.iter().chain(&shared_parameters).map(|found| found.0).collect();
+            let consumes = swagger2::media_types(self.document, &object, "consumes");
+            let produces = swagger2::media_types(self.document, &object, "produces");
+            (swagger2::read_body(self.document, &all, &consumes), produces)
+        } else {
+            (self.body(&object, warnings)?, Vec::new())
+        };
+        let parameters = self.parameters.of(&shared_parameters, &own, &template, body.as_mut(), warnings);
+        Ok(Operation {
+            id: object.text("operationId").filter(|id| !id.trim().is_empty()),
+            method,
+            path: shared.path.to_owned(),
+            template,
+            summary: object.text("summary").or_else(|| shared.summary.clone()),
+            description: object.text("description").or_else(|| shared.description.clone()),
+            tags: object.get("tags").map(Node::strings).unwrap_or_default(),
+            deprecated: object.boolean("deprecated").unwrap_or(false),
+            parameters,
+            body,
+            servers: match object.get("schemes") {
+                Some(schemes) if swagger => swagger2::operation_servers(self.document, schemes),
+                _ => match server::servers(object.get("servers")) {
+                    own if !own.is_empty() => own,
+                    _ => shared.servers.clone(),
+                },
+            },
+            security: object.get("security").map(Node::span),
+            responses: object.get("responses").map(Node::span),
+            produces,
+            extensions: shared.extensions.iter().cloned().chain(self.extensions(&object)).collect(),
+            pointer: String::new(),
+            span: None,
+        })
+    }
+
+    /// The operation itself. That it is a reference is not legal OpenAPI, but common in documents of many files.
+    fn referred_operation(&self, object: Option<Object<'a>>) -> Result<Object<'a>, String> {
+        let object = object.ok_or("it is not an object")?;
+        let Some(reference) = object.get("$ref") else { return Ok(object) };
+        let text = reference.string().ok_or("its `$ref` is not a string")?;
+        let target = self.document.target(&text, reference)?;
+        Ok(self.document.resolve(target)?.object().ok_or("it is not an object")?)
+    }
+
+    fn body(&self, operation: &Object<'a>, warnings: &mut Vec<String>) -> Result<Option<RequestBody>, String> {
+        let Some(declared) = operation.get("requestBody") else {
+            return Ok(None);
+        };
+        let body = body::read_request_body(self.document, declared)?;
+        if body.is_none() {
+            warnings.push("the request body declares no media type; it is served without a body".into());
+        }
+        Ok(body)
+    }
+
+    /// The extensions of an object that speak of tools, the most specific one last.
+    fn extensions(&self, object: &Object<'a>) -> Vec<(Box<str>, Span)> {
+        let mut found: Vec<(Box<str>, Span)> = object
+            .iter()
+            .filter(|(key, _)| key.starts_with("x-") && is_tool_extension(key))
+            .map(|(key, node)| (key.into(), node.span()))
+            .collect();
+        // `x-mcp` is the one that says most, whatever the order of keys.
+        found.sort_by_key(|(key, _)| key.as_ref() == "x-mcp");
+        found
+    }
+}
+
+/// `TRACE` and any method of 3.2 are served too; what MCP is told about them is the annotator's business.
+fn is_method(key: &str, version: Version) -> bool {
+    matches!(key, "get" | "put" | "post" | "delete" | "options" | "head" | "patch" | "trace")
+        || (key == "query" && version >= Version::V3_2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(paths: &str) -> (Vec<Box<Operation>>, Vec<Diagnostic>) {
+        let text = format!(
+            r#"{{"openapi":"3.1.0","info":{{"title":"T"}},"paths":{paths},"components":{{
+                "parameters":{{"Limit":{{"name":"limit","in":"query","schema":{{"type":"integer"}}}}}},
+                "pathItems":{{"Pets":{{"get":{{"operationId":"listed"}}}}}}}}}}"#
+        );
+        operations(&Document::parse(text.into_bytes(), None).unwrap())
+    }
+
+    #[test]
+    fn parameters_of_the_path_item_are_inherited_and_overridden() {
+        let (operations, diagnostics) = read(
+            r##"{"/a/{id}":{"parameters":[{"name":"id","in":"path","description":"shared"},{"$ref":"#/components/parameters/Limit"}],
+                "get":{"parameters":[{"name":"id","in":"path","description":"own"}]},"delete":{}}}"##,
+        );
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let shown: Vec<_> = operations
+            .iter()
+            .map(|operation| {
+                operation
+                    .parameters
+                    .iter()
+                    .map(|p| (p.name.as_str(), p.description.as_deref()))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                vec![("id", Some("own")), ("limit", None)],
+                vec![("id", Some("shared")), ("limit", None)]
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_said_beside_a_reference_counts_more() {
+        let paths = r##"{"/a":{"put":{"parameters":[{"$ref":"#/components/parameters/P","description":"beside"}],
+            "requestBody":{"$ref":"#/components/requestBodies/B","description":"beside"}}}}"##;
+        for (version, expected) in [("3.0.3", "own"), ("3.1.0", "beside"), ("3.2.0", "beside")] {
+            let text = format!(
+                r#"{{"openapi":"{version}","paths":{paths},"components":{{"parameters":{{"P":{{"name":"p","in":"query","description":"own"}}}},
+                    "requestBodies":{{"B":{{"description":"own","content":{{"application/json":{{}}}}}}}}}}}}"#
+            );
+            let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
+            let operation = &operations[0];
+            assert_eq!(operation.parameters[0].description.as_deref(), Some(expected), "{version}");
+            assert_eq!(operation.body.as_ref().unwrap().description.as_deref(), Some(expected), "{version}");
+        }
+    }
+
+    #[test]
+    fn a_bad_operation_costs_itself() {
+        let (operations, diagnostics) = read(
+            r#"{"/good":{"get":{}},"/bad":{"get":"nonsense","post":{},"put":{"$ref":"other.yaml"}},"bad":{"get":{}},"/worse":7,"x-ext":{}}"#,
+        );
+        assert_eq!(
+            operations.iter().map(|operation| operation.label()).collect::<Vec<_>>(),
+            ["GET /good", "POST /bad"]
+        );
+        let pointers: Vec<_> = diagnostics.iter().map(|d| d.pointer.as_str()).collect();
+        assert_eq!(
+            pointers,
+            ["#/paths/~1bad/get", "#/paths/~1bad/put", "#/paths/bad/get", "#/paths/~1worse"]
+        );
+    }
+
+    #[test]
+    fn a_path_item_may_be_a_reference() {
+        let (operations, diagnostics) =
+            read(r##"{"/pets":{"$ref":"#/components/pathItems/Pets"},"/none":{"$ref":"#/components/pathItems/None"}}"##);
+        assert_eq!(
+            operations.iter().map(|operation| operation.label()).collect::<Vec<_>>(),
+            ["GET /pets"]
+        );
+        assert!(diagnostics[0].message.contains("points to nothing"), "{diagnostics:?}");
+    }
+
+    #[test]
+    fn names_that_clash_get_their_location() {
+        let (operations, _) = read(
+            r#"{"/a/{id}":{"post":{"parameters":[{"name":"id","in":"query"},{"name":"id","in":"header"},{"name":"id","in":"path"},{"name":"body","in":"query"},{"name":"$top","in":"query"}],
+                "requestBody":{"content":{"application/json":{}}}}}}"#,
+        );
+        let keys: Vec<_> = operations[0].parameters.iter().map(|parameter| parameter.key.as_str()).collect();
+        assert_eq!(keys, ["id_query", "id_header", "id", "body_query", "top"]);
+    }
+
+    #[test]
+    fn headers_that_a_call_may_not_set_are_no_parameters() {
+        let (operations, _) = read(
+            r#"{"/a":{"get":{"parameters":[{"name":"ACCEPT","in":"header"},{"name":"Authorization","in":"header"},{"name":"Content-Length","in":"header"},{"name":"Proxy-X","in":"header"},{"name":"X-Ok","in":"header"}]}}}"#,
+        );
+        assert_eq!(
+            operations[0].parameters.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(),
+            ["X-Ok"]
+        );
+        let names = [
+            "content-encoding",
+            "Accept-Encoding",
+            "HTTP2-Settings",
+            "Via",
+            "X-HTTP-Method-Override",
+            "X-HTTP-Method",
+            "X-Method-Override",
+            "X-Original-URL",
+            "X-Rewrite-URL",
+            "X-Real-IP",
+            "Origin",
+            "Set-Cookie",
+            "Host",
+        ];
+        for name in names {
+            let (operations, diagnostics) = read(&format!(
+                r#"{{"/a":{{"get":{{"parameters":[{{"name":"{name}","in":"header"}},{{"name":"Accept","in":"header"}}]}}}}}}"#
+            ));
+            assert!(operations[0].parameters.is_empty(), "{name}");
+            assert!(
+                matches!(&diagnostics[..], [only] if only.message.contains(&format!("`{name}`")) && only.message.contains("left out")),
+                "{diagnostics:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_undeclared_path_variable_is_served_as_a_required_string() {
+        let (operations, diagnostics) = read(r#"{"/a/{x}":{"get":{"parameters":[{"name":"y","in":"path"}]}}}"#);
+        assert_eq!(
+            operations[0]
+                .parameters
+                .iter()
+                .map(|p| (p.name.as_str(), p.required))
+                .collect::<Vec<_>>(),
+            [("x", true)]
+        );
+        assert_eq!(diagnostics.len(), 2);
+    }
+}

@@ -1,0 +1,106 @@
+//! A request body: its media types, and how each of them is written.
+
+use std::collections::BTreeMap;
+
+use super::parameter::Style;
+use crate::spec::media_type::MediaKind;
+use crate::spec::span::Span;
+
+/// The argument that holds the request body.
+pub(crate) const BODY: &str = "body";
+/// The argument that chooses among the media types of a body, where there is something to choose.
+pub(crate) const CHOICE: &str = "contentType";
+
+/// How one property of a form or multipart body is written (OAS Encoding Object).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Encoding {
+    /// `contentType`, the first where several are listed.
+    pub content_type: Option<String>,
+    /// All types and ranges of `contentType`.
+    pub ranges: Vec<String>,
+    /// `style`, one of those for queries.
+    pub style: Option<Style>,
+    /// `explode`.
+    pub explode: Option<bool>,
+    /// `allowReserved`.
+    pub allow_reserved: bool,
+    /// `headers` of a part, where the document says what each of them holds: name and value.
+    pub headers: Vec<(String, String)>,
+    /// Whether the schema says that the property holds bytes (`format: binary`, `contentEncoding`, `contentMediaType`).
+    pub binary: bool,
+    /// What joins lists within the list, from the outside in (2.0 `items.collectionFormat`).
+    pub inner_separators: Vec<char>,
+}
+
+/// Where the schema of a body is written.
+#[derive(Debug, Clone)]
+pub enum BodySchema {
+    /// Nowhere: anything goes.
+    Absent,
+    /// In the document.
+    At(Span),
+    /// Of each item in the document (3.2 `itemSchema`), and of the whole where that has one too.
+    Items(Span, Option<Span>),
+    /// In the `formData` parameters of 2.0, one property each.
+    Fields(Vec<FormField>),
+}
+
+/// A `formData` parameter of 2.0.
+#[derive(Debug, Clone)]
+pub struct FormField {
+    /// Its name.
+    pub name: String,
+    /// Whether it must be given.
+    pub required: bool,
+    /// The parameter, which is its own schema.
+    pub schema: Span,
+    /// Whether an empty value is allowed whatever the schema says.
+    pub allow_empty: bool,
+}
+
+/// One media type of a request body.
+#[derive(Debug, Clone)]
+pub struct MediaType {
+    /// As declared, with parameters; `*/*` is read as `application/json`.
+    pub name: String,
+    /// What it asks for.
+    pub kind: MediaKind,
+    /// The schema.
+    pub schema: BodySchema,
+    /// For form and multipart bodies: how each property is written.
+    pub encoding: BTreeMap<String, Encoding>,
+    /// For multipart bodies whose parts have no names (3.2 `prefixEncoding` and `itemEncoding`): how the first ones are
+    /// written, and how all others are.
+    pub positions: (Vec<Encoding>, Encoding),
+}
+
+/// A request body.
+#[derive(Debug, Clone)]
+pub struct RequestBody {
+    /// Whether a call must give it.
+    pub required: bool,
+    /// The document's description.
+    pub description: Option<String>,
+    /// The media type that is sent: JSON first, then form, multipart, text, XML and bytes; of equals the first declared.
+    pub media_type: MediaType,
+    /// The media types that the operation takes as well, where the choice makes a difference to the caller.
+    pub alternatives: Vec<MediaType>,
+    /// The argument that chooses among them; empty where there is nothing to choose.
+    pub choice: String,
+}
+
+impl RequestBody {
+    /// All media types that a call may choose from, the one that is sent unless chosen otherwise first.
+    pub fn media_types(&self) -> impl Iterator<Item = &MediaType> {
+        std::iter::once(&self.media_type).chain(&self.alternatives)
+    }
+
+    /// The media type of that name; the default one without a name.
+    #[must_use]
+    pub fn chosen(&self, name: Option<&str>) -> Option<&MediaType> {
+        match name {
+            Some(name) => self.media_types().find(|media_type| media_type.name == name),
+            None => Some(&self.media_type),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Security schemes: the ways to prove who is asking that OpenAPI knows.
+
+use super::parameter::{self, Location};
+use crate::spec::node::Object;
+
+/// A way to prove who is asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecurityScheme {
+    /// A value under a name in a header, the query or a cookie.
+    ApiKey {
+        /// Where it goes.
+        location: Location,
+        /// Under which name.
+        name: String,
+    },
+    /// `Authorization` with this authentication scheme (RFC 9110 section 11.1): `basic`, `Bearer`, … in any case.
+    Http(String),
+    /// An OAuth 2.0 access token.
+    OAuth2 {
+        /// The token endpoint as the document writes it: of the client credentials flow, else of any other one.
+        token_url: Option<String>,
+    },
+    /// An access token of an `OpenID` provider. Its discovery URL is not read: a document must not choose what is fetched.
+    OpenIdConnect,
+    /// A client certificate.
+    MutualTls,
+}
+
+/// Reads an API key.
+///
+/// # Errors
+/// Why it cannot be used.
+pub(crate) fn read_api_key(object: &Object<'_>) -> Result<SecurityScheme, String> {
+    let place = object.text("in").unwrap_or_default();
+    let location = match place.as_str() {
+        "header" => Location::Header,
+        "query" => Location::Query,
+        "cookie" => Location::Cookie,
+        other => return Err(format!("its `in: {other}` is none of header, query and cookie")),
+    };
+    let name = object
+        .text("name")
+        .filter(|name| !name.trim().is_empty())
+        .ok_or("it has no `name`")?;
+    let framing = parameter::is_reserved_header(&name) && !["authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
+    let legal = match location {
+        Location::Header => is_token(&name) && !framing,
+        Location::Cookie => is_token(&name),
+        _ => true,
+    };
+    if legal {
+        Ok(SecurityScheme::ApiKey { location, name })
+    } else {
+        Err(format!("no {place} of a call can be called `{name}`"))
+    }
+}
+
+/// Reads an HTTP authentication scheme.
+///
+/// # Errors
+/// Why it cannot be used.
+pub(crate) fn read_http_scheme(scheme: &str) -> Result<SecurityScheme, String> {
+    if is_token(scheme) {
+        Ok(SecurityScheme::Http(scheme.to_owned()))
+    } else {
+        Err(format!("its `scheme: {scheme}` is no authentication scheme"))
+    }
+}
+
+/// Whether the text is a token (RFC 9110 section 5.6.2).
+#[must_use]
+pub(crate) fn is_token(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
