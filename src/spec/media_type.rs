@@ -1,5 +1,7 @@
 //! Media types (RFC 9110 section 8.3.1): their parts, and what kind of bytes they stand for.
 
+use std::borrow::Cow;
+
 /// What kind of bytes a media type asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MediaKind {
@@ -25,6 +27,27 @@ pub enum MediaKind {
 #[must_use]
 pub(crate) fn essence(media_type: &str) -> String {
     pieces(media_type).next().unwrap_or_default().to_ascii_lowercase()
+}
+
+/// The value of the first parameter with that name, out of its quotes; parameter names have no case.
+#[must_use]
+pub(crate) fn parameter<'m>(media_type: &'m str, name: &str) -> Option<Cow<'m, str>> {
+    let mut parameters = pieces(media_type).skip(1).filter_map(|piece| piece.split_once('='));
+    let (_, value) = parameters.find(|(other, _)| other.trim().eq_ignore_ascii_case(name))?;
+    let value = value.trim();
+    let Some(quoted) = value.strip_prefix('"') else {
+        return Some(Cow::Borrowed(value));
+    };
+    let quoted = quoted.strip_suffix('"').unwrap_or(quoted);
+    if !quoted.contains('\\') {
+        return Some(Cow::Borrowed(quoted));
+    }
+    let mut is_escaped = false;
+    let unescaped = quoted.chars().filter(|character| {
+        is_escaped = *character == '\\' && !is_escaped;
+        !is_escaped
+    });
+    Some(Cow::Owned(unescaped.collect()))
 }
 
 /// The type and its parameters as they are written: what semicolons outside of quoted strings separate, trimmed.
@@ -78,6 +101,19 @@ impl MediaKind {
     }
 }
 
+/// Whether bytes of that type are text. Some of these types are sent as bytes all the same, because the caller may give a
+/// file ([`MediaKind::Binary`]).
+#[must_use]
+pub(crate) fn is_textual(media_type: &str) -> bool {
+    match MediaKind::of(media_type) {
+        MediaKind::Text | MediaKind::Xml | MediaKind::Form => true,
+        _ => matches!(
+            essence(media_type).as_str(),
+            "application/javascript" | "application/graphql" | "application/toml" | "application/sql"
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +146,20 @@ mod tests {
             ("application/json", None),
         ] {
             assert_eq!(MediaKind::of_sequence(name), kind, "{name}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_read_out_of_their_quotes() {
+        for (media_type, expected) in [
+            ("text/plain; charset=utf-8", Some("utf-8")),
+            ("text/plain;a=b ; CHARSET = \"utf-8\"", Some("utf-8")),
+            (r#"text/plain; a="; charset=no"; charset="x\"y;z""#, Some("x\"y;z")),
+            ("text/plain; charsets=utf-8", None),
+            ("charset=utf-8", None),
+            ("", None),
+        ] {
+            assert_eq!(parameter(media_type, "charset").as_deref(), expected, "{media_type}");
         }
     }
 }

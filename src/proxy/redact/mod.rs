@@ -17,6 +17,7 @@ use super::auth::values::Credentials;
 use super::request::style::{self, Keep};
 use crate::proxy::response::Response;
 use crate::proxy::response::{Kind, content_type, decode_text, reply_kind};
+use crate::spec::media_type;
 
 const MARK: &[u8] = b"[redacted]";
 /// Shorter words of a header are words, not secrets.
@@ -129,7 +130,7 @@ impl Redactor {
         for label in [Some(named.as_str()).filter(|_| is_other), guessed].into_iter().flatten() {
             if let Some(clean) = self.clean(decode_text(label, &response.body).as_bytes()) {
                 response.body = clean.into();
-                let essence = named.split(';').next().map(str::trim).filter(|essence| !essence.is_empty());
+                let essence = media_type::pieces(&named).next().filter(|essence| !essence.is_empty());
                 let utf8 = format!("{}; charset=utf-8", essence.unwrap_or("text/plain"));
                 if let Ok(utf8) = HeaderValue::from_str(&utf8) {
                     response.headers.insert(CONTENT_TYPE, utf8);

@@ -14,7 +14,7 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap};
 
 use crate::spec::Operation;
-use crate::spec::media_type::essence;
+use crate::spec::media_type::{self, MediaKind, essence, is_textual};
 use crate::text;
 
 /// A reply that was read to its end, or, of a stream of records, as far as the limits let.
@@ -82,28 +82,20 @@ pub(crate) fn essence_or_bytes(content_type: &str) -> String {
 }
 
 pub(crate) fn reply_kind(content_type: &str, body: &[u8]) -> Kind {
-    match essence(content_type).as_str() {
-        "" => match std::str::from_utf8(body) {
+    let essence = essence(content_type);
+    match (MediaKind::of(&essence), essence.as_str()) {
+        (_, "") => match std::str::from_utf8(body) {
             Ok(text) if text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
                 Kind::Json
             }
             Ok(_) => Kind::Text,
             Err(_) => Kind::Blob,
         },
-        "application/json" | "text/json" => Kind::Json,
-        other if other.ends_with("+json") => Kind::Json,
-        other if other.starts_with("image/") => Kind::Image,
-        other if other.starts_with("audio/") => Kind::Audio,
-        other if other.starts_with("multipart/") => Kind::Multipart,
-        other if other.starts_with("text/") || other.ends_with("+xml") || other.ends_with("+yaml") => Kind::Text,
-        "application/xml"
-        | "application/yaml"
-        | "application/x-yaml"
-        | "application/javascript"
-        | "application/x-www-form-urlencoded"
-        | "application/graphql"
-        | "application/toml"
-        | "application/sql" => Kind::Text,
+        (MediaKind::Json, other) if !other.contains('*') => Kind::Json,
+        (_, other) if other.starts_with("image/") => Kind::Image,
+        (_, other) if other.starts_with("audio/") => Kind::Audio,
+        (MediaKind::Multipart, _) => Kind::Multipart,
+        (_, other) if is_textual(other) => Kind::Text,
         _ => Kind::Blob,
     }
 }
@@ -114,13 +106,8 @@ pub(crate) fn strip_bom(body: &[u8]) -> &[u8] {
 
 /// Text by the charset it names, else UTF-8; bytes that do not fit become replacement characters, never an error.
 pub(crate) fn decode_text(content_type: &str, body: &[u8]) -> String {
-    let charset = content_type
-        .split(';')
-        .skip(1)
-        .filter_map(|parameter| parameter.split_once('='))
-        .find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
-    let encoding = charset
-        .and_then(|(_, label)| encoding_rs::Encoding::for_label(label.trim().trim_matches('"').as_bytes()))
+    let encoding = media_type::parameter(content_type, "charset")
+        .and_then(|label| encoding_rs::Encoding::for_label(label.as_bytes()))
         .unwrap_or(encoding_rs::UTF_8);
     encoding.decode(body).0.into_owned()
 }

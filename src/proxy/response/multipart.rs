@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use memchr::memmem;
 
+use crate::spec::media_type;
+
 /// More parts than this are not taken apart.
 const MAX_PARTS: usize = 256;
 
@@ -18,12 +20,8 @@ pub(crate) struct ReplyPart {
 /// The parts, or `None` where there is no boundary or nothing between its lines.
 #[must_use]
 pub(crate) fn parts(content_type: &str, body: &Bytes) -> Option<Vec<ReplyPart>> {
-    let boundary = content_type
-        .split(';')
-        .skip(1)
-        .filter_map(|parameter| parameter.split_once('='))
-        .find(|(name, _)| name.trim().eq_ignore_ascii_case("boundary"))?;
-    let delimiter = format!("--{}", boundary.1.trim().trim_matches('"'));
+    let boundary = media_type::parameter(content_type, "boundary")?;
+    let delimiter = format!("--{boundary}");
     // RFC 2046 section 5.1.1: a boundary has 1 to 70 characters.
     if !(3..=72).contains(&delimiter.len()) {
         return None;

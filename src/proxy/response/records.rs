@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::json;
-use crate::spec::media_type::essence;
+use crate::spec::media_type::{MediaKind, essence};
 
 /// How the records of a stream are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,14 +31,10 @@ impl Framing {
     /// The framing of a media type; `None` where it is no stream of records.
     #[must_use]
     pub fn of(content_type: &str) -> Option<Self> {
-        match essence(content_type).as_str() {
-            "text/event-stream" => Some(Self::Events),
-            "application/x-ndjson" | "application/ndjson" | "application/jsonl" | "application/x-jsonlines" | "application/jsonlines" => {
-                Some(Self::Lines)
-            }
-            "application/json-seq" => Some(Self::Sequence),
-            other if other.ends_with("+json-seq") => Some(Self::Sequence),
-            _ => None,
+        match MediaKind::of_sequence(content_type) {
+            Some(MediaKind::Lines) => Some(Self::Lines),
+            Some(MediaKind::Sequence) => Some(Self::Sequence),
+            _ => (essence(content_type) == "text/event-stream").then_some(Self::Events),
         }
     }
 }

@@ -55,6 +55,7 @@ use super::auth::{self, Authenticate, jwt};
 use super::state::ServerState;
 use super::{McpServer, jsonrpc, tool_list};
 use crate::json;
+use crate::spec::media_type::essence;
 
 /// How long a client may take to send the headers of a request, idle time on a kept connection included.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -374,13 +375,7 @@ async fn read_body(request: Request, next: Next) -> Response {
             .and_then(|value| value.to_str().ok())
             .unwrap_or_default();
         // Compared as a whole: a web form must not be able to call, and `application/jsonx` is something else.
-        if !content_type
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .eq_ignore_ascii_case("application/json")
-        {
+        if essence(content_type) != "application/json" {
             return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json\n").into_response();
         }
         if !is_message(&bytes) || !json::is_plain(&bytes) {

@@ -12,8 +12,8 @@ use super::payload::{Payload, Piece};
 use crate::proxy::error::CallError;
 use crate::proxy::request::style::form_style;
 use crate::proxy::request::style::{self, Keep};
-use crate::spec::operation::request_body::BODY;
-use crate::spec::operation::request_body::Encoding;
+use crate::spec::media_type;
+use crate::spec::operation::request_body::{BODY, Encoding};
 use crate::spec::{MediaKind, MediaType, Style};
 
 /// The parts of a body.
@@ -216,9 +216,7 @@ fn header_text(text: &str) -> String {
 
 /// The media type with that boundary, whatever the document says of one.
 pub(crate) fn with_boundary(content_type: &str, boundary: &str) -> String {
-    let kept: Vec<&str> = content_type
-        .split(';')
-        .map(str::trim)
+    let kept: Vec<&str> = media_type::pieces(content_type)
         .filter(|part| !part.to_ascii_lowercase().starts_with("boundary="))
         .collect();
     format!("{}; boundary={boundary}", kept.join("; "))
