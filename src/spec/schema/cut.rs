@@ -3,9 +3,9 @@
 use foldhash::HashSet;
 use serde_json::{Map, Value, json};
 
-use super::graph::references;
 use super::instance::schemas_of_same_value;
-use super::walk::{each, each_mut, reference};
+use super::notes::Note;
+use super::walk::{each, each_mut, reference, references};
 use crate::text;
 
 /// What stands in the description of a schema that had to go.
@@ -51,9 +51,6 @@ pub(crate) fn prune(value: &mut Value, depth: usize) {
     each_mut(object, |inner| prune(inner, depth.saturating_sub(1)));
 }
 
-/// Marks a schema that lost something that described members or items. No JSON Schema has this key.
-pub(crate) const LOST: &str = "\u{0}lost";
-
 /// What refuses the members or items that nothing has described goes where something that described some is lost.
 pub(crate) fn open_lost(root: &mut Value) {
     let mut closed = Vec::new();
@@ -87,7 +84,7 @@ fn loses<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, seen:
         return false;
     }
     seen.push(schema);
-    seen.len() > MAX_CLOSED || schema.contains_key(LOST) || schemas_of_same_value(schema, root).any(|other| loses(other, root, seen))
+    seen.len() > MAX_CLOSED || Note::Lost.is_on(schema) || schemas_of_same_value(schema, root).any(|other| loses(other, root, seen))
 }
 
 fn open_closed_schemas(value: &mut Value, closed: &HashSet<usize>, next: &mut usize) {
@@ -95,7 +92,7 @@ fn open_closed_schemas(value: &mut Value, closed: &HashSet<usize>, next: &mut us
     let number = *next;
     *next += 1;
     each_mut(object, |inner| open_closed_schemas(inner, closed, next));
-    object.remove(LOST);
+    Note::Lost.take(object);
     if closed.contains(&number) {
         object.remove("unevaluatedProperties");
         object.remove("unevaluatedItems");

@@ -5,15 +5,30 @@ use foldhash::HashSet;
 
 use serde_json::{Map, Value};
 
+use super::notes::Note;
 use crate::spec::document::Document;
 use crate::spec::node::Node;
 use crate::spec::span::Span;
 
-/// Marks an object schema that lost one of its patterns.
-pub(crate) const LOOSE: &str = "\u{0}loose";
+/// Which way a schema is read: what only the other way has is left out of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// Without `readOnly` properties, under names that model APIs accept.
+    Input,
+    /// Without `writeOnly` properties, under their own names.
+    Output,
+}
 
-/// A key that no JSON Schema has, for a note that never leaves this file.
-pub(crate) const HIDDEN: &str = "\u{0}hidden";
+impl Direction {
+    /// The mark of what belongs to the other direction.
+    #[must_use]
+    pub(crate) fn other_mark(self) -> &'static str {
+        match self {
+            Self::Input => "readOnly",
+            Self::Output => "writeOnly",
+        }
+    }
+}
 
 /// Whether a property belongs to the other direction: `readOnly` to replies, `writeOnly` to requests.
 pub(crate) fn is_marked(document: &Document, schema: &Value, from: Span, mark: &str) -> bool {
@@ -70,7 +85,7 @@ pub(crate) fn read_only_names(
 
 /// What must be given: nothing that only a reply has.
 pub(crate) fn required_names(out: &mut Map<String, Value>, read_only: &HashSet<String>) {
-    let hidden = out.remove(HIDDEN);
+    let hidden = Note::HiddenNames.take(out);
     let hidden: Vec<&str> = hidden
         .as_ref()
         .and_then(Value::as_array)

@@ -5,15 +5,18 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
-use super::cut::{LOST, left_out};
-use super::plan::Component;
-use super::walk::{each, each_mut, reference};
+use super::cut::left_out;
+use super::notes::Note;
+use super::size::json_size;
+use super::walk::{each_mut, reference};
 
-/// The `$defs` names a schema refers to, in order, with repetition.
-pub(crate) fn references(value: &Value, found: &mut Vec<String>) {
-    let Value::Object(object) = value else { return };
-    found.extend(reference(object).map(str::to_owned));
-    each(object, |inner| references(inner, found));
+/// A translated component; references in it are `#/$defs/NAME`.
+pub(crate) struct Component {
+    pub(crate) schema: Value,
+    /// In bytes of compact JSON.
+    pub(crate) size: usize,
+    /// The `$defs` names that it refers to.
+    pub(crate) references: Vec<String>,
 }
 
 /// Replaces references to the planned components by the components themselves.
@@ -41,7 +44,7 @@ pub(crate) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Ve
         let siblings = std::mem::take(object);
         let again = open.iter().filter(|other| **other == name).count();
         let definition = defs.get(&name).filter(|_| again < 2);
-        let size = definition.map_or(0, super::walk::json_size);
+        let size = definition.map_or(0, json_size);
         match definition {
             Some(definition) if size <= *room => {
                 *room -= size;
@@ -54,7 +57,7 @@ pub(crate) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Ve
             _ => {
                 *value = left_out(&siblings);
                 if let Value::Object(object) = value {
-                    object.insert(LOST.into(), Value::Bool(true));
+                    Note::Lost.write(object, true);
                 }
             }
         }

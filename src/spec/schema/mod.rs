@@ -4,30 +4,34 @@
 //! small, and as a `$defs` entry where it would repeat itself, blow up, or recurse. Cycles are never expanded.
 
 mod annotations;
+mod assertion;
 mod cut;
 mod direction;
 mod graph;
 mod instance;
+mod notes;
 mod plan;
 mod rename;
 mod shape;
+mod size;
 mod translate;
 mod walk;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 use std::rc::Rc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use self::cut::{drop_dangling, drop_unused, open_lost, prune, thin};
-use self::graph::{expand, inline, references};
+use self::direction::Direction;
+use self::graph::{Component, expand, inline};
 pub(crate) use self::instance::{of_item, of_member, schemas_of_same_value};
-use self::plan::Component;
 pub(crate) use self::rename::wire_names;
 use self::rename::{forget_names, rename_properties};
-use self::translate::Translation;
+use self::size::json_size;
+use self::translate::Translator;
 pub(crate) use self::walk::reference;
-use self::walk::{each, each_mut, json_size};
+use self::walk::{each, each_mut, references};
 
 use super::argument_names;
 use super::document::Document;
@@ -60,62 +64,31 @@ pub(crate) struct Completed {
     pub wire: Option<Map<String, Value>>,
 }
 
-/// How many bytes an object takes as compact JSON, escapes in strings not counted.
-#[must_use]
-pub(crate) fn bytes(object: &Map<String, Value>) -> usize {
-    (object.iter().map(|(key, value)| key.len() + 4 + json_size(value)).sum::<usize>() + 1).max(2)
-}
-
-/// Which way a schema is read: what only the other way has is left out of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    /// Without `readOnly` properties, under names that model APIs accept.
-    Input,
-    /// Without `writeOnly` properties, under their own names.
-    Output,
-}
-
-/// Translates schemas of one document for inputs; keeps what it has translated.
+/// Translates schemas of one document and makes them self-contained; keeps what it has translated.
 pub(crate) struct Schemas<'d> {
-    document: &'d Document,
+    translator: Translator<'d>,
     components: HashMap<String, Rc<Component>>,
-    names: HashMap<Span, String>,
-    spans: HashMap<String, Span>,
-    taken: HashSet<String>,
     translated: HashMap<Span, Value>,
-    /// Patterns that were judged before.
-    patterns: HashMap<String, bool>,
-    /// Whether any property was seen under a name that model APIs refuse.
-    has_odd_names: bool,
-    /// Whether any schema lost something that described members or items.
-    has_lost: bool,
-    direction: Direction,
 }
 
 impl<'d> Schemas<'d> {
-    /// A translator that has not translated anything yet.
+    /// For inputs; nothing is translated yet.
     #[must_use]
     pub(crate) fn new(document: &'d Document) -> Self {
-        Self {
-            document,
-            components: HashMap::default(),
-            names: HashMap::default(),
-            spans: HashMap::default(),
-            taken: HashSet::default(),
-            translated: HashMap::default(),
-            patterns: HashMap::default(),
-            has_odd_names: false,
-            has_lost: false,
-            direction: Direction::Input,
-        }
+        Self::in_direction(document, Direction::Input)
     }
 
-    /// A translator for replies.
+    /// For replies.
     #[must_use]
     pub(crate) fn for_output(document: &'d Document) -> Self {
+        Self::in_direction(document, Direction::Output)
+    }
+
+    fn in_direction(document: &'d Document, direction: Direction) -> Self {
         Self {
-            direction: Direction::Output,
-            ..Self::new(document)
+            translator: Translator::new(document, direction),
+            components: HashMap::default(),
+            translated: HashMap::default(),
         }
     }
 
@@ -136,26 +109,14 @@ impl<'d> Schemas<'d> {
     /// The schema at `span` in 2020-12. References in it name `#/$defs/…`, which [`Schemas::complete`] fills in. What
     /// cannot be read becomes the schema that accepts anything, and a sentence in `warnings`.
     pub(crate) fn translate(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
-        let node = self.document.node(span);
-        if let Some(value) = node.value() {
-            Translation {
-                schemas: self,
-                from: span,
-                warnings,
-                infers: true,
-            }
-            .schema(value)
-        } else {
-            warnings.push("a schema nests deeper than 128 levels and is served as one that accepts anything".into());
-            json!({})
-        }
+        self.translator.translate(span, warnings)
     }
 
     /// An object schema of the given properties: the form of 2.0.
     pub(crate) fn form(&mut self, fields: Vec<(String, bool, Value)>) -> Value {
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for (name, is_required, schema) in fields {
-            self.has_odd_names |= !argument_names::is_legal(&name);
+            self.translator.has_odd_names |= !argument_names::is_legal(&name);
             if is_required {
                 required.push(Value::String(name.clone()));
             }
@@ -177,62 +138,22 @@ impl<'d> Schemas<'d> {
         // Some is kept back for the descriptions that the last touch adds, and for escapes.
         let budget = options.budget - options.budget / 12;
         let mut root = Value::Object(schema);
-        let mut roots = Vec::new();
-        references(&root, &mut roots);
-        let (mut defs, mut cut) = (Map::new(), false);
-        if !roots.is_empty() {
-            let plan = self.plan(&root, &roots, budget, warnings);
-            inline(&mut root, &plan, &self.components);
-            (defs, cut) = self.definitions(&root, &plan, budget);
-        }
-        if options.inline_all && !defs.is_empty() {
-            let mut room = budget;
-            expand(&mut root, &defs, &mut Vec::new(), &mut room);
-            self.has_lost = true;
-            defs.clear();
-        } else if cut {
-            let kept = defs.keys().cloned().collect();
-            drop_dangling(&mut root, &kept);
-            defs.values_mut().for_each(|definition| drop_dangling(definition, &kept));
-        }
-        if let (Value::Object(object), false) = (&mut root, defs.is_empty()) {
-            object.insert("$defs".into(), Value::Object(defs));
-        }
-        if self.has_lost {
+        let mut is_cut = self.resolve_references(&mut root, budget, options.inline_all, warnings);
+        if self.translator.has_lost {
             open_lost(&mut root);
         }
-        // Inlined schemas can still be too much by themselves.
-        let mut depth = MAX_CUT_DEPTH;
-        let is_over = |root: &Value| {
-            let size = json_size(root);
-            size > budget || (size > options.budget / 4 && size + unsaid(root) > options.budget)
-        };
-        while depth > MIN_CUT_DEPTH && is_over(&root) {
-            prune(&mut root, depth);
-            drop_unused(&mut root);
-            cut = true;
-            depth -= 1;
-        }
-        let is_input = self.direction == Direction::Input;
-        let wire = (is_input && self.has_odd_names && rename_properties(&mut root)).then(|| root.clone());
+        is_cut |= cut_depth(&mut root, budget, options.budget);
+        let may_rename = self.translator.direction == Direction::Input && self.translator.has_odd_names;
+        let wire = (may_rename && rename_properties(&mut root)).then(|| root.clone());
         finish(&mut root, wire.is_some());
-        let mut bytes = json_size(&root);
-        // What is wide and not deep: a great many arguments, or constants.
-        for level in 0..MIN_LEVELS {
-            if bytes <= options.budget {
-                break;
-            }
-            thin(&mut root, level);
-            drop_unused(&mut root);
-            bytes = json_size(&root);
-            cut = true;
-        }
+        is_cut |= thin_out(&mut root, options.budget);
+        let bytes = json_size(&root);
         if bytes > options.budget {
             warnings.push(format!(
                 "the input schema takes {bytes} bytes, more than the {} that are set, with all cut that can be",
                 options.budget
             ));
-        } else if cut {
+        } else if is_cut {
             warnings.push(format!(
                 "the input schema takes more than {} bytes; its deepest levels are left out and accept anything",
                 options.budget
@@ -248,23 +169,60 @@ impl<'d> Schemas<'d> {
         }
     }
 
-    /// The `$defs` name for a reference of the document.
-    fn name(&mut self, reference: &str, from: Span, is_dynamic: bool) -> Result<String, String> {
-        let node = if is_dynamic {
-            self.document.dynamic_target_from(reference, from)?
-        } else {
-            self.document.target_from(reference, from)?
-        };
-        let span = node.span();
-        if let Some(name) = self.names.get(&span) {
-            return Ok(name.clone());
+    /// Inlines what `root` refers to, or puts it under `$defs`. Says whether some of it did not fit.
+    fn resolve_references(&mut self, root: &mut Value, budget: usize, inline_all: bool, warnings: &mut Vec<String>) -> bool {
+        let mut roots = Vec::new();
+        references(root, &mut roots);
+        if roots.is_empty() {
+            return false;
         }
-        let wanted = argument_names::sanitize_argument_name(reference.rsplit('/').next().unwrap_or("schema"));
-        let name = argument_names::claim(&mut self.taken, &wanted, "schema");
-        self.names.insert(span, name.clone());
-        self.spans.insert(name.clone(), span);
-        Ok(name)
+        let plan = self.plan(root, &roots, budget, warnings);
+        inline(root, &plan, &self.components);
+        let (mut defs, is_cut) = self.definitions(root, &plan, budget);
+        if inline_all && !defs.is_empty() {
+            let mut room = budget;
+            expand(root, &defs, &mut Vec::new(), &mut room);
+            self.translator.has_lost = true;
+            return is_cut;
+        }
+        if is_cut {
+            let kept = defs.keys().cloned().collect();
+            drop_dangling(root, &kept);
+            defs.values_mut().for_each(|definition| drop_dangling(definition, &kept));
+        }
+        if let (Value::Object(object), false) = (root, defs.is_empty()) {
+            object.insert("$defs".into(), Value::Object(defs));
+        }
+        is_cut
     }
+}
+
+/// Cuts a schema level by level until it takes `budget` bytes, and with the descriptions that are still to come no more than
+/// `max_bytes`: inlined schemas can be too much by themselves. Says whether anything was cut.
+fn cut_depth(root: &mut Value, budget: usize, max_bytes: usize) -> bool {
+    let is_over = |root: &Value| {
+        let size = json_size(root);
+        size > budget || (size > max_bytes / 4 && size + unsaid(root) > max_bytes)
+    };
+    let mut depth = MAX_CUT_DEPTH;
+    while depth > MIN_CUT_DEPTH && is_over(root) {
+        prune(root, depth);
+        drop_unused(root);
+        depth -= 1;
+    }
+    depth < MAX_CUT_DEPTH
+}
+
+/// Thins out what is wide and not deep, a great many arguments or constants, until it takes `max_bytes`. Says whether
+/// anything was left out.
+fn thin_out(root: &mut Value, max_bytes: usize) -> bool {
+    let mut levels = 0;
+    while levels < MIN_LEVELS && json_size(root) > max_bytes {
+        thin(root, levels);
+        drop_unused(root);
+        levels += 1;
+    }
+    levels > 0
 }
 
 /// How many bytes the descriptions will take that [`finish`] adds, about.

@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::Schemas;
 use super::cut::prune;
-use super::graph::{inline, references};
-use super::walk::json_size;
+use super::graph::{Component, inline};
+use super::size::json_size;
+use super::walk::references;
 
 /// A schema whose references, all inlined, take no more than this many bytes is inlined: the form every client reads.
 const INLINE_TOOL: usize = 16 << 10;
@@ -17,13 +18,6 @@ const INLINE_TOOL: usize = 16 << 10;
 const INLINE_COMPONENT: usize = 400;
 /// Components that nest references deeper than this stay `$defs`.
 const INLINE_DEPTH: usize = 24;
-
-/// A translated component; references in it are `#/$defs/NAME`.
-pub(crate) struct Component {
-    pub(crate) schema: Value,
-    size: usize,
-    references: Vec<String>,
-}
 
 impl Schemas<'_> {
     /// What `root` refers to and was not inlined, each once, in the order of first use: the nearest first. Says whether
@@ -136,8 +130,8 @@ impl Schemas<'_> {
         if let Some(component) = self.components.get(name) {
             return Some(Rc::clone(component));
         }
-        let span = *self.spans.get(name)?;
-        let schema = self.translate(span, warnings);
+        let span = self.translator.component_span(name)?;
+        let schema = self.translator.translate(span, warnings);
         let mut found = Vec::new();
         references(&schema, &mut found);
         let component = Rc::new(Component {

@@ -10,13 +10,10 @@ use foldhash::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::instance::{of_item, of_member, of_other_members, schemas_of_same_value};
+use super::notes::Note;
 use super::walk::{each, each_mut};
 use crate::spec::argument_names;
 
-/// Under this key a schema notes which of the root's [`NAMINGS`] is its own. No JSON Schema has these keys.
-const NAMING: &str = "\u{0}naming";
-/// Under this key the root notes, for each group of schemas, the names on the wire by the new ones.
-const NAMINGS: &str = "\u{0}namings";
 /// Values nested deeper than this hold the names that they have.
 const MAX_DEPTH: usize = 64;
 
@@ -25,28 +22,27 @@ type Schema = Map<String, Value>;
 /// The names on the wire of members that had to be renamed, by their new names; `root` is the schema that this one is in.
 #[must_use]
 pub(crate) fn wire_names<'s>(schema: &Map<String, Value>, root: &'s Map<String, Value>) -> Option<&'s Map<String, Value>> {
-    let index = usize::try_from(schema.get(NAMING)?.as_u64()?).ok()?;
-    root.get(NAMINGS)?.get(index)?.as_object()
+    let index = Note::WireNamesIndex.read_index(schema)?;
+    Note::WireNames.read(root)?.get(index)?.as_object()
 }
 
-/// Takes the notes of [`rename`] out of one schema.
+/// Takes the notes of [`rename_properties`] out of one schema.
 pub(crate) fn forget_names(schema: &mut Schema) {
-    schema.remove(NAMING);
-    schema.remove(NAMINGS);
+    Note::WireNamesIndex.take(schema);
+    Note::WireNames.take(schema);
 }
 
-/// Changes the names of properties that are no legal keys, everywhere in `root` where they are spoken of, and notes for
+/// Changes the names of properties that are not legal keys, everywhere in `root` where they are spoken of, and notes for
 /// [`wire_names`] what they were. Says whether there were any.
 pub(crate) fn rename_properties(root: &mut Value) -> bool {
-    let Value::Object(object) = &*root else { return false };
+    let Value::Object(object) = root else { return false };
     if !has_odd_names(object) {
         return false;
     }
+    number_schemas(object, &mut 0);
     let plan = Groups::of(object).plan();
-    apply_plan(root, &plan, &mut 0);
-    if let Value::Object(root) = root {
-        root.insert(NAMINGS.into(), Value::Array(plan.namings_on_wire));
-    }
+    apply_plan(object, &plan);
+    Note::WireNames.write(object, plan.wire_names);
     true
 }
 
@@ -57,10 +53,24 @@ fn has_odd_names(schema: &Schema) -> bool {
     found
 }
 
-/// All schemas of a tree in the order of [`each`], and which of them describe the same value: a disjoint-set forest.
+/// Notes in each schema of a tree its number, in the order of [`each`].
+fn number_schemas(schema: &mut Schema, next: &mut usize) {
+    Note::Number.write(schema, *next);
+    *next += 1;
+    each_mut(schema, |inner| {
+        if let Value::Object(inner) = inner {
+            number_schemas(inner, next);
+        }
+    });
+}
+
+fn number_of(schema: &Schema) -> Option<usize> {
+    Note::Number.read_index(schema)
+}
+
+/// All schemas of a tree by their numbers, and which of them describe the same value: a disjoint-set forest.
 struct Groups<'s> {
     schemas: Vec<&'s Schema>,
-    numbers: HashMap<*const Schema, usize>,
     parents: Vec<usize>,
 }
 
@@ -68,7 +78,6 @@ impl<'s> Groups<'s> {
     fn of(root: &'s Schema) -> Self {
         let mut groups = Self {
             schemas: Vec::new(),
-            numbers: HashMap::default(),
             parents: Vec::new(),
         };
         groups.collect(root);
@@ -83,7 +92,6 @@ impl<'s> Groups<'s> {
 
     fn collect(&mut self, schema: &'s Schema) {
         let number = self.schemas.len();
-        self.numbers.insert(std::ptr::from_ref(schema), number);
         self.schemas.push(schema);
         self.parents.push(number);
         each(schema, |inner| {
@@ -102,9 +110,7 @@ impl<'s> Groups<'s> {
 
     /// Says whether the two were apart.
     fn join(&mut self, number: usize, other: &Schema) -> bool {
-        let Some(other) = self.numbers.get(&std::ptr::from_ref(other)).copied() else {
-            return false;
-        };
+        let Some(other) = number_of(other) else { return false };
         let (one, other) = (self.group(number), self.group(other));
         let (low, high) = (one.min(other), one.max(other));
         if let Some(parent) = self.parents.get_mut(high).filter(|_| low != high) {
@@ -115,9 +121,7 @@ impl<'s> Groups<'s> {
 
     fn join_all(&mut self, schemas: &[&Schema]) -> bool {
         let Some((first, rest)) = schemas.split_first() else { return false };
-        let Some(first) = self.numbers.get(&std::ptr::from_ref(*first)).copied() else {
-            return false;
-        };
+        let Some(first) = number_of(first) else { return false };
         rest.iter().fold(false, |joined, other| self.join(first, other) | joined)
     }
 
@@ -152,7 +156,7 @@ impl<'s> Groups<'s> {
     }
 
     fn plan(&self) -> Plan {
-        let number = |schema: &Schema| self.numbers.get(&std::ptr::from_ref(schema)).map(|number| self.group(*number));
+        let number = |schema: &Schema| number_of(schema).map(|number| self.group(number));
         let mut plan = Plan {
             groups: (0..self.schemas.len()).map(|number| self.group(number)).collect(),
             ..Plan::default()
@@ -168,9 +172,9 @@ impl<'s> Groups<'s> {
                 .filter_map(|index| schemas.iter().flat_map(|schema| of_item(schema, index)).next().and_then(number))
                 .collect();
             if !naming.keys.is_empty() {
-                naming.index = plan.namings_on_wire.len();
+                naming.index = plan.wire_names.len();
                 let names = naming.keys.iter().map(|(wire, key)| (key.clone(), Value::String(wire.clone())));
-                plan.namings_on_wire.push(Value::Object(names.collect()));
+                plan.wire_names.push(Value::Object(names.collect()));
             }
             plan.namings.insert(group, naming);
         }
@@ -208,8 +212,8 @@ struct Plan {
     /// The group of each schema, by its number.
     groups: Vec<usize>,
     namings: HashMap<usize, Naming>,
-    /// What goes under [`NAMINGS`].
-    namings_on_wire: Vec<Value>,
+    /// What [`Note::WireNames`] says.
+    wire_names: Vec<Value>,
 }
 
 /// How the members of one group are called.
@@ -217,7 +221,7 @@ struct Plan {
 struct Naming {
     /// New names by names on the wire, of those that change.
     keys: HashMap<String, String>,
-    /// Where the reverse of that stands among [`NAMINGS`].
+    /// Where the reverse of that stands among [`Note::WireNames`].
     index: usize,
     /// Patterns that a new name would fall under and the name on the wire does not.
     lost: Vec<String>,
@@ -290,11 +294,15 @@ fn mentioned(schema: &Schema, names: &mut HashSet<String>) {
     names.extend(listed.chain(single).filter_map(Value::as_object).flat_map(Map::keys).cloned());
 }
 
-fn apply_plan(value: &mut Value, plan: &Plan, next: &mut usize) {
-    let Value::Object(schema) = value else { return };
-    let group = plan.groups.get(*next).copied().unwrap_or_default();
-    *next += 1;
-    each_mut(schema, |inner| apply_plan(inner, plan, next));
+fn apply_plan(schema: &mut Schema, plan: &Plan) {
+    let number = number_of(schema);
+    Note::Number.take(schema);
+    let group = number.and_then(|number| plan.groups.get(number)).copied().unwrap_or_default();
+    each_mut(schema, |inner| {
+        if let Value::Object(inner) = inner {
+            apply_plan(inner, plan);
+        }
+    });
     for (key, value) in schema.iter_mut() {
         match (key.as_str(), value) {
             ("enum" | "examples", Value::Array(values)) => values.iter_mut().for_each(|value| plan.value(value, group, 0)),
@@ -371,7 +379,7 @@ impl Naming {
                 _ => {}
             }
         }
-        schema.insert(NAMING.into(), self.index.into());
+        Note::WireNamesIndex.write(schema, self.index);
         // What looks at the letters of a name judges one that is not sent.
         let letters = |names: &Value| {
             let plain = ["const", "enum", "type", "title", "description"];

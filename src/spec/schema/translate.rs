@@ -1,33 +1,107 @@
 //! One schema, keyword by keyword: from the dialect of OpenAPI 3.0 or 3.1 to what 2020-12 validators, and clients that
 //! are stricter than the standard, accept.
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use super::annotations::{annotation, describe_choice, has_hidden_text};
-use super::cut::LOST;
-use super::direction::{HIDDEN, LOOSE, is_marked, read_only_names, required_names};
-use super::shape::{complete_containers, drop_contradictions, exclusive_limits, make_nullable, read_count, types};
+use super::annotations::{annotation, describe_choice};
+use super::assertion::read_assertion;
+use super::direction::{Direction, is_marked, read_only_names, required_names};
+use super::notes::Note;
+use super::shape::{complete_containers, drop_contradictions, exclusive_limits, make_nullable};
 use super::walk::SINGLE;
-use super::{Direction, Schemas};
-use crate::spec::argument_names::is_legal;
+use crate::spec::argument_names::{self, is_legal};
+use crate::spec::document::Document;
 use crate::spec::span::Span;
 use crate::text;
 
+/// Translates schemas of one document, and names what they refer to.
+pub(crate) struct Translator<'d> {
+    document: &'d Document,
+    pub(crate) direction: Direction,
+    /// The `$defs` names of components, by their places, and the other way round.
+    names: HashMap<Span, String>,
+    spans: HashMap<String, Span>,
+    taken: HashSet<String>,
+    /// Whether a pattern is one that every client knows, of those that were seen.
+    patterns: HashMap<String, bool>,
+    /// Whether any property was seen under a name that model APIs refuse.
+    pub(crate) has_odd_names: bool,
+    /// Whether any schema lost something that described members or items.
+    pub(crate) has_lost: bool,
+}
+
+impl<'d> Translator<'d> {
+    /// A translator that has not translated anything yet.
+    #[must_use]
+    pub(crate) fn new(document: &'d Document, direction: Direction) -> Self {
+        Self {
+            document,
+            direction,
+            names: HashMap::default(),
+            spans: HashMap::default(),
+            taken: HashSet::default(),
+            patterns: HashMap::default(),
+            has_odd_names: false,
+            has_lost: false,
+        }
+    }
+
+    /// The schema at `span` in 2020-12. References in it name `#/$defs/…`. What cannot be read becomes the schema that accepts
+    /// anything, and a sentence in `warnings`.
+    pub(crate) fn translate(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
+        let Some(value) = self.document.node(span).value() else {
+            warnings.push("a schema nests deeper than 128 levels and is served as one that accepts anything".into());
+            return json!({});
+        };
+        Translation {
+            translator: self,
+            from: span,
+            warnings,
+            infers: true,
+        }
+        .schema(value)
+    }
+
+    /// Where the component with that `$defs` name stands.
+    #[must_use]
+    pub(crate) fn component_span(&self, name: &str) -> Option<Span> {
+        self.spans.get(name).copied()
+    }
+
+    /// The `$defs` name for a reference of the document.
+    fn name(&mut self, reference: &str, from: Span, is_dynamic: bool) -> Result<String, String> {
+        let node = if is_dynamic {
+            self.document.dynamic_target_from(reference, from)?
+        } else {
+            self.document.target_from(reference, from)?
+        };
+        let span = node.span();
+        if let Some(name) = self.names.get(&span) {
+            return Ok(name.clone());
+        }
+        let wanted = argument_names::sanitize_argument_name(reference.rsplit('/').next().unwrap_or("schema"));
+        let name = argument_names::claim(&mut self.taken, &wanted, "schema");
+        self.names.insert(span, name.clone());
+        self.spans.insert(name.clone(), span);
+        Ok(name)
+    }
+}
+
 /// One schema under translation.
-pub(crate) struct Translation<'s, 'd> {
-    pub(crate) schemas: &'s mut Schemas<'d>,
+struct Translation<'s, 'd> {
+    translator: &'s mut Translator<'d>,
     /// The schema lies in the file of this span; references in it are read from there.
-    pub(crate) from: Span,
-    pub(crate) warnings: &'s mut Vec<String>,
+    from: Span,
+    warnings: &'s mut Vec<String>,
     /// Whether properties without a type are read as an object's.
-    pub(crate) infers: bool,
+    infers: bool,
 }
 
 impl Translation<'_, '_> {
     /// The schema in 2020-12.
-    pub(crate) fn schema(&mut self, value: Value) -> Value {
+    fn schema(&mut self, value: Value) -> Value {
         match value {
             Value::Object(object) => self.object(object),
             // Boolean schemas are legal in 2020-12, but whole tool lists are refused because of one.
@@ -40,7 +114,13 @@ impl Translation<'_, '_> {
         // 2.0 has no `nullable`; its extension is in wide use.
         let nullable = [object.remove("nullable"), object.remove("x-nullable")].contains(&Some(Value::Bool(true)));
         let read_only = if object.contains_key("allOf") && object.contains_key("required") {
-            read_only_names(self.schemas.document, &object, self.from, self.other_way(), &mut HashSet::default())
+            read_only_names(
+                self.translator.document,
+                &object,
+                self.from,
+                self.translator.direction.other_mark(),
+                &mut HashSet::default(),
+            )
         } else {
             HashSet::default()
         };
@@ -52,7 +132,7 @@ impl Translation<'_, '_> {
         }
         let is_dynamic = own.is_none();
         if let Some(Value::String(reference)) = own.or(dynamic) {
-            match self.schemas.name(&reference, self.from, is_dynamic) {
+            match self.translator.name(&reference, self.from, is_dynamic) {
                 Ok(name) => {
                     out.insert("$ref".into(), Value::String(format!("#/$defs/{name}")));
                 }
@@ -77,7 +157,7 @@ impl Translation<'_, '_> {
         exclusive_limits(&mut out);
         required_names(&mut out, &read_only);
         complete_containers(&mut out, self.infers);
-        if out.remove(LOOSE).is_some() {
+        if Note::PatternLost.take(&mut out).is_some() {
             out.remove("additionalProperties");
             out.remove("unevaluatedProperties");
         }
@@ -112,7 +192,16 @@ impl Translation<'_, '_> {
             | "propertyNames" => {
                 self.applicator(key, value, out);
             }
-            _ => self.assertion(key, value, out),
+            "pattern" => {
+                if value.as_str().is_some_and(|pattern| self.is_pattern(pattern)) {
+                    out.insert(key.into(), value);
+                }
+            }
+            _ => {
+                if let Some(value) = read_assertion(key, value, self.warnings) {
+                    out.insert(key.into(), value);
+                }
+            }
         }
     }
 
@@ -128,7 +217,7 @@ impl Translation<'_, '_> {
                     .collect();
                 if kept.len() < count {
                     // The members that a lost pattern described would be refused as additional ones.
-                    out.insert(LOOSE.into(), Value::Bool(true));
+                    Note::PatternLost.write(out, true);
                     self.lose(out);
                 }
                 let translated: Map<_, _> = kept.into_iter().map(|(name, schema)| (name, self.inner(schema))).collect();
@@ -141,7 +230,7 @@ impl Translation<'_, '_> {
                 }
                 // What told the branches apart may be a property that only replies have, or a keyword that had to go;
                 // then a value that is meant for one of them fits several. The API itself will know.
-                let loosened = key == "oneOf" && self.schemas.direction == Direction::Input;
+                let loosened = key == "oneOf" && self.translator.direction == Direction::Input;
                 let key = if loosened { "anyOf" } else { key };
                 if out.contains_key(key) {
                     let both = Value::Object(Map::from_iter([(key.to_owned(), Value::Array(translated))]));
@@ -182,100 +271,31 @@ impl Translation<'_, '_> {
         }
     }
 
-    /// Keywords that a value must satisfy (2020-12 validation section 6).
-    fn assertion(&mut self, key: &str, value: Value, out: &mut Map<String, Value>) {
-        match (key, value) {
-            ("type", value) => {
-                if let Some(kind) = types(value) {
-                    out.insert(key.into(), kind);
-                }
-            }
-            ("enum" | "const", value) if has_hidden_text(&value) => {
-                self.warnings
-                    .push("a constant holds hidden characters; that part of the schema accepts anything".into());
-            }
-            ("enum", Value::Array(values)) if !values.is_empty() => {
-                let mut unique: Vec<Value> = Vec::with_capacity(values.len());
-                values.into_iter().for_each(|value| {
-                    if !unique.contains(&value) {
-                        unique.push(value);
-                    }
-                });
-                out.insert(key.into(), Value::Array(unique));
-            }
-            ("const", value) => {
-                out.insert(key.into(), value);
-            }
-            ("required", Value::Array(names)) => {
-                let mut seen = HashSet::default();
-                let names = names
-                    .into_iter()
-                    .filter(|name| name.as_str().is_some_and(|name| seen.insert(name.to_owned())));
-                out.insert(key.into(), names.collect());
-            }
-            ("multipleOf", Value::Number(number)) if number.as_f64().is_none_or(|step| step <= 0.0) => {}
-            ("multipleOf" | "maximum" | "minimum", Value::Number(number)) => {
-                out.insert(key.into(), Value::Number(number));
-            }
-            ("exclusiveMaximum" | "exclusiveMinimum", value @ (Value::Number(_) | Value::Bool(_))) => {
-                out.insert(key.into(), value);
-            }
-            (
-                "maxLength" | "minLength" | "maxItems" | "minItems" | "maxProperties" | "minProperties" | "minContains" | "maxContains",
-                Value::Number(number),
-            ) => {
-                if let Some(number) = read_count(&number) {
-                    out.insert(key.into(), number.into());
-                }
-            }
-            ("uniqueItems", Value::Bool(true)) => {
-                out.insert(key.into(), Value::Bool(true));
-            }
-            ("pattern", Value::String(pattern)) if self.is_pattern(&pattern) => {
-                out.insert(key.into(), Value::String(pattern));
-            }
-            ("dependentRequired", Value::Object(map))
-                if map.values().all(|names| {
-                    names.as_array().is_some_and(|names| {
-                        names.iter().all(Value::is_string)
-                            && names
-                                .iter()
-                                .enumerate()
-                                .all(|(at, name)| !names.iter().take(at).any(|other| other == name))
-                    })
-                }) =>
-            {
-                out.insert(key.into(), Value::Object(map));
-            }
-            _ => {}
-        }
-    }
-
     /// The properties a caller may give: `readOnly` ones belong to replies.
     fn properties(&mut self, properties: Map<String, Value>, out: &mut Map<String, Value>) {
         let mut translated = Map::new();
         let mut hidden = Vec::new();
         for (name, schema) in properties {
-            if is_marked(self.schemas.document, &schema, self.from, self.other_way()) {
+            if is_marked(self.translator.document, &schema, self.from, self.translator.direction.other_mark()) {
                 hidden.push(Value::String(name));
                 continue;
             }
             let infers = std::mem::replace(&mut self.infers, true);
             let schema = self.schema(schema);
             self.infers = infers;
-            self.schemas.has_odd_names |= !is_legal(&name);
+            self.translator.has_odd_names |= !is_legal(&name);
             translated.insert(name, schema);
         }
         if !hidden.is_empty() {
-            out.insert(HIDDEN.into(), Value::Array(hidden));
+            Note::HiddenNames.write(out, hidden);
         }
         out.insert("properties".into(), Value::Object(translated));
     }
 
     /// Notes that the schema lost something that described members or items.
     fn lose(&mut self, out: &mut Map<String, Value>) {
-        self.schemas.has_lost = true;
-        out.insert(LOST.into(), Value::Bool(true));
+        self.translator.has_lost = true;
+        Note::Lost.write(out, true);
     }
 
     /// Whether a schema says after translation what it said before. Only of plain assertions is that sure.
@@ -313,23 +333,15 @@ impl Translation<'_, '_> {
         translated
     }
 
-    /// The mark of what belongs to the other direction.
-    fn other_way(&self) -> &'static str {
-        match self.schemas.direction {
-            Direction::Input => "readOnly",
-            Direction::Output => "writeOnly",
-        }
-    }
-
     /// Whether a pattern is an ECMA-262 regular expression with the `u` flag (2020-12 core section 6.4), as validating
     /// clients compile it.
     fn is_pattern(&mut self, pattern: &str) -> bool {
         // Classes by Unicode property are legal there, but Python clients refuse the whole schema because of one.
         let judge = || !pattern.contains("\\p{") && !pattern.contains("\\P{") && regress::Regex::with_flags(pattern, "u").is_ok();
-        let legal = *self.schemas.patterns.entry(pattern.to_owned()).or_insert_with(judge);
+        let legal = *self.translator.patterns.entry(pattern.to_owned()).or_insert_with(judge);
         if !legal {
             self.warnings.push(format!(
-                "the pattern `{}` is no regular expression that every client knows, and is not checked",
+                "the pattern `{}` is not a regular expression that every client knows, and is not checked",
                 text::truncate(pattern, 80)
             ));
         }

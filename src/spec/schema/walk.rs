@@ -51,20 +51,9 @@ pub(crate) fn reference(schema: &Map<String, Value>) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
 
-/// How many bytes a value takes as compact JSON, escapes in strings not counted.
-pub(crate) fn json_size(value: &Value) -> usize {
-    match value {
-        Value::Null => 4,
-        Value::Bool(value) => {
-            if *value {
-                4
-            } else {
-                5
-            }
-        }
-        Value::Number(number) => number.as_str().len(),
-        Value::String(text) => text.len() + 2,
-        Value::Array(items) => (items.iter().map(|item| json_size(item) + 1).sum::<usize>() + 1).max(2),
-        Value::Object(members) => super::bytes(members),
-    }
+/// The `$defs` names a schema refers to, in order, with repetition.
+pub(crate) fn references(value: &Value, found: &mut Vec<String>) {
+    let Value::Object(object) = value else { return };
+    found.extend(reference(object).map(str::to_owned));
+    each(object, |inner| references(inner, found));
 }

@@ -1,0 +1,27 @@
+//! How large schemas are.
+
+use serde_json::{Map, Value};
+
+/// How many bytes an object takes as compact JSON, escapes in strings not counted.
+#[must_use]
+pub(crate) fn object_size(object: &Map<String, Value>) -> usize {
+    (object.iter().map(|(key, value)| key.len() + 4 + json_size(value)).sum::<usize>() + 1).max(2)
+}
+
+/// How many bytes a value takes as compact JSON, escapes in strings not counted.
+pub(crate) fn json_size(value: &Value) -> usize {
+    match value {
+        Value::Null => 4,
+        Value::Bool(value) => {
+            if *value {
+                4
+            } else {
+                5
+            }
+        }
+        Value::Number(number) => number.as_str().len(),
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => (items.iter().map(|item| json_size(item) + 1).sum::<usize>() + 1).max(2),
+        Value::Object(members) => object_size(members),
+    }
+}
