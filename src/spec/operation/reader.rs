@@ -90,12 +90,12 @@ impl<'a> Reader<'a> {
                 Err(why) => {
                     let pointer = pointer::fragment(["paths", path, "$ref"]);
                     let what = format!("{why}; this path's operations are left out");
-                    self.diagnostics.push(self.at(Diagnostic::error(pointer, what), reference));
+                    self.diagnostics.push(at(Diagnostic::error(pointer, what), reference));
                     return;
                 }
             }
         }
-        let shared = self.shared(path, beside.as_ref(), &item);
+        let shared = Self::shared(path, beside.as_ref(), &item);
         // Those of a reference's target were not opened with the paths.
         let referred = if beside.is_some() { Some(&item) } else { None };
         for (key, node) in referred.into_iter().flat_map(Object::iter) {
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What the operations of a path item share; what is written beside a reference overrides what the reference leads to.
-    fn shared<'p>(&self, path: &'p str, beside: Option<&Object<'a>>, item: &Object<'a>) -> Shared<'p, 'a> {
+    fn shared<'p>(path: &'p str, beside: Option<&Object<'a>>, item: &Object<'a>) -> Shared<'p, 'a> {
         let both: Vec<&Object<'a>> = beside.into_iter().chain([item]).collect();
         let parameters = |object: &&Object<'a>| object.get("parameters").and_then(Node::array).unwrap_or_default();
         Shared {
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
             description: both.iter().find_map(|object| object.text("description")),
             parameters: both.iter().rev().flat_map(parameters).collect(),
             servers: server::servers(both.iter().find_map(|object| object.get("servers"))),
-            extensions: both.iter().rev().flat_map(|object| self.extensions(object)).collect(),
+            extensions: both.iter().rev().flat_map(|object| tool_extensions(object)).collect(),
         }
     }
 
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         match self.read(shared, method, object, &mut warnings) {
             Ok(mut operation) => {
                 operation.pointer = pointer();
-                operation.span = self.span(node);
+                operation.span = place_of(node);
                 // As in every JSON parser, of two with one key the last one counts.
                 if !self.seen.insert((operation.method.clone(), operation.path.clone())) {
                     self.operations
@@ -173,22 +173,12 @@ impl<'a> Reader<'a> {
             }
             Err(why) => {
                 let what = format!("{} {} is left out: {why}", method.to_ascii_uppercase(), shared.path);
-                self.diagnostics.push(self.at(Diagnostic::error(pointer(), what), node));
+                self.diagnostics.push(at(Diagnostic::error(pointer(), what), node));
             }
         }
         for warning in warnings {
-            self.diagnostics.push(self.at(Diagnostic::warning(pointer(), warning), node));
+            self.diagnostics.push(at(Diagnostic::warning(pointer(), warning), node));
         }
-    }
-
-    fn at(&self, mut diagnostic: Diagnostic, node: Node<'_>) -> Diagnostic {
-        diagnostic.span = self.span(node);
-        diagnostic
-    }
-
-    /// Nothing of an operation without members, whose place is not told.
-    fn span(&self, node: Node<'_>) -> Option<Span> {
-        Some(node).filter(|node| node.text() != "null").map(Node::span)
     }
 
     fn read(
@@ -237,7 +227,7 @@ impl<'a> Reader<'a> {
             security: object.get("security").map(Node::span),
             responses: object.get("responses").map(Node::span),
             produces,
-            extensions: shared.extensions.iter().cloned().chain(self.extensions(&object)).collect(),
+            extensions: shared.extensions.iter().cloned().chain(tool_extensions(&object)).collect(),
             pointer: String::new(),
             span: None,
         })
@@ -262,18 +252,28 @@ impl<'a> Reader<'a> {
         }
         Ok(body)
     }
+}
 
-    /// The extensions of an object that speak of tools, the most specific one last.
-    fn extensions(&self, object: &Object<'a>) -> Vec<(Box<str>, Span)> {
-        let mut found: Vec<(Box<str>, Span)> = object
-            .iter()
-            .filter(|(key, _)| key.starts_with("x-") && is_tool_extension(key))
-            .map(|(key, node)| (key.into(), node.span()))
-            .collect();
-        // `x-mcp` is the one that says most, whatever the order of keys.
-        found.sort_by_key(|(key, _)| key.as_ref() == "x-mcp");
-        found
-    }
+fn at(mut diagnostic: Diagnostic, node: Node<'_>) -> Diagnostic {
+    diagnostic.span = place_of(node);
+    diagnostic
+}
+
+/// Nothing of an operation without members, whose place is not told.
+fn place_of(node: Node<'_>) -> Option<Span> {
+    Some(node).filter(|node| node.text() != "null").map(Node::span)
+}
+
+/// The extensions of an object that speak of tools, the most specific one last.
+fn tool_extensions(object: &Object<'_>) -> Vec<(Box<str>, Span)> {
+    let mut found: Vec<(Box<str>, Span)> = object
+        .iter()
+        .filter(|(key, _)| key.starts_with("x-") && is_tool_extension(key))
+        .map(|(key, node)| (key.into(), node.span()))
+        .collect();
+    // `x-mcp` is the one that says most, whatever the order of keys.
+    found.sort_by_key(|(key, _)| key.as_ref() == "x-mcp");
+    found
 }
 
 /// `TRACE` and any method of 3.2 are served too; what MCP is told about them is the annotator's business.

@@ -79,13 +79,11 @@ fn inner_separators(list: &Object<'_>) -> Vec<char> {
 pub(crate) fn read_body(document: &Document, parameters: &[Node<'_>], consumes: &[String]) -> Option<RequestBody> {
     let place = |node: &Node<'_>| node.object().and_then(|object| object.text("in"));
     let body = parameters.iter().find(|node| place(node).as_deref() == Some("body"));
-    match body.and_then(|node| node.object()) {
-        Some(object) => Some(payload_body(document, &object, consumes)),
-        None => {
-            let fields = parameters.iter().filter(|node| place(node).as_deref() == Some("formData"));
-            form_body(fields.copied(), consumes)
-        }
+    if let Some(object) = body.and_then(|node| node.object()) {
+        return Some(payload_body(document, &object, consumes));
     }
+    let fields = parameters.iter().filter(|node| place(node).as_deref() == Some("formData"));
+    form_body(fields.copied(), consumes)
 }
 
 /// The body that the parameter `in: body` describes.

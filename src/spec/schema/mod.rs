@@ -256,6 +256,8 @@ fn finish(schema: &mut Value, is_renamed: bool) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn input(version: &str, schema: &str, components: &str) -> Value {
