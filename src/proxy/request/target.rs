@@ -176,6 +176,9 @@ mod tests {
             ("https://h.example/api/v1/", "/pets/", "https://h.example/api/v1/pets/"),
             ("http://h.example:8080/a%20b", "/{x}/c", "http://h.example:8080/a%20b/a%2Fb/c"),
             ("https://h.example/v1", "/a?b=c", "https://h.example/v1/a?b=c"),
+            // What would be a host in a relative reference is a path behind a base URL.
+            ("https://h.example", "//evil.example/{x}", "https://h.example//evil.example/a%2Fb"),
+            ("https://h.example/v1/", "//openapi", "https://h.example/v1//openapi"),
         ] {
             assert_eq!(target(base, path, "a/b", &[]).as_deref(), Ok(expected), "{base} {path}");
         }
