@@ -12,14 +12,15 @@ pub(crate) mod response;
 pub(crate) mod security;
 pub(crate) mod security_scheme;
 pub(crate) mod server;
+pub(crate) mod server_template;
 mod swagger2;
 pub(crate) mod template;
 
 use http::Method;
-use openapiv3::Server;
 
 use self::parameter::Parameter;
 use self::request_body::RequestBody;
+use self::server_template::ServerTemplate;
 use self::template::PathTemplate;
 use super::span::Span;
 
@@ -47,7 +48,7 @@ pub struct Operation {
     /// The request body.
     pub body: Option<RequestBody>,
     /// `servers` of the operation, else of the path item; empty where the document's own apply.
-    pub servers: Vec<Server>,
+    pub servers: Vec<ServerTemplate>,
     /// `security` of the operation; `None` where the document's own applies.
     pub security: Option<Span>,
     /// The Responses Object.

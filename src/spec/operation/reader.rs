@@ -2,10 +2,10 @@
 
 use foldhash::{HashMap, HashSet};
 use http::Method;
-use openapiv3::Server;
 
 use super::parameters::Parameters;
 use super::request_body::RequestBody;
+use super::server_template::ServerTemplate;
 use super::template::PathTemplate;
 use super::{Operation, body, is_tool_extension, server, swagger2};
 use crate::spec::diagnostic::Diagnostic;
@@ -49,7 +49,7 @@ struct Shared<'p, 'a> {
     summary: Option<String>,
     description: Option<String>,
     parameters: Vec<Node<'a>>,
-    servers: Vec<Server>,
+    servers: Vec<ServerTemplate>,
     extensions: Vec<(Box<str>, Span)>,
 }
 

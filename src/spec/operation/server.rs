@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use openapiv3::{Server, ServerVariable};
 use thiserror::Error;
 use url::Url;
 
+use super::server_template::{ServerTemplate, UnsetVariable};
 use super::swagger2;
 use crate::spec::document::{Document, Version};
 use crate::spec::node::Node;
@@ -56,7 +56,7 @@ pub enum ServerError {
         allowed: String,
     },
     /// Something that no request can be sent to.
-    #[error("`{url}` is no usable base URL: {reason}")]
+    #[error("`{url}` is not a usable base URL: {reason}")]
     Unusable {
         /// The URL, without its user information.
         url: String,
@@ -69,11 +69,11 @@ pub enum ServerError {
 ///
 /// # Errors
 /// [`ServerError`], each with what to do about it.
-pub(crate) fn root_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
+pub(crate) fn root_url(servers: &[ServerTemplate], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
     let picked = match &choice.pick {
         None => return resolve_base_url(servers, document_url, choice),
         Some(Pick::Number(number)) => servers.get(number.saturating_sub(1)),
-        Some(Pick::Url(url)) => servers.iter().find(|server| server.url.trim() == url),
+        Some(Pick::Url(url)) => servers.iter().find(|server| server.url.is_some() && server.shown() == url),
     };
     let Some(picked) = picked else {
         let asked = match &choice.pick {
@@ -81,27 +81,36 @@ pub(crate) fn root_url(servers: &[Server], document_url: Option<&Url>, choice: &
             Some(Pick::Number(number)) => format!("number {number}"),
             None => String::new(),
         };
-        let known: Vec<String> = servers.iter().map(|server| format!("`{}`", server.url)).collect();
+        let known: Vec<String> = servers.iter().map(|server| format!("`{}`", server.shown())).collect();
         let known = if known.is_empty() { "none".into() } else { known.join(", ") };
         return Err(ServerError::NoSuch { asked, known });
     };
     resolve_base_url(std::slice::from_ref(picked), document_url, choice)
 }
 
-/// The base URL of the first of the given `servers` (OAS 3 Server Object), or of the document's own location (`/`)
-/// where the list is empty and the document came by HTTP.
+/// The base URL of the first of the given `servers` (OAS 3 Server Object) that is reached by HTTP, or of the document's own
+/// location (`/`) where the list is empty and the document came by HTTP.
 ///
 /// # Errors
 /// [`ServerError`], each with what to do about it.
-pub(crate) fn resolve_base_url(servers: &[Server], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
-    let Some(server) = servers.first() else {
-        let own = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
-        return own.and_then(|url| url.join("/").ok()).ok_or(ServerError::None).and_then(usable);
+pub(crate) fn resolve_base_url(servers: &[ServerTemplate], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
+    let is_http = |server: &&ServerTemplate| !has_other_scheme(server, choice);
+    let Some(server) = servers.iter().find(is_http).or(servers.first()) else {
+        return own_location(document_url).and_then(usable);
     };
-    if server.url.trim().is_empty() {
+    if server.url.is_none() {
         return Err(ServerError::None);
     }
-    let text = substitute(server, &choice.variables)?;
+    let text = server
+        .expand(&choice.variables)
+        .map_err(|UnsetVariable { name, allowed }| ServerError::Variable {
+            url: server.shown().to_owned(),
+            variable: name,
+            allowed,
+        })?;
+    if text.trim().is_empty() {
+        return own_location(document_url).and_then(usable);
+    }
     match Url::parse(&text) {
         Ok(url) => usable(url),
         Err(url::ParseError::RelativeUrlWithoutBase) => {
@@ -113,42 +122,29 @@ pub(crate) fn resolve_base_url(servers: &[Server], document_url: Option<&Url>, c
     }
 }
 
-/// Reads a `servers` array. What is not text in it is read as the text it stands for (`default: 8443`); an entry without a
-/// URL stays, so that it is told and not passed over for the next one.
+/// The origin that the document came from. OAS: a server that is not named is `/`, relative to the document (RFC 3986
+/// section 5.2); an empty reference means the same here, because the document itself is not what requests go to.
+fn own_location(document_url: Option<&Url>) -> Result<Url, ServerError> {
+    let own = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
+    own.and_then(|url| url.join("/").ok()).ok_or(ServerError::None)
+}
+
+/// Whether the server is reached by something else than HTTP (`wss:`), so that the next one may be meant.
+fn has_other_scheme(server: &ServerTemplate, choice: &Choice) -> bool {
+    let url = server.expand(&choice.variables).ok().and_then(|text| Url::parse(&text).ok());
+    url.is_some_and(|url| !matches!(url.scheme(), "http" | "https"))
+}
+
+/// Reads a `servers` array. An entry without a URL stays, so that it is told and not passed over for the next one.
 #[must_use]
-pub(crate) fn servers(node: Option<Node<'_>>) -> Vec<Server> {
-    let read = |entry: Node<'_>| {
-        let object = entry.object().unwrap_or_default();
-        let variables = object.get("variables").and_then(Node::object).unwrap_or_default();
-        let variable = |(name, node): (&str, Node<'_>)| {
-            let object = node.object().unwrap_or_default();
-            let enumeration = object
-                .get("enum")
-                .and_then(Node::array)
-                .unwrap_or_default()
-                .into_iter()
-                .filter_map(|value| Some(value.scalar()?.into_owned()))
-                .collect();
-            let variable = ServerVariable {
-                default: object.text("default").unwrap_or_default(),
-                enumeration,
-                ..ServerVariable::default()
-            };
-            (name.to_owned(), variable)
-        };
-        let variables = Some(variables.iter().map(variable).collect()).filter(|_| !variables.is_empty());
-        Server {
-            url: object.text("url").unwrap_or_default(),
-            variables,
-            ..Server::default()
-        }
-    };
-    node.and_then(Node::array).unwrap_or_default().into_iter().map(read).collect()
+pub(crate) fn servers(node: Option<Node<'_>>) -> Vec<ServerTemplate> {
+    let servers = node.and_then(Node::array).unwrap_or_default().into_iter();
+    servers.map(ServerTemplate::read).collect()
 }
 
 /// The servers of the document as a whole; of 2.0, made from `schemes`, `host` and `basePath`.
 #[must_use]
-pub(crate) fn declared_servers(document: &Document) -> Vec<Server> {
+pub(crate) fn declared_servers(document: &Document) -> Vec<ServerTemplate> {
     if document.version() != Version::V2_0 {
         return servers(document.member("servers"));
     }
@@ -192,41 +188,6 @@ fn unusable(text: &str, error: url::ParseError) -> ServerError {
     }
 }
 
-fn substitute(server: &Server, given: &BTreeMap<String, String>) -> Result<String, ServerError> {
-    let mut text = String::with_capacity(server.url.len());
-    let mut rest = server.url.trim();
-    let variables: BTreeMap<&str, _> = server
-        .variables
-        .iter()
-        .flatten()
-        .map(|(name, variable)| (name.as_str(), variable))
-        .collect();
-    while let Some((before, tail)) = rest.split_once('{') {
-        let Some((name, after)) = tail.split_once('}') else { break };
-        let problem = |allowed: String| ServerError::Variable {
-            url: server.url.clone(),
-            variable: name.to_owned(),
-            allowed,
-        };
-        let variable = variables.get(name).ok_or_else(|| problem(String::new()))?;
-        let allowed = &variable.enumeration;
-        let value = given.get(name).unwrap_or(&variable.default);
-        if (allowed.is_empty() && value.is_empty()) || (!allowed.is_empty() && !allowed.contains(value)) {
-            let one_of = match (given.get(name), allowed.is_empty()) {
-                (_, true) => String::new(),
-                (None, false) => format!(" (one of {})", allowed.join(", ")),
-                (Some(value), false) => format!(" (one of {}; `{value}` is none of them)", allowed.join(", ")),
-            };
-            return Err(problem(one_of));
-        }
-        text.push_str(before);
-        text.push_str(value);
-        rest = after;
-    }
-    text.push_str(rest);
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,6 +214,22 @@ mod tests {
                 "https://h.example/docs/v1/",
             ),
             ("[]", Some("https://h.example/docs/openapi.json"), "https://h.example/"),
+            (r#"[{"url":""}]"#, Some("https://h.example/docs/openapi.json"), "https://h.example/"),
+            (
+                r#"[{"url":"https://h.example{stage}","variables":{"stage":{"default":""}}}]"#,
+                None,
+                "https://h.example/",
+            ),
+            (
+                r#"[{"url":"{base}","variables":{"base":{"default":""}}}]"#,
+                Some("https://h.example/docs/openapi.json"),
+                "https://h.example/",
+            ),
+            (
+                r#"[{"url":"wss://h.example/stream"},{"url":"https://h.example/v1"}]"#,
+                None,
+                "https://h.example/v1",
+            ),
             (
                 r#"[{"url":"https://{env}.example:{port}/","variables":{"env":{"default":"prod","enum":["prod","dev"]},"port":{"default":"8443"}}}]"#,
                 None,
@@ -278,7 +255,7 @@ mod tests {
             let url = resolve_base_url(&declared_servers(&document), document.url.as_ref(), &Choice::default()).unwrap();
             assert_eq!(url.as_str(), expected, "{members}");
             let (operations, _) = crate::spec::operations(&document);
-            let of = |at: usize| operations[at].servers.first().map(|server| server.url.clone());
+            let of = |at: usize| operations[at].servers.first().map(|server| server.shown().to_owned());
             assert!(of(1).is_none(), "{members}");
             let differs = members.contains("host") && !url.as_str().starts_with("http:");
             assert_eq!(of(0).is_some_and(|url| url.starts_with("http://")), differs, "{members}");
@@ -310,8 +287,13 @@ mod tests {
             (r#"[{"url":"/v1"}]"#, "relative"),
             (r#"[{"url":"https://{env}.example"}]"#, "`{env}`"),
             (r#"[{"url":"ftp://h.example"}]"#, "not http or https"),
+            (r#"[{"url":"wss://h.example"},{"url":"ftp://h.example"}]"#, "`wss://h.example/`"),
+            (r#"[{"url":""}]"#, "--base-url"),
+            ("[{}]", "--base-url"),
+            (r#"[{"url":"https://{env}.example","variables":{"env":{}}}]"#, "`{env}`"),
+            (r#"[{"url":"https://{env}.example"},{"url":"https://h.example"}]"#, "`{env}`"),
             (r#"[{"url":"https://user:secret@h.example"}]"#, "user name or password"),
-            (r#"[{"url":"https://user:secret@h.example:99999"}]"#, "no usable base URL"),
+            (r#"[{"url":"https://user:secret@h.example:99999"}]"#, "not a usable base URL"),
             (r#"[{"url":"https://h.example/?a=1"}]"#, "query or a fragment"),
         ] {
             let error = read(servers, None).unwrap_err();

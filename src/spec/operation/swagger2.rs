@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use openapiv3::Server;
-
 use super::alternatives::alternatives;
 use super::parameter::{Location, Parameter, ParameterHead, Serialization, Style};
 use super::request_body::{BodySchema, Encoding, FormField, MediaType, RequestBody};
 use super::security_scheme::{SecurityScheme, read_api_key};
+use super::server_template::ServerTemplate;
 use crate::spec::document::Document;
 use crate::spec::media_type::MediaKind;
 use crate::spec::node::{Node, Object};
@@ -176,18 +175,18 @@ fn form_body<'a>(parameters: impl Iterator<Item = Node<'a>>, consumes: &[String]
 }
 
 /// The server of an operation that names its own `schemes`; none where that is the document's.
-pub(crate) fn operation_servers(document: &Document, schemes: Node<'_>) -> Vec<Server> {
+pub(crate) fn operation_servers(document: &Document, schemes: Node<'_>) -> Vec<ServerTemplate> {
     let own = server_of_schemes(document, &schemes.strings());
     if own.url == server(document).url { Vec::new() } else { vec![own] }
 }
 
 /// The server of the document, made from `schemes`, `host` and `basePath`.
-pub(crate) fn server(document: &Document) -> Server {
+pub(crate) fn server(document: &Document) -> ServerTemplate {
     server_of_schemes(document, &document.member("schemes").map(Node::strings).unwrap_or_default())
 }
 
 /// The one server under the first usable of `schemes`.
-fn server_of_schemes(document: &Document, schemes: &[String]) -> Server {
+fn server_of_schemes(document: &Document, schemes: &[String]) -> ServerTemplate {
     let text = |name: &str| document.member(name).and_then(Node::string).map(std::borrow::Cow::into_owned);
     // Both are read as what people mean by them: the specification wants the host without a scheme, and the path with a slash.
     let mut path = text("basePath").unwrap_or_default().trim().to_owned();
@@ -220,7 +219,7 @@ fn server_of_schemes(document: &Document, schemes: &[String]) -> Server {
         };
         format!("{}://{host}{path}", scheme.unwrap_or_else(|| "https".into()))
     };
-    Server { url, ..Server::default() }
+    ServerTemplate::fixed(url)
 }
 
 /// The Security Definitions Object.

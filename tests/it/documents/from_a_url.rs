@@ -128,3 +128,27 @@ fn p17_a_document_from_a_url_may_redirect_within_its_origin_only() {
     );
     assert!(other.received().is_empty() && upstream.received().iter().all(|request| request.header("x-key") == Some("s3cret")));
 }
+
+#[test]
+fn servers_that_name_no_host_or_another_protocol_lead_to_where_http_is_spoken() {
+    for (servers, expected) in [
+        (json!([{"url": ""}]), "/a"),
+        (json!([{"url": "{stage}", "variables": {"stage": {"default": ""}}}]), "/a"),
+        (json!([{"url": "ws://127.0.0.1:1/stream"}, {"url": "/v2"}]), "/v2/a"),
+    ] {
+        let document = json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": servers,
+            "paths": {"/a": {"get": {"operationId": "get"}}, "//b": {"get": {"operationId": "empty_segment"}}}})
+        .to_string();
+        let upstream = Upstream::start(Box::new(move |request| match request.line.as_str() {
+            "GET /docs/spec.json HTTP/1.1" => reply(200, &["Content-Type: application/json"], document.as_bytes()),
+            line => reply(200, &["Content-Type: text/plain"], line.as_bytes()),
+        }));
+        let url = format!("{}/docs/spec.json", upstream.url);
+        let mut session = Session::start(&["serve", "--spec", &url]);
+        let mut text = |tool: &str| session.call(tool, &json!({}))["content"][0]["text"].as_str().unwrap().to_owned();
+        assert_eq!(text("get"), format!("GET {expected} HTTP/1.1"), "{servers}");
+        // An empty segment is one like any other behind a base URL.
+        let prefix = expected.strip_suffix("/a").unwrap();
+        assert_eq!(text("empty_segment"), format!("GET {prefix}//b HTTP/1.1"), "{servers}");
+    }
+}

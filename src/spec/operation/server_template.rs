@@ -1,0 +1,106 @@
+//! A Server Object: a URL with variables in it.
+
+use std::collections::BTreeMap;
+
+use crate::spec::node::Node;
+
+/// A server, as the document writes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerTemplate {
+    /// `url`, variables and all; `None` where the document does not say. An empty one is the document's own location.
+    pub url: Option<String>,
+    /// `variables`.
+    pub variables: BTreeMap<String, ServerVariable>,
+}
+
+/// A variable in the URL of a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerVariable {
+    /// `default`.
+    pub default: Option<String>,
+    /// `enum`; empty where any value is allowed.
+    pub allowed: Vec<String>,
+}
+
+/// A variable without a value, or with one that is not allowed.
+pub(crate) struct UnsetVariable {
+    /// Its name.
+    pub name: String,
+    /// What `enum` allows, as a phrase.
+    pub allowed: String,
+}
+
+impl ServerTemplate {
+    /// A server without variables.
+    #[must_use]
+    pub(crate) fn fixed(url: String) -> Self {
+        Self {
+            url: Some(url),
+            ..Self::default()
+        }
+    }
+
+    /// Reads a Server Object. What is not text in it is read as the text it stands for (`default: 8443`).
+    #[must_use]
+    pub(crate) fn read(node: Node<'_>) -> Self {
+        let object = node.object().unwrap_or_default();
+        let variables = object.get("variables").and_then(Node::object).unwrap_or_default();
+        let variable = |(name, node): (&str, Node<'_>)| {
+            let object = node.object().unwrap_or_default();
+            let allowed = object.get("enum").and_then(Node::array).unwrap_or_default().into_iter();
+            let variable = ServerVariable {
+                default: object.text("default"),
+                allowed: allowed.filter_map(|value| Some(value.scalar()?.into_owned())).collect(),
+            };
+            (name.to_owned(), variable)
+        };
+        Self {
+            url: object.text("url"),
+            variables: variables.iter().map(variable).collect(),
+        }
+    }
+
+    /// The URL as messages show it.
+    #[must_use]
+    pub(crate) fn shown(&self) -> &str {
+        self.url.as_deref().unwrap_or_default().trim()
+    }
+
+    /// The URL with the values in `given`, else with the defaults.
+    ///
+    /// # Errors
+    /// The first variable without a value that is allowed.
+    pub(crate) fn expand(&self, given: &BTreeMap<String, String>) -> Result<String, UnsetVariable> {
+        let mut text = String::new();
+        let mut rest = self.shown();
+        while let Some((before, tail)) = rest.split_once('{') {
+            let Some((name, after)) = tail.split_once('}') else { break };
+            text.push_str(before);
+            text.push_str(self.value(name, given)?);
+            rest = after;
+        }
+        text.push_str(rest);
+        Ok(text)
+    }
+
+    fn value<'v>(&'v self, name: &str, given: &'v BTreeMap<String, String>) -> Result<&'v str, UnsetVariable> {
+        let unset = |allowed: String| UnsetVariable {
+            name: name.to_owned(),
+            allowed,
+        };
+        let variable = self.variables.get(name).ok_or_else(|| unset(String::new()))?;
+        let given = given.get(name);
+        let value = given.or(variable.default.as_ref());
+        if variable.allowed.is_empty() {
+            return value.map(String::as_str).ok_or_else(|| unset(String::new()));
+        }
+        if let Some(value) = value.filter(|value| variable.allowed.contains(value)) {
+            return Ok(value);
+        }
+        let one_of = variable.allowed.join(", ");
+        Err(unset(match given {
+            None => format!(" (one of {one_of})"),
+            Some(value) => format!(" (one of {one_of}; `{value}` is none of them)"),
+        }))
+    }
+}
