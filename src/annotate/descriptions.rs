@@ -14,9 +14,10 @@ pub(crate) const MAX_TITLE_BYTES: usize = 100;
 /// A human title: the summary, else the operationId or the path spelled as words ("List Pets").
 #[must_use]
 fn title(operation: &Operation) -> String {
-    let summary = operation.summary.as_deref().map(one_line).filter(|summary| !summary.is_empty());
-    if let Some(summary) = summary {
-        return truncate(summary.trim_end_matches('.'), MAX_TITLE_BYTES);
+    let summary = operation.summary.as_deref().map(one_line).unwrap_or_default();
+    let summary = summary.trim_end_matches('.');
+    if !summary.trim().is_empty() {
+        return truncate(summary, MAX_TITLE_BYTES);
     }
     let spelled = operation
         .id
@@ -125,6 +126,7 @@ mod tests {
             (r#"{"operationId":"nc_notes_create_note"}"#, "Nc Notes Create Note"),
             (r#"{"operationId":"repos/listForOrg"}"#, "Repos List For Org"),
             (r#"{"summary":"  "}"#, "Get Pets Pet Id"),
+            (r#"{"summary":" . "}"#, "Get Pets Pet Id"),
         ] {
             assert_eq!(title(&operation(json)), expected);
         }

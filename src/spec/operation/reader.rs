@@ -119,8 +119,8 @@ impl<'a> Reader<'a> {
         let parameters = |object: &&Object<'a>| object.get("parameters").and_then(Node::array).unwrap_or_default();
         Shared {
             path,
-            summary: both.iter().find_map(|object| object.text("summary")),
-            description: both.iter().find_map(|object| object.text("description")),
+            summary: both.iter().find_map(|object| words(object, "summary")),
+            description: both.iter().find_map(|object| words(object, "description")),
             parameters: both.iter().rev().flat_map(parameters).collect(),
             servers: server::servers(both.iter().find_map(|object| object.get("servers"))),
             extensions: both.iter().rev().flat_map(|object| tool_extensions(object)).collect(),
@@ -211,8 +211,8 @@ impl<'a> Reader<'a> {
             method,
             path: shared.path.to_owned(),
             template,
-            summary: object.text("summary").or_else(|| shared.summary.clone()),
-            description: object.text("description").or_else(|| shared.description.clone()),
+            summary: words(&object, "summary").or_else(|| shared.summary.clone()),
+            description: words(&object, "description").or_else(|| shared.description.clone()),
             tags: object.get("tags").map(Node::strings).unwrap_or_default(),
             deprecated: object.boolean("deprecated").unwrap_or(false),
             parameters,
@@ -257,6 +257,11 @@ impl<'a> Reader<'a> {
 fn at(mut diagnostic: Diagnostic, node: Node<'_>) -> Diagnostic {
     diagnostic.span = place_of(node);
     diagnostic
+}
+
+/// The text under `key`; a blank one says nothing.
+fn words(object: &Object<'_>, key: &str) -> Option<String> {
+    object.text(key).filter(|text| !text.trim().is_empty())
 }
 
 /// Nothing of an operation without members, whose place is not told.
