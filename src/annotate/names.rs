@@ -25,8 +25,9 @@ impl Default for NameOptions {
     }
 }
 
-/// One name per operation, in their order: the operationId with illegal characters replaced, else method and path. If two
-/// operations would have the same name (compared without case), each gets a hash of its method and path.
+/// One name per operation, in their order. A name is what a person wished for, else the operationId, with illegal characters
+/// replaced, else method and path. Where two operations would share one, whatever the case of its letters, each is named by
+/// method and path; where that is not unique, or a person wished for the name, it gets a hash of both.
 #[must_use]
 pub(crate) fn names(operations: &[Box<Operation>], options: &NameOptions) -> Vec<String> {
     name_operations(operations, |_| None, options)
@@ -45,18 +46,27 @@ pub(crate) fn name_operations<'w>(
         shorten_name(&options.prefix, &wish, &Operation::label(operation), options.longest)
     };
     let wanted: Vec<String> = operations.iter().map(Box::as_ref).enumerate().map(wish).collect();
-    let mut count: HashMap<String, usize> = HashMap::new();
-    for name in &wanted {
-        *count.entry(name.to_ascii_lowercase()).or_default() += 1;
-    }
+    let count = count_names(&wanted);
+    let is_alone = |name: &String| count.get(&name.to_ascii_lowercase()) == Some(&1);
+    let by_path = |(index, operation): (usize, &Operation)| {
+        let named = wanted.get(index).filter(|name| !is_alone(name) && wished(index).is_none());
+        named.map(|_| shorten_name(&options.prefix, &path_name(operation), &operation.label(), options.longest))
+    };
+    let by_path: Vec<Option<String>> = operations.iter().map(Box::as_ref).enumerate().map(by_path).collect();
+    let count_by_path = count_names(by_path.iter().flatten());
+    let is_free = |name: &String| {
+        let name = name.to_ascii_lowercase();
+        count_by_path.get(&name) == Some(&1) && !count.contains_key(&name)
+    };
     let mut names = Vec::with_capacity(wanted.len());
-    for (name, operation) in wanted.into_iter().zip(operations) {
-        let alone = count.get(&name.to_ascii_lowercase()) == Some(&1);
+    for ((name, by_path), operation) in wanted.iter().zip(by_path).zip(operations) {
         let longest = options.longest.min(name.len() + 7);
-        names.push(if alone {
-            name
+        names.push(if is_alone(name) {
+            name.clone()
+        } else if let Some(by_path) = by_path.filter(is_free) {
+            by_path
         } else {
-            argument_names::shorten_with_hash(&name, &operation.label(), longest)
+            argument_names::shorten_with_hash(name, &operation.label(), longest)
         });
     }
     // A name with a hash may still be the name of another operation.
@@ -80,11 +90,23 @@ pub(crate) fn is_sayable(wish: &str) -> bool {
 /// The name before it is shortened: from the operationId, else from method and path.
 fn wish(operation: &Operation) -> String {
     let id = operation.id.as_deref().map(legal).filter(|name| !name.is_empty());
-    id.unwrap_or_else(|| {
-        let path = legal(&operation.path);
-        let method = operation.method.as_str().to_ascii_lowercase();
-        if path.is_empty() { method } else { format!("{method}_{path}") }
-    })
+    id.unwrap_or_else(|| path_name(operation))
+}
+
+/// A name made from method and path: `get_pets_petId`.
+fn path_name(operation: &Operation) -> String {
+    let path = legal(&operation.path);
+    let method = operation.method.as_str().to_ascii_lowercase();
+    if path.is_empty() { method } else { format!("{method}_{path}") }
+}
+
+/// How many there are of each name, whatever the case of its letters.
+fn count_names<'n>(names: impl IntoIterator<Item = &'n String>) -> HashMap<String, usize> {
+    let mut count = HashMap::new();
+    for name in names {
+        *count.entry(name.to_ascii_lowercase()).or_default() += 1;
+    }
+    count
 }
 
 /// Runs of characters outside `[A-Za-z0-9_-]` become one underscore; none at the ends.
@@ -155,14 +177,20 @@ mod tests {
         let forward = names_of(&[("/a", "x.y"), ("/b", "x/y"), ("/c", "other")]);
         let backward = names_of(&[("/c", "other"), ("/b", "x/y"), ("/a", "x.y")]);
         assert_eq!(forward, backward.iter().rev().cloned().collect::<Vec<_>>());
-        assert_ne!(forward[0], forward[1]);
-        assert!(forward[0].starts_with("x_y_"), "{forward:?}");
+        assert_eq!(forward, ["get_a", "get_b", "other"]);
+    }
+
+    #[test]
+    fn a_name_from_method_and_path_that_is_taken_gets_a_hash() {
+        let names = names_of(&[("/a/b", "x"), ("/a_b", "x"), ("/c", "x"), ("/d", "get_c")]);
+        assert!(names.iter().take(3).all(|name| name.starts_with("x_")), "{names:?}");
+        assert_eq!(names[3], "get_c");
     }
 
     #[test]
     fn a_name_with_a_hash_may_be_taken_too() {
-        let first = names_of(&[("/a", "x"), ("/b", "x")])[0].clone();
-        let names = names_of(&[("/a", "x"), ("/b", "x"), ("/c", &first)]);
+        let first = names_of(&[("/a/b", "x"), ("/a_b", "x")])[0].clone();
+        let names = names_of(&[("/a/b", "x"), ("/a_b", "x"), ("/c", &first)]);
         assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), 3, "{names:?}");
     }
 

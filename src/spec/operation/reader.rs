@@ -32,6 +32,7 @@ pub fn operations(document: &Document) -> (Vec<Box<Operation>>, Vec<Diagnostic>)
                 .push(Diagnostic::error("#/paths", format!("`paths` cannot be read: {error}"))),
         }
     }
+    reader.report_duplicate_ids();
     (reader.operations, reader.diagnostics)
 }
 
@@ -111,6 +112,27 @@ impl<'a> Reader<'a> {
         let text = reference.string().ok_or("its `$ref` is not a string")?;
         let target = self.document.resolve(self.document.target(&text, reference)?)?;
         target.object().ok_or_else(|| "its `$ref` does not name a path item".to_owned())
+    }
+
+    /// OAS: `operationId` is unique among all operations of an API.
+    fn report_duplicate_ids(&mut self) {
+        let mut first_uses: HashMap<&str, &Operation> = HashMap::default();
+        for operation in &self.operations {
+            let Some(id) = operation.id.as_deref() else { continue };
+            let Some(first) = first_uses.get(id) else {
+                first_uses.insert(id, operation);
+                continue;
+            };
+            let what = format!(
+                "{} has the operationId `{id}` of {} ({}); neither tool has that name",
+                operation.label(),
+                first.label(),
+                first.pointer
+            );
+            let mut diagnostic = Diagnostic::warning(operation.pointer.as_str(), what);
+            diagnostic.span = operation.span;
+            self.diagnostics.push(diagnostic);
+        }
     }
 
     /// What the operations of a path item share; what is written beside a reference overrides what the reference leads to.

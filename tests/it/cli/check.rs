@@ -266,3 +266,21 @@ fn swagger_2_and_other_files_are_read() {
     assert!(stderr(&run(&["tools", "--spec", &path, "--external-refs", "none"])).contains("left out"));
     assert!(project("examples").exists());
 }
+
+#[test]
+fn an_operation_id_that_is_used_twice_is_told_with_both_places() {
+    let spec = SpecFile::new(
+        "openapi: 3.1.0\ninfo: {title: T, version: '1'}\npaths:\n  /a: {get: {operationId: same, summary: ' '}}\n  /b: {get: {operationId: same}}\n",
+    );
+    let text = stdout(&run(&["check", "--spec", spec.path()]));
+    let expected =
+        "spec.json:5:13 #/paths/~1b/get: GET /b has the operationId `same` of GET /a (#/paths/~1a/get); neither tool has that name";
+    assert!(text.contains(expected), "{text}");
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--mock"]);
+    let tools = session.tools();
+    let shown: Vec<_> = tools
+        .iter()
+        .map(|tool| (tool["name"].as_str().unwrap(), tool["title"].as_str().unwrap()))
+        .collect();
+    assert_eq!(shown, [("get_a", "Same"), ("get_b", "Same")]);
+}
