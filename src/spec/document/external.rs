@@ -56,6 +56,16 @@ impl fmt::Display for Place {
     }
 }
 
+/// A file of the document, and how it is reached.
+#[derive(Debug, Clone)]
+struct FoundFile {
+    /// With symbolic links resolved.
+    place: Place,
+    /// As the references to it spell it, symbolic links and all, where it is a file. What a link leads to may be deleted when
+    /// the link is changed (a Kubernetes `ConfigMap` volume), so that this path is the one to watch.
+    written: Option<PathBuf>,
+}
+
 struct Loader<'l> {
     client: &'l reqwest::Client,
     /// Only for the document's own origin.
@@ -87,11 +97,18 @@ pub async fn complete(
     else {
         return Vec::new();
     };
-    let origin = match source {
+    let place = match source {
         Source::Path(path) => path.canonicalize().ok().map(Place::Path),
         Source::Url(url) => Some(Place::Url(url.clone())),
         Source::Stdin => None,
     };
+    let origin = place.map(|place| FoundFile {
+        place,
+        written: match source {
+            Source::Path(path) => Some(path.clone()),
+            Source::Url(_) | Source::Stdin => None,
+        },
+    });
     let Some(origin) = origin.filter(|_| policy != ExternalReferences::None) else {
         return Vec::new();
     };
@@ -99,7 +116,7 @@ pub async fn complete(
         client,
         headers,
         policy,
-        root: folder(&origin),
+        root: folder(&origin.place),
         numbers: HashMap::default(),
         files: Vec::new(),
         seen: Vec::new(),
@@ -108,23 +125,23 @@ pub async fn complete(
     let mut links = HashMap::default();
     let mut diagnostics = Vec::new();
     let mut queue = VecDeque::from([(0_u32, origin, first)]);
-    while let Some((file, place, references)) = queue.pop_front() {
+    while let Some((file, found, references)) = queue.pop_front() {
         for uri in references {
             if links.contains_key(&(file, uri.clone())) || (file == 0 && document.has_id(&uri)) {
                 continue;
             }
             let known = loader.files.len();
-            let number = loader.number(&uri, &place).await;
+            let number = loader.number(&uri, &found).await;
             match &number {
-                Ok((number, place)) if loader.files.len() > known => {
+                Ok((number, found)) if loader.files.len() > known => {
                     let inner = loader.files.last().map(|file| outside(file.text())).unwrap_or_default();
-                    queue.push_back((*number, place.clone(), inner));
+                    queue.push_back((*number, found.clone(), inner));
                 }
                 Ok(_) => {}
                 Err(why) => {
-                    let found = Diagnostic::warning("#", why.clone());
-                    if !diagnostics.contains(&found) {
-                        diagnostics.push(found);
+                    let warning = Diagnostic::warning("#", why.clone());
+                    if !diagnostics.contains(&warning) {
+                        diagnostics.push(warning);
                     }
                 }
             }
@@ -137,17 +154,22 @@ pub async fn complete(
 
 impl Loader<'_> {
     /// The number of the file that `uri`, read in the file at `from`, names.
-    async fn number(&mut self, uri: &str, from: &Place) -> Result<(u32, Place), String> {
-        let place = self.place(uri, from).inspect_err(|_| self.seen.extend(absent(uri, from)))?;
-        if let Some(known) = self.numbers.get(&place) {
-            return known.clone().map(|number| (number, place));
+    async fn number(&mut self, uri: &str, from: &FoundFile) -> Result<(u32, FoundFile), String> {
+        let place = self.place(uri, &from.place).inspect_err(|_| self.seen.extend(absent(uri, from)))?;
+        let found = FoundFile {
+            written: written_path(uri, from, &place),
+            place,
+        };
+        if let Some(known) = self.numbers.get(&found.place) {
+            return known.clone().map(|number| (number, found));
         }
-        let number = self.read(uri, &place).await;
-        self.numbers.insert(place.clone(), number.clone());
-        number.map(|number| (number, place))
+        let number = self.read(uri, &found).await;
+        self.numbers.insert(found.place.clone(), number.clone());
+        number.map(|number| (number, found))
     }
 
-    async fn read(&mut self, uri: &str, place: &Place) -> Result<u32, String> {
+    async fn read(&mut self, uri: &str, file: &FoundFile) -> Result<u32, String> {
+        let place = &file.place;
         if self.files.len() >= MAX_FILES || self.bytes >= MAX_TOTAL_BYTES {
             return Err(format!(
                 "`{uri}` is not read: the document has more than {MAX_FILES} files or {MAX_TOTAL_BYTES} bytes"
@@ -166,7 +188,7 @@ impl Loader<'_> {
         };
         let FetchedSource { bytes, validators, .. } = found.map_err(|error| format!("`{uri}` is not read: {error}"))?;
         let source = match place {
-            Place::Path(path) => Source::Path(path.clone()),
+            Place::Path(path) => Source::Path(file.written.as_ref().unwrap_or(path).clone()),
             Place::Url(url) => Source::Url(url.clone()),
         };
         self.seen.push(Revision::new(source, headers.clone(), &bytes, validators));
@@ -190,12 +212,12 @@ impl Loader<'_> {
                 ("http" | "https", Place::Url(_)) => self
                     .below(url)
                     .ok_or_else(|| refused("it lies outside of the document's own address")),
-                _ => Err(refused("it is no file that lies with the document")),
+                _ => Err(refused("it is not a file that lies with the document")),
             };
         }
         match from {
             Place::Url(base) => {
-                let url = base.join(uri).map_err(|_| refused("it is no address"))?;
+                let url = base.join(uri).map_err(|_| refused("it is not an address"))?;
                 if any {
                     Ok(Place::Url(url))
                 } else {
@@ -204,9 +226,9 @@ impl Loader<'_> {
                 }
             }
             Place::Path(base) => {
-                let path = percent_decode_str(uri).decode_utf8().map_err(|_| refused("it is no path"))?;
+                let path = percent_decode_str(uri).decode_utf8().map_err(|_| refused("it is not a path"))?;
                 if !any && (path.starts_with(['/', '\\']) || path.contains(['\\', '\0', ':'])) {
-                    return Err(refused("it is no relative path"));
+                    return Err(refused("it is not a relative path"));
                 }
                 let path = base.parent().unwrap_or(Path::new(".")).join(path.as_ref());
                 let named = path
@@ -235,8 +257,9 @@ impl Loader<'_> {
 }
 
 /// The file that a relative reference names, where there is none: its author may still be about to write it.
-fn absent(uri: &str, from: &Place) -> Option<Revision> {
-    let Place::Path(base) = from else { return None };
+fn absent(uri: &str, from: &FoundFile) -> Option<Revision> {
+    let Place::Path(base) = &from.place else { return None };
+    let base = from.written.as_ref().unwrap_or(base);
     let relative = percent_decode_str(uri).decode_utf8().ok()?;
     // Nothing outside is even looked at.
     let is_below = Path::new(relative.as_ref())
@@ -247,6 +270,14 @@ fn absent(uri: &str, from: &Place) -> Option<Revision> {
         .iter()
         .any(|known| path.extension().is_some_and(|extension| extension == *known));
     (is_document && !path.exists()).then(|| Revision::absent(path))
+}
+
+/// The path that a relative reference spells, where it leads to the file at `place`.
+fn written_path(uri: &str, from: &FoundFile, place: &Place) -> Option<PathBuf> {
+    let Place::Path(target) = place else { return None };
+    let relative = percent_decode_str(uri).decode_utf8().ok()?;
+    let path = from.written.as_ref()?.parent()?.join(relative.as_ref());
+    (path.canonicalize().ok()? == *target).then_some(path)
 }
 
 fn folder(place: &Place) -> Place {

@@ -47,7 +47,7 @@ impl Revision {
     }
 
     /// Whether something else is there now; what is there is what was seen from then on. A file whose time and length are the
-    /// same is not read, and a URL is asked for another version only (RFC 9110 section 13).
+    /// same is not read, a file that is gone has changed, and a URL is asked for another version only (RFC 9110 section 13).
     ///
     /// # Errors
     /// [`ReadError`], where nobody can tell.
@@ -56,8 +56,13 @@ impl Revision {
             Source::Stdin => return Ok(false),
             Source::Path(path) => {
                 let written = modified(path);
-                let is_absent = written.is_none() && self.digest == digest_bytes(&[]);
-                if is_absent || (written.is_some() && written == self.written) {
+                if written.is_none() && is_gone(path) {
+                    // What was there is looked for anew; what was not there already is no news.
+                    let nothing = digest_bytes(&[]);
+                    self.written = None;
+                    return Ok(std::mem::replace(&mut self.digest, nothing) != nothing);
+                }
+                if written.is_some() && written == self.written {
                     return Ok(false);
                 }
                 let bytes = self.source.read(client, &self.headers).await?;
@@ -75,6 +80,10 @@ impl Revision {
         let digest = digest_bytes(&bytes);
         Ok(std::mem::replace(&mut self.digest, digest) != digest)
     }
+}
+
+fn is_gone(path: &Path) -> bool {
+    std::fs::metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 fn modified(path: &Path) -> Option<(SystemTime, u64)> {

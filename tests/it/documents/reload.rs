@@ -305,3 +305,56 @@ fn warnings_about_credentials_are_told_again_only_where_they_changed() {
     session.logged("OPENAPI_MCP_AUTH_TWO");
     assert_eq!(count(&session.end(), "NOT CHECKED"), 1, "what does not change is said once");
 }
+
+/// A volume as Kubernetes makes one of a `ConfigMap`: the files are links into a folder that is replaced as a whole.
+#[cfg(unix)]
+#[test]
+fn a_file_behind_links_that_are_changed_at_once_is_served_anew() {
+    use std::os::unix::fs::symlink;
+
+    let directory = tempfile::tempdir().unwrap();
+    let volume = directory.path();
+    let version = |name: &str, id: &str| {
+        std::fs::create_dir(volume.join(name)).unwrap();
+        let document = document("first").replace("\"/a\"", "\"/b\":{\"$ref\":\"other.yaml\"},\"/a\"");
+        std::fs::write(volume.join(name).join("spec.json"), document).unwrap();
+        std::fs::write(volume.join(name).join("other.yaml"), format!("get: {{operationId: {id}}}\n")).unwrap();
+    };
+    version("..v1", "other");
+    symlink("..v1", volume.join("..data")).unwrap();
+    for name in ["spec.json", "other.yaml"] {
+        symlink(format!("..data/{name}"), volume.join(name)).unwrap();
+    }
+    let spec = volume.join("spec.json").display().to_string();
+    let mut session = Session::start(&["serve", "--spec", &spec, "--mock", "--reload", "0.1"]);
+    assert_eq!(names(&mut session), ["other", "first"]);
+
+    version("..v2", "another");
+    symlink("..v2", volume.join("..data_tmp")).unwrap();
+    std::fs::rename(volume.join("..data_tmp"), volume.join("..data")).unwrap();
+    std::fs::remove_dir_all(volume.join("..v1")).unwrap();
+    told(&session);
+    assert_eq!(names(&mut session), ["another", "first"]);
+    let logs = session.end();
+    assert!(!logs.contains("cannot be told"), "{logs}");
+}
+
+#[test]
+fn a_referenced_file_that_is_deleted_is_looked_for_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    write(
+        "spec.json",
+        &document("first").replace("\"/a\"", "\"/b\":{\"$ref\":\"other.yaml\"},\"/a\""),
+    );
+    write("other.yaml", "get: {operationId: other}\n");
+    let spec = directory.path().join("spec.json").display().to_string();
+    let mut session = Session::start(&["serve", "--spec", &spec, "--mock", "--reload", "0.1"]);
+    assert_eq!(names(&mut session), ["other", "first"]);
+    std::fs::remove_file(directory.path().join("other.yaml")).unwrap();
+    told(&session);
+    assert_eq!(names(&mut session), ["first"]);
+    write("other.yaml", "get: {operationId: other}\n");
+    told(&session);
+    assert_eq!(names(&mut session), ["other", "first"]);
+}
