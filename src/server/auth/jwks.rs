@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
 
-use crate::spec::document::source::redacted;
+use crate::spec::document::source::{BodyError, read_bounded, redacted};
 
 /// How often the keys are read again.
 const REFRESH_INTERVAL: Duration = Duration::from_mins(10);
@@ -250,24 +250,17 @@ impl Keys {
     async fn get(&self, url: &Url) -> Result<Value, String> {
         let read = async {
             let request = self.client.get(url.clone()).header("accept", "application/json");
-            let mut response = request
+            let response = request
                 .send()
                 .await
                 .map_err(|error| format!("{}: {}", redacted(url), reason(&error)))?;
             if response.status() != http::StatusCode::OK {
                 return Err(format!("{} answers {}", redacted(url), response.status()));
             }
-            let mut body = Vec::new();
-            while let Some(chunk) = response
-                .chunk()
-                .await
-                .map_err(|error| format!("{}: {}", redacted(url), reason(&error)))?
-            {
-                if body.len() + chunk.len() > MAX_KEY_SET_BYTES {
-                    return Err(format!("{} is larger than {MAX_KEY_SET_BYTES} bytes", redacted(url)));
-                }
-                body.extend_from_slice(&chunk);
-            }
+            let body = read_bounded(response, MAX_KEY_SET_BYTES).await.map_err(|error| match error {
+                BodyError::TooLarge => format!("{} is larger than {MAX_KEY_SET_BYTES} bytes", redacted(url)),
+                BodyError::Broken(error) => format!("{}: {}", redacted(url), reason(&error)),
+            })?;
             serde_json::from_slice(&body).map_err(|error| format!("{} is no JSON: {error}", redacted(url)))
         };
         let outcome = tokio::time::timeout(FETCH_TIMEOUT, read).await;

@@ -5,7 +5,6 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use http::StatusCode;
 use http::header::{ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use thiserror::Error;
@@ -75,7 +74,7 @@ pub enum ReadError {
         error: std::io::Error,
     },
     /// A directory, a device, a socket.
-    #[error("`{0}` is no regular file")]
+    #[error("`{0}` is not a regular file")]
     NotAFile(String),
     /// More than the largest size that is read.
     #[error("{0} is larger than {megabytes} MiB", megabytes = MAX_DOCUMENT_BYTES >> 20)]
@@ -272,14 +271,11 @@ async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, red
             }
             None => {}
         }
-        let mut bytes = Vec::new();
-        let mut stream = response.bytes_stream();
-        while let Some(chunk) = stream.next().await {
-            bytes.extend_from_slice(&chunk.map_err(failed)?);
-            if bytes.len() > MAX_DOCUMENT_BYTES {
-                return Err(ReadError::TooLarge(shown));
-            }
-        }
+        let bytes = match read_bounded(response, MAX_DOCUMENT_BYTES).await {
+            Ok(bytes) => bytes,
+            Err(BodyError::TooLarge) => return Err(ReadError::TooLarge(shown)),
+            Err(BodyError::Broken(error)) => return Err(failed(error)),
+        };
         return Ok(Some(FetchedSource {
             bytes,
             source: Source::Url(current),
@@ -291,6 +287,30 @@ async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, red
         status: "redirects without end".into(),
         hint: String::new(),
     })
+}
+
+/// Why a body was not read to its end.
+#[derive(Debug)]
+pub(crate) enum BodyError {
+    /// It has more bytes than were allowed.
+    TooLarge,
+    /// The connection failed.
+    Broken(reqwest::Error),
+}
+
+/// Reads the body of a response, of at most `max_bytes` once it is decoded.
+///
+/// # Errors
+/// [`BodyError`], as soon as it is certain.
+pub(crate) async fn read_bounded(mut response: reqwest::Response, max_bytes: usize) -> Result<Vec<u8>, BodyError> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(BodyError::Broken)? {
+        if bytes.len() + chunk.len() > max_bytes {
+            return Err(BodyError::TooLarge);
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
 }
 
 /// A URL as it may be shown: without user information and query, which may hold secrets.

@@ -37,10 +37,10 @@ fn p40_documents_that_cannot_be_served_end_with_3() {
         3,
         &["cannot be read", "No such file"],
     );
-    refused(&["serve", "--spec", "/"], 3, &["no regular file"]);
+    refused(&["serve", "--spec", "/"], 3, &["not a regular file"]);
     refused(&["serve", "--spec", "http://127.0.0.1:1/spec.yaml"], 3, &["cannot be fetched"]);
     #[cfg(unix)]
-    refused(&["serve", "--spec", "/dev/zero"], 3, &["no regular file"]);
+    refused(&["serve", "--spec", "/dev/zero"], 3, &["not a regular file"]);
 }
 
 #[test]
