@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use foldhash::HashMap;
-use saphyr_parser::{Event, Parser, ScalarStyle};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
 
 use crate::spec::node::Node;
 
@@ -119,7 +119,7 @@ impl<'w> OpenNode<'w> {
             Self::Mapping { wanted, name, seen } => {
                 let wanted = *wanted;
                 let Some(name) = name.take() else {
-                    // A key; one that is no text stands for nothing.
+                    // A key; one that is not text stands for nothing.
                     *name = Some(scalar.unwrap_or_default().to_owned());
                     return None;
                 };
@@ -177,61 +177,89 @@ pub(crate) fn marks(yaml: &str, wanted: &Wanted, count: usize) -> (Vec<Option<Ma
     (marks, true)
 }
 
-/// The text with blanks in place of all members whose key is no scalar, which JSON cannot hold; and where they stood. `None`
-/// where there is none, or the text cannot be read.
+/// A member of a mapping whose key is a mapping or a sequence, which JSON cannot hold.
+struct ComplexMember {
+    /// The first character of the key, and the one behind the value, counted in characters.
+    from: usize,
+    to: usize,
+    line: usize,
+    column: usize,
+}
+
+/// A collection that is open, in the search for complex keys.
+struct OpenCollection {
+    is_mapping: bool,
+    /// Whether the next value is a key.
+    at_key: bool,
+    /// Where the key of the current member starts, where that is a collection.
+    complex_key: Option<Marker>,
+}
+
+impl OpenCollection {
+    /// A value directly inside has ended at `end`: a key, or the value of a member, which is given where its key is complex.
+    fn end_value(&mut self, end: &Marker) -> Option<ComplexMember> {
+        if !self.is_mapping {
+            return None;
+        }
+        self.at_key = !self.at_key;
+        let start = self.complex_key.take_if(|_| self.at_key)?;
+        Some(ComplexMember {
+            from: start.index(),
+            to: end.index(),
+            line: start.line(),
+            column: start.col() + 1,
+        })
+    }
+}
+
+/// The text with blanks in place of all members whose key is not a scalar, which JSON cannot hold; and the lines and columns
+/// where they stood. `None` where there is no such member, or the text cannot be read.
 pub(crate) fn without_complex_keys(yaml: &str) -> Option<(String, Vec<(usize, usize)>)> {
-    /// Whether the next value is a key, and at which character a member with a complex key began.
-    struct Level {
-        is_mapping: bool,
-        at_key: bool,
-        complex: Option<(usize, usize, usize)>,
-    }
-    let mut levels: Vec<Level> = Vec::new();
-    let mut found: Vec<(usize, usize)> = Vec::new();
-    let mut places = Vec::new();
-    for event in Parser::new_from_str(yaml) {
-        let (event, span) = event.ok()?;
-        let starts = matches!(event, Event::MappingStart(..) | Event::SequenceStart(..));
-        let ends = matches!(event, Event::MappingEnd | Event::SequenceEnd);
-        if !starts && !ends && !matches!(event, Event::Scalar(..) | Event::Alias(_)) {
-            continue;
-        }
-        if ends {
-            levels.pop();
-        } else if let Some(level) = levels.last_mut().filter(|level| level.is_mapping && level.at_key && starts) {
-            level.complex = Some((span.start.index(), span.start.line(), span.start.col() + 1));
-        }
-        if starts {
-            levels.push(Level {
-                is_mapping: matches!(event, Event::MappingStart(..)),
-                at_key: true,
-                complex: None,
-            });
-            continue;
-        }
-        // A value has ended.
-        if let Some(level) = levels.last_mut().filter(|level| level.is_mapping) {
-            if let (false, Some((from, line, column))) = (level.at_key, level.complex.take_if(|_| !level.at_key)) {
-                found.push((from, span.end.index()));
-                places.push((line, column));
-            }
-            level.at_key = !level.at_key;
-        }
-    }
-    if found.is_empty() {
+    let members = complex_members(yaml)?;
+    if members.is_empty() {
         return None;
     }
     let mut characters: Vec<char> = yaml.chars().collect();
-    for (from, to) in found {
-        let mut from = from;
+    for member in &members {
         // `? ` before a key that is written apart from its value.
-        let mark = characters.get(..from)?.iter().rposition(|character| !character.is_whitespace());
-        if let Some(mark) = mark.filter(|mark| characters.get(*mark) == Some(&'?')) {
-            from = mark;
-        }
-        for character in characters.get_mut(from..to)?.iter_mut().filter(|character| **character != '\n') {
-            *character = ' ';
-        }
+        let before = characters.get(..member.from)?;
+        let mark = before.iter().rposition(|character| !character.is_whitespace());
+        let mark = mark.filter(|mark| characters.get(*mark) == Some(&'?'));
+        let blanked = characters.get_mut(mark.unwrap_or(member.from)..member.to)?;
+        blanked
+            .iter_mut()
+            .filter(|character| **character != '\n')
+            .for_each(|character| *character = ' ');
     }
+    let places = members.iter().map(|member| (member.line, member.column)).collect();
     Some((characters.into_iter().collect(), places))
+}
+
+/// All members with complex keys; `None` where the text cannot be read.
+fn complex_members(yaml: &str) -> Option<Vec<ComplexMember>> {
+    let mut open: Vec<OpenCollection> = Vec::new();
+    let mut found = Vec::new();
+    for event in Parser::new_from_str(yaml) {
+        let (event, span) = event.ok()?;
+        match event {
+            Event::MappingStart(..) | Event::SequenceStart(..) => {
+                if let Some(around) = open.last_mut().filter(|around| around.is_mapping && around.at_key) {
+                    around.complex_key = Some(span.start);
+                }
+                open.push(OpenCollection {
+                    is_mapping: matches!(event, Event::MappingStart(..)),
+                    at_key: true,
+                    complex_key: None,
+                });
+                continue;
+            }
+            Event::MappingEnd | Event::SequenceEnd => {
+                open.pop();
+            }
+            Event::Scalar(..) | Event::Alias(_) => {}
+            _ => continue,
+        }
+        found.extend(open.last_mut().and_then(|around| around.end_value(&span.end)));
+    }
+    Some(found)
 }
