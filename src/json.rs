@@ -1,8 +1,8 @@
-//! JSON of strangers as a tree.
+//! Parses untrusted JSON into a tree.
 //!
 //! To keep numbers and texts as they are written, `serde_json` gives some keys a meaning of its own
-//! (`$serde_json::private::…`). A text that holds one would be read as something else than it says, and as deeply nested as
-//! its author likes, past every limit. No text of a stranger becomes a tree before its keys were looked at.
+//! (`$serde_json::private::…`). A text that holds one would be read as something else than it says, and nested past every
+//! limit. Untrusted text is therefore checked for such keys before it becomes a tree.
 
 use memchr::memmem;
 use serde::de::Error as _;
@@ -17,13 +17,13 @@ const RESERVED: &str = "$serde_json::private::";
 pub(crate) fn parse_value(text: &[u8]) -> serde_json::Result<Value> {
     if !is_plain(text) {
         return Err(serde_json::Error::custom(format!(
-            "a key begins with `{RESERVED}`, which no API means"
+            "a key begins with `{RESERVED}`, which is reserved"
         )));
     }
     serde_json::from_slice(text)
 }
 
-/// Whether no key of a JSON text begins with what `serde_json` keeps for itself. A text that is no JSON may be either.
+/// Whether no key of a JSON text begins with what `serde_json` keeps for itself. For a text that is not JSON, the answer may be either.
 #[must_use]
 pub(crate) fn is_plain(text: &[u8]) -> bool {
     // Spelled out, or with escapes; most texts hold neither.

@@ -1,13 +1,13 @@
-//! What is wrong with one place of a document, as a value: counted at start, listed for the operator, never a panic.
+//! Findings: problems at one place of a document, collected for the operator.
 
 use std::fmt;
 
 use super::span::Span;
 
-/// How much a diagnostic costs.
+/// How severe a diagnostic is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Nothing is lost or read differently; something is worth knowing.
+    /// Information; nothing is lost, and nothing is read differently.
     Note,
     /// Something was read differently from how it is written; every operation is still there.
     Warning,
@@ -15,7 +15,7 @@ pub enum Severity {
     Error,
 }
 
-/// One finding: what, where, and what became of it.
+/// One finding: the problem, its place, and its consequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Whether an operation was lost.
@@ -29,7 +29,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A diagnostic that costs the operation it points to.
+    /// A diagnostic of an operation that is not served.
     pub fn error(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
@@ -39,7 +39,7 @@ impl Diagnostic {
         }
     }
 
-    /// A diagnostic that costs nothing.
+    /// A diagnostic for information.
     pub fn note(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Note,
@@ -49,7 +49,7 @@ impl Diagnostic {
         }
     }
 
-    /// A diagnostic that costs no operation.
+    /// A diagnostic of something that was read differently from how it is written.
     pub fn warning(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Warning,

@@ -16,8 +16,8 @@ pub(crate) enum OverlayError {
     /// The overlay, or the document it is for, cannot be read.
     #[error("it cannot be read")]
     Unreadable(#[source] LoadError),
-    /// JSON or YAML, but no overlay.
-    #[error("it is no OpenAPI Overlay: {0}")]
+    /// JSON or YAML, but not an overlay.
+    #[error("it is not an OpenAPI Overlay: {0}")]
     NotAnOverlay(String),
     /// An action of it fails.
     #[error("it cannot be applied: {0}")]
@@ -102,7 +102,7 @@ mod tests {
     fn what_is_no_overlay_is_told_so() {
         for (overlay, expected) in [
             ("", "cannot be read"),
-            ("openapi: 3.1.0", "no OpenAPI Overlay"),
+            ("openapi: 3.1.0", "not an OpenAPI Overlay"),
             ("overlay: 2.0.0", "1.0 and 1.1"),
             (
                 "overlay: 1.0.0\ninfo: {title: O, version: '1'}\nactions: [{target: '][', remove: true}]",

@@ -117,7 +117,7 @@ impl Document {
         Err(ENDLESS.into())
     }
 
-    /// As [`Document::resolve`], and opened: `None` where what is found is no object.
+    /// As [`Document::resolve`], and opened: `None` where the target is not an object.
     ///
     /// # Errors
     /// As [`Document::resolve`].

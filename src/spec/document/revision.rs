@@ -1,4 +1,4 @@
-//! What was read from a source, so that it can be told later whether something else is there now.
+//! The state of a source when it was read, to detect later whether it has changed.
 
 use std::hash::BuildHasher as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub struct Revision {
     headers: HeaderMap,
     digest: u64,
     validators: Validators,
-    /// When the file was written, and how long it is; once somebody has looked.
+    /// When the file was written, and its length in bytes; `None` before the first check.
     written: Option<(SystemTime, u64)>,
 }
 
@@ -34,30 +34,24 @@ impl Revision {
         }
     }
 
-    /// A file that is not there yet.
+    /// A file that does not exist yet.
     #[must_use]
     pub fn absent(path: PathBuf) -> Self {
         Self::new(Source::Path(path), HeaderMap::new(), &[], Validators::default())
     }
 
-    /// Where it was read from.
-    #[must_use]
-    pub fn source(&self) -> &Source {
-        &self.source
-    }
-
-    /// Whether something else is there now; what is there is what was seen from then on. A file whose time and length are the
-    /// same is not read, a file that is gone has changed, and a URL is asked for another version only (RFC 9110 section 13).
+    /// Whether the source has changed since the last check; records its current state. A file whose time and length are the
+    /// same is not read, a file that was deleted has changed, and a URL is requested conditionally (RFC 9110 section 13).
     ///
     /// # Errors
-    /// [`ReadError`], where nobody can tell.
+    /// [`ReadError`], where the source cannot be read.
     pub async fn has_changed(&mut self, client: &reqwest::Client) -> Result<bool, ReadError> {
         let bytes = match &self.source {
             Source::Stdin => return Ok(false),
             Source::Path(path) => {
                 let written = modified(path);
                 if written.is_none() && is_gone(path) {
-                    // What was there is looked for anew; what was not there already is no news.
+                    // A file that was absent before has not changed.
                     let nothing = digest_bytes(&[]);
                     self.written = None;
                     return Ok(std::mem::replace(&mut self.digest, nothing) != nothing);

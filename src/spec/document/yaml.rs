@@ -86,7 +86,7 @@ fn exact(json: Json, yaml: String) -> Converted {
                 let is_plain = mark.as_ref().is_some_and(|mark| mark.is_plain);
                 let scalar = mark.and_then(|mark| mark.scalar);
                 if odd.is_number {
-                    // A hexadecimal number, say, is none in JSON.
+                    // A hexadecimal number, for example, is not one in JSON.
                     let number = scalar.filter(|_| is_plain).map(|scalar| scalar.trim_start_matches('+').to_owned());
                     return number.filter(|number| serde_json::from_str::<serde_json::Number>(number).is_ok());
                 }

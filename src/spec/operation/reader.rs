@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
             self.member(&shared, key, node, node.object());
         }
         for (index, (key, node)) in beside.as_ref().unwrap_or(&item).iter().enumerate() {
-            // An operation was opened with the paths; the rest is not, and is no operation.
+            // Operations were opened with the paths; every other member was not.
             self.member(&shared, key, node, opened.remove(&index).flatten());
         }
     }

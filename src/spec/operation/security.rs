@@ -54,7 +54,7 @@ pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>,
     (schemes, diagnostics)
 }
 
-/// More alternatives, or more schemes in one, have no meaning but to keep us busy.
+/// The most alternatives, and the most schemes in one alternative; more would only cost time.
 const MAX_ALTERNATIVES: usize = 32;
 
 /// What a `security` member asks for: one of these, each of them a set. An empty list asks for nothing, and an empty set

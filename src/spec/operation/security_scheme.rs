@@ -63,7 +63,7 @@ pub(crate) fn read_http_scheme(scheme: &str) -> Result<SecurityScheme, String> {
     if is_token(scheme) {
         Ok(SecurityScheme::Http(scheme.to_owned()))
     } else {
-        Err(format!("its `scheme: {scheme}` is no authentication scheme"))
+        Err(format!("its `scheme: {scheme}` is not an authentication scheme"))
     }
 }
 
