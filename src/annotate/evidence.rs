@@ -4,7 +4,7 @@ use http::Method;
 
 use super::annotations::{Hint, Hints, Reason};
 use crate::spec::node::Node;
-use crate::spec::operation::body::BodySchema;
+use crate::spec::operation::request_body::BodySchema;
 use crate::spec::{Document, Location, Operation, Parameter};
 
 /// How many schemas of one body, itself and what it joins by `allOf`, are searched for required fields.
