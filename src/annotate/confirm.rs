@@ -66,7 +66,7 @@ impl Confirm {
         unmatched
             .map(|ConfirmPattern { pattern, .. }| {
                 let text = pattern.to_string();
-                let hint = text::nearest(&text, ["none", "destructive", "write"].into_iter(), 0.75)
+                let hint = text::nearest(&text, ["none", "destructive", "write"], 0.75)
                     .map(|nearest| format!("; did you mean `{nearest}`?"))
                     .unwrap_or_default();
                 format!("--confirm: `{text}` matches no operation of the document{hint}; write `?{text}` if that is right")

@@ -4,7 +4,7 @@ use http::Method;
 
 use super::annotations::{Hint, Hints, Reason};
 use crate::spec::node::Node;
-use crate::spec::operation::request_body::BodySchema;
+use crate::spec::operation::request_body::{BodySchema, RequestBody};
 use crate::spec::{Document, Location, Operation, Parameter};
 
 /// How many schemas of one body, itself and what it joins by `allOf`, are searched for required fields.
@@ -77,7 +77,7 @@ fn body_evidence(operation: &Operation, document: &Document) -> Option<&'static 
     operation
         .body
         .iter()
-        .flat_map(|body| body.media_types())
+        .flat_map(RequestBody::media_types)
         .find_map(|media_type| match &media_type.schema {
             BodySchema::At(span) => schema_evidence(document, document.node(*span), method),
             BodySchema::Fields(fields) => {

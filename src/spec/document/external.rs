@@ -58,7 +58,7 @@ impl fmt::Display for Place {
 
 /// A file of the document, and how it is reached.
 #[derive(Debug, Clone)]
-struct FoundFile {
+struct OpenedFile {
     /// With symbolic links resolved.
     place: Place,
     /// As the references to it spell it, symbolic links and all, where it is a file. What a link leads to may be deleted when
@@ -102,7 +102,7 @@ pub async fn complete(
         Source::Url(url) => Some(Place::Url(url.clone())),
         Source::Stdin => None,
     };
-    let origin = place.map(|place| FoundFile {
+    let origin = place.map(|place| OpenedFile {
         place,
         written: match source {
             Source::Path(path) => Some(path.clone()),
@@ -154,9 +154,9 @@ pub async fn complete(
 
 impl Loader<'_> {
     /// The number of the file that `uri`, read in the file at `from`, names.
-    async fn number(&mut self, uri: &str, from: &FoundFile) -> Result<(u32, FoundFile), String> {
+    async fn number(&mut self, uri: &str, from: &OpenedFile) -> Result<(u32, OpenedFile), String> {
         let place = self.place(uri, &from.place).inspect_err(|_| self.seen.extend(absent(uri, from)))?;
-        let found = FoundFile {
+        let found = OpenedFile {
             written: written_path(uri, from, &place),
             place,
         };
@@ -168,7 +168,7 @@ impl Loader<'_> {
         number.map(|number| (number, found))
     }
 
-    async fn read(&mut self, uri: &str, file: &FoundFile) -> Result<u32, String> {
+    async fn read(&mut self, uri: &str, file: &OpenedFile) -> Result<u32, String> {
         let place = &file.place;
         if self.files.len() >= MAX_FILES || self.bytes >= MAX_TOTAL_BYTES {
             return Err(format!(
@@ -257,7 +257,7 @@ impl Loader<'_> {
 }
 
 /// The file that a relative reference names, where there is none: its author may still be about to write it.
-fn absent(uri: &str, from: &FoundFile) -> Option<Revision> {
+fn absent(uri: &str, from: &OpenedFile) -> Option<Revision> {
     let Place::Path(base) = &from.place else { return None };
     let base = from.written.as_ref().unwrap_or(base);
     let relative = percent_decode_str(uri).decode_utf8().ok()?;
@@ -273,7 +273,7 @@ fn absent(uri: &str, from: &FoundFile) -> Option<Revision> {
 }
 
 /// The path that a relative reference spells, where it leads to the file at `place`.
-fn written_path(uri: &str, from: &FoundFile, place: &Place) -> Option<PathBuf> {
+fn written_path(uri: &str, from: &OpenedFile, place: &Place) -> Option<PathBuf> {
     let Place::Path(target) = place else { return None };
     let relative = percent_decode_str(uri).decode_utf8().ok()?;
     let path = from.written.as_ref()?.parent()?.join(relative.as_ref());

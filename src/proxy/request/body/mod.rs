@@ -17,8 +17,8 @@ use self::multipart::Parts;
 use self::payload::Payload;
 use super::style::{self, Keep};
 use crate::proxy::error::CallError;
-use crate::spec::operation::request_body::BODY;
 use crate::spec::media_type::essence;
+use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::request_body::Encoding;
 use crate::spec::{Document, MediaKind, MediaType};
 
