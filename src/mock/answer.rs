@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::generate::generate;
 use crate::spec::node::Node;
-use crate::spec::operation::response::{self, Media};
+use crate::spec::operation::response::{self, DeclaredStatus, Media, ResponseObject};
 use crate::spec::{Document, MediaKind, Operation};
 
 /// A ready answer.
@@ -24,7 +24,7 @@ const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mN
 pub(crate) fn mock_answer(document: &Document, operation: &Operation) -> Answer {
     let mut declared = response::successes(document, operation);
     let first = if declared.is_empty() { None } else { Some(declared.remove(0)) };
-    let status = first.as_ref().map_or(StatusCode::OK, |response| code(&response.status));
+    let status = first.as_ref().map_or(StatusCode::OK, status_code);
     let media = first.map(|response| response.media).unwrap_or_default();
     let chosen = media.into_iter().min_by_key(|media| MediaKind::of(&media.name));
     let Some(media) = chosen else {
@@ -55,12 +55,11 @@ pub(crate) fn mock_answer(document: &Document, operation: &Operation) -> Answer 
 }
 
 /// `2XX` and `default` stand for 200.
-fn code(status: &str) -> StatusCode {
-    status
-        .parse::<u16>()
-        .ok()
-        .and_then(|code| StatusCode::from_u16(code).ok())
-        .unwrap_or(StatusCode::OK)
+fn status_code(response: &ResponseObject<'_>) -> StatusCode {
+    match response.status {
+        DeclaredStatus::Status(openapiv3::StatusCode::Code(code)) => StatusCode::from_u16(code).unwrap_or(StatusCode::OK),
+        DeclaredStatus::Status(openapiv3::StatusCode::Range(_)) | DeclaredStatus::Default => StatusCode::OK,
+    }
 }
 
 enum Example {

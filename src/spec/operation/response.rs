@@ -1,5 +1,10 @@
 //! Responses: what an operation declares that it answers, the same for every version of OpenAPI.
 
+use openapiv3::StatusCode;
+use serde::Deserialize as _;
+use serde::de::IntoDeserializer as _;
+use serde::de::value::Error as ValueError;
+
 use super::Operation;
 use super::swagger2;
 use crate::spec::document::{Document, Version};
@@ -7,10 +12,19 @@ use crate::spec::node::{Node, Object};
 
 /// One declared response.
 pub(crate) struct ResponseObject<'a> {
-    /// The status as declared: `200`, `2XX`, `default`.
-    pub status: String,
+    /// For which statuses it is declared.
+    pub status: DeclaredStatus,
     /// Its media types, in document order; none where there is no body.
     pub media: Vec<Media<'a>>,
+}
+
+/// The key of a response.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum DeclaredStatus {
+    /// `200` or `2XX`.
+    Status(StatusCode),
+    /// `default`: every status that no other key names.
+    Default,
 }
 
 /// One media type of a response.
@@ -29,7 +43,11 @@ impl ResponseObject<'_> {
     /// Whether this is what a success looks like. `default` counts too: the caller decides whether anything else is there.
     #[must_use]
     pub(crate) fn is_success(&self) -> bool {
-        self.status.starts_with('2') || self.status == "default"
+        match self.status {
+            DeclaredStatus::Status(StatusCode::Code(code)) => (200..300).contains(&code),
+            DeclaredStatus::Status(StatusCode::Range(class)) => class == 2,
+            DeclaredStatus::Default => true,
+        }
     }
 }
 
@@ -49,7 +67,7 @@ pub(crate) fn responses<'a>(document: &'a Document, operation: &Operation) -> Ve
             media(document, &object)
         };
         Some(ResponseObject {
-            status: status.to_owned(),
+            status: read_status(status)?,
             media,
         })
     };
@@ -67,11 +85,21 @@ pub(crate) fn successes<'a>(document: &'a Document, operation: &Operation) -> Ve
         .into_iter()
         .filter(ResponseObject::is_success)
         .collect();
-    if found.iter().any(|response| response.status != "default") {
-        found.retain(|response| response.status != "default");
+    if found.iter().any(|response| response.status != DeclaredStatus::Default) {
+        found.retain(|response| response.status != DeclaredStatus::Default);
     }
-    found.sort_by_key(|response| response.status.to_ascii_lowercase());
+    found.sort_by(|a, b| a.status.cmp(&b.status));
     found
+}
+
+/// Reads the key of a Responses Object. One that is not a status (`200 OK`) counts by its first digit; `None` where it has none.
+fn read_status(key: &str) -> Option<DeclaredStatus> {
+    if key == "default" {
+        return Some(DeclaredStatus::Default);
+    }
+    let declared: Result<StatusCode, ValueError> = StatusCode::deserialize(key.into_deserializer());
+    let first_digit = || Some(StatusCode::Range(u16::try_from(key.chars().next()?.to_digit(10)?).ok()?));
+    declared.ok().or_else(first_digit).map(DeclaredStatus::Status)
 }
 
 fn media<'a>(document: &'a Document, response: &Object<'a>) -> Vec<Media<'a>> {
