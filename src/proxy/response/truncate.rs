@@ -5,10 +5,10 @@
 
 use std::fmt;
 
-use crate::spec::node::Node;
+use crate::spec::node::{Node, Object};
 use crate::spec::pointer;
 
-/// Less than this no item is taken apart for.
+/// The smallest share of the room, in bytes, that an item or a member is taken apart for.
 const MIN_BUDGET: usize = 64;
 /// Deeper than this nothing is taken apart.
 const MAX_DEPTH: usize = 24;
@@ -33,144 +33,147 @@ pub(crate) struct Loss {
 /// A JSON text of at most about `budget` bytes, and what it lost; the same text where it fits. `text` must be valid JSON.
 #[must_use]
 pub(crate) fn truncate_json(text: &str, budget: usize) -> (String, Vec<Loss>) {
-    let mut losses = Vec::new();
-    let mut out = String::with_capacity(budget.min(text.len()));
-    write_node(Node::new(text), budget, 0, &mut String::new(), &mut out, &mut losses);
-    (out, losses)
-}
-
-fn write_node(node: Node<'_>, budget: usize, depth: usize, place: &mut String, out: &mut String, losses: &mut Vec<Loss>) {
-    let text = node.text().trim_end();
-    if text.len() <= budget {
-        out.push_str(text);
-        return;
-    }
-    let mut lost = |kept, of, what| {
-        losses.push(Loss {
-            pointer: place.clone(),
-            kept,
-            of,
-            what,
-        });
+    let mut cutter = Cutter {
+        place: String::new(),
+        depth: 0,
+        out: String::with_capacity(budget.min(text.len())),
+        losses: Vec::new(),
     };
-    if let Some(string) = node.string() {
-        let kept = cut_string(&string, budget);
-        lost(kept.chars().count(), string.chars().count(), "characters");
-        out.push_str(&serde_json::Value::String(format!("{kept}…")).to_string());
-    } else if depth >= MAX_DEPTH {
-        lost(0, 1, "values");
-        out.push_str("null");
-    } else if text.starts_with('[') {
-        write_items(node, budget, depth, place, out, losses);
-    } else if let Some(object) = node.object() {
-        write_members(&object, budget, depth, place, out, losses);
-    } else {
-        // A number of many digits: half of it would be another number.
-        lost(0, 1, "values");
-        out.push_str("null");
-    }
+    cutter.write(Node::new(text), budget);
+    (cutter.out, cutter.losses)
 }
 
-/// The first items of a list, as many as there is room for. A list may have millions: none of them is kept.
-fn write_items(node: Node<'_>, budget: usize, depth: usize, place: &mut String, out: &mut String, losses: &mut Vec<Loss>) {
-    let (mut kept, mut count, mut first) = (0_usize, 0_usize, None);
-    let mut room = Some(budget.saturating_sub(2));
-    out.push('[');
-    node.each_item(|item| {
-        let text = item.text().trim_end();
-        room = room.and_then(|room| room.checked_sub(text.len() + 1));
-        if count == 0 {
-            first = Some(item);
-        }
-        count += 1;
-        if room.is_some() {
-            if kept > 0 {
-                out.push(',');
-            }
-            out.push_str(text);
-            kept += 1;
-        }
-    });
-    // One item that is too long for all is better than none.
-    if let Some(first) = first.filter(|_| kept == 0 && budget > MIN_BUDGET) {
-        let length = place.len();
-        pointer::push_index(place, 0);
-        write_node(first, budget - 2, depth + 1, place, out, losses);
-        place.truncate(length);
-        kept = 1;
-    }
-    if kept < count {
-        losses.push(Loss {
-            pointer: place.clone(),
-            kept,
-            of: count,
-            what: "items",
-        });
-    }
-    out.push(']');
-}
-
-/// The members of an object share the room: what is small stays whole, the large ones give way alike.
-fn write_members(
-    object: &crate::spec::node::Object<'_>,
-    budget: usize,
+/// Writes a JSON value within a budget.
+struct Cutter {
+    /// The JSON Pointer of the value that is being written.
+    place: String,
+    /// How many values that one is in.
     depth: usize,
-    place: &mut String,
-    out: &mut String,
-    losses: &mut Vec<Loss>,
-) {
-    let members: Vec<(&str, Node<'_>, usize)> = object
-        .iter()
-        .map(|(key, node)| (key, node, framed(key) + node.text().trim_end().len()))
-        .collect();
-    let room = budget.saturating_sub(2);
-    // Where even the smallest share is too much, the last members go.
-    let fitting = (room / MIN_BUDGET).max(1);
-    let total: usize = members.iter().map(|(.., size)| *size).sum();
-    let kept = if total > room && members.len() > fitting {
-        fitting
-    } else {
-        members.len()
-    };
-    let mut sizes: Vec<usize> = members.iter().take(kept).map(|(.., size)| *size).collect();
+    out: String,
+    losses: Vec<Loss>,
+}
+
+impl Cutter {
+    /// Writes a value in at most `budget` bytes.
+    fn write(&mut self, node: Node<'_>, budget: usize) {
+        let text = node.text().trim_end();
+        if text.len() <= budget {
+            self.out.push_str(text);
+        } else if let Some(string) = node.string() {
+            let kept = cut_string(&string, budget);
+            self.lose(kept.chars().count(), string.chars().count(), "characters");
+            self.out.push_str(&serde_json::Value::String(format!("{kept}…")).to_string());
+        } else if self.depth < MAX_DEPTH && text.starts_with('[') {
+            self.write_items(node, budget);
+        } else if let Some(object) = node.object().filter(|_| self.depth < MAX_DEPTH) {
+            self.write_members(&object, budget);
+        } else {
+            // Too deep, or a number of many digits: half of that would be another number.
+            self.lose(0, 1, "values");
+            self.out.push_str("null");
+        }
+    }
+
+    fn lose(&mut self, kept: usize, of: usize, what: &'static str) {
+        let pointer = self.place.clone();
+        self.losses.push(Loss { pointer, kept, of, what });
+    }
+
+    /// Writes a value that stands in the current one. `push` adds its place.
+    fn descend(&mut self, push: impl FnOnce(&mut String), node: Node<'_>, budget: usize) {
+        let length = self.place.len();
+        push(&mut self.place);
+        self.depth += 1;
+        self.write(node, budget);
+        self.depth -= 1;
+        self.place.truncate(length);
+    }
+
+    /// The first items of a list, as many as there is room for. A list may have millions: none of them is kept.
+    fn write_items(&mut self, node: Node<'_>, budget: usize) {
+        let (mut kept, mut count, mut first) = (0_usize, 0_usize, None);
+        let mut room = Some(budget.saturating_sub(2));
+        self.out.push('[');
+        node.each_item(|item| {
+            let text = item.text().trim_end();
+            room = room.and_then(|room| room.checked_sub(text.len() + 1));
+            if count == 0 {
+                first = Some(item);
+            }
+            count += 1;
+            if room.is_some() {
+                if kept > 0 {
+                    self.out.push(',');
+                }
+                self.out.push_str(text);
+                kept += 1;
+            }
+        });
+        // One item that is too long for all is better than none.
+        if let Some(first) = first.filter(|_| kept == 0 && budget > MIN_BUDGET) {
+            self.descend(|place| pointer::push_index(place, 0), first, budget - 2);
+            kept = 1;
+        }
+        if kept < count {
+            self.lose(kept, count, "items");
+        }
+        self.out.push(']');
+    }
+
+    /// The members of an object share the room: what is small stays whole, the large ones give way alike. Where even that is too
+    /// much, the last members go.
+    fn write_members(&mut self, object: &Object<'_>, budget: usize) {
+        let members: Vec<(&str, Node<'_>, usize)> = object
+            .iter()
+            .map(|(key, node)| (key, node, framed(key) + node.text().trim_end().len()))
+            .collect();
+        let room = budget.saturating_sub(2);
+        let kept = count_fitting(members.iter().map(|(.., size)| *size), room);
+        let cap = largest_share(members.iter().take(kept).map(|(.., size)| *size).collect(), room);
+        self.out.push('{');
+        let mut dropped = members.len() - kept;
+        let mut first = true;
+        for (key, node, _) in members.iter().take(kept) {
+            // A key cannot be cut: it would be another one.
+            if framed(key) >= cap {
+                dropped += 1;
+                continue;
+            }
+            if !std::mem::take(&mut first) {
+                self.out.push(',');
+            }
+            self.out.push_str(&serde_json::Value::String((*key).to_owned()).to_string());
+            self.out.push(':');
+            self.descend(|place| pointer::push(place, key), *node, cap.saturating_sub(framed(key)));
+        }
+        if dropped > 0 {
+            self.lose(members.len() - dropped, members.len(), "members");
+        }
+        self.out.push('}');
+    }
+}
+
+/// How many of the first members fit where none of them gets more than the smallest share; at least one.
+fn count_fitting(sizes: impl Iterator<Item = usize>, room: usize) -> usize {
+    let least = sizes.scan(0_usize, |used, size| {
+        *used += size.min(MIN_BUDGET);
+        Some(*used)
+    });
+    least.take_while(|used| *used <= room).count().max(1)
+}
+
+/// The most that one member may take, so that all of them fit: those that are smaller leave their room to the others.
+fn largest_share(mut sizes: Vec<usize>, room: usize) -> usize {
     sizes.sort_unstable();
-    let (mut left, mut cap) = (room, usize::MAX);
+    let mut left = room;
     for (index, size) in sizes.iter().enumerate() {
         let share = left / (sizes.len() - index);
         if *size > share {
-            cap = share;
-            break;
+            return share;
         }
         left -= size;
     }
-    out.push('{');
-    let mut dropped = members.len() - kept;
-    let mut first = true;
-    for (key, node, _) in members.iter().take(kept) {
-        // A key cannot be cut: it would be another one.
-        if framed(key) >= cap {
-            dropped += 1;
-            continue;
-        }
-        if !std::mem::take(&mut first) {
-            out.push(',');
-        }
-        out.push_str(&serde_json::Value::String((*key).to_owned()).to_string());
-        out.push(':');
-        let length = place.len();
-        pointer::push(place, key);
-        write_node(*node, cap.saturating_sub(framed(key)), depth + 1, place, out, losses);
-        place.truncate(length);
-    }
-    if dropped > 0 {
-        losses.push(Loss {
-            pointer: place.clone(),
-            kept: members.len() - dropped,
-            of: members.len(),
-            what: "members",
-        });
-    }
-    out.push('}');
+    usize::MAX
 }
 
 /// How many bytes a key takes with its quotes, its colon, and the comma after its value.
@@ -267,6 +270,40 @@ mod tests {
         let (value, told) = cut(&json!({"a": "é".repeat(100), "b": 1}), 150);
         assert!(value["a"].as_str().unwrap().ends_with("é…"), "{value}");
         assert!(told.starts_with("`/a`: ") && told.ends_with("of 100 characters"), "{told}");
+    }
+
+    #[test]
+    fn many_short_members_use_the_room() {
+        let members: serde_json::Map<String, Value> = (0..5000).map(|number| (format!("k{number:04}"), 1.into())).collect();
+        let (text, losses) = truncate_json(&Value::Object(members).to_string(), 6000);
+        assert!((5900..=6000).contains(&text.len()), "{}", text.len());
+        assert_eq!((losses[0].kept, losses[0].of), (599, 5000));
+    }
+
+    #[test]
+    fn members_share_the_room_to_the_byte() {
+        for (sizes, room, fitting, share) in [
+            (vec![10, 10, 10], 30, 3, usize::MAX),
+            (vec![10, 10, 11], 30, 2, usize::MAX),
+            (vec![64, 65], 128, 2, 64),
+            (vec![64, 65], 127, 1, usize::MAX),
+            (vec![1000, 20, 1000], 220, 3, 100),
+            (vec![1000], 10, 1, 10),
+        ] {
+            assert_eq!(count_fitting(sizes.iter().copied(), room), fitting, "{sizes:?}");
+            let kept = sizes.iter().copied().take(fitting).collect();
+            assert_eq!(largest_share(kept, room), share, "{sizes:?}");
+        }
+        let value = json!({"a": "x".repeat(1000), "n": 1, "b": "y".repeat(1000)});
+        let (text, _) = truncate_json(&value.to_string(), 206);
+        assert!((204..=206).contains(&text.len()), "{} {text}", text.len());
+    }
+
+    #[test]
+    fn an_item_is_taken_apart_above_the_smallest_share_only() {
+        let list = json!(["x".repeat(500)]).to_string();
+        assert_eq!(truncate_json(&list, MIN_BUDGET).0, "[]");
+        assert!(truncate_json(&list, MIN_BUDGET + 1).0.starts_with("[\"xxx"));
     }
 
     #[test]

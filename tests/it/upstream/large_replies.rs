@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::hostile_replies::{gzip, is_well, number, pour, session, well, zlib};
 use crate::support::{HttpServer, Session, SpecFile, Upstream, petstore, reply, text, within};
@@ -292,4 +292,15 @@ fn p12_json_within_json_does_not_nest_deeper_than_the_limit() {
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#,
     );
     assert!(status.contains("200"), "{status}");
+}
+
+#[test]
+fn p13_many_short_members_use_the_room_of_a_result() {
+    let members: serde_json::Map<String, Value> = (0..5000).map(|number| (format!("k{number:04}"), 1.into())).collect();
+    let body = Value::Object(members).to_string();
+    let upstream = Upstream::start(Box::new(move |_| reply(200, &["Content-Type: application/json"], body.as_bytes())));
+    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "get"}}}));
+    let result = Session::serving(&spec, &upstream, &["--max-result-tokens", "5000"]).call("get", &json!({}));
+    let kept = result["structuredContent"].as_object().unwrap().len();
+    assert!((1400..=1500).contains(&kept), "{kept} of 5000: {}", result["content"][1]);
 }
