@@ -329,9 +329,12 @@ fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, fix
     }
 }
 
-/// `Accept`: what the document says a success looks like, JSON first, and anything else after that.
+/// `Accept`: what the document says a success looks like, JSON first, then the others in its order, and anything else after that.
+/// The weights (RFC 9110 section 12.4.2) say so too: of types of one weight the API would choose.
 pub(crate) fn accept(document: &Document, operation: &Operation) -> HeaderValue {
     const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
+    /// The first has the weight 1, each other one a tenth less, and anything else the least.
+    const MAX_TYPES: usize = 5;
     let mut types: Vec<String> = Vec::new();
     for media in response::successes(document, operation).iter().flat_map(|response| &response.media) {
         let name = essence(&media.name);
@@ -339,12 +342,21 @@ pub(crate) fn accept(document: &Document, operation: &Operation) -> HeaderValue 
             types.push(name);
         }
     }
-    types.sort_by_key(|name| !(name == "application/json" || name.ends_with("+json")));
-    types.truncate(6);
+    types.sort_by_key(|name| match name.as_str() {
+        "application/json" => 0,
+        name if name.ends_with("+json") => 1,
+        _ => 2,
+    });
+    types.truncate(MAX_TYPES);
     if types.is_empty() {
         return ANYTHING;
     }
-    HeaderValue::from_str(&format!("{}, */*;q=0.5", types.join(", "))).unwrap_or(ANYTHING)
+    let weighted = types.iter().enumerate().map(|(index, name)| match index {
+        0 => name.clone(),
+        index => format!("{name};q=0.{}", 10 - index),
+    });
+    let weighted: Vec<String> = weighted.collect();
+    HeaderValue::from_str(&format!("{}, */*;q=0.{}", weighted.join(", "), 10 - MAX_TYPES)).unwrap_or(ANYTHING)
 }
 
 #[cfg(test)]
