@@ -3,37 +3,38 @@
 
 use memchr::memchr3;
 
-/// The punctuation that HTML has names for and that credentials are written with.
-const NAMES: [(&[u8], u8); 29] = [
-    (b"amp", b'&'),
-    (b"lt", b'<'),
-    (b"gt", b'>'),
-    (b"quot", b'"'),
-    (b"apos", b'\''),
-    (b"plus", b'+'),
-    (b"sol", b'/'),
-    (b"bsol", b'\\'),
-    (b"equals", b'='),
-    (b"colon", b':'),
-    (b"semi", b';'),
-    (b"period", b'.'),
-    (b"comma", b','),
-    (b"lowbar", b'_'),
-    (b"num", b'#'),
-    (b"dollar", b'$'),
-    (b"percnt", b'%'),
-    (b"excl", b'!'),
-    (b"quest", b'?'),
-    (b"commat", b'@'),
-    (b"ast", b'*'),
-    (b"lpar", b'('),
-    (b"rpar", b')'),
-    (b"lsqb", b'['),
-    (b"rsqb", b']'),
-    (b"lcub", b'{'),
-    (b"rcub", b'}'),
-    (b"verbar", b'|'),
-    (b"Hat", b'^'),
+/// The punctuation that HTML has names for and that credentials are written with, and the space that pages are made of.
+const NAMES: [(&[u8], char); 30] = [
+    (b"amp", '&'),
+    (b"lt", '<'),
+    (b"gt", '>'),
+    (b"quot", '"'),
+    (b"apos", '\''),
+    (b"plus", '+'),
+    (b"sol", '/'),
+    (b"bsol", '\\'),
+    (b"equals", '='),
+    (b"colon", ':'),
+    (b"semi", ';'),
+    (b"period", '.'),
+    (b"comma", ','),
+    (b"lowbar", '_'),
+    (b"num", '#'),
+    (b"dollar", '$'),
+    (b"percnt", '%'),
+    (b"excl", '!'),
+    (b"quest", '?'),
+    (b"commat", '@'),
+    (b"ast", '*'),
+    (b"lpar", '('),
+    (b"rpar", ')'),
+    (b"lsqb", '['),
+    (b"rsqb", ']'),
+    (b"lcub", '{'),
+    (b"rcub", '}'),
+    (b"verbar", '|'),
+    (b"Hat", '^'),
+    (b"nbsp", '\u{a0}'),
 ];
 
 /// A text without its escapes, and where it came from.
@@ -105,15 +106,9 @@ fn escape(text: &[u8]) -> Option<(Escaped, usize)> {
             let units = [first, read_code_point(second.get(..4)?, 16)?].map(|unit| u16::try_from(unit).unwrap_or_default());
             Some((Escaped::Character(char::decode_utf16(units).next()?.ok()?), 12))
         }
-        [b'&', rest @ ..] => {
-            let end = rest.iter().take(10).position(|byte| *byte == b';')?;
-            let name = rest.get(..end)?;
-            let character = match name {
-                [b'#', b'x' | b'X', digits @ ..] => char::from_u32(read_code_point(digits, 16)?)?,
-                [b'#', digits @ ..] => char::from_u32(read_code_point(digits, 10)?)?,
-                name => NAMES.iter().find(|(known, _)| *known == name)?.1.into(),
-            };
-            Some((Escaped::Character(character), end + 2))
+        [b'&', ..] => {
+            let (character, length) = read_html_reference(text)?;
+            Some((Escaped::Character(character), length))
         }
         _ => None,
     }
@@ -129,6 +124,34 @@ fn read_code_point(digits: &[u8], radix: u32) -> Option<u32> {
 mod tests {
     use super::*;
 
+/// The character that an HTML character reference at the start of the text stands for, and the length of the reference.
+fn read_html_reference(text: &[u8]) -> Option<(char, usize)> {
+    let rest = text.strip_prefix(b"&")?;
+    let end = rest.iter().take(10).position(|byte| *byte == b';')?;
+    let character = match rest.get(..end)? {
+        [b'#', b'x' | b'X', digits @ ..] => char::from_u32(read_code_point(digits, 16)?)?,
+        [b'#', digits @ ..] => char::from_u32(read_code_point(digits, 10)?)?,
+        name => NAMES.iter().find(|(known, _)| *known == name)?.1,
+    };
+    Some((character, end + 2))
+}
+
+/// An HTML text with its character references read, each once; unknown ones stay as they are.
+#[must_use]
+pub(crate) fn unescape_html(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, _)) = rest.split_once('&') {
+        out.push_str(before);
+        rest = rest.get(before.len()..).unwrap_or_default();
+        let (character, length) = read_html_reference(rest.as_bytes()).unwrap_or(('&', 1));
+        out.push(character);
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
+}
+
     #[test]
     fn escapes_come_off_and_places_are_known() {
         for (source, text) in [
@@ -139,6 +162,14 @@ mod tests {
             assert_eq!(String::from_utf8(unescape(source.as_bytes()).unwrap().text).unwrap(), text);
         }
         let layer = unescape(br"ab\u002bcd").unwrap();
+    #[test]
+    fn html_is_unescaped_once() {
+        assert_eq!(
+            unescape_html("a &amp;lt; b &#39;c&#x27; &none; & d&nbsp;é&"),
+            "a &lt; b 'c' &none; & d\u{a0}é&"
+        );
+    }
+
         assert_eq!([0, 2, 3, 5].map(|at| layer.source(at)), [0, 2, 8, 10]);
         for plain in [r"a\", r"\u12", r"\ud800x", "%", "&#;", "&#99999999;", "abc"] {
             assert!(unescape(plain.as_bytes()).is_none(), "{plain}");

@@ -5,6 +5,7 @@ use http::StatusCode;
 use http::header::{LOCATION, RETRY_AFTER};
 use serde_json::Value;
 
+use crate::proxy::redact::escapes::unescape_html;
 use crate::proxy::response::Response;
 use crate::proxy::response::{Kind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
 use crate::spec::Operation;
@@ -137,14 +138,7 @@ fn without_tags(html: &str) -> String {
             text.push(' ');
         }
     }
-    let text = text
-        .replace("&lt;", "<")
-        .replace("&gt;", ">")
-        .replace("&quot;", "\"")
-        .replace("&#39;", "'")
-        .replace("&nbsp;", " ")
-        .replace("&amp;", "&");
-    text::one_line(&text)
+    text::one_line(&unescape_html(&text))
 }
 
 /// What the model, and through it the operator, is told where the API refuses a call.
