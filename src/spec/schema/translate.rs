@@ -275,8 +275,13 @@ impl Translation<'_, '_> {
     fn properties(&mut self, properties: Map<String, Value>, out: &mut Map<String, Value>) {
         let mut translated = Map::new();
         let mut hidden = Vec::new();
+        let is_reply = self.translator.direction == Direction::Output;
         for (name, schema) in properties {
             if is_marked(self.translator.document, &schema, self.from, self.translator.direction.other_mark()) {
+                if is_reply {
+                    // An object that allows no other properties still allows this one: some APIs send it all the same.
+                    translated.insert(name.clone(), Value::Object(Map::new()));
+                }
                 hidden.push(Value::String(name));
                 continue;
             }

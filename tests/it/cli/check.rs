@@ -238,6 +238,24 @@ fn a_reply_that_cannot_be_structured_breaks_no_strict_promise() {
     assert!(large["content"][1]["text"].as_str().unwrap().len() > 1000);
 }
 
+/// A property for requests only is in no reply, as the document says; a reply that holds it all the same still fits.
+#[test]
+fn a_strict_output_schema_allows_what_is_declared_for_requests_only() {
+    let upstream = Upstream::start(Box::new(|_| {
+        reply(200, &["Content-Type: application/json"], br#"{"id":1,"pin":"1234"}"#)
+    }));
+    let properties = json!({"id": {"type": "integer"}, "pin": {"type": "string", "writeOnly": true}});
+    let schema = json!({"type": "object", "required": ["id", "pin"], "properties": properties, "additionalProperties": false});
+    let responses = json!({"200": {"description": "", "content": {"application/json": {"schema": schema}}}});
+    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "get", "responses": responses}}}));
+    let mut session = Session::serving(&spec, &upstream, &["--output-schemas", "strict"]);
+    let schema = session.tools()[0]["outputSchema"].clone();
+    let result = session.call("get", &json!({}));
+    assert!(jsonschema::is_valid(&schema, &result["structuredContent"]), "{schema} {result}");
+    assert!(jsonschema::is_valid(&schema, &json!({"id": 1})), "{schema}");
+    assert!(!jsonschema::is_valid(&schema, &json!({"id": 1, "other": 2})), "{schema}");
+}
+
 #[test]
 fn output_schemas_are_offered_as_asked() {
     let petstore = petstore();
