@@ -69,6 +69,12 @@ fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
             assert!(!last.contains(leak), "{filter}: {last}");
         }
         assert_eq!(result["isError"], false, "{filter}");
+        if tool == "plain" {
+            let whole = r#"{"total":12345678901234567890,"items":[{"id":1,"name":"a"},{"id":2,"name":"b"}]}"#;
+            assert_eq!(result["content"][0]["text"], whole, "{filter}");
+            let whole: serde_json::Value = serde_json::from_str(whole).unwrap();
+            assert_eq!(result["structuredContent"], whole, "{filter}");
+        }
         upstream.take_one();
     }
     let result = session.call("gone", &json!({"response_filter": ".message"}));
