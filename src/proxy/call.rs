@@ -156,6 +156,7 @@ impl ApiProxy {
             promise: call.target.contract,
             most_bytes: self.options.max_result_bytes,
             advice: call.credential.advice.as_ref(),
+            document: Some(&self.document),
         };
         let mut result = render::render_reply(operation, &response, rendering);
         result.content.extend(remark.map(ContentBlock::text));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::spec::node::{Node, Object};
-use crate::spec::{Location, Operation, Parameter};
+use crate::spec::{Document, Location, Operation, Parameter};
 
 /// Fields that hold what the next call needs, and where it goes, in names without case and punctuation.
 const CURSORS: [(&str, &[&str]); 12] = [
@@ -53,11 +53,31 @@ const SIZES: [&str; 12] = [
 /// The arguments that get the next page, where the reply names one: by its `Link` header (RFC 8288), or by a field that
 /// many APIs use. `body` is its JSON.
 #[must_use]
-pub(crate) fn next(operation: &Operation, headers: &HeaderMap, body: &str) -> Option<Map<String, Value>> {
+pub(crate) fn next(operation: &Operation, document: Option<&Document>, headers: &HeaderMap, body: &str) -> Option<Map<String, Value>> {
     /// A cursor that is longer is no argument for a model.
     const MAX_CURSOR_BYTES: usize = 2048;
-    let found = next_page(operation, headers, body)?;
+    let mut found = next_page(operation, headers, body)?;
+    if let Some(document) = document {
+        type_numbers(document, operation, &mut found);
+    }
     (Value::Object(found.clone()).to_string().len() <= MAX_CURSOR_BYTES).then_some(found)
+}
+
+/// A text of digits becomes the integer that its parameter declares.
+fn type_numbers(document: &Document, operation: &Operation, arguments: &mut Map<String, Value>) {
+    for parameter in &operation.parameters {
+        let is_integer = || {
+            let schema = parameter.schema.map(|span| document.node(span))?;
+            let schema = document.resolve(schema).ok()?.object()?;
+            Some(schema.get("type")?.string()? == "integer")
+        };
+        if let Some(value) = arguments.get_mut(&parameter.key)
+            && let Some(number) = value.as_str().and_then(|text| text.parse::<i64>().ok())
+            && is_integer() == Some(true)
+        {
+            *value = number.into();
+        }
+    }
 }
 
 fn next_page(operation: &Operation, headers: &HeaderMap, body: &str) -> Option<Map<String, Value>> {
@@ -203,14 +223,19 @@ mod tests {
     use serde_json::json;
 
     fn hinted(parameters: &[&str], link: &str, body: &Value) -> Value {
-        let parameters: Vec<Value> = parameters.iter().map(|name| json!({"name": name, "in": "query"})).collect();
+        let parameter = |name: &&str| match name.strip_suffix('#') {
+            Some(name) => json!({"name": name, "in": "query", "schema": {"type": "integer"}}),
+            None => json!({"name": name, "in": "query"}),
+        };
+        let parameters: Vec<Value> = parameters.iter().map(parameter).collect();
         let text = json!({"openapi": "3.1.0", "paths": {"/a": {"get": {"parameters": parameters}}}}).to_string();
-        let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
+        let document = Document::parse(text.into_bytes(), None).unwrap();
+        let (operations, _) = operations(&document);
         let mut headers = HeaderMap::new();
         if !link.is_empty() {
             headers.insert(LINK, link.parse().unwrap());
         }
-        next(&operations[0], &headers, &body.to_string()).map_or(Value::Null, Value::Object)
+        next(&operations[0], Some(&document), &headers, &body.to_string()).map_or(Value::Null, Value::Object)
     }
 
     #[test]
@@ -218,6 +243,8 @@ mod tests {
         let next = r#"<https://api.example/a?page=1>; rel="prev", <https://api.example/a?page=3&per_page=5&key=x>; rel="next last""#;
         for (parameters, link, body, expected) in [
             (&["page", "per_page"][..], next, json!([]), json!({"page": "3", "per_page": "5"})),
+            (&["page#"], next, json!([]), json!({"page": 3})),
+            (&["page#"], "", json!({"next": "/a?page=007x"}), json!({"page": "007x"})),
             (&["q"], next, json!([]), Value::Null),
             (&["page"], "<?page=2>; rel=next", json!([]), json!({"page": "2"})),
             (

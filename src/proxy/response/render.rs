@@ -15,7 +15,7 @@ use super::{failure, multipart, pagination};
 use crate::proxy::request::style::{self, Keep};
 use crate::proxy::response::failure::Advice;
 use crate::proxy::response::{Response, Stopped};
-use crate::spec::Operation;
+use crate::spec::{Document, Operation};
 use crate::{json as spec_json, text};
 
 /// Blobs above this size are named, not embedded: base64 of more than this helps no model.
@@ -47,6 +47,8 @@ pub struct Rendering<'a> {
     pub most_bytes: usize,
     /// What to say where the API refuses the call.
     pub advice: Option<&'a Advice>,
+    /// The document, which says of what type the arguments of the next page are.
+    pub document: Option<&'a Document>,
 }
 
 /// The result of a call that was answered, whatever the answer was. Where there is an output schema, clients refuse a success
@@ -217,7 +219,7 @@ fn structured(operation: &Operation, response: &Response, json: &str, tree: Opti
             // A client that checks would throw all of it away: an error is not checked.
             (result.is_error, result.structured_content) = (Some(true), None);
         }
-    } else if let Some(next) = pagination::next(operation, &response.headers, json) {
+    } else if let Some(next) = pagination::next(operation, rendering.document, &response.headers, json) {
         let next = Value::Object(next);
         result.content.push(ContentBlock::text(format!(
             "There is more: call again with the same arguments and {next} for the next page."
@@ -311,7 +313,7 @@ fn headline(status: StatusCode, headers: &HeaderMap) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Document, operations};
+    use crate::spec::operations;
 
     fn result(method: &str, status: u16, headers: &[(&str, &str)], body: &[u8]) -> Value {
         let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/a":{{"{method}":{{}}}}}}}}"#);
