@@ -46,8 +46,8 @@ pub(crate) fn is_plain(text: &[u8]) -> bool {
     true
 }
 
-/// How long the string is that the text begins with, both quotes included.
-fn string_length(text: &[u8]) -> Option<usize> {
+/// How long the string is that the text begins with, both quotes included; `None` where it does not end.
+pub(crate) fn string_length(text: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
         let found = at + memchr::memchr2(b'"', b'\\', text.get(at..)?)?;

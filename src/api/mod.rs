@@ -38,7 +38,8 @@ pub struct ApiOptions {
     pub annotate: AnnotateOptions,
     /// Where requests go.
     pub destination: Destination,
-    /// Headers that every request carries; no argument can replace them.
+    /// Headers that every request carries; no argument can replace them. Values that are marked sensitive are secrets, which are
+    /// taken out of replies; so are those of `Authorization`, `Cookie` and other names that say so.
     pub headers: HeaderMap,
     /// Credentials for the document's security schemes. Without any, nothing is asked for: a mock wants none.
     pub credentials: Option<Credentials>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use http::header::{HeaderMap, HeaderValue};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use rmcp::model::JsonObject;
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -13,6 +13,7 @@ use super::auth::resolve::{AccessResolver, OperationAccess};
 use super::auth::scheme::SchemeResolver;
 use super::auth::values::{Credentials, forms};
 use super::redact::Redactor;
+use super::redact::names::carries_credential;
 use super::request::base_url::{BaseUrls, Destination};
 use super::request::target::BaseUrl;
 use super::response::render::OutputContract;
@@ -20,14 +21,14 @@ use super::upstream::{Upstream, UpstreamOptions, Upstreams};
 use crate::outbound::Clients;
 use crate::spec::operation::security::Requirements;
 use crate::spec::operation::server::ServerError;
-use crate::spec::{Diagnostic, Document, Operation, SecurityRequirement, SecurityScheme};
+use crate::spec::{Diagnostic, Document, Location, Operation, SecurityRequirement, SecurityScheme};
 
 /// What an operator sets about where calls go and what they carry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BindingOptions {
     /// Where requests go.
     pub(crate) destination: Destination,
-    /// Headers that every request carries; no argument can replace them.
+    /// Headers that every request carries; no argument can replace them. Values that are marked sensitive are secrets.
     pub(crate) headers: HeaderMap,
     /// Credentials for the document's security schemes; `None` where no credential is asked for, as with a mock.
     pub(crate) credentials: Option<Credentials>,
@@ -163,7 +164,7 @@ impl<'a> Binder<'a> {
             sent.extend(forms(secret).into_iter().flatten().map(String::into_bytes));
         }
         Bound {
-            redactor: Redactor::new(&self.options.headers, self.credentials, &sent),
+            redactor: Redactor::new(&self.secret_headers(), self.credentials, &sent),
             warnings: self
                 .options
                 .credentials
@@ -172,6 +173,22 @@ impl<'a> Binder<'a> {
                 .unwrap_or_default(),
             diagnostics: self.diagnostics,
         }
+    }
+
+    /// The headers of every request that are secret: those whose values were given as secrets, those whose names say so, and those
+    /// that the document calls API keys.
+    fn secret_headers(&self) -> HeaderMap {
+        let is_api_key = |name: &HeaderName| {
+            self.schemes.values().any(|scheme| match scheme {
+                SecurityScheme::ApiKey { location, name: key } => *location == Location::Header && key.eq_ignore_ascii_case(name.as_str()),
+                _ => false,
+            })
+        };
+        let headers = self.options.headers.iter();
+        headers
+            .filter(|(name, value)| value.is_sensitive() || carries_credential(name) || is_api_key(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     }
 }
 

@@ -14,9 +14,10 @@ use super::auth::resolve::{Credential, OperationAccess};
 use super::binding::BoundOperation;
 use super::error::CallError;
 use super::redact::Redactor;
+use super::redact::json::NumberMark;
 use super::request::target::BaseUrl;
 use super::request::{self, Injected, Request};
-use super::response::render::{self, Rendering};
+use super::response::render::{self, OutputContract, Rendering};
 use super::response::sandbox::Sandbox;
 use super::upstream::exchange::{CallOptions, Progress};
 use super::upstream::{OutgoingCall, Reply, Upstream};
@@ -143,7 +144,12 @@ impl ApiProxy {
         let Reply { mut response, redactors } = reply;
         let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
         let redact = std::iter::once(&self.redactor).chain(forwarded);
-        redact.clone().for_each(|redactor| redactor.redact(&mut response));
+        let numbers = match call.target.contract {
+            OutputContract::AsDeclared => NumberMark::Zero,
+            OutputContract::None | OutputContract::AnyObject => NumberMark::Text,
+        };
+        response.decode_charset();
+        redact.clone().for_each(|redactor| redactor.redact(&mut response, numbers));
         let operation = &call.target.operation;
         let mut remark = None;
         if let Some(sandbox) = &self.sandbox
@@ -162,7 +168,7 @@ impl ApiProxy {
         result.content.extend(remark.map(ContentBlock::text));
         // Charsets and escapes are off only now.
         for redactor in redact.chain(redactors.iter().map(Arc::as_ref)) {
-            redactor.redact_result(&mut result);
+            redactor.redact_result(&mut result, numbers);
         }
         result
     }

@@ -1,8 +1,9 @@
 //! Headers of a client that go upstream: those that the operator lists, under the names that the operator gives.
 
-use http::header::{AUTHORIZATION, CONNECTION, HeaderMap, HeaderName};
+use http::header::{CONNECTION, HeaderMap, HeaderName};
 
-use crate::proxy::redact::Redactor;
+use crate::proxy::redact::names::carries_credential;
+use crate::proxy::redact::{Redactor, secrets_of_header};
 
 /// Which headers go upstream; by default none.
 #[derive(Debug, Clone, Default)]
@@ -49,13 +50,15 @@ impl Forwarding {
     }
 }
 
-/// Takes the credentials among forwarded headers out of replies: `Authorization`, and what a security scheme asks for.
+/// Takes the credentials among forwarded headers out of replies: headers whose names say that they carry one, and what a security
+/// scheme asks for.
 #[must_use]
 pub(crate) fn redactor(picked: &HeaderMap, credentials: &[(HeaderName, HeaderName)]) -> Redactor {
-    let is_credential = |name: &HeaderName| name == AUTHORIZATION || credentials.iter().any(|(_, theirs)| theirs == name);
-    let values = picked
+    let is_credential = |name: &HeaderName| carries_credential(name) || credentials.iter().any(|(_, theirs)| theirs == name);
+    let secrets: Vec<Vec<u8>> = picked
         .iter()
         .filter(|(name, _)| is_credential(name))
-        .map(|(_, value)| value.as_bytes());
-    Redactor::for_values(values.flat_map(|value| value.split(u8::is_ascii_whitespace)))
+        .flat_map(|(name, value)| secrets_of_header(name, value))
+        .collect();
+    Redactor::for_values(secrets.iter().map(Vec::as_slice))
 }

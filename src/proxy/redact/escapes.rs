@@ -96,6 +96,16 @@ fn escape(text: &[u8]) -> Option<(Escaped, usize)> {
     match text {
         [b'%', high, low, ..] => Some((Escaped::Byte(u8::try_from(read_code_point(&[*high, *low], 16)?).ok()?), 3)),
         [b'\\', byte @ (b'"' | b'\\' | b'/' | b'\''), ..] => Some((Escaped::Byte(*byte), 2)),
+        [b'\\', letter @ (b'b' | b'f' | b'n' | b'r' | b't'), ..] => {
+            let byte = match letter {
+                b'b' => 0x08,
+                b'f' => 0x0c,
+                b'n' => b'\n',
+                b'r' => b'\r',
+                _ => b'\t',
+            };
+            Some((Escaped::Byte(byte), 2))
+        }
         [b'\\', b'x', high, low, ..] => Some((Escaped::Character(char::from_u32(read_code_point(&[*high, *low], 16)?)?), 4)),
         [b'\\', b'u', rest @ ..] => {
             let first = read_code_point(rest.get(..4)?, 16)?;
@@ -113,16 +123,6 @@ fn escape(text: &[u8]) -> Option<(Escaped, usize)> {
         _ => None,
     }
 }
-
-fn read_code_point(digits: &[u8], radix: u32) -> Option<u32> {
-    let is_number = !digits.is_empty() && digits.iter().all(|digit| char::from(*digit).is_digit(radix));
-    let digits = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
-    u32::from_str_radix(digits, radix).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
 /// The character that an HTML character reference at the start of the text stands for, and the length of the reference.
 fn read_html_reference(text: &[u8]) -> Option<(char, usize)> {
@@ -152,6 +152,24 @@ pub(crate) fn unescape_html(text: &str) -> String {
     out
 }
 
+fn read_code_point(digits: &[u8], radix: u32) -> Option<u32> {
+    let is_number = !digits.is_empty() && digits.iter().all(|digit| char::from(*digit).is_digit(radix));
+    let digits = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
+    u32::from_str_radix(digits, radix).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn html_is_unescaped_once() {
+        assert_eq!(
+            unescape_html("a &amp;lt; b &#39;c&#x27; &none; & d&nbsp;é&"),
+            "a &lt; b 'c' &none; & d\u{a0}é&"
+        );
+    }
+
     #[test]
     fn escapes_come_off_and_places_are_known() {
         for (source, text) in [
@@ -162,14 +180,6 @@ pub(crate) fn unescape_html(text: &str) -> String {
             assert_eq!(String::from_utf8(unescape(source.as_bytes()).unwrap().text).unwrap(), text);
         }
         let layer = unescape(br"ab\u002bcd").unwrap();
-    #[test]
-    fn html_is_unescaped_once() {
-        assert_eq!(
-            unescape_html("a &amp;lt; b &#39;c&#x27; &none; & d&nbsp;é&"),
-            "a &lt; b 'c' &none; & d\u{a0}é&"
-        );
-    }
-
         assert_eq!([0, 2, 3, 5].map(|at| layer.source(at)), [0, 2, 8, 10]);
         for plain in [r"a\", r"\u12", r"\ud800x", "%", "&#;", "&#99999999;", "abc"] {
             assert!(unescape(plain.as_bytes()).is_none(), "{plain}");

@@ -1,211 +1,175 @@
 //! Takes the operator's secrets out of replies that echo them, before anybody reads those.
+//!
+//! Only what is secret is taken out: credentials, headers whose values were given as secrets, and headers whose names say that
+//! they carry credentials. The framing of a reply stays as it is, and JSON stays JSON of the same shape.
 
 pub(crate) mod escapes;
-
-use std::collections::BTreeSet;
+pub(crate) mod json;
+pub(crate) mod names;
+mod secrets;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
-use memchr::memmem::Finder;
-use rmcp::model::{CallToolResult, ContentBlock};
+use bytes::Bytes;
+use http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue,
+    TRAILER, TRANSFER_ENCODING,
+};
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use secrecy::ExposeSecret as _;
-use serde_json::Value;
 
-use self::escapes::{Layer, unescape};
+use self::json::{NumberMark, is_json, redact_json, redact_value};
+use self::secrets::{Place, SecretForms, Secrets};
 use super::auth::values::Credentials;
-use super::request::style::{self, Keep};
-use crate::proxy::response::Response;
-use crate::proxy::response::{Kind, content_type, decode_text, reply_kind};
-use crate::spec::media_type;
+use crate::proxy::response::records::{self, Framing};
+use crate::proxy::response::{Kind, Response, content_type, decode_text, reply_kind};
 
-const MARK: &[u8] = b"[redacted]";
-/// Shorter words of a header are words, not secrets.
+/// Shorter words of a header's value are words, not secrets.
 const MIN_WORD_LEN: usize = 8;
-/// A whole value that was given as a secret is one, unless it is so short that it stands everywhere.
-const MIN_SECRET_LEN: usize = 6;
-/// Digits alone are the identifiers of replies as well, and there they must not be torn apart.
-const MIN_NUMBER_LEN: usize = 12;
-/// An escaped text in an escaped text in one: more is nobody's mistake.
-const MAX_ESCAPE_DEPTH: usize = 3;
+/// The headers that say how a body is to be read. No secret is looked for in them: without them nobody can read the body.
+const FRAMING: [HeaderName; 7] = [
+    CONTENT_TYPE,
+    CONTENT_LENGTH,
+    CONTENT_ENCODING,
+    CONTENT_RANGE,
+    TRANSFER_ENCODING,
+    TRAILER,
+    CONNECTION,
+];
 
 /// Knows what must not come back.
 #[derive(Debug, Default)]
 pub(crate) struct Redactor {
-    finders: Vec<Finder<'static>>,
+    secrets: Secrets,
 }
 
 impl Redactor {
-    /// For the operator's headers and credentials, and for what is sent of them in another form.
+    /// For headers that are secret, for credentials, and for what is sent of them in another form.
     #[must_use]
     pub(crate) fn new(headers: &HeaderMap, credentials: &Credentials, sent: &[Vec<u8>]) -> Self {
-        let mut secrets = BTreeSet::new();
-        let of_headers = headers.iter().flat_map(|(name, value)| secrets_of_header(name, value));
-        for secret in of_headers.chain(sent.iter().cloned()).filter(|secret| is_telling(secret)) {
-            add_secret(&mut secrets, &secret);
-        }
-        for value in headers.values() {
+        let mut forms = SecretForms::default();
+        for (name, value) in headers {
+            secrets_of_header(name, value).iter().for_each(|secret| forms.add(secret));
             let words = value.as_bytes().split(u8::is_ascii_whitespace);
-            words
-                .filter(|word| word.len() >= MIN_WORD_LEN)
-                .for_each(|word| add_secret(&mut secrets, word));
+            words.filter(|word| word.len() >= MIN_WORD_LEN).for_each(|word| forms.add(word));
         }
-        for secret in credentials.secrets() {
-            let secret = secret.expose_secret();
-            if is_telling(secret.as_bytes()) {
-                add_secret(&mut secrets, secret.as_bytes());
-            }
-        }
-        for part in credentials.pairs().iter().filter(|part| is_telling(part.as_bytes())) {
-            add_secret(&mut secrets, part.as_bytes());
-        }
-        Self::of(secrets)
+        sent.iter().for_each(|secret| forms.add(secret));
+        credentials
+            .secrets()
+            .for_each(|secret| forms.add(secret.expose_secret().as_bytes()));
+        credentials.pairs().iter().for_each(|part| forms.add(part.as_bytes()));
+        Self { secrets: forms.into() }
     }
 
     /// For single secrets, such as a token that was fetched.
     pub(crate) fn for_values<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
-        let mut secrets = BTreeSet::new();
-        values
-            .filter(|value| is_telling(value))
-            .for_each(|value| add_secret(&mut secrets, value));
-        Self::of(secrets)
+        let mut forms = SecretForms::default();
+        values.for_each(|value| forms.add(value));
+        Self { secrets: forms.into() }
     }
 
-    fn of(secrets: BTreeSet<Vec<u8>>) -> Self {
-        // The longest first: a short one may be a part of it.
-        let mut secrets: Vec<Vec<u8>> = secrets.into_iter().collect();
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Self {
-            finders: secrets.iter().map(|secret| Finder::new(secret).into_owned()).collect(),
-        }
-    }
-
-    /// Takes the secrets out of body and headers.
-    pub(crate) fn redact(&self, response: &mut Response) {
-        if self.finders.is_empty() {
+    /// Takes the secrets out of the body and the headers of a reply.
+    pub(crate) fn redact(&self, response: &mut Response, numbers: NumberMark) {
+        if self.secrets.is_empty() {
             return;
         }
-        if let Some(body) = self.clean(&response.body) {
-            response.body = body.into();
+        response.decode_charset();
+        if let Some(framing) = Framing::of(&content_type(&response.headers)) {
+            self.redact_records(response, framing, numbers);
+        } else if let Some(clean) = self.clean(&response.body, numbers) {
+            response.body = clean.into();
         }
-        for value in response.headers.values_mut() {
-            if let Some(clean) = self.clean(value.as_bytes())
+        for (name, value) in &mut response.headers {
+            if !FRAMING.contains(name)
+                && let Some(clean) = self.clean(value.as_bytes(), numbers)
                 && let Ok(clean) = HeaderValue::from_bytes(&clean)
             {
                 *value = clean;
             }
         }
-        self.redact_charset(response);
+        self.redact_wide_text(response);
     }
 
     /// Takes the secrets out of everything that a model reads: what was put together of decoded parts.
-    pub(crate) fn redact_result(&self, result: &mut CallToolResult) {
-        if self.finders.is_empty() {
+    pub(crate) fn redact_result(&self, result: &mut CallToolResult, numbers: NumberMark) {
+        if self.secrets.is_empty() {
             return;
         }
         for block in &mut result.content {
-            if let ContentBlock::Text(text) = block {
-                self.redact_text(&mut text.text);
+            match block {
+                ContentBlock::Text(text) => self.redact_text(&mut text.text, numbers),
+                ContentBlock::Image(image) => self.redact_text(&mut image.mime_type, numbers),
+                ContentBlock::Audio(audio) => self.redact_text(&mut audio.mime_type, numbers),
+                ContentBlock::Resource(resource) => {
+                    if let ResourceContents::BlobResourceContents {
+                        mime_type: Some(mime_type),
+                        ..
+                    } = &mut resource.resource
+                    {
+                        self.redact_text(mime_type, numbers);
+                    }
+                }
+                _ => {}
             }
         }
         if let Some(value) = &mut result.structured_content {
-            self.redact_value(value);
+            redact_value(&self.secrets, value, numbers);
+        }
+        for value in result.meta.iter_mut().flat_map(|meta| meta.values_mut()) {
+            redact_value(&self.secrets, value, numbers);
         }
     }
 
-    /// A text in a charset that does not hold ASCII as it is: if a secret is in it, it goes on as UTF-8.
-    fn redact_charset(&self, response: &mut Response) {
-        let named = content_type(&response.headers);
-        let guessed = match response.body.get(..2) {
-            Some([0, _]) => Some("text/plain; charset=utf-16be"),
-            Some([_, 0]) => Some("text/plain; charset=utf-16le"),
-            _ => None,
-        };
-        let is_other = named.to_ascii_lowercase().contains("charset")
-            || response.body.starts_with(b"\xff\xfe")
-            || response.body.starts_with(b"\xfe\xff");
-        if (!is_other && guessed.is_none()) || !matches!(reply_kind(&named, &response.body), Kind::Json | Kind::Text) {
+    /// The records of a stream are judged one by one; where one holds a secret, all are written anew as lines of JSON.
+    fn redact_records(&self, response: &mut Response, framing: Framing, numbers: NumberMark) {
+        if !self.secrets.may_be_in(&response.body) {
             return;
         }
-        for label in [Some(named.as_str()).filter(|_| is_other), guessed].into_iter().flatten() {
-            if let Some(clean) = self.clean(decode_text(label, &response.body).as_bytes()) {
-                response.body = clean.into();
-                let essence = media_type::pieces(&named).next().filter(|essence| !essence.is_empty());
-                let utf8 = format!("{}; charset=utf-8", essence.unwrap_or("text/plain"));
-                if let Ok(utf8) = HeaderValue::from_str(&utf8) {
-                    response.headers.insert(CONTENT_TYPE, utf8);
-                }
-            }
+        let text = decode_text(&content_type(&response.headers), &response.body);
+        let mut records = records::records(framing, &text, response.stopped.is_none());
+        let found = records
+            .iter_mut()
+            .fold(false, |found, record| redact_value(&self.secrets, record, numbers) | found);
+        if !found {
+            return;
+        }
+        let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+        response.body = Bytes::from(lines);
+        response
+            .headers
+            .insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    }
+
+    /// A text of UTF-16 that does not say so: if a secret is in it, it goes on as UTF-8.
+    fn redact_wide_text(&self, response: &mut Response) {
+        let guessed = match response.body.get(..2) {
+            Some([0, _]) => "text/plain; charset=utf-16be",
+            Some([_, 0]) => "text/plain; charset=utf-16le",
+            _ => return,
+        };
+        if !matches!(reply_kind(&content_type(&response.headers), &response.body), Kind::Text) {
+            return;
+        }
+        if let Some(clean) = self.secrets.clean(decode_text(guessed, &response.body).as_bytes(), Place::Text) {
+            response.body = clean.into();
         }
     }
 
-    fn redact_text(&self, text: &mut String) {
-        if let Some(clean) = self.clean(text.as_bytes()) {
-            *text = String::from_utf8_lossy(&clean).into_owned();
-        }
-    }
-
-    fn redact_value(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => self.redact_text(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
-            Value::Object(object) => {
-                object.values_mut().for_each(|value| self.redact_value(value));
-                if object.keys().any(|key| self.clean(key.as_bytes()).is_some()) {
-                    let members = std::mem::take(object).into_iter();
-                    *object = members
-                        .map(|(mut key, value)| {
-                            self.redact_text(&mut key);
-                            (key, value)
-                        })
-                        .collect();
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
-
-    /// The text without secrets, plain ones and escaped ones; `None` where it has none.
-    fn clean(&self, text: &[u8]) -> Option<Vec<u8>> {
-        let mut clean = None;
-        for finder in &self.finders {
-            if let Some(without) = without(finder, clean.as_deref().unwrap_or(text)) {
-                clean = Some(without);
-            }
-        }
-        let escaped = self.without_escaped(clean.as_deref().unwrap_or(text));
-        escaped.or(clean)
-    }
-
-    fn without_escaped(&self, text: &[u8]) -> Option<Vec<u8>> {
-        let mut layers: Vec<Layer> = Vec::new();
-        let mut ranges = Vec::new();
-        while layers.len() < MAX_ESCAPE_DEPTH
-            && let Some(layer) = unescape(layers.last().map_or(text, |layer| &layer.text))
-        {
-            layers.push(layer);
-            let found = self.finders.iter().flat_map(|finder| {
-                let text = layers.last().map_or(&[][..], |layer| &layer.text);
-                finder.find_iter(text).map(|at| (at, at + finder.needle().len()))
-            });
-            let source = |at: usize| layers.iter().rev().fold(at, |at, layer| layer.source(at));
-            ranges.extend(found.map(|(start, end)| (source(start), source(end))));
-        }
-        if ranges.is_empty() {
+    /// A text without secrets, JSON or any other; `None` where it has none.
+    fn clean(&self, text: &[u8], numbers: NumberMark) -> Option<Vec<u8>> {
+        if !self.secrets.may_be_in(text) {
             return None;
         }
-        ranges.sort_unstable();
-        let mut clean = Vec::with_capacity(text.len());
-        let mut from = 0;
-        for (start, end) in ranges {
-            if start >= from {
-                clean.extend_from_slice(text.get(from..start).unwrap_or_default());
-                clean.extend_from_slice(MARK);
-            }
-            from = from.max(end);
+        if is_json(text) {
+            return redact_json(&self.secrets, text, numbers);
         }
-        clean.extend_from_slice(text.get(from..).unwrap_or_default());
-        Some(clean)
+        self.secrets.clean(text, Place::Text)
+    }
+
+    fn redact_text(&self, text: &mut String, numbers: NumberMark) {
+        if let Some(clean) = self.clean(text.as_bytes(), numbers) {
+            *text = String::from_utf8_lossy(&clean).into_owned();
+        }
     }
 }
 
@@ -239,49 +203,6 @@ pub(crate) fn secrets_of_header(name: &HeaderName, value: &HeaderValue) -> Vec<V
     found
 }
 
-fn is_telling(secret: &[u8]) -> bool {
-    let least = if secret.iter().all(u8::is_ascii_digit) {
-        MIN_NUMBER_LEN
-    } else {
-        MIN_SECRET_LEN
-    };
-    secret.len() >= least
-}
-
-/// A secret as it is, and as it looks in a URL and in JSON.
-fn add_secret(secrets: &mut BTreeSet<Vec<u8>>, secret: &[u8]) {
-    if let Ok(text) = std::str::from_utf8(secret) {
-        secrets.insert(style::percent_encode(text, Keep::Unreserved).into_bytes());
-        let json = serde_json::Value::from(text).to_string();
-        let inner = json.trim_start_matches('"').trim_end_matches('"');
-        secrets.insert(inner.as_bytes().to_vec());
-        secrets.insert(inner.replace('/', "\\/").into_bytes());
-    }
-    // Where a secret looks escaped itself, taking escapes off a reply takes them off the secret as well.
-    if let Some(layer) = unescape(secret).filter(|layer| layer.text.len() >= MIN_SECRET_LEN) {
-        secrets.insert(layer.text);
-    }
-    // What reads headers as Latin-1, as RFC 9110 section 5.5 once had it, writes other characters twice.
-    if !secret.is_ascii() {
-        secrets.insert(secret.iter().map(|byte| char::from(*byte)).collect::<String>().into_bytes());
-    }
-    secrets.insert(secret.to_vec());
-}
-
-fn without(finder: &Finder<'_>, text: &[u8]) -> Option<Vec<u8>> {
-    let mut found = finder.find_iter(text).peekable();
-    found.peek()?;
-    let mut clean = Vec::with_capacity(text.len());
-    let mut from = 0;
-    for at in found {
-        clean.extend_from_slice(text.get(from..at).unwrap_or_default());
-        clean.extend_from_slice(MARK);
-        from = at + finder.needle().len();
-    }
-    clean.extend_from_slice(text.get(from..).unwrap_or_default());
-    Some(clean)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,7 +219,7 @@ mod tests {
                 body: Bytes::copy_from_slice(body.as_bytes()),
                 ..Response::default()
             };
-            Redactor::new(&HeaderMap::new(), &given(value), &[]).redact(&mut response);
+            Redactor::new(&HeaderMap::new(), &given(value), &[]).redact(&mut response, NumberMark::Text);
             String::from_utf8(response.body.to_vec()).unwrap()
         };
         for (value, body, expected) in [
@@ -306,7 +227,8 @@ mod tests {
             ("ann:pass-word", "YW5uOnBhc3Mtd29yZA== pass-word ann", "[redacted] [redacted] ann"),
             ("abcde", "abcde", "abcde"),
             ("12345678", r#"{"id":12345678}"#, r#"{"id":12345678}"#),
-            ("123456789012", "123456789012", "[redacted]"),
+            ("123456789012", "123456789012 ", "\"[redacted]\" "),
+            ("123456789012", "acct 123456789012.", "acct [redacted]."),
             (
                 "QWxh+ZGRpb/jp==",
                 r#"{"a":"x\u0051Wxh\u002bZGRpb\u002Fjp\u003d\u003d","b":"\n1"}"#,
@@ -320,8 +242,69 @@ mod tests {
                 "[redacted] [redacted]",
             ),
             ("a%41+b/c", r"a%41\u002bb/c", "[redacted]"),
+            // Digits of a number are not torn apart, and a number that is a secret becomes a string.
+            ("123456789012", r#"{"id":123456789012}"#, r#"{"id":"[redacted]"}"#),
+            (
+                "123456789012",
+                r#"{"id":123456789012345,"b":-1.50}"#,
+                r#"{"id":123456789012345,"b":-1.50}"#,
+            ),
+            ("123456789012", "id=123456789012345", "id=123456789012345"),
+            ("123456789012", r#"["x123456789012"]"#, r#"["x[redacted]"]"#),
+            // What JSON is made of is no secret, whatever the secret looks like.
+            (r#"","b":""#, r#"{"a":"","b":""}"#, r#"{"a":"","b":""}"#),
+            (r#"","b":""#, r#"{"a":"\",\"b\":\""}"#, r#"{"a":"[redacted]"}"#),
+            (
+                "s3cret-key",
+                r#"{ "s3cret-key" : 1.50, "s3cret-key":2, "[redacted] 2": 3}"#,
+                r#"{ "[redacted]" : 1.50, "[redacted] 3":2, "[redacted] 2": 3}"#,
+            ),
+            // The mark and the text behind it spell a secret again.
+            ("d]abcde", "d]abcdeabcde", "[redacte[redacted]"),
+            ("redacted", "redacted", "redacted"),
+            ("tab\tin it", r#"["tab\tin it","tab\u0009in it"]"#, r#"["[redacted]","[redacted]"]"#),
+            // Lengths at the limits.
+            ("abcdef", "abcdef", "[redacted]"),
+            ("12345678901", "12345678901", "12345678901"),
         ] {
             assert_eq!(said(value, body), expected, "{value}");
         }
+    }
+
+    #[test]
+    fn the_shortest_word_of_a_secret_header_has_eight_bytes() {
+        let headers: HeaderMap = [("x-a".parse().unwrap(), "1234567 abcdefg abcdefgh".parse().unwrap())]
+            .into_iter()
+            .collect();
+        let redactor = Redactor::new(&headers, &Credentials::default(), &[]);
+        let said = redactor.clean(b"abcdefg- abcdefgh", NumberMark::Text).unwrap();
+        assert_eq!(said, b"abcdefg- [redacted]");
+    }
+
+    #[test]
+    fn the_framing_of_a_reply_stays() {
+        let redactor = Redactor::for_values([&b"application/json"[..]].into_iter());
+        let mut response = Response::default();
+        for (name, value) in [("content-type", "application/json"), ("x-type", "application/json")] {
+            response.headers.insert(name, value.parse().unwrap());
+        }
+        redactor.redact(&mut response, NumberMark::Text);
+        assert_eq!(response.headers["content-type"], "application/json");
+        assert_eq!(response.headers["x-type"], "[redacted]");
+    }
+
+    #[test]
+    fn records_are_redacted_one_by_one() {
+        let redactor = Redactor::for_values([&b"s3cret-key"[..], b"123456789012"].into_iter());
+        let mut response = Response {
+            body: Bytes::from_static(b"event: a\ndata: {\"k\":\"s3cret-key\",\"n\":123456789012}\n\ndata: plain s3cret-key\n\n"),
+            ..Response::default()
+        };
+        response.headers.insert(CONTENT_TYPE, "text/event-stream".parse().unwrap());
+        redactor.redact(&mut response, NumberMark::Zero);
+        assert_eq!(
+            response.body,
+            "{\"event\":\"a\",\"data\":{\"k\":\"[redacted]\",\"n\":0}}\n\"plain [redacted]\"\n"
+        );
     }
 }

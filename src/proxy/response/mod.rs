@@ -11,8 +11,9 @@ pub(crate) mod truncate;
 
 use bytes::Bytes;
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, HeaderMap};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
+use self::records::Framing;
 use crate::spec::Operation;
 use crate::spec::media_type::{self, MediaKind, essence, is_textual};
 use crate::text;
@@ -28,6 +29,36 @@ pub struct Response {
     pub body: Bytes,
     /// Why a stream of records was not read to its end.
     pub stopped: Option<Stopped>,
+}
+
+impl Response {
+    /// Makes a body of JSON, records or text UTF-8, where it is in another charset. JSON may be in UTF-16 without saying so; text
+    /// may not.
+    pub(crate) fn decode_charset(&mut self) {
+        let named = content_type(&self.headers);
+        let is_json = match reply_kind(&named, &self.body) {
+            Kind::Json => true,
+            Kind::Text => false,
+            _ if Framing::of(&named).is_some() => false,
+            _ => return,
+        };
+        let encoding = match (encoding_rs::Encoding::for_bom(&self.body), self.body.get(..2)) {
+            (Some((encoding, _)), _) => encoding,
+            // RFC 4627 section 3: JSON begins with two ASCII characters.
+            (None, Some([0, _])) if is_json => encoding_rs::UTF_16BE,
+            (None, Some([_, 0])) if is_json => encoding_rs::UTF_16LE,
+            _ => encoding_of(&named),
+        };
+        if encoding == encoding_rs::UTF_8 {
+            return;
+        }
+        self.body = encoding.decode(&self.body).0.into_owned().into();
+        let essence = Some(essence(&named)).filter(|essence| !essence.is_empty());
+        let utf8 = format!("{}; charset=utf-8", essence.as_deref().unwrap_or("text/plain"));
+        if let Ok(utf8) = HeaderValue::from_str(&utf8) {
+            self.headers.insert(CONTENT_TYPE, utf8);
+        }
+    }
 }
 
 /// A limit that ended a stream of records.
@@ -106,8 +137,11 @@ pub(crate) fn strip_bom(body: &[u8]) -> &[u8] {
 
 /// Text by the charset it names, else UTF-8; bytes that do not fit become replacement characters, never an error.
 pub(crate) fn decode_text(content_type: &str, body: &[u8]) -> String {
-    let encoding = media_type::parameter(content_type, "charset")
+    encoding_of(content_type).decode(body).0.into_owned()
+}
+
+fn encoding_of(content_type: &str) -> &'static encoding_rs::Encoding {
+    media_type::parameter(content_type, "charset")
         .and_then(|label| encoding_rs::Encoding::for_label(label.as_bytes()))
-        .unwrap_or(encoding_rs::UTF_8);
-    encoding.decode(body).0.into_owned()
+        .unwrap_or(encoding_rs::UTF_8)
 }

@@ -23,6 +23,7 @@ use super::auth::authenticator::CallAuthentication;
 use super::auth::resolve::Credential;
 use super::error::CallError;
 use super::redact::Redactor;
+use super::redact::json::NumberMark;
 use super::request::Request;
 use super::request::target::BaseUrl;
 use crate::outbound::Clients;
@@ -225,7 +226,9 @@ pub(crate) struct Reply {
 
 impl Reply {
     fn new(mut response: Response, redactors: Vec<Arc<Redactor>>) -> Self {
-        redactors.iter().for_each(|redactor| redactor.redact(&mut response));
+        redactors
+            .iter()
+            .for_each(|redactor| redactor.redact(&mut response, NumberMark::Text));
         Self { response, redactors }
     }
 }

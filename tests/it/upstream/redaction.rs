@@ -208,3 +208,63 @@ fn p41_a_credential_that_comes_back_escaped_or_in_another_charset_is_taken_out()
         }
     }
 }
+
+/// A plain header is no secret: its words are those of replies as well.
+#[test]
+fn p41_the_values_of_plain_headers_stay_in_replies() {
+    let said = r#"{"created":"2022-06-28T10:00:00Z","tenant":"platform","acct":123456789012,"url":"https://h/platform"}"#;
+    let upstream = Upstream::start(Box::new(|_| reply(200, &["Content-Type: application/json"], said.as_bytes())));
+    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "call"}}}));
+    let flags = [
+        "--header",
+        "Accept: application/json",
+        "--header",
+        "Notion-Version: 2022-06-28",
+        "--header",
+        "X-Tenant: platform",
+        "--header",
+        "X-Account-Id: 123456789012",
+    ];
+    let result = Session::serving_with(&spec, &upstream, &flags, &[]).call("call", &json!({}));
+    assert_eq!(result["content"][0]["text"], said, "{result}");
+    assert_eq!(upstream.take_one().header("notion-version"), Some("2022-06-28"));
+}
+
+#[test]
+fn p41_a_secret_header_never_changes_how_a_reply_is_read() {
+    let upstream = Upstream::start(Box::new(|_| {
+        let body = br#"{"type":"application/json","acct":123456789012,"id":123456789012345,"123456789012":1}"#;
+        reply(200, &["Content-Type: application/json"], body)
+    }));
+    let schema = json!({"type": "object", "properties": {"acct": {"type": "integer"}}});
+    let response = json!({"200": {"description": "", "content": {"application/json": {"schema": schema}}}});
+    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "call", "responses": response}}}));
+    let flags = ["--header-env", "X-Type=TYPE", "--header-env", "X-Account=ACCOUNT"];
+    let variables = [("TYPE", "application/json"), ("ACCOUNT", "123456789012")];
+    for (schemas, number) in [("lenient", json!("[redacted]")), ("strict", json!(0))] {
+        let flags = [&flags[..], &["--output-schemas", schemas]].concat();
+        let result = Session::serving_with(&spec, &upstream, &flags, &variables).call("call", &json!({}));
+        let expected = json!({"type": "[redacted]", "acct": number, "id": 123_456_789_012_345_u64, "[redacted]": 1});
+        assert_eq!(result["structuredContent"], expected, "{result}");
+        assert_eq!(result["content"][0]["text"], expected.to_string());
+    }
+}
+
+#[test]
+fn p41_a_plain_header_is_secret_where_its_name_or_the_document_says_so() {
+    let upstream = Upstream::start(Box::new(|request| {
+        let headers = serde_json::to_string(&request.headers).unwrap();
+        reply(200, &["Content-Type: application/json"], headers.as_bytes())
+    }));
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "paths": {"/a": {"get": {"operationId": "call"}}},
+            "components": {"securitySchemes": {"k": {"type": "apiKey", "in": "header", "name": "X-Tenant-Pin"}}}})
+        .to_string(),
+    );
+    for name in ["X-Api-Key", "PRIVATE-TOKEN", "X-Client-Secret", "X-Auth", "Cookie", "X-Tenant-Pin"] {
+        let flag = format!("{name}: abc-12345");
+        let result = Session::serving_with(&spec, &upstream, &["--header", &flag], &[]).call("call", &json!({}));
+        let said = result.to_string();
+        assert!(said.contains("[redacted]") && !said.contains("abc-12345"), "{name}: {said}");
+    }
+}

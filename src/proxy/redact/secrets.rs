@@ -1,0 +1,174 @@
+//! The texts that must not come back, in each of the forms that a reply may hold them in, and how they are taken out of a text.
+
+use std::collections::BTreeSet;
+
+use memchr::memchr3;
+use memchr::memmem::{self, Finder};
+
+use super::escapes::{Layer, unescape};
+use crate::proxy::request::style::{self, Keep};
+
+/// What stands in the place of a secret.
+pub(super) const MARK: &str = "[redacted]";
+/// The shortest secret, in bytes: a shorter one would be found everywhere.
+const MIN_SECRET_LEN: usize = 6;
+/// The shortest secret of digits alone: identifiers in replies are short numbers as well.
+const MIN_NUMBER_LEN: usize = 12;
+/// How many layers of escapes are taken off.
+const MAX_ESCAPE_DEPTH: usize = 3;
+/// How often a text is looked through. A mark and the text beside it may spell another secret.
+const MAX_PASSES: usize = 8;
+
+/// Collects secrets, and the forms that each of them is written in.
+#[derive(Debug, Default)]
+pub(super) struct SecretForms(BTreeSet<Vec<u8>>);
+
+/// Finds secrets.
+#[derive(Debug, Default)]
+pub(super) struct Secrets(Vec<Secret>);
+
+#[derive(Debug)]
+struct Secret {
+    finder: Finder<'static>,
+    /// Whether it consists of digits alone.
+    is_number: bool,
+}
+
+/// Where a text was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Text without known structure: a secret of digits counts only where it is the whole number.
+    Text,
+    /// A string of JSON, decoded: a secret counts anywhere.
+    JsonString,
+}
+
+impl SecretForms {
+    /// Adds a secret as it is, and as it looks in a URL and in JSON. One that is too short is left out.
+    pub(super) fn add(&mut self, secret: &[u8]) {
+        if !is_long_enough(secret) {
+            return;
+        }
+        if let Ok(text) = std::str::from_utf8(secret) {
+            self.insert(style::percent_encode(text, Keep::Unreserved).into_bytes());
+            let json = serde_json::Value::from(text).to_string();
+            let inner = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or_default();
+            self.insert(inner.as_bytes().to_vec());
+            self.insert(inner.replace('/', "\\/").into_bytes());
+        }
+        // Where a secret looks escaped itself, taking escapes off a reply takes them off the secret as well.
+        if let Some(layer) = unescape(secret) {
+            self.insert(layer.text);
+        }
+        // What reads headers as Latin-1, as RFC 9110 section 5.5 once had it, writes other characters twice.
+        if !secret.is_ascii() {
+            self.insert(secret.iter().map(|byte| char::from(*byte)).collect::<String>().into_bytes());
+        }
+        self.insert(secret.to_vec());
+    }
+
+    fn insert(&mut self, form: Vec<u8>) {
+        // The mark itself hides nothing.
+        if is_long_enough(&form) && memmem::find(MARK.as_bytes(), &form).is_none() {
+            self.0.insert(form);
+        }
+    }
+}
+
+fn is_long_enough(secret: &[u8]) -> bool {
+    let is_number = secret.iter().all(u8::is_ascii_digit);
+    secret.len() >= if is_number { MIN_NUMBER_LEN } else { MIN_SECRET_LEN }
+}
+
+impl From<SecretForms> for Secrets {
+    fn from(forms: SecretForms) -> Self {
+        let secret = |form: Vec<u8>| Secret {
+            is_number: form.iter().all(u8::is_ascii_digit),
+            finder: Finder::new(&form).into_owned(),
+        };
+        Self(forms.0.into_iter().map(secret).collect())
+    }
+}
+
+impl Secrets {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a text may hold a secret. `false` is certain: it holds none as it is, and nothing that could be an escape.
+    pub(super) fn may_be_in(&self, text: &[u8]) -> bool {
+        has_escapes(text) || self.are_in(text)
+    }
+
+    /// Whether a text holds a secret as it is.
+    pub(super) fn are_in(&self, text: &[u8]) -> bool {
+        self.0.iter().any(|secret| secret.finder.find(text).is_some())
+    }
+
+    /// Whether a number as JSON writes it is a secret as a whole.
+    pub(super) fn is_number(&self, number: &[u8]) -> bool {
+        self.0.iter().any(|secret| secret.finder.needle() == number)
+    }
+
+    /// The text without secrets, plain ones and escaped ones; `None` where it has none.
+    pub(super) fn clean(&self, text: &[u8], place: Place) -> Option<Vec<u8>> {
+        let mut clean = self.replaced(text, place)?;
+        for _ in 0..MAX_PASSES {
+            match self.replaced(&clean, place) {
+                Some(cleaner) => clean = cleaner,
+                None => return Some(clean),
+            }
+        }
+        Some(MARK.as_bytes().to_vec())
+    }
+
+    /// [`Self::clean`] for a decoded string of JSON.
+    pub(super) fn clean_string(&self, text: &str) -> Option<String> {
+        let clean = self.clean(text.as_bytes(), Place::JsonString)?;
+        Some(String::from_utf8_lossy(&clean).into_owned())
+    }
+
+    fn replaced(&self, text: &[u8], place: Place) -> Option<Vec<u8>> {
+        let mut ranges = self.ranges(text, place);
+        let mut layers: Vec<Layer> = Vec::new();
+        while layers.len() < MAX_ESCAPE_DEPTH
+            && let Some(layer) = unescape(layers.last().map_or(text, |layer| &layer.text))
+        {
+            layers.push(layer);
+            let source = |at: usize| layers.iter().rev().fold(at, |at, layer| layer.source(at));
+            let found = layers.last().map(|layer| self.ranges(&layer.text, place)).unwrap_or_default();
+            ranges.extend(found.into_iter().map(|(start, end)| (source(start), source(end))));
+        }
+        if ranges.is_empty() {
+            return None;
+        }
+        ranges.sort_unstable();
+        let mut clean = Vec::with_capacity(text.len());
+        let mut from = 0;
+        for (start, end) in ranges {
+            if start >= from {
+                clean.extend_from_slice(text.get(from..start).unwrap_or_default());
+                clean.extend_from_slice(MARK.as_bytes());
+            }
+            from = from.max(end);
+        }
+        clean.extend_from_slice(text.get(from..).unwrap_or_default());
+        Some(clean)
+    }
+
+    fn ranges(&self, text: &[u8], place: Place) -> Vec<(usize, usize)> {
+        let is_digit = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(u8::is_ascii_digit);
+        let mut ranges = Vec::new();
+        for Secret { finder, is_number } in &self.0 {
+            let found = finder.find_iter(text).map(|start| (start, start + finder.needle().len()));
+            let is_part = |start: usize, end: usize| is_digit(start.checked_sub(1)) || is_digit(Some(end));
+            ranges.extend(found.filter(|(start, end)| place == Place::JsonString || !is_number || !is_part(*start, *end)));
+        }
+        ranges
+    }
+}
+
+/// Whether a text holds a character that escapes begin with.
+pub(super) fn has_escapes(text: &[u8]) -> bool {
+    memchr3(b'\\', b'&', b'%', text).is_some()
+}
