@@ -198,20 +198,18 @@ fn structured(operation: &Operation, response: &Response, json: &str, tree: Opti
     } else {
         (json.to_owned(), Vec::new(), tree)
     };
-    let value = if text.len() > MAX_TREE_BYTES {
-        None
-    } else {
-        tree.or_else(|| spec_json::parse_value(text.as_bytes()).ok())
+    let value = match tree {
+        _ if text.len() > MAX_TREE_BYTES => Err(format!("it has {} bytes, and only {MAX_TREE_BYTES} are structured", json.len())),
+        Some(tree) => Ok(tree),
+        None => spec_json::parse_value(text.as_bytes()).map_err(|error| unstructured_reason(&error)),
     };
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    if let Some(value) = value {
-        result.structured_content = Some(if value.is_object() { value } else { json!({ "result": value }) });
-    } else {
-        let remark = format!(
-            "The reply is given as text only, because it has {} bytes or nests too deeply to be structured.",
-            json.len()
-        );
-        result.content.push(ContentBlock::text(remark));
+    match value {
+        Ok(value) => result.structured_content = Some(if value.is_object() { value } else { json!({ "result": value }) }),
+        Err(reason) => {
+            let remark = format!("The reply is given as text only, because {reason}.");
+            result.content.push(ContentBlock::text(remark));
+        }
     }
     if !losses.is_empty() {
         result.content.push(ContentBlock::text(lost(operation, &losses)));
@@ -226,6 +224,18 @@ fn structured(operation: &Operation, response: &Response, json: &str, tree: Opti
         )));
     }
     result
+}
+
+/// Why valid JSON has no structured form.
+fn unstructured_reason(error: &serde_json::Error) -> String {
+    let error = error.to_string();
+    if error.contains("recursion limit") {
+        "it nests too deeply to be structured".into()
+    } else if error.contains("surrogate") || error.contains("hex escape") {
+        "it holds half of a surrogate pair, which no text can hold".into()
+    } else {
+        format!("it cannot be structured ({error})")
+    }
 }
 
 /// The JSON of a reply as text, the records of a stream as a list; `None` where it is neither.
@@ -417,6 +427,30 @@ mod tests {
                 (result["isError"].as_bool(), result["content"][0]["text"].as_str()),
                 (Some(true), Some(expected))
             );
+        }
+    }
+
+    #[test]
+    fn json_that_is_not_structured_says_why() {
+        let long = format!("[{}0]", "0,".repeat(MAX_TREE_BYTES / 2 + 1));
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        for (body, reason) in [
+            (
+                r#"{"a":"\ud800"}"#,
+                "because it holds half of a surrogate pair, which no text can hold",
+            ),
+            (
+                r#"{"a":"\udc00"}"#,
+                "because it holds half of a surrogate pair, which no text can hold",
+            ),
+            (&deep, "because it nests too deeply"),
+            (&long, "because it has 2097157 bytes"),
+        ] {
+            let result = ok("application/json", body.as_bytes());
+            let remark = result["content"][1]["text"].as_str().unwrap();
+            assert!(remark.contains(reason), "{remark}");
+            assert_eq!(result["content"][0]["text"], body);
+            assert_eq!(result["structuredContent"], Value::Null);
         }
     }
 
