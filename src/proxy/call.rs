@@ -19,6 +19,7 @@ use super::request::target::BaseUrl;
 use super::request::{self, Injected, Request};
 use super::response::render::{self, OutputContract, Rendering};
 use super::response::sandbox::Sandbox;
+use super::response::x_gzip::decompress_x_gzip;
 use super::upstream::exchange::{CallOptions, Progress};
 use super::upstream::{OutgoingCall, Reply, Upstream};
 use super::{arguments, response};
@@ -148,6 +149,9 @@ impl ApiProxy {
             OutputContract::AsDeclared => NumberMark::Zero,
             OutputContract::None | OutputContract::AnyObject => NumberMark::Text,
         };
+        if let Err(error) = decompress_x_gzip(&mut response, self.options.max_response_bytes) {
+            return render::render_error(&call.target.operation, &error);
+        }
         response.decode_charset();
         redact.clone().for_each(|redactor| redactor.redact(&mut response, numbers));
         let operation = &call.target.operation;

@@ -8,6 +8,7 @@ pub(crate) mod records;
 pub(crate) mod render;
 pub(crate) mod sandbox;
 pub(crate) mod truncate;
+pub(crate) mod x_gzip;
 
 use bytes::Bytes;
 use http::StatusCode;

@@ -304,3 +304,25 @@ fn p13_many_short_members_use_the_room_of_a_result() {
     let kept = result["structuredContent"].as_object().unwrap().len();
     assert!((1400..=1500).contains(&kept), "{kept} of 5000: {}", result["content"][1]);
 }
+
+/// RFC 9110 section 8.4.1.3: a recipient should treat `x-gzip` as `gzip`.
+#[test]
+fn p12_x_gzip_is_decompressed_within_the_limits() {
+    let swollen = gzip(&vec![b' '; 20 << 20]);
+    let upstream = Upstream::start(Box::new(move |request| {
+        let head = ["Content-Type: application/json", "Content-Encoding: x-gzip"];
+        match number(request) {
+            0 => reply(200, &head, &gzip(b"{\"a\":1}")),
+            1 => reply(200, &head, &swollen),
+            2 => reply(200, &head, b"no gzip"),
+            _ => well(),
+        }
+    }));
+    let mut session = session(&upstream, &["--retries", "0"]);
+    let mut call = |number: u32| session.call("case", &json!({"n": number}));
+    assert_eq!(call(0)["structuredContent"], json!({"a": 1}));
+    for (number, why) in [(1, "larger than 10485760 bytes"), (2, "cannot be decompressed")] {
+        let result = call(number);
+        assert!(result["isError"] == true && text(&result).contains(why), "{result}");
+    }
+}
