@@ -20,7 +20,7 @@ use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools, OutputSchemas,
 use crate::outbound::Clients;
 use crate::proxy::{
     ApiProxy, Binder, BindingOptions, CallError, CallOptions, CallRules, Credentials, Forwarding, Progress, Sandbox, UpstreamOptions,
-    render_error,
+    link_etags, render_error,
 };
 use crate::spec::operation::security;
 use crate::spec::operation::server::ServerError;
@@ -104,7 +104,8 @@ impl Api {
         let credentials = options.credentials.clone().unwrap_or_default();
         let mut binder = Binder::new(&document, &schemes, &binding, &credentials, clients.into());
         let annotated = annotate_operations(&document, operations, &mut binder, &options.annotate);
-        let (tools, bound, first_error) = bind_tools(annotated.tools, &mut binder, options.annotate.output);
+        let (tools, mut bound, first_error) = bind_tools(annotated.tools, &mut binder, options.annotate.output);
+        link_etags(bound.iter_mut().map(|tool| &mut tool.target));
         let found = binder.finish();
         diagnostics.extend(found.diagnostics);
         diagnostics.extend(annotated.diagnostics);

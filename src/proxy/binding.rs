@@ -1,6 +1,6 @@
 //! What is decided about an operation's calls at start: where they go, what they carry, and what their results promise.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
@@ -17,6 +17,7 @@ use super::redact::names::carries_credential;
 use super::request::base_url::{BaseUrls, Destination};
 use super::request::target::BaseUrl;
 use super::response::render::OutputContract;
+use super::response::reply_headers::{DeclaredHeader, EtagUse, ShownHeaders, declared_headers, if_match_argument};
 use super::upstream::{Upstream, UpstreamOptions, Upstreams};
 use crate::outbound::Clients;
 use crate::spec::operation::security::Requirements;
@@ -44,7 +45,7 @@ pub(crate) struct BindingOptions {
 pub(crate) struct BoundOperation {
     // Boxed: it is large, and moves from list to list.
     pub(crate) operation: Box<Operation>,
-    /// The name of its tool, for logs.
+    /// The name of its tool.
     pub(super) tool: Box<str>,
     /// `None` where the tools are only looked at.
     pub(super) base: Option<Arc<BaseUrl>>,
@@ -57,6 +58,10 @@ pub(crate) struct BoundOperation {
     pub(super) contract: OutputContract,
     /// `Accept`, made on first use: most tools of a large API are never called.
     pub(super) accept: OnceLock<HeaderValue>,
+    /// The headers that are declared for replies, read on first use.
+    pub(super) declared_headers: OnceLock<Vec<DeclaredHeader>>,
+    /// Where an `ETag` of a reply can be used.
+    pub(crate) etag_use: Option<EtagUse>,
 }
 
 /// What a tool says about the calls of its operation.
@@ -81,6 +86,44 @@ pub(crate) struct Binder<'a> {
     access: AccessResolver<'a>,
     upstreams: Upstreams<'a>,
     diagnostics: Vec<Diagnostic>,
+}
+
+impl BoundOperation {
+    /// Which headers of its replies are shown.
+    pub(super) fn shown_headers(&self, document: &Document) -> ShownHeaders<'_> {
+        let declared = self.declared_headers.get_or_init(|| declared_headers(document, &self.operation));
+        ShownHeaders {
+            declared,
+            etag_use: self.etag_use.as_ref(),
+        }
+    }
+}
+
+/// Finds for each operation the tools of the same path that take an `ETag` of its replies as `If-Match`.
+pub(crate) fn link_etags<'b>(operations: impl Iterator<Item = &'b mut BoundOperation>) {
+    let mut operations: Vec<&mut BoundOperation> = operations.collect();
+    let mut takers: HashMap<String, (String, Vec<String>)> = HashMap::new();
+    for target in &operations {
+        if let Some(argument) = if_match_argument(&target.operation) {
+            let (known, tools) = takers
+                .entry(target.operation.path.clone())
+                .or_insert_with(|| (argument.to_owned(), Vec::new()));
+            if known == argument {
+                tools.push(target.tool.to_string());
+            }
+        }
+    }
+    if takers.is_empty() {
+        return;
+    }
+    for target in &mut operations {
+        if let Some((argument, tools)) = takers.get(&target.operation.path) {
+            target.etag_use = Some(EtagUse {
+                argument: argument.as_str().into(),
+                tools: tools.join(", ").into(),
+            });
+        }
+    }
 }
 
 impl<'a> Binder<'a> {
@@ -152,6 +195,8 @@ impl<'a> Binder<'a> {
             wire: rules.wire,
             contract: rules.contract,
             accept: OnceLock::new(),
+            declared_headers: OnceLock::new(),
+            etag_use: None,
         })
     }
 

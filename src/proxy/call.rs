@@ -167,6 +167,7 @@ impl ApiProxy {
             most_bytes: self.options.max_result_bytes,
             advice: call.credential.advice.as_ref(),
             document: Some(&self.document),
+            headers: call.target.shown_headers(&self.document),
         };
         let mut result = render::render_reply(operation, &response, rendering);
         result.content.extend(remark.map(ContentBlock::text));

@@ -15,7 +15,7 @@ pub(crate) use self::arguments::repair::repair_arguments;
 pub(crate) use self::arguments::validate::Validator;
 pub(crate) use self::auth::forward::Forwarding;
 pub(crate) use self::auth::values::{CredentialPart, CredentialValues, Credentials};
-pub(crate) use self::binding::{Binder, BindingOptions, BoundOperation, CallRules};
+pub(crate) use self::binding::{Binder, BindingOptions, BoundOperation, CallRules, link_etags};
 pub(crate) use self::call::ApiProxy;
 pub use self::call::OnMissingCredential;
 pub(crate) use self::error::CallError;

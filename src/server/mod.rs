@@ -299,7 +299,9 @@ impl ServerHandler for McpServer {
                 None,
             ));
         };
-        result.meta = meta(&context);
+        if let Some(meta) = meta(&context) {
+            result.meta.get_or_insert_default().extend(meta);
+        }
         Ok(result.into())
     }
 

@@ -6,6 +6,7 @@ pub(crate) mod multipart;
 pub(crate) mod pagination;
 pub(crate) mod records;
 pub(crate) mod render;
+pub(crate) mod reply_headers;
 pub(crate) mod sandbox;
 pub(crate) mod truncate;
 pub(crate) mod x_gzip;

@@ -209,7 +209,7 @@ fn parameter<'o>(operation: &'o Operation, name: &str) -> Option<&'o Parameter> 
 }
 
 /// A name without case and punctuation.
-fn normalized_name(name: &str) -> String {
+pub(crate) fn normalized_name(name: &str) -> String {
     name.chars()
         .filter(char::is_ascii_alphanumeric)
         .map(|character| character.to_ascii_lowercase())

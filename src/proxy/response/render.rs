@@ -4,12 +4,13 @@ use crate::proxy::response::{Kind, content_type, decode_text, essence_or_bytes, 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, ETAG, HeaderMap, LINK, LOCATION, RETRY_AFTER};
-use http::{Method, StatusCode};
+use http::Method;
+use http::header::{CONTENT_TYPE, ETAG, LINK, LOCATION, RETRY_AFTER};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
 use super::records::{self, Framing};
+use super::reply_headers::{HeaderReport, ShownHeaders};
 use super::truncate::{self, Loss};
 use super::{failure, multipart, pagination};
 use crate::proxy::request::style::{self, Keep};
@@ -49,13 +50,26 @@ pub struct Rendering<'a> {
     pub advice: Option<&'a Advice>,
     /// The document, which says of what type the arguments of the next page are.
     pub document: Option<&'a Document>,
+    /// Which headers are shown.
+    pub headers: ShownHeaders<'a>,
 }
 
 /// The result of a call that was answered, whatever the answer was. Where there is an output schema, clients refuse a success
 /// without structured content. One that is no JSON, or too large to be taken apart, gets its text as `result`; where that would
 /// break the promise it is no success, because an error's content is not checked, and reaches the model.
 #[must_use]
-pub fn render_reply(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
+pub fn render_reply(operation: &Operation, response: &Response, mut rendering: Rendering<'_>) -> CallToolResult {
+    let has_body = response.status.is_success() && !response.body.is_empty();
+    let report = HeaderReport::new(&response.headers, rendering.headers, has_body, rendering.most_bytes);
+    if rendering.most_bytes > 0 {
+        rendering.most_bytes = rendering.most_bytes.saturating_sub(report.size()).max(1);
+    }
+    let mut result = render_body(operation, response, rendering);
+    report.add_to(&mut result);
+    result
+}
+
+fn render_body(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
     let status = response.status;
     if !status.is_success() {
         let text = failure::describe_failure(operation, response, rendering.advice);
@@ -96,7 +110,7 @@ pub fn render_error(operation: &Operation, error: &crate::proxy::CallError) -> C
 
 fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
     if operation.method == Method::HEAD || response.body.is_empty() {
-        return CallToolResult::success(vec![ContentBlock::text(headline(response.status, &response.headers))]);
+        return CallToolResult::success(vec![ContentBlock::text(headline(response, rendering.headers))]);
     }
     let content_type = content_type(&response.headers);
     if let Some(framing) = Framing::of(&content_type) {
@@ -306,11 +320,13 @@ fn encoded_path(path: &str) -> String {
 }
 
 /// `204 No Content`, and the headers that matter where there is no body.
-fn headline(status: StatusCode, headers: &HeaderMap) -> String {
-    let mut text = status_line(status);
+fn headline(response: &Response, shown: ShownHeaders<'_>) -> String {
+    let mut text = status_line(response.status);
     let rate = |name: &str| name.starts_with("ratelimit") || name.starts_with("x-ratelimit");
-    for (name, value) in headers {
-        let shown = [LOCATION, LINK, ETAG, RETRY_AFTER].contains(name)
+    for (name, value) in &response.headers {
+        // What an ETag is good for is told in a line of its own.
+        let is_told = name == ETAG && shown.etag_use.is_some();
+        let shown = ([LOCATION, LINK, ETAG, RETRY_AFTER].contains(name) && !is_told)
             || rate(name.as_str())
             || ["content-length", "content-type", "last-modified"].contains(&name.as_str());
         if let (true, Ok(value)) = (shown, value.to_str()) {
@@ -324,6 +340,7 @@ fn headline(status: StatusCode, headers: &HeaderMap) -> String {
 mod tests {
     use super::*;
     use crate::spec::operations;
+    use http::StatusCode;
 
     fn result(method: &str, status: u16, headers: &[(&str, &str)], body: &[u8]) -> Value {
         let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/a":{{"{method}":{{}}}}}}}}"#);

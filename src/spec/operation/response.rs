@@ -78,6 +78,26 @@ pub(crate) fn responses<'a>(document: &'a Document, operation: &Operation) -> Ve
         .collect()
 }
 
+/// The names of the headers that an operation declares for any of its responses, as they are written.
+#[must_use]
+pub(crate) fn header_names(document: &Document, operation: &Operation) -> Vec<String> {
+    let declared = operation
+        .responses
+        .map(|span| document.node(span))
+        .and_then(Node::object)
+        .unwrap_or_default();
+    let headers = |node: Node<'_>| -> Vec<String> {
+        let response = document.resolve_object(node).ok().flatten();
+        let headers = response.and_then(|response| response.get("headers")?.object()).unwrap_or_default();
+        headers.iter().map(|(name, _)| name.to_owned()).collect()
+    };
+    declared
+        .iter()
+        .filter(|(status, _)| !status.starts_with("x-"))
+        .flat_map(|(_, node)| headers(node))
+        .collect()
+}
+
 /// The successes, best first: 2xx codes in rising order, then `2XX`; `default` only where there is nothing else.
 #[must_use]
 pub(crate) fn successes<'a>(document: &'a Document, operation: &Operation) -> Vec<ResponseObject<'a>> {

@@ -1,0 +1,292 @@
+//! Headers of a reply that a model may need for its next call: validators, links, limits, and what the operation declares.
+
+use http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderName, LAST_MODIFIED, LINK,
+    LOCATION, RETRY_AFTER, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, WARNING, WWW_AUTHENTICATE,
+};
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Map, Value};
+
+use super::pagination::normalized_name;
+use crate::spec::operation::response::header_names;
+use crate::spec::{Document, Location, Operation};
+use crate::text;
+
+/// The key of a result's `_meta` under which they stand, as an object of texts by lower-case names.
+const META_KEY: &str = "openapi-mcp/headers";
+/// How many headers a result shows.
+const MAX_HEADERS: usize = 20;
+/// How many bytes of one header a result shows.
+const MAX_HEADER_BYTES: usize = 1024;
+/// The part of a result's bytes that headers may take, as a divisor.
+const MAX_SHARE: usize = 4;
+
+/// Never shown, even when declared: credentials, challenges, and what belongs to one connection (RFC 9110 section 7.6.1). The framing
+/// of the body is of no use to a model.
+const HIDDEN: [HeaderName; 13] = [
+    AUTHORIZATION,
+    COOKIE,
+    SET_COOKIE,
+    WWW_AUTHENTICATE,
+    CONNECTION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    CONTENT_TYPE,
+    CONTENT_LENGTH,
+    CONTENT_ENCODING,
+    HeaderName::from_static("keep-alive"),
+];
+/// Shown whether declared or not.
+const STANDARD: [HeaderName; 8] = [
+    ETAG,
+    LAST_MODIFIED,
+    LOCATION,
+    LINK,
+    RETRY_AFTER,
+    WARNING,
+    HeaderName::from_static("deprecation"),
+    HeaderName::from_static("sunset"),
+];
+/// Declared headers whose names hold one of these words say where the next page begins, or how much there is.
+const PAGE_WORDS: [&str; 7] = ["cursor", "nextpage", "nexttoken", "pagetoken", "continuation", "total", "count"];
+
+/// The tools of the same path to which an `ETag` may be given as `If-Match`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EtagUse {
+    /// The name of the argument.
+    pub(crate) argument: Box<str>,
+    /// The names of the tools, separated by commas.
+    pub(crate) tools: Box<str>,
+}
+
+/// A header that an operation declares for its replies.
+#[derive(Debug)]
+pub(crate) struct DeclaredHeader {
+    name: HeaderName,
+    /// The name as it is declared.
+    shown: Box<str>,
+}
+
+/// Which headers of an operation's replies are shown.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ShownHeaders<'a> {
+    pub(crate) declared: &'a [DeclaredHeader],
+    pub(crate) etag_use: Option<&'a EtagUse>,
+}
+
+/// Where a result tells a header.
+enum Told<'a> {
+    /// In `_meta` only.
+    InMeta,
+    /// In the text as well, with its use.
+    ForIfMatch(&'a EtagUse),
+    /// In the text as well, under the name that is declared.
+    InText(&'a str),
+}
+
+impl<'a> ShownHeaders<'a> {
+    /// Where a header is told; `None` where it is not.
+    fn told(self, name: &HeaderName, has_body: bool) -> Option<Told<'a>> {
+        if let Some(etag_use) = self.etag_use.filter(|_| *name == ETAG) {
+            return Some(Told::ForIfMatch(etag_use));
+        }
+        if is_standard(name) {
+            return Some(Told::InMeta);
+        }
+        let declared = self.declared.iter().find(|declared| declared.name == *name)?;
+        let word = normalized_name(name.as_str());
+        let is_useful = !has_body || PAGE_WORDS.iter().any(|known| word.contains(known));
+        Some(if is_useful { Told::InText(&declared.shown) } else { Told::InMeta })
+    }
+}
+
+/// What a result says about the headers of a reply.
+#[derive(Debug, Default)]
+pub(crate) struct HeaderReport {
+    values: Map<String, Value>,
+    lines: Vec<String>,
+}
+
+/// The argument of an operation that is sent as `If-Match`.
+#[must_use]
+pub(crate) fn if_match_argument(operation: &Operation) -> Option<&str> {
+    let mut parameters = operation.parameters.iter();
+    parameters
+        .find(|parameter| parameter.is(Location::Header, "If-Match"))
+        .map(|parameter| parameter.key.as_str())
+}
+
+/// The headers that an operation declares for any of its replies.
+#[must_use]
+pub(crate) fn declared_headers(document: &Document, operation: &Operation) -> Vec<DeclaredHeader> {
+    let mut declared: Vec<DeclaredHeader> = Vec::new();
+    for shown in header_names(document, operation) {
+        let Ok(name) = HeaderName::from_bytes(shown.as_bytes()) else {
+            continue;
+        };
+        if !declared.iter().any(|known| known.name == name) {
+            declared.push(DeclaredHeader { name, shown: shown.into() });
+        }
+    }
+    declared
+}
+
+fn is_standard(name: &HeaderName) -> bool {
+    let is_limit = |name: &str| name.starts_with("ratelimit") || name.starts_with("x-ratelimit");
+    STANDARD.contains(name) || is_limit(name.as_str())
+}
+
+fn is_hidden(name: &HeaderName, headers: &HeaderMap) -> bool {
+    let is_of_connection = || {
+        let options = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+        options
+            .flat_map(|value| value.split(','))
+            .any(|option| option.trim().eq_ignore_ascii_case(name.as_str()))
+    };
+    HIDDEN.contains(name) || name.as_str().starts_with("proxy-") || is_of_connection()
+}
+
+/// All values of a header as one clean line.
+fn header_text(headers: &HeaderMap, name: &HeaderName) -> String {
+    let values = headers.get_all(name).iter();
+    let joined: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+    text::truncate(&text::one_line(&joined.join(", ")), MAX_HEADER_BYTES)
+}
+
+impl HeaderReport {
+    /// What is said about the headers of a reply, in at most a part of `most_bytes`, where 0 is no limit. `has_body` says that the
+    /// reply is a success with a body: then its text holds only what is good for the next call, else all declared headers.
+    #[must_use]
+    pub(crate) fn new(headers: &HeaderMap, shown: ShownHeaders<'_>, has_body: bool, most_bytes: usize) -> Self {
+        let mut found: Vec<(&HeaderName, Told)> = headers
+            .keys()
+            .filter(|name| !is_hidden(name, headers))
+            .filter_map(|name| Some((name, shown.told(name, has_body)?)))
+            .collect();
+        // Where there is no room for all, what the text holds comes first.
+        found.sort_by_key(|(_, told)| matches!(told, Told::InMeta));
+        let mut report = Self::default();
+        let mut room = if most_bytes == 0 { usize::MAX } else { most_bytes / MAX_SHARE };
+        let (mut declared, mut left_out) = (Vec::new(), 0);
+        for (name, told) in found {
+            let value = header_text(headers, name);
+            let copies = if matches!(told, Told::InMeta) { 1 } else { 2 };
+            let size = copies * (name.as_str().len() + value.len() + 8);
+            if value.is_empty() {
+                continue;
+            }
+            if report.values.len() >= MAX_HEADERS || size > room {
+                left_out += copies - 1;
+                continue;
+            }
+            room -= size;
+            match told {
+                Told::InMeta => {}
+                Told::ForIfMatch(EtagUse { argument, tools }) => {
+                    report.lines.push(format!("ETag: {value} (pass it as {argument} to {tools})"));
+                }
+                Told::InText(shown) => declared.push(format!("{}: {value}", text::one_line(shown))),
+            }
+            report.values.insert(name.as_str().to_owned(), Value::String(value));
+        }
+        if !declared.is_empty() {
+            report.lines.push(declared.join("; "));
+        }
+        if left_out > 0 {
+            report.lines.push(format!(
+                "Declared headers of the reply that are left out, because they are too many or too long: {left_out}."
+            ));
+        }
+        report
+    }
+
+    /// How many bytes of a result it takes.
+    #[must_use]
+    pub(crate) fn size(&self) -> usize {
+        let values = self
+            .values
+            .iter()
+            .map(|(name, value)| name.len() + 6 + value.as_str().map_or(0, str::len));
+        values.sum::<usize>() + self.lines.iter().map(|line| line.len() + 1).sum::<usize>()
+    }
+
+    /// Adds what is said to a result.
+    pub(crate) fn add_to(self, result: &mut CallToolResult) {
+        if !self.lines.is_empty() {
+            result.content.push(ContentBlock::text(self.lines.join("\n")));
+        }
+        if !self.values.is_empty() {
+            let meta = result.meta.get_or_insert_default();
+            meta.insert(META_KEY.into(), Value::Object(self.values));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(headers: &[(&str, &str)], most_bytes: usize) -> HeaderReport {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        }
+        HeaderReport::new(&map, ShownHeaders::default(), true, most_bytes)
+    }
+
+    #[test]
+    fn headers_are_few_and_short() {
+        let names: Vec<String> = (0..30).map(|number| format!("ratelimit-{number}")).collect();
+        let long = "x".repeat(5000);
+        let headers: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), long.as_str())).collect();
+        let all = report(&headers, 0);
+        assert_eq!(all.values.len(), MAX_HEADERS);
+        assert!(all.values.values().all(|value| value.as_str().unwrap().len() <= MAX_HEADER_BYTES));
+        let few = report(&headers, 10_000);
+        assert_eq!(few.values.len(), 2);
+        assert!(few.size() <= 2500, "{}", few.size());
+    }
+
+    #[test]
+    fn what_the_text_holds_comes_first_and_is_missed_aloud() {
+        let declared: Vec<DeclaredHeader> = ["X-Total-Count", "X-Cursor"]
+            .map(|shown| DeclaredHeader {
+                name: shown.parse().unwrap(),
+                shown: shown.into(),
+            })
+            .into();
+        let shown = ShownHeaders {
+            declared: &declared,
+            etag_use: None,
+        };
+        let mut headers = HeaderMap::new();
+        for (name, value) in [("link", "<a>"), ("x-total-count", "250"), ("x-cursor", &"c".repeat(90))] {
+            headers.insert(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        }
+        let report = HeaderReport::new(&headers, shown, true, 400);
+        assert_eq!(report.values.keys().collect::<Vec<_>>(), ["x-total-count", "link"]);
+        assert_eq!(
+            report.lines,
+            [
+                "X-Total-Count: 250",
+                "Declared headers of the reply that are left out, because they are too many or too long: 1."
+            ]
+        );
+    }
+
+    #[test]
+    fn a_header_is_one_clean_line_and_what_belongs_to_the_connection_is_none() {
+        let said = report(
+            &[
+                ("link", "<a>"),
+                ("link", "<b>;\tx"),
+                ("warning", "w"),
+                ("connection", "close, Warning"),
+            ],
+            0,
+        );
+        assert_eq!(Value::Object(said.values).to_string(), r#"{"link":"<a>, <b>; x"}"#);
+    }
+}
