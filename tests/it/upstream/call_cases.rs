@@ -1,4 +1,5 @@
 //! `tests/cases/call/*.yaml`: arguments in, raw HTTP out, a reply back, a result at the end; through a stdio session.
+//! `tests/cases/apis/*.yaml` are of the same form: operations of real APIs, and the requests that their documentation shows.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,18 +9,37 @@ use crate::support::{Session, SpecFile, Upstream, project, reply};
 
 #[test]
 fn every_call_case_sends_exactly_what_it_says() {
-    let mut files: Vec<_> = std::fs::read_dir(project("tests/cases/call"))
+    let count = files("tests/cases/call")
+        .iter()
+        .map(|(name, file)| run_file(name, file))
+        .sum::<usize>();
+    assert!(count > 40, "only {count} cases were found");
+}
+
+#[test]
+fn requests_to_real_apis_are_those_that_their_documentation_shows() {
+    let files = files("tests/cases/apis");
+    for (name, file) in &files {
+        assert!(!file["source"].is_null(), "{name}: no address of the document");
+        assert!(!file["documentation"].is_null(), "{name}: no page that shows the requests");
+    }
+    let count = files.iter().map(|(name, file)| run_file(name, file)).sum::<usize>();
+    assert!(count > 60, "only {count} cases were found");
+}
+
+/// The case files of a folder and their names, in the order of the names.
+fn files(folder: &str) -> Vec<(String, Value)> {
+    let mut paths: Vec<_> = std::fs::read_dir(project(folder))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    files.sort();
-    let mut count = 0;
-    for path in files {
+    paths.sort();
+    let read = |path: std::path::PathBuf| {
         let text = std::fs::read_to_string(&path).unwrap();
-        let file: Value = serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        count += run_file(&path.file_stem().unwrap().to_string_lossy(), &file);
-    }
-    assert!(count > 40, "only {count} cases were found");
+        let file = serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        (path.file_stem().unwrap().to_string_lossy().into_owned(), file)
+    };
+    paths.into_iter().map(read).collect()
 }
 
 fn run_file(name: &str, file: &Value) -> usize {
