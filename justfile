@@ -57,9 +57,10 @@ build:
 fuzz target="document" seconds="60":
     cargo +nightly fuzz run {{ target }} -- -max_total_time={{ seconds }}
 
-# Check the tools of every document in OPENAPI_MCP_CORPUS with the validators that clients use.
+# Check the tools of every document in OPENAPI_MCP_CORPUS with the validators that clients use, and read OPENAPI_DIRECTORY.
 corpus: build
     tests/corpus/run target/debug/openapi-mcp
+    tests/corpus/directory target/debug/openapi-mcp
 
 # Run the tests with the limits and timeouts that SECURITY.md states; takes minutes.
 soak:
