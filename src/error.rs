@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use thiserror::Error;
@@ -63,13 +62,15 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// 2 for settings, 3 for documents, 1 for the rest.
-    fn code(&self) -> u8 {
-        match self {
+    /// The exit code: 2 for settings, 3 for documents, 1 for the rest.
+    #[must_use]
+    pub(crate) fn code(&self) -> ExitCode {
+        let code = match self {
             Self::Settings(_) | Self::Bind(..) | Self::Server(_) | Self::Outbound(OutboundError::Identity(_)) => 2,
             Self::Read(_) | Self::Document { .. } | Self::Strict { .. } | Self::Overlay { .. } => 3,
             Self::Outbound(_) | Self::Io(..) => 1,
-        }
+        };
+        ExitCode::from(code)
     }
 
     /// The failure for clients of a server that has answered their handshake already: nothing of where and how it runs.
@@ -87,9 +88,9 @@ impl Failure {
         }
     }
 
-    /// Writes the failure and its causes to standard error, and gives the exit code.
+    /// The failure and its causes, in lines for standard error.
     #[must_use]
-    pub(crate) fn report(&self) -> ExitCode {
+    pub(crate) fn report(&self) -> String {
         let mut text = String::new();
         for line in self.to_string().lines() {
             let _ = writeln!(text, "error: {line}");
@@ -100,7 +101,6 @@ impl Failure {
             let _ = writeln!(text, ": {error}");
             cause = error.source();
         }
-        let _ = std::io::stderr().write_all(text.as_bytes());
-        ExitCode::from(self.code())
+        text
     }
 }

@@ -39,6 +39,13 @@ pub(crate) fn one_line(text: &str) -> String {
     clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A number and its noun, in the plural where there is not exactly one: `1 tool`, `2 tools`.
+#[must_use]
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}
+
 /// The candidate most like `name`, where one is more like it than `least` (Jaro-Winkler, 0 to 1).
 pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>, least: f64) -> Option<&'c str> {
     let scored = candidates

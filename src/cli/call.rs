@@ -1,13 +1,13 @@
 //! `openapi-mcp call`: one call through the very path that a client's call takes.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::process::ExitCode;
 
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents};
 use serde_json::Value;
 
 use super::load::{self, LoadPurpose};
-use super::{ConfigFile, dry_run};
+use super::{ConfigFile, dry_run, output};
 use crate::api::{Caller, OnMissingCredential};
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
@@ -46,15 +46,15 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     {
         return Ok(match prepared {
             Ok(request) => {
-                let _ = writeln!(std::io::stdout(), "{}", dry_run::format_request(&request, shape));
+                output::print_result(&(dry_run::format_request(&request, shape) + "\n"))?;
                 // A request is shown also where a credential is missing, without which it would not be sent.
                 if let Some(Err(refusal)) = api.prepare(&command.tool, Some(arguments), OnMissingCredential::Refuse) {
-                    let _ = writeln!(std::io::stderr(), "note: this would not be sent: {}", format_result(&refusal));
+                    output::print_remark(&format!("note: this would not be sent: {}", format_result(&refusal)));
                 }
                 ExitCode::SUCCESS
             }
             Err(result) => {
-                let _ = writeln!(std::io::stdout(), "{}", format_result(&result));
+                output::print_result(&(format_result(&result) + "\n"))?;
                 ExitCode::FAILURE
             }
         });
@@ -74,11 +74,11 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     } else {
         format_result(&result)
     };
-    let _ = writeln!(std::io::stdout(), "{text}");
+    output::print_result(&(text + "\n"))?;
     if !command.json && result.structured_content.is_some() {
         // What is said of a reply is no part of it: `| jq` must still work.
         for remark in result.content.iter().skip(1).filter_map(ContentBlock::as_text) {
-            let _ = writeln!(std::io::stderr(), "{}", remark.text);
+            output::print_remark(&remark.text);
         }
     }
     Ok(if result.is_error == Some(true) {

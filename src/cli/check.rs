@@ -1,12 +1,11 @@
 //! `openapi-mcp check`: reads a document exactly as `serve` would, and reports.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 
-use super::ConfigFile;
 use super::load::{self, LoadPurpose};
+use super::{ConfigFile, output};
 use crate::check::{self, FindingSeverity, format};
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
@@ -69,7 +68,7 @@ pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
         CheckFormat::Sarif => format::sarif(&report),
         CheckFormat::Github => format::github(&report),
     };
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    output::print_result(&text)?;
     let bad = report.count(FindingSeverity::Error) > 0 || (config.strict && report.count(FindingSeverity::Warning) > 0);
     Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

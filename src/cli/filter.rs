@@ -1,9 +1,10 @@
 //! `openapi-mcp filter`, which no person calls: runs one jq filter over one reply, within limits, and ends. Both come over
 //! standard input: the filter in the first line, as a JSON string, then the reply.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::process::ExitCode;
 
+use super::output;
 use crate::api::filter;
 use crate::error::Failure;
 
@@ -33,6 +34,6 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
         Ok(output) => (output, ExitCode::SUCCESS),
         Err(complaint) => (complaint, ExitCode::from(filter::REJECTED)),
     };
-    let _ = std::io::stdout().write_all(output.as_bytes());
+    output::print_result(&output)?;
     Ok(code)
 }

@@ -1,13 +1,12 @@
 //! `openapi-mcp health`: the question a container asks, without a shell or curl in the image.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use url::Url;
 
-use super::load;
+use super::{load, output};
 use crate::config::{ConfigError, upstream};
 use crate::error::Failure;
 use crate::outbound::{self, OutboundOptions};
@@ -42,11 +41,9 @@ pub(crate) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
         Ok(response) => format!("it answers {}", response.status()),
         Err(error) => load::in_a_line(&error.without_url()),
     };
-    // A closed stderr is no reason to be well.
-    let _ = writeln!(
-        std::io::stderr(),
+    output::print_remark(&format!(
         "{} is not well: {ill}",
         crate::spec::document::source::redacted(&command.url)
-    );
+    ));
     Ok(ExitCode::FAILURE)
 }

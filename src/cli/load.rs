@@ -6,7 +6,8 @@ use std::sync::Arc;
 use clap::CommandFactory;
 use http::HeaderMap;
 
-use super::{Cli, log};
+use super::Cli;
+use super::log::{self, LogDelivery};
 use crate::api::{Api, ApiOptions, BuildError, Destination};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
 use crate::config::{self, Config, ConfigError};
@@ -27,8 +28,10 @@ pub(crate) fn settings(
 ) -> Result<Config, Failure> {
     let mut problems = Vec::new();
     let (api, layered) = config::layered(api, server.unwrap_or(&ServerSettings::default()), file, &mut problems);
-    let server = if server.is_some() { layered } else { ServerSettings::default() };
-    log::start_logging(config::log_options(&api), level);
+    let is_server = server.is_some();
+    let server = if is_server { layered } else { ServerSettings::default() };
+    let delivery = if is_server { LogDelivery::Queued } else { LogDelivery::Direct };
+    log::start_logging(config::log_options(&api), level, delivery);
     for warning in config::variables::unknown_variables(&Cli::command()) {
         tracing::warn!("{warning}");
     }

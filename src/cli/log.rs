@@ -2,31 +2,71 @@
 
 use std::io::IsTerminal as _;
 
-use tracing_subscriber::EnvFilter;
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
+use super::log_queue::LogQueue;
 use crate::config::LogOptions;
 use crate::config::settings::{LogFormat, LogLevel};
 
-/// Starts logging. Libraries are heard from `warn` on, and at no level below: what they say at `debug` could hold
-/// headers and bodies. rmcp's service module calls every client that leaves an error.
-pub(crate) fn start_logging(options: LogOptions, default: LogLevel) {
+/// How log lines reach standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogDelivery {
+    /// Each line is written where it is logged, however long that takes: for a command that runs once.
+    Direct,
+    /// A thread writes the lines, so that a standard error that nobody reads holds nothing up: for a server.
+    Queued,
+}
+
+/// Starts logging. Lines of libraries are logged at `warn` and `error` only: at lower levels they could contain headers and
+/// bodies. Lines of rmcp's service module are never logged: it reports each client that leaves as an error.
+///
+/// A line that cannot be written is lost, and nothing else: tracing-subscriber would report it with `eprintln!`, which panics.
+pub(crate) fn start_logging(options: LogOptions, default: LogLevel, delivery: LogDelivery) {
     let level = match options.level.unwrap_or(default) {
         LogLevel::Off => return,
-        LogLevel::Error => "error",
-        LogLevel::Warn => "warn",
-        LogLevel::Info => "info",
-        LogLevel::Debug => "debug",
-        LogLevel::Trace => "trace",
+        LogLevel::Error => Level::ERROR,
+        LogLevel::Warn => Level::WARN,
+        LogLevel::Info => Level::INFO,
+        LogLevel::Debug => Level::DEBUG,
+        LogLevel::Trace => Level::TRACE,
     };
-    let libraries = if level == "error" { "error" } else { "warn" };
-    let filter = EnvFilter::new(format!("{libraries},openapi_mcp={level},rmcp::service=off"));
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
-    // A second start, in tests for instance, is no failure.
+    let targets = Targets::new()
+        .with_default(level.min(Level::WARN))
+        .with_target("openapi_mcp", level)
+        .with_target("rmcp::service", LevelFilter::OFF);
+    let writer = match delivery {
+        LogDelivery::Direct => BoxMakeWriter::new(std::io::stderr),
+        LogDelivery::Queued => BoxMakeWriter::new(LogQueue::start()),
+    };
+    let lines = fmt::layer()
+        .with_writer(writer)
+        .with_ansi(std::io::stderr().is_terminal())
+        .log_internal_errors(false);
+    let registry = tracing_subscriber::registry().with(targets);
+    // A second start, in tests for instance, is not a failure.
     let _ = match options.format {
-        LogFormat::Text => builder.with_target(false).try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+        LogFormat::Text => registry.with(lines.with_target(false)).try_init(),
+        LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
     };
+    if delivery == LogDelivery::Queued {
+        log_panics();
+    }
+}
+
+/// Logs panics like everything else: the standard hook writes to standard error itself, and waits until it can.
+fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let backtrace = std::backtrace::Backtrace::capture();
+        if backtrace.status() == std::backtrace::BacktraceStatus::Captured {
+            tracing::error!("{panic}\n{backtrace}");
+        } else {
+            tracing::error!("{panic}");
+        }
+    }));
 }

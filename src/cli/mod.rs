@@ -8,6 +8,8 @@ mod health;
 mod listing;
 mod load;
 mod log;
+mod log_queue;
+mod output;
 mod reload;
 mod serve;
 mod tools;
@@ -73,19 +75,26 @@ struct ConfigFile {
 /// Runs the command line and gives the exit code; what went wrong stands on standard error by then.
 #[must_use]
 pub fn run() -> ExitCode {
-    let matches = variables::without_empty(Cli::command()).get_matches();
-    let cli = match Cli::from_arg_matches(&matches) {
+    let (text, code) = match run_command() {
+        Ok(code) => (String::new(), code),
+        Err(failure) => (failure.report(), failure.code()),
+    };
+    log_queue::write_last(&text);
+    code
+}
+
+fn run_command() -> Result<ExitCode, Failure> {
+    let parsed = variables::without_empty(Cli::command()).try_get_matches();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => error.exit(),
+        Err(error) => return output::print_usage(&error),
     };
     // Under its limits there is no room for a runtime, and nothing to wait for.
     if matches!(cli.command, Command::Filter) {
-        return filter::run().unwrap_or_else(|failure| failure.report());
+        return filter::run();
     }
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return Failure::Io("the runtime cannot be started".into(), error).report(),
-    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Io("the runtime cannot be started".into(), error))?;
     let result = runtime.block_on(async {
         match cli.command {
             Command::Serve(command) => Box::pin(serve::run(&command)).await,
@@ -98,8 +107,5 @@ pub fn run() -> ExitCode {
     });
     // Reading standard input happens on a thread that cannot be interrupted; do not wait for it.
     runtime.shutdown_background();
-    match result {
-        Ok(code) => code,
-        Err(failure) => failure.report(),
-    }
+    result
 }

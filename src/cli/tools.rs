@@ -1,13 +1,12 @@
 //! `openapi-mcp tools`: the tools as a person wants to see them before an agent does.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 
 use super::listing::{self, Shown};
 use super::load::{self, LoadPurpose};
-use super::{ConfigFile, Failure};
+use super::{ConfigFile, Failure, output};
 use crate::annotate::Hint;
 use crate::annotate::search::{self, Fields};
 use crate::api::{Api, OfferedTool};
@@ -106,11 +105,10 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
         ToolsFormat::Markdown => listing::markdown(&shown),
         ToolsFormat::Csv => listing::csv(&shown).map_err(|error| Failure::Io("the tools cannot be written".into(), error))?,
     };
-    // A closed pipe (`| head`) is no failure.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    output::print_result(&text)?;
     if page.len() < total && matches!(command.format, ToolsFormat::Json | ToolsFormat::Csv) {
         // These formats have no room for it.
-        let _ = writeln!(std::io::stderr(), "{}", shown.counted());
+        output::print_remark(&shown.counted());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -17,10 +17,15 @@ pub struct RawSession {
 impl RawSession {
     /// Starts a server; nothing is said yet.
     pub fn start(args: &[&str]) -> Self {
+        Self::start_logging_to(Stdio::null(), args)
+    }
+
+    /// The same with this standard error.
+    pub fn start_logging_to(stderr: Stdio, args: &[&str]) -> Self {
         let mut child = command(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(stderr)
             .spawn()
             .expect("started");
         Self {

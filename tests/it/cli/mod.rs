@@ -5,3 +5,5 @@ mod check;
 mod commands;
 mod mock;
 mod readme;
+#[cfg(unix)]
+mod standard_error;

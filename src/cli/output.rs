@@ -1,0 +1,39 @@
+//! What a command prints: its result on standard output, which must arrive, and remarks on standard error, which may be lost.
+
+use std::io::{self, ErrorKind, Write as _};
+use std::process::ExitCode;
+
+use crate::error::Failure;
+
+/// Writes the result of a command to standard output. A reader that left, as `head` does, is not an error.
+///
+/// # Errors
+/// Where the text cannot be written: what is lost must not look like success.
+pub(crate) fn print_result(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    delivered(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// Writes a remark that is not a part of the result to standard error, as a line.
+pub(crate) fn print_remark(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Prints help, the version, or what is wrong with the command line, and gives the exit code.
+pub(crate) fn print_usage(error: &clap::Error) -> Result<ExitCode, Failure> {
+    let printed = error.print().and_then(|()| io::stdout().flush());
+    if error.use_stderr() {
+        return Ok(ExitCode::from(2));
+    }
+    delivered(printed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn delivered(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::Io("the output cannot be written to standard output".into(), error))
+        }
+        _ => Ok(()),
+    }
+}
