@@ -8,8 +8,8 @@ pub(crate) mod lines;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rmcp::RoleServer;
@@ -38,7 +38,8 @@ const MAX_BACKLOG_BYTES: usize = 64 << 20;
 /// is in flight is answered first.
 ///
 /// # Errors
-/// Where the handshake fails for another reason than a client that left.
+/// Where the handshake fails for another reason than a client that left, and where standard output has a reader but cannot be
+/// written.
 pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()> {
     let (stdin, stdout) = stdio_pipes();
     let output = StdoutWriter(Arc::new(OutputQueue {
@@ -47,6 +48,7 @@ pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()>
         backlog: AtomicUsize::new(0),
         room: Notify::new(),
         broken: CancellationToken::new(),
+        failure: OnceLock::new(),
     }));
     let input = Arc::new(Mutex::new(Input {
         lines: Lines::new(stdin),
@@ -76,13 +78,18 @@ pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()>
             };
         }
     };
-    tokio::select! {
+    let ended = tokio::select! {
         ended = session => ended,
         // There is nobody left to finish anything for.
         () = async { tokio::select! { () = reader_left() => {}, () = output.0.broken.cancelled() => {} } } => {
-            tracing::info!("nobody reads standard output any more");
+            tracing::info!("standard output cannot be written any more");
             Ok(())
         }
+    };
+    match output.0.failure.get() {
+        // The reader is gone, as a client that ends is.
+        None | Some((io::ErrorKind::BrokenPipe, _)) => ended,
+        Some((kind, message)) => Err(io::Error::new(*kind, format!("standard output cannot be written: {message}"))),
     }
 }
 
@@ -228,6 +235,8 @@ struct OutputQueue {
     room: Notify,
     /// Cancelled once a write has failed.
     broken: CancellationToken,
+    /// Why the first write failed.
+    failure: OnceLock<(io::ErrorKind, String)>,
 }
 
 impl StdoutWriter {
@@ -242,7 +251,8 @@ impl StdoutWriter {
         .await;
         self.0.backlog.fetch_sub(line.len(), Ordering::Relaxed);
         self.0.room.notify_one();
-        if written.is_err() {
+        if let Err(error) = &written {
+            self.0.failure.get_or_init(|| (error.kind(), error.to_string()));
             self.0.broken.cancel();
         }
         written

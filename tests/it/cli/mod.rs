@@ -7,3 +7,5 @@ mod mock;
 mod readme;
 #[cfg(unix)]
 mod standard_error;
+#[cfg(unix)]
+mod standard_output;
