@@ -19,6 +19,11 @@ pub enum LoadError {
     /// The text is neither JSON nor YAML.
     #[error("the document is neither JSON nor YAML")]
     NotYaml(#[source] YamlError),
+    /// A page for people.
+    #[error(
+        "this is a web page (HTML), not an OpenAPI document; look on that page for the link to openapi.json or openapi.yaml, and give its address"
+    )]
+    WebPage,
     /// The text is JSON or YAML, but not an OpenAPI document.
     #[error("this is not an OpenAPI document: {0}")]
     NotOpenApi(String),

@@ -10,6 +10,16 @@ use crate::spec::pointer;
 /// Places are read one by one no more often than this.
 const MAX_READINGS: usize = 20;
 
+/// Whether a text that begins with `<` is HTML.
+fn is_web_page(text: &str) -> bool {
+    const MAX_HEAD_BYTES: usize = 1024;
+    let head = text
+        .get(..text.floor_char_boundary(MAX_HEAD_BYTES))
+        .unwrap_or(text)
+        .to_ascii_lowercase();
+    ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| head.contains(tag))
+}
+
 /// A file, read.
 #[derive(Debug)]
 pub struct DocumentFile {
@@ -40,6 +50,10 @@ impl DocumentFile {
             text.drain(..'\u{feff}'.len_utf8());
         }
         let name = name.to_owned();
+        let is_json_like = text
+            .trim_start()
+            .strip_prefix('{')
+            .is_some_and(|rest| rest.trim_start().starts_with('"'));
         let from_yaml = |converted: yaml::Converted| {
             let accepted = accept(&converted.json)?;
             Ok((
@@ -68,11 +82,21 @@ impl DocumentFile {
                     Ok((file, accepted))
                 }
                 Err(LoadError::NotJson(error)) => match yaml::read_yaml(text) {
-                    Ok(converted) => from_yaml(converted),
+                    Ok(mut converted) => {
+                        // A flow mapping may be meant; quoted names look like JSON that was meant and is not.
+                        if is_json_like {
+                            converted.remarks.push(Diagnostic::note(
+                                "#",
+                                format!("the document is not valid JSON, and is read as YAML: {error}"),
+                            ));
+                        }
+                        from_yaml(converted)
+                    }
                     Err(_) => Err(LoadError::NotJson(error)),
                 },
                 Err(error) => Err(error),
             },
+            Some(b'<') if is_web_page(&text) => Err(LoadError::WebPage),
             Some(_) => from_yaml(yaml::read_yaml(text).map_err(LoadError::NotYaml)?),
         }
     }

@@ -273,7 +273,9 @@ fn version(root: &Object<'_>) -> Result<Version, LoadError> {
         };
     }
     let Some(version) = root.text("openapi") else {
-        return Err(LoadError::NotOpenApi("it has no `openapi` member that names the version".into()));
+        let known = name_other_format(root).map(|format| format!("it is {format}"));
+        let what = known.unwrap_or_else(|| "it has no `openapi` member that names the version".into());
+        return Err(LoadError::NotOpenApi(what));
     };
     let mut numbers = version.split(['.', '-']);
     match (numbers.next(), numbers.next()) {
@@ -282,6 +284,43 @@ fn version(root: &Object<'_>) -> Result<Version, LoadError> {
         (Some("3"), Some("2")) => Ok(Version::V3_2),
         _ => Err(LoadError::Version(version)),
     }
+}
+
+/// What a document is that people give in place of an OpenAPI document, and what to do with it.
+fn name_other_format(root: &Object<'_>) -> Option<&'static str> {
+    let has = |name| root.get(name).is_some();
+    let info = root.get("info").and_then(Node::object).unwrap_or_default();
+    let is_postman = has("item") && (info.get("_postman_id").is_some() || info.get("schema").is_some());
+    [
+        (is_postman, "a Postman collection; convert it to OpenAPI first"),
+        (
+            has("asyncapi"),
+            "an AsyncAPI document, which describes messages; OpenAPI describes HTTP operations",
+        ),
+        (
+            has("overlay"),
+            "an OpenAPI Overlay; give it with --overlay, and the document that it changes with --spec",
+        ),
+        (
+            has("mcpServers"),
+            "the configuration of an MCP client; the document is what its --spec names",
+        ),
+        (
+            has("name") && (has("dependencies") || has("devDependencies") || has("scripts")),
+            "a package.json of npm; look for openapi.json or openapi.yaml",
+        ),
+        (has("__schema"), "a GraphQL schema; only OpenAPI documents can be served"),
+        (
+            has("spec"),
+            "a configuration file of openapi-mcp, as it seems; give it with --config",
+        ),
+        (
+            has("$schema") && has("properties"),
+            "a JSON Schema; an OpenAPI document has `openapi`, `info` and `paths`",
+        ),
+    ]
+    .into_iter()
+    .find_map(|(is_it, format)| is_it.then_some(format))
 }
 
 #[cfg(test)]

@@ -83,10 +83,12 @@ pub enum ReadError {
     #[error("`{0}` is neither a file, an http(s) URL, nor `-`")]
     Scheme(String),
     /// The server did not answer.
-    #[error("{url} cannot be fetched")]
+    #[error("{url} cannot be fetched{hint}")]
     Fetch {
         /// The URL without user information and query.
         url: String,
+        /// What to do, where that is clear.
+        hint: &'static str,
         /// The client's word.
         #[source]
         error: reqwest::Error,
@@ -101,7 +103,7 @@ pub enum ReadError {
         url: String,
         /// The status line.
         status: String,
-        /// Where a redirect points.
+        /// Where a redirect points, or what to do.
         hint: String,
     },
 }
@@ -235,6 +237,7 @@ async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, red
         let shown = redacted(&current);
         let failed = |error: reqwest::Error| ReadError::Fetch {
             url: shown.clone(),
+            hint: fetch_hint(&error),
             error: error.without_url(),
         };
         let request = client
@@ -266,7 +269,7 @@ async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, red
                 return Err(ReadError::Status {
                     url: shown,
                     status: response.status().to_string(),
-                    hint: String::new(),
+                    hint: status_hint(response.status()).into(),
                 });
             }
             None => {}
@@ -311,6 +314,27 @@ pub(crate) async fn read_bounded(mut response: reqwest::Response, max_bytes: usi
         bytes.extend_from_slice(&chunk);
     }
     Ok(bytes)
+}
+
+fn status_hint(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            "; if the document needs a credential, --spec-header-env NAME=VARIABLE sends one, as in Authorization=SPEC_AUTHORIZATION"
+        }
+        StatusCode::NOT_FOUND => "; check the address of the document",
+        _ => "",
+    }
+}
+
+fn fetch_hint(error: &reqwest::Error) -> &'static str {
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        if error.to_string().contains("invalid peer certificate") {
+            return ", because its certificate is not trusted; --ca-cert FILE names a further authority to trust";
+        }
+        cause = error.source();
+    }
+    ""
 }
 
 /// A URL as it may be shown: without user information and query, which may hold secrets.
