@@ -11,6 +11,7 @@ use crate::outbound::OutboundError;
 use crate::spec::document::overlay::OverlayError;
 use crate::spec::operation::server::ServerError;
 use crate::spec::{LoadError, ReadError};
+use crate::text::counted;
 
 /// A failure that ends the program.
 #[derive(Debug, Error)]
@@ -43,7 +44,7 @@ pub(crate) enum Failure {
         error: OverlayError,
     },
     /// `--strict`, and something was found.
-    #[error("{source_name} is not served because of --strict: {findings} findings; `openapi-mcp check` lists them")]
+    #[error("{source_name} is not served because of --strict: {}; `openapi-mcp check` lists them", counted(*findings, "finding"))]
     Strict {
         /// Where the document came from.
         source_name: String,

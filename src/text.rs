@@ -3,6 +3,12 @@
 /// The longest description, in bytes, that every client reads whole.
 pub(crate) const MAX_DESCRIPTION_BYTES: usize = 2048;
 
+/// A token of JSON takes at least about so many bytes: for limits in tokens, which must hold.
+pub(crate) const MIN_BYTES_PER_TOKEN: usize = 3;
+
+/// A token of JSON takes about so many bytes: for estimates.
+pub(crate) const TYPICAL_BYTES_PER_TOKEN: usize = 4;
+
 /// Drops control characters (but newline and tab), bidirectional controls, zero-width characters, and tag characters:
 /// nothing a reader would miss, everything a text could hide instructions in. Zero-width joiners stay, because scripts
 /// and emoji need them.

@@ -3,34 +3,46 @@
 use super::annotations::{Hint, Hints, Reason, Sourced};
 use super::layers::{Policy, policy_hints};
 use super::selection::literal;
-use crate::spec::{Document, Operation};
+use crate::spec::{Document, Operation, Severity};
 
-/// How severe a piece of advice is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HintSeverity {
-    /// A suggestion.
-    Note,
-    /// Most likely wrong.
-    Warning,
+/// Advice on the hints of one operation.
+#[derive(Debug)]
+pub(crate) struct HintAdvice {
+    /// A warning is most likely right, a note is a guess.
+    pub severity: Severity,
+    /// What contradicts what.
+    pub message: String,
+    /// The rule for `overrides` that follows the advice, as YAML, where there is just one.
+    pub rule: Option<String>,
+    /// Whether the operation looks more dangerous than it is served as.
+    pub is_understated: bool,
+}
+
+impl HintAdvice {
+    fn warning(message: String) -> Self {
+        Self {
+            severity: Severity::Warning,
+            message,
+            rule: None,
+            is_understated: false,
+        }
+    }
 }
 
 /// Advice on the hints that are served for an operation. `local`: the operator says that the API deals with nothing outside.
 #[must_use]
-pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Document, local: bool) -> Vec<(HintSeverity, String)> {
+pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Document, local: bool) -> Vec<HintAdvice> {
     let mut advice = Vec::new();
     let label = operation.label();
     if served.is_contradiction() {
         let by = |hint| served.get(hint).map(|sourced| sourced.reason.to_string()).unwrap_or_default();
-        advice.push((
-            HintSeverity::Warning,
-            format!(
+        advice.push(HintAdvice::warning(format!(
                 "`{label}` is called read-only ({}) and destructive ({}) at once; it counts as destructive until one of both is corrected, by a rule in `overrides`: - {} where it only reads, or - {} where it does not",
                 by(Hint::ReadOnly),
                 by(Hint::Destructive),
                 rule_text(operation, [(Hint::Destructive, false)]),
                 rule_text(operation, [(Hint::ReadOnly, false)])
-            ),
-        ));
+        )));
     }
     let method = Hints::of_method(&operation.method);
     for hint in Hint::ALL {
@@ -40,14 +52,11 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Doc
         }) = served.get(hint)
             && method.would_loosen(hint, value)
         {
-            advice.push((
-                HintSeverity::Warning,
-                format!(
-                    "the document's `{extension}` says {}={value} of `{label}`, and is trusted, although the method {} says otherwise",
-                    hint.word(),
-                    operation.method
-                ),
-            ));
+            advice.push(HintAdvice::warning(format!(
+                "the document's `{extension}` says {}={value} of `{label}`, and is trusted, although the method {} says otherwise",
+                hint.word(),
+                operation.method
+            )));
         }
     }
     let inferred = policy_hints(Policy::Infer, local, operation, document);
@@ -75,10 +84,10 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Doc
         let hints = differing.iter().map(|(hint, guess)| (*hint, guess.value));
         // This is what --read-only, --no-destructive and --confirm go by.
         let is_enforced = matches!((first, guess.value), (Hint::ReadOnly, false) | (Hint::Destructive, true));
-        advice.push((
-            if is_enforced { HintSeverity::Warning } else { HintSeverity::Note },
-            format!(
-                "`{label}` looks {looks} ({}), and is served as {}{}; if the name is right, add this rule to `overrides` in the configuration file: - {}",
+        advice.push(HintAdvice {
+            severity: if is_enforced { Severity::Warning } else { Severity::Note },
+            message: format!(
+                "`{label}` looks {looks} ({}), and is served as {}{}",
                 guess.reason,
                 differing
                     .iter()
@@ -90,9 +99,10 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Doc
                 } else {
                     ""
                 },
-                rule_text(operation, hints)
             ),
-        ));
+            rule: Some(rule_text(operation, hints)),
+            is_understated: is_enforced,
+        });
     }
     advice
 }

@@ -29,6 +29,7 @@ use crate::text;
 
 pub use self::bound_tool::OfferedTool;
 pub use crate::proxy::{Destination, OnMissingCredential};
+pub(crate) use crate::proxy::auth::scheme::scheme_setting;
 pub(crate) use crate::proxy::{Payload, Request, filter};
 
 /// What an operator sets about an API.

@@ -1,56 +1,158 @@
 //! A report for people, for programs, for code scanning (SARIF 2.1.0) and for GitHub's annotations.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::{Finding, FindingSeverity, Report};
-use crate::text::one_line;
+use super::cost::tag_cost_text;
+use super::{Finding, Report};
+use crate::spec::Severity;
+use crate::text::{counted, one_line};
 
-/// More findings of a level than this are counted, not shown, in the text for people.
-const MAX_LINES: usize = 50;
+/// More kinds of findings than this are counted, not shown, in the text for people.
+const MAX_KINDS: usize = 50;
+/// How many further places of a kind of finding are named.
+const MAX_PLACES: usize = 3;
+/// How many tags are listed.
+const MAX_TAGS: usize = 10;
 
 /// For people.
 #[must_use]
 pub(crate) fn report_as_text(report: &Report) -> String {
     let mut out = String::new();
-    for (level, word) in [
-        (FindingSeverity::Error, "error"),
-        (FindingSeverity::Warning, "warning"),
-        (FindingSeverity::Note, "note"),
-    ] {
-        let all: Vec<&Finding> = report.findings.iter().filter(|finding| finding.level == level).collect();
-        for finding in all.iter().take(MAX_LINES) {
-            let _ = writeln!(out, "{word}: {}: {}", finding_place(report, finding), one_line(&finding.message));
-        }
-        if all.len() > MAX_LINES {
-            let _ = writeln!(out, "{word}: and {} more; --format json shows all", all.len() - MAX_LINES);
-        }
-    }
-    if !report.findings.is_empty() {
-        out.push('\n');
-    }
+    push_findings(&mut out, report);
+    push_costs(&mut out, report);
+    push_credentials(&mut out, report);
     let _ = writeln!(
         out,
-        "{}: {} tools, {} of them read-only",
-        report.title, report.tools, report.read_only
+        "{}, {}, {}",
+        counted(report.count(Severity::Error), "error"),
+        counted(report.count(Severity::Warning), "warning"),
+        counted(report.count(Severity::Note), "note")
     );
-    let _ = writeln!(out, "tools/list takes {} bytes, about {} tokens", report.bytes, report.tokens);
+    push_rules(&mut out, report);
+    out
+}
+
+/// A line for each kind of finding.
+fn push_findings(out: &mut String, report: &Report) {
+    let kinds = kinds_of(&report.findings);
+    for kind in kinds.iter().take(MAX_KINDS) {
+        let Some((first, others)) = kind.split_first() else { continue };
+        let place = finding_place(report, first);
+        let _ = write!(out, "{}: {place}: {}", severity_word(first.level), one_line(&first.message));
+        if !others.is_empty() {
+            let places: Vec<String> = others
+                .iter()
+                .take(MAX_PLACES)
+                .map(|finding| finding_place(report, finding))
+                .collect();
+            let more = if others.len() > MAX_PLACES { ", …" } else { "" };
+            let _ = write!(out, " (and {} more like this: {}{more})", others.len(), places.join(", "));
+        }
+        out.push('\n');
+    }
+    if kinds.len() > MAX_KINDS {
+        let hidden: usize = kinds.iter().skip(MAX_KINDS).map(Vec::len).sum();
+        let _ = writeln!(out, "and {} more; --format json shows all", counted(hidden, "finding"));
+    }
+    if !kinds.is_empty() {
+        out.push('\n');
+    }
+}
+
+/// The findings by kind, in their order: messages that differ only in names, numbers and paths are of one kind.
+fn kinds_of(findings: &[Finding]) -> Vec<Vec<&Finding>> {
+    let mut kinds: Vec<Vec<&Finding>> = Vec::new();
+    let mut known: HashMap<(Severity, &str, String), usize> = HashMap::new();
+    for finding in findings {
+        let key = (finding.level, finding.rule, message_pattern(&finding.message));
+        let index = *known.entry(key).or_insert(kinds.len());
+        match kinds.get_mut(index) {
+            Some(kind) => kind.push(finding),
+            None => kinds.push(vec![finding]),
+        }
+    }
+    kinds
+}
+
+/// A message without what is quoted, and without words that are methods, paths or numbers.
+fn message_pattern(message: &str) -> String {
+    let is_fixed = |word: &&str| {
+        let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
+        let is_method = word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());
+        !has_digit && !is_method && !word.starts_with(['/', '#'])
+    };
+    let unquoted: Vec<&str> = message.split('`').step_by(2).collect();
+    unquoted.join(" ").split_whitespace().filter(is_fixed).collect::<Vec<_>>().join(" ")
+}
+
+fn push_costs(out: &mut String, report: &Report) {
+    let _ = writeln!(
+        out,
+        "{}: {}, {} of them read-only",
+        report.title,
+        counted(report.tools, "tool"),
+        report.read_only
+    );
+    let (bytes, tokens) = (counted(report.bytes, "byte"), counted(report.tokens, "token"));
+    let _ = writeln!(out, "tools/list takes {bytes}, about {tokens}");
     if report.tools > 1 {
-        let _ = writeln!(out, "the dearest tools:");
-        for cost in &report.dearest {
+        out.push_str("the largest tools, in bytes:\n");
+        for cost in &report.largest {
             let _ = writeln!(out, "  {:>8}  {}", cost.bytes, cost.tool);
         }
     }
-    let _ = writeln!(
-        out,
-        "{} errors, {} warnings, {} notes",
-        report.count(FindingSeverity::Error),
-        report.count(FindingSeverity::Warning),
-        report.count(FindingSeverity::Note)
-    );
-    out
+    if report.by_tag.len() > 1 {
+        out.push_str("by tag, with the flag that offers one of them:\n");
+        for cost in report.by_tag.iter().take(MAX_TAGS) {
+            let flag = match &cost.include {
+                Some(pattern) => format!("--tool-include '{}'", one_line(pattern).replace('\'', "'\\''")),
+                None => "(no tag)".to_owned(),
+            };
+            let _ = writeln!(out, "  {flag}: {}", tag_cost_text(cost));
+        }
+        if report.by_tag.len() > MAX_TAGS {
+            let _ = writeln!(
+                out,
+                "  and {}; --format json shows all",
+                counted(report.by_tag.len() - MAX_TAGS, "more tag")
+            );
+        }
+    }
+}
+
+fn push_credentials(out: &mut String, report: &Report) {
+    if !report.credentials.is_empty() {
+        out.push_str("the API asks for credentials:\n");
+        for need in &report.credentials {
+            let _ = writeln!(out, "  `{}`, of {}: {}", need.scheme, counted(need.tools, "tool"), need.setting);
+        }
+    }
+    for warning in &report.warnings {
+        let _ = writeln!(out, "serve would warn: {}", one_line(warning));
+    }
+}
+
+/// All suggested rules, to be pasted into the configuration file.
+fn push_rules(out: &mut String, report: &Report) {
+    let rules: Vec<&str> = report.findings.iter().filter_map(|finding| finding.suggestion.as_deref()).collect();
+    if !rules.is_empty() {
+        out.push_str("\n# The rules for the configuration file that would set these hints; keep those that are right.\noverrides:\n");
+        for rule in rules {
+            let _ = writeln!(out, "- {rule}");
+        }
+    }
+}
+
+fn severity_word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    }
 }
 
 /// For programs.
@@ -65,9 +167,8 @@ pub(crate) fn github(report: &Report) -> String {
     let mut out = String::new();
     for finding in &report.findings {
         let word = match finding.level {
-            FindingSeverity::Error => "error",
-            FindingSeverity::Warning => "warning",
-            FindingSeverity::Note => "notice",
+            Severity::Note => "notice",
+            other => severity_word(other),
         };
         let property = |text: &str| {
             text.replace('%', "%25")
@@ -81,7 +182,7 @@ pub(crate) fn github(report: &Report) -> String {
         if let (Some(line), Some(column)) = (finding.line, finding.column) {
             let _ = write!(out, ",line={line},col={column}");
         }
-        let _ = writeln!(out, "::{}", data(&format!("{}: {}", finding.pointer, finding.message)));
+        let _ = writeln!(out, "::{}", data(&format!("{}: {}", finding.pointer, finding.whole_message())));
     }
     out
 }
@@ -90,19 +191,14 @@ pub(crate) fn github(report: &Report) -> String {
 #[must_use]
 pub(crate) fn sarif(report: &Report) -> String {
     let result = |finding: &Finding| {
-        let level = match finding.level {
-            FindingSeverity::Error => "error",
-            FindingSeverity::Warning => "warning",
-            FindingSeverity::Note => "note",
-        };
         let mut location = json!({ "artifactLocation": { "uri": uri(finding.file.as_deref().unwrap_or(&report.source)) } });
         if let (Some(line), Some(column), Value::Object(location)) = (finding.line, finding.column, &mut location) {
             location.insert("region".into(), json!({ "startLine": line, "startColumn": column }));
         }
         json!({
             "ruleId": finding.rule,
-            "level": level,
-            "message": { "text": finding.message },
+            "level": severity_word(finding.level),
+            "message": { "text": finding.whole_message() },
             "locations": [{ "physicalLocation": location, "logicalLocations": [{ "fullyQualifiedName": finding.pointer }] }]
         })
     };
@@ -110,7 +206,7 @@ pub(crate) fn sarif(report: &Report) -> String {
     let rules = [
         ("document", "What the document says cannot be served as it is"),
         ("client", "What a client would hide or refuse"),
-        ("annotation", "A name that speaks against its method"),
+        ("annotation", "A name that contradicts its method"),
     ];
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",

@@ -6,11 +6,11 @@ use clap::ValueEnum;
 
 use super::load::{self, LoadPurpose};
 use super::{ConfigFile, output};
-use crate::check::{self, FindingSeverity, format};
+use crate::check::{self, format};
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
 use crate::spec::operation::server;
-use crate::spec::{Diagnostic, Source};
+use crate::spec::{Diagnostic, Severity, Source};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -69,6 +69,10 @@ pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
         CheckFormat::Github => format::github(&report),
     };
     output::print_result(&text)?;
-    let bad = report.count(FindingSeverity::Error) > 0 || (config.strict && report.count(FindingSeverity::Warning) > 0);
-    Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let is_loose = config.strict && report.count(Severity::Warning) > 0;
+    Ok(if report.tools == 0 || report.count(Severity::Error) > 0 || is_loose {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }

@@ -16,6 +16,7 @@ use crate::mock;
 use crate::outbound::{self, Clients, OutboundOptions};
 use crate::spec::document::{external, overlay};
 use crate::spec::{Diagnostic, Document, ExternalReferences, Revision, Severity};
+use crate::text::counted;
 
 /// Reads and checks the settings, and starts logging.
 ///
@@ -123,8 +124,8 @@ pub(crate) async fn all(config: &Config, purpose: LoadPurpose) -> Result<Loaded,
         annotate: config.annotate.clone(),
         destination,
         headers: config.headers.clone(),
-        // A look calls nobody, and a mock lets everybody in.
-        credentials: (purpose == LoadPurpose::Serve && !config.mock).then(|| config.credentials.clone()),
+        // A mock lets everybody in.
+        credentials: (!config.mock).then(|| config.credentials.clone()),
         forward: config.forward.clone(),
         secrets: config.outbound.proxy.iter().filter_map(|proxy| proxy.credential.clone()).collect(),
         call: config.call.clone(),
@@ -240,11 +241,6 @@ fn report(document: &Document, diagnostics: &[Diagnostic]) {
         }
     } else if !remarks.is_empty() {
         let count = remarks.len();
-        let what = if count == 1 {
-            "1 remark".to_owned()
-        } else {
-            format!("{count} remarks")
-        };
-        tracing::info!("{what} on the document; --log-level debug shows them");
+        tracing::info!("{} on the document; --log-level debug shows them", counted(count, "remark"));
     }
 }

@@ -10,6 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ServeCommand, reload};
 use crate::api::Api;
+use crate::check::cost;
 use crate::config::settings::LogLevel;
 use crate::config::{Config, ConfigError, Transport};
 use crate::error::Failure;
@@ -17,6 +18,7 @@ use crate::mock::Running;
 use crate::outbound::{self, OutboundOptions};
 use crate::server::{McpServer, http, stdio};
 use crate::spec::{Revision, Severity, Source};
+use crate::text::{counted, one_line};
 
 /// Exit code of a process that a second signal ended: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
@@ -49,7 +51,9 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     }
     let transport = async {
         match &config.transport {
-            Transport::Stdio => stdio::serve(server.clone(), stop.clone()).await.map_err(serving_failed),
+            Transport::Stdio => {
+                stdio::serve(server.clone(), stop.clone()).await.map_err(serving_failed)
+            }
             Transport::Http { bind, options } => {
                 let listener = http::bind(*bind).await.map_err(|error| Failure::Bind(bind.to_string(), error))?;
                 let address = listener.local_addr().map_err(serving_failed)?;
@@ -114,7 +118,7 @@ pub(crate) async fn load(config: &Config, server: &McpServer, before: Option<&Se
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .count();
-    announce(&api, lost);
+    announce(&api, config, lost);
     // Of a single call, the call itself says it.
     if before.is_none_or(|before| before.warnings != api.warnings()) {
         for warning in api.warnings().iter().take(load::MAX_LOGGED_LINES) {
@@ -138,20 +142,25 @@ pub(crate) struct Served {
     warnings: Vec<String>,
 }
 
-fn announce(api: &Api, lost: usize) {
+fn announce(api: &Api, config: &Config, lost: usize) {
     let tools = api.tools().len();
     let read_only = api.iter().filter(|offered| offered.hints.is_read_only()).count();
     let left_out = if lost == 0 {
         String::new()
     } else {
-        format!(", {lost} operations left out")
+        format!(", {} left out", counted(lost, "operation"))
     };
     tracing::info!(
-        "{}: {tools} tools ({read_only} read-only){left_out}",
-        crate::text::one_line(api.document().title())
+        "{}: {} ({read_only} read-only){left_out}",
+        one_line(api.document().title()),
+        counted(tools, "tool")
     );
     if tools == 0 {
         tracing::warn!("there is no tool to serve; see the patterns and the document");
+    }
+    let warnings = cost::list_warnings(tools, cost::list_tokens(api), &config.profile);
+    if !warnings.is_empty() {
+        tracing::warn!("{}", warnings.join("; "));
     }
 }
 

@@ -27,10 +27,10 @@ use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::outbound::OutboundOptions;
 use crate::proxy::request::body::file_root::FileRoot;
 use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;
-use crate::proxy::upstream::exchange::MIN_BYTES_PER_TOKEN;
 use crate::proxy::{CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
 use crate::spec::operation::server::{self, Choice, Pick};
 use crate::spec::{ExternalReferences, Source};
+use crate::text::MIN_BYTES_PER_TOKEN;
 
 /// Clients give a call up after a minute; ours must have answered by then.
 const LONGEST_TIMEOUT: f64 = 3600.0;

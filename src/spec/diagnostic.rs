@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::span::Span;
 
 /// How severe a diagnostic is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Information; nothing is lost, and nothing is read differently.
     Note,

@@ -17,7 +17,7 @@ const FLOORS: [(&str, &[&str]); 14] = [
     ("check", &["check", "annotate", "api", "spec", "text"]),
     ("server", &["server", "api", "proxy", "spec", "json", "text"]),
     ("config", &["config", "annotate", "proxy", "server", "spec", "outbound", "text"]),
-    ("error.rs", &["config", "outbound", "spec"]),
+    ("error.rs", &["config", "outbound", "spec", "text"]),
     (
         "cli",
         &[

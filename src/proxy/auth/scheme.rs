@@ -199,21 +199,26 @@ impl SchemeResolver<'_> {
 
     /// What the operator sets for a scheme.
     pub(crate) fn setting(&self, name: &str) -> String {
-        let variable = format!("{PREFIX}{}", Credentials::suffix(name));
-        match self.schemes.get(name) {
-            Some(SecurityScheme::Http(kind)) if takes_pair(kind) => {
-                format!("{variable} (as `user:password`)")
-            }
-            Some(SecurityScheme::OAuth2 { .. }) => {
-                format!("{variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token),")
-            }
-            Some(SecurityScheme::OpenIdConnect) => {
-                format!("{variable}_ISSUER, {variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token),")
-            }
-            Some(SecurityScheme::MutualTls) => "--client-cert and --client-key".into(),
-            Some(_) => variable,
-            None => "a header (--header-env)".into(),
+        scheme_setting(name, self.schemes.get(name))
+    }
+}
+
+/// What the operator sets for a security scheme.
+pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>) -> String {
+    let variable = format!("{PREFIX}{}", Credentials::suffix(name));
+    match scheme {
+        Some(SecurityScheme::Http(kind)) if takes_pair(kind) => {
+            format!("{variable} (as `user:password`)")
         }
+        Some(SecurityScheme::OAuth2 { .. }) => {
+            format!("{variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token),")
+        }
+        Some(SecurityScheme::OpenIdConnect) => {
+            format!("{variable}_ISSUER, {variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token),")
+        }
+        Some(SecurityScheme::MutualTls) => "--client-cert and --client-key".into(),
+        Some(_) => variable,
+        None => "a header (--header-env)".into(),
     }
 }
 

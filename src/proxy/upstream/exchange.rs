@@ -15,9 +15,7 @@ use crate::proxy::error::CallError;
 use crate::proxy::request::Request;
 use crate::proxy::request::body::file_root::FileRoot;
 use crate::proxy::response::records::{Counter, Framing};
-
-/// About how many bytes of a result make a token: few, so that what fits by this count fits.
-pub(crate) const MIN_BYTES_PER_TOKEN: usize = 3;
+use crate::text::MIN_BYTES_PER_TOKEN;
 /// Shorter request bodies are gone before anybody could be told.
 const MIN_REPORTED_UPLOAD_BYTES: u64 = 256 << 10;
 /// More records of a stream than this are not waited for.

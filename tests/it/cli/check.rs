@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Session, SpecFile, Upstream, petstore, project, reply, run, stderr, stdout};
+use crate::support::{Session, SpecFile, Upstream, command, petstore, project, reply, run, stderr, stdout};
 
 const BROKEN: &str = "openapi: 3.0.3\ninfo: {title: Broken, version: '1'}\npaths:\n  /a:\n    get:\n      parameters:\n        - $ref: '#/components/parameters/None'\n  /b:\n    post: nonsense\n  /search:\n    post: {operationId: search}\n  /c: {get: {}}\n  /c: {get: {}}\n";
 
@@ -16,15 +16,92 @@ fn a_report_names_place_loss_cost_and_advice() {
         "spec.json:9:11 #/paths/~1b/post: POST /b is left out: it is not an object",
         "points to nothing; the tool is served without that parameter",
         "spec.json:13:7 #/paths/~1c: this key is written twice",
-        "spec.json:11:11 #/paths/~1search/post: `POST /search` looks read-only (word `search`), and is served as readOnly=false, idempotent=false",
-        r#"add this rule to `overrides` in the configuration file: - {match: {method: "POST", path: "/search"}, annotations: {readOnlyHint: true, idempotentHint: true}}"#,
+        "spec.json:11:11 #/paths/~1search/post: `POST /search` looks read-only (word `search`), and is served as readOnly=false, idempotent=false\n",
+        "\noverrides:\n- {match: {method: \"POST\", path: \"/search\"}, annotations: {readOnlyHint: true, idempotentHint: true}}\n",
         "spec.json:6:7 #/paths/~1a/get: ",
         "spec.json:13:13 #/paths/~1c/get: ",
         "tokens",
-        "1 errors",
+        "\n1 error, ",
     ] {
         assert!(text.contains(expected), "`{expected}` is not in:\n{text}");
     }
+}
+
+#[test]
+fn findings_are_grouped_by_kind_and_dangerous_hints_come_first() {
+    let paths: serde_json::Map<String, Value> = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]
+        .map(|name| {
+            (
+                format!("/{name}/search"),
+                json!({"post": {"operationId": format!("search_{name}")}}),
+            )
+        })
+        .into_iter()
+        .chain([("/volumes/prune".to_owned(), json!({"post": {"operationId": "pruneVolumes"}}))])
+        .collect();
+    let spec = SpecFile::with_paths(&Value::Object(paths));
+    let text = stdout(&run(&["check", "--spec", spec.path()]));
+    let notes: Vec<&str> = text.lines().filter(|line| line.starts_with("note: ")).collect();
+    assert!(
+        notes.len() == 2 && notes[0].contains("`POST /volumes/prune` looks destructive"),
+        "{text}"
+    );
+    assert!(notes[1].contains("(and 8 more like this: ") && notes[1].ends_with(", …)"), "{text}");
+    let (_, rules) = text.split_once("\noverrides:\n").unwrap();
+    let rules: Value = serde_yaml::from_str(&format!("overrides:\n{rules}")).unwrap();
+    assert_eq!(rules["overrides"].as_array().unwrap().len(), 10, "{text}");
+    assert_eq!(rules["overrides"][0]["match"]["path"], "/volumes/prune");
+}
+
+#[test]
+fn a_report_names_credentials_and_the_warnings_of_the_start() {
+    let spec = SpecFile::new(
+        r#"{"openapi":"3.1.0","info":{"title":"T"},"paths":{"/a":{"get":{"security":[{"apiKey":[]}]}},"/b":{"get":{}}},"components":{"securitySchemes":{"apiKey":{"type":"apiKey","in":"header","name":"X-Key"}}}}"#,
+    );
+    let check = |variable: &str| {
+        let output = command(&["check", "--spec", spec.path()]).env(variable, "s3cret").output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        stdout(&output)
+    };
+    let text = check("OTHER");
+    assert!(text.contains("\n  `apiKey`, of 1 tool: OPENAPI_MCP_AUTH_API_KEY\n"), "{text}");
+    assert!(
+        text.contains("serve would warn: 1 operation cannot be called: set OPENAPI_MCP_AUTH_API_KEY"),
+        "{text}"
+    );
+    let text = check("OPENAPI_MCP_AUTH_API_KEY");
+    assert!(
+        text.contains("`apiKey`, of 1 tool") && !text.contains("serve would warn") && !text.contains("s3cret"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_list_that_costs_much_is_told_to_every_client_with_the_tags_that_cost_less() {
+    let operation = |tag: &str, number: usize| {
+        let text = format!("{number} ").repeat(400);
+        json!({"get": {"operationId": format!("get{number}"), "tags": [tag], "description": text}})
+    };
+    let tags = ["cats", "it's [big]", "it's [big]"];
+    let paths = (0..120).map(|number| (format!("/a{number}"), operation(tags[number % 3], number)));
+    let spec = SpecFile::with_paths(&Value::Object(paths.collect()));
+    for client in ["generic", "claude", "openai", "vscode", "cursor", "gemini", "codex"] {
+        let text = stdout(&run(&["check", "--spec", spec.path(), "--client", client]));
+        assert!(text.contains("tokens of a model's context"), "{client}: {text}");
+    }
+    let text = stdout(&run(&["check", "--spec", spec.path()]));
+    let flag = text.lines().find_map(|line| line.trim().strip_prefix("--tool-include '")).unwrap();
+    let (flag, cost) = flag.split_once("': 80 tools, about ").unwrap_or_else(|| panic!("{text}"));
+    assert!(cost.ends_with(" tokens"), "{text}");
+    let pattern = flag.replace("'\\''", "'");
+    let tools = stdout(&run(&["tools", "--spec", spec.path(), "--tool-include", &pattern]));
+    assert!(tools.contains("80 tools"), "{pattern}: {tools}");
+
+    let args = ["serve", "--spec", spec.path(), "--mock", "--client", "cursor"];
+    let logs = Session::start(&args).end();
+    let told = |text: &str| logs.lines().filter(|line| line.contains("WARN") && line.contains(text)).count();
+    assert_eq!(told("Cursor takes at most 80 tools, and these are 120"), 1, "{logs}");
+    assert_eq!(told("tokens of a model's context"), 1, "{logs}");
 }
 
 #[test]
@@ -82,10 +159,13 @@ fn every_finding_has_its_place_in_every_file() {
     let path = directory.path().join("api.json").display().to_string();
     let text = stdout(&run(&["check", "--spec", &path]));
     for expected in [
-        "api.json:4:33 #/paths/~1search/post/summary: this key is written twice",
-        "paths.yaml:4:27 #/a/post/tags: this key is written twice",
-        "paths.yaml:4:9 #/paths/~1a/post: `POST /a` looks read-only",
-        "api.json:4:5 #/paths/~1search/post: `POST /search` looks read-only",
+        "api.json:4:33 #/paths/~1search/post/summary",
+        "paths.yaml:4:27 #/a/post/tags",
+        ": this key is written twice; the last one counts (and 1 more like this: ",
+        "paths.yaml:4:9 #/paths/~1a/post",
+        "` looks read-only (word `search`), and is served as",
+        "(and 1 more like this: ",
+        "api.json:4:5 #/paths/~1search/post",
     ] {
         assert!(text.contains(expected), "`{expected}` is not in:\n{text}");
     }

@@ -1,0 +1,118 @@
+//! What a list of tools costs: a client loads all of it into the context of a model.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::annotate::ClientProfile;
+use crate::annotate::selection::literal;
+use crate::api::Api;
+use crate::text::{TYPICAL_BYTES_PER_TOKEN, counted, one_line};
+
+/// A longer list is worth a warning for any client.
+const MAX_LIST_TOKENS: usize = 20_000;
+/// How many of the largest tools are named.
+const MAX_LARGEST_TOOLS: usize = 10;
+
+/// What one tool takes.
+#[derive(Debug, Serialize)]
+pub(crate) struct ToolCost {
+    /// The tool's name.
+    pub tool: String,
+    /// Its bytes in the list.
+    pub bytes: usize,
+}
+
+/// What the tools of one tag take.
+#[derive(Debug, Serialize)]
+pub(crate) struct TagCost {
+    /// The tag; none for tools without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// The pattern for `--tool-include` that offers these tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include: Option<String>,
+    /// How many tools have it.
+    pub tools: usize,
+    /// About how many tokens they take in the list.
+    pub tokens: usize,
+}
+
+/// How many bytes the answer of `tools/list` takes.
+#[must_use]
+pub(crate) fn list_bytes(api: &Api) -> usize {
+    api.texts().map(|text| text.len() + 1).sum::<usize>() + 1
+}
+
+/// About how many tokens the answer of `tools/list` takes.
+#[must_use]
+pub(crate) fn list_tokens(api: &Api) -> usize {
+    list_bytes(api) / TYPICAL_BYTES_PER_TOKEN
+}
+
+/// What is too much in a list of so many tools and tokens for a client, in sentences.
+#[must_use]
+pub(crate) fn list_warnings(tools: usize, tokens: usize, profile: &ClientProfile) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(most) = profile.most_tools.filter(|most| tools > *most) {
+        warnings.push(format!(
+            "{} takes at most {most} tools, and these are {tools}; choose some with --tool-include",
+            profile.name
+        ));
+    }
+    if tokens > MAX_LIST_TOKENS {
+        warnings.push(format!(
+            "the list of tools takes about {tokens} tokens of a model's context, which is a lot for {}; choose some with --tool-include, as `openapi-mcp check` lists them by tag",
+            profile.name
+        ));
+    }
+    warnings
+}
+
+/// The largest tools, the largest first.
+#[must_use]
+pub(crate) fn largest_tools(api: &Api) -> Vec<ToolCost> {
+    let cost = |offered: crate::api::OfferedTool<'_>| ToolCost {
+        tool: offered.tool.name.to_string(),
+        bytes: offered.text.len(),
+    };
+    let mut tools: Vec<ToolCost> = api.iter().map(cost).collect();
+    tools.sort_by_key(|cost| Reverse(cost.bytes));
+    tools.truncate(MAX_LARGEST_TOOLS);
+    tools
+}
+
+/// What each tag costs, the largest first. A tool of two tags counts for both.
+#[must_use]
+pub(crate) fn by_tag(api: &Api) -> Vec<TagCost> {
+    let mut costs: HashMap<Option<&str>, (usize, usize)> = HashMap::new();
+    for offered in api.iter() {
+        let mut tags: Vec<Option<&str>> = offered.operation.tags.iter().map(|tag| Some(tag.as_str())).collect();
+        if tags.is_empty() {
+            tags.push(None);
+        }
+        tags.sort_unstable();
+        tags.dedup();
+        for tag in tags {
+            let (tools, bytes) = costs.entry(tag).or_default();
+            *tools += 1;
+            *bytes += offered.text.len() + 1;
+        }
+    }
+    let cost = |(tag, (tools, bytes)): (Option<&str>, (usize, usize))| TagCost {
+        tag: tag.map(one_line),
+        include: tag.map(|tag| format!("tag:{}", literal(tag))),
+        tools,
+        tokens: bytes / TYPICAL_BYTES_PER_TOKEN,
+    };
+    let mut by_tag: Vec<TagCost> = costs.into_iter().map(cost).collect();
+    by_tag.sort_by(|a, b| (Reverse(a.tokens), &a.tag).cmp(&(Reverse(b.tokens), &b.tag)));
+    by_tag
+}
+
+/// The cost of a tag in words, for people: `12 tools, about 3400 tokens`.
+#[must_use]
+pub(crate) fn tag_cost_text(cost: &TagCost) -> String {
+    format!("{}, about {}", counted(cost.tools, "tool"), counted(cost.tokens, "token"))
+}

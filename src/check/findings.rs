@@ -1,0 +1,217 @@
+//! What there is to find: in the document, for a client, and in the hints.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Serialize;
+
+use super::cost::list_warnings;
+use crate::annotate::ClientProfile;
+use crate::annotate::hint_review::{HintAdvice, review_hints};
+use crate::api::{Api, OfferedTool};
+use crate::spec::node::Node;
+use crate::spec::{Diagnostic, Document, Severity, Span, pointer};
+use crate::text::counted;
+
+/// One finding.
+#[derive(Debug, Serialize)]
+pub(crate) struct Finding {
+    /// How much it weighs.
+    pub level: Severity,
+    /// What kind it is: `document`, `client` or `annotation`.
+    pub rule: &'static str,
+    /// What, and what to do.
+    pub message: String,
+    /// The rule for `overrides` that follows the advice, as YAML.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+    /// Where, as a JSON Pointer fragment.
+    pub pointer: String,
+    /// The file, where it is not the document itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// The column, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+    /// Whether an operation looks more dangerous than it is served as.
+    #[serde(skip)]
+    pub is_understated: bool,
+}
+
+impl Finding {
+    /// The message with what to do about it, for formats that have no other place for that.
+    #[must_use]
+    pub(crate) fn whole_message(&self) -> String {
+        match &self.suggestion {
+            Some(rule) => format!(
+                "{}; if that is right, add this rule to `overrides` in the configuration file: - {rule}",
+                self.message
+            ),
+            None => self.message.clone(),
+        }
+    }
+}
+
+/// A finding whose line and column are still to be looked up.
+pub(super) struct UnplacedFinding {
+    rule: &'static str,
+    diagnostic: Diagnostic,
+    suggestion: Option<String>,
+    is_understated: bool,
+}
+
+impl UnplacedFinding {
+    fn new(rule: &'static str, diagnostic: Diagnostic) -> Self {
+        Self {
+            rule,
+            diagnostic,
+            suggestion: None,
+            is_understated: false,
+        }
+    }
+}
+
+/// What was read differently from how it is written, and what is written twice.
+pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Vec<UnplacedFinding> {
+    let all = diagnostics.iter().cloned().chain(duplicate_keys(document));
+    all.map(|diagnostic| UnplacedFinding::new("document", diagnostic)).collect()
+}
+
+/// What the client makes of a tool.
+pub(super) fn of_client(offered: &OfferedTool<'_>, profile: &ClientProfile) -> Vec<UnplacedFinding> {
+    let mut messages = Vec::new();
+    let name = &offered.tool.name;
+    if name.len() > profile.longest_name {
+        messages.push(format!(
+            "the tool name `{name}` has {}, of which {} may have to cut some; --max-tool-name-length {} shortens it",
+            counted(name.len(), "character"),
+            profile.name,
+            profile.longest_name
+        ));
+    }
+    if !profile.knows_references && offered.text.contains("\"$defs\":") {
+        messages.push(format!(
+            "the input schema of `{name}` refers to `$defs`, which {} does not understand",
+            profile.name
+        ));
+    }
+    let place = &offered.operation.pointer;
+    let finding = |message| UnplacedFinding::new("client", Diagnostic::warning(place.clone(), message));
+    messages.into_iter().map(finding).collect()
+}
+
+/// Where the name of an operation contradicts its hints, and where they contradict themselves.
+pub(super) fn of_hints(offered: &OfferedTool<'_>, document: &Document, local: bool) -> Vec<UnplacedFinding> {
+    let finding = |advice: HintAdvice| UnplacedFinding {
+        rule: "annotation",
+        diagnostic: Diagnostic {
+            severity: advice.severity,
+            pointer: offered.operation.pointer.clone(),
+            span: None,
+            message: advice.message,
+        },
+        suggestion: advice.rule,
+        is_understated: advice.is_understated,
+    };
+    review_hints(offered.operation, offered.hints, document, local)
+        .into_iter()
+        .map(finding)
+        .collect()
+}
+
+/// What is left out because of its name.
+pub(super) fn of_restrictions(api: &Api) -> Vec<UnplacedFinding> {
+    let all = api.restrictions().iter();
+    all.map(|restriction| {
+        let diagnostic = Diagnostic::warning(restriction.pointer.clone(), restriction.explain());
+        UnplacedFinding::new("annotation", diagnostic)
+    })
+    .collect()
+}
+
+/// What the client makes of the whole list.
+pub(super) fn of_list(tools: usize, tokens: usize, profile: &ClientProfile) -> Vec<UnplacedFinding> {
+    let warnings = list_warnings(tools, tokens, profile).into_iter();
+    warnings
+        .map(|message| UnplacedFinding::new("client", Diagnostic::warning("#", message)))
+        .collect()
+}
+
+/// The findings with file, line and column.
+pub(super) fn placed(mut found: Vec<UnplacedFinding>, api: &Api) -> Vec<Finding> {
+    let spans: HashMap<&str, Span> = api
+        .iter()
+        .filter_map(|offered| Some((offered.operation.pointer.as_str(), offered.operation.span?)))
+        .collect();
+    for UnplacedFinding { diagnostic, .. } in &mut found {
+        diagnostic.span = diagnostic.span.or_else(|| spans.get(diagnostic.pointer.as_str()).copied());
+    }
+    let places = api
+        .document()
+        .places_of(&found.iter().map(|found| &found.diagnostic).collect::<Vec<_>>());
+    let places: Vec<Option<(String, usize, usize)>> = places
+        .into_iter()
+        .map(|place| place.map(|(file, line, column)| (file.to_owned(), line, column)))
+        .collect();
+    found.into_iter().zip(places).map(|(found, place)| finding(found, place)).collect()
+}
+
+fn finding(found: UnplacedFinding, place: Option<(String, usize, usize)>) -> Finding {
+    let (line, column) = (place.as_ref().map(|(_, line, _)| *line), place.as_ref().map(|(.., column)| *column));
+    Finding {
+        level: found.diagnostic.severity,
+        rule: found.rule,
+        message: found.diagnostic.message,
+        suggestion: found.suggestion,
+        pointer: found.diagnostic.pointer,
+        file: place.map(|(file, ..)| file).filter(|file| !file.is_empty()),
+        line,
+        column,
+        is_understated: found.is_understated,
+    }
+}
+
+/// The keys that an object has twice, in any of the document's files, at their second use.
+fn duplicate_keys(document: &Document) -> Vec<Diagnostic> {
+    const MAX_DUPLICATE_KEYS: usize = 100;
+    let mut found = Vec::new();
+    let mut open: Vec<(String, Node<'_>)> = document.files().iter().rev().map(|file| ("#".to_owned(), file.root())).collect();
+    while let Some((place, node)) = open.pop() {
+        if found.len() >= MAX_DUPLICATE_KEYS {
+            break;
+        }
+        if let Some(object) = node.object() {
+            let mut keys = HashSet::new();
+            for (key, inner) in object.iter() {
+                let is_second = !keys.insert(key);
+                let is_large = inner.text().starts_with(['{', '[']);
+                if !is_second && !is_large {
+                    continue;
+                }
+                let mut place = place.clone();
+                pointer::push(&mut place, key);
+                if is_second {
+                    let mut diagnostic = Diagnostic::warning(place.clone(), "this key is written twice; the last one counts");
+                    diagnostic.span = Some(inner.span());
+                    found.push(diagnostic);
+                }
+                if is_large {
+                    open.push((place, inner));
+                }
+            }
+        } else if let Some(items) = node.array() {
+            for (index, inner) in items
+                .into_iter()
+                .enumerate()
+                .filter(|(_, inner)| inner.text().starts_with(['{', '[']))
+            {
+                let mut place = place.clone();
+                pointer::push_index(&mut place, index);
+                open.push((place, inner));
+            }
+        }
+    }
+    found
+}
