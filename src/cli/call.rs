@@ -7,15 +7,14 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents};
 use serde_json::Value;
 
 use super::load::{self, LoadPurpose};
-use super::{ConfigFile, dry_run, output};
+use super::{ConfigFile, dry_run, help, output};
 use crate::api::{Caller, OnMissingCredential};
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
+use crate::text::counted;
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  openapi-mcp call --spec petstore.yaml --mock get_pet petId=7\n  openapi-mcp call --spec petstore.yaml create_pet body='{\"name\":\"Rex\",\"status\":\"available\",\"price\":1}'\n  openapi-mcp call --spec petstore.yaml create_pet body=@pet.json"
-)]
+#[command(after_help = help::CALL_EXAMPLES)]
 pub(crate) struct CallCommand {
     #[command(flatten)]
     api: ApiSettings,
@@ -76,7 +75,7 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     };
     output::print_result(&(text + "\n"))?;
     if !command.json && result.structured_content.is_some() {
-        // What is said of a reply is no part of it: `| jq` must still work.
+        // A remark on a reply is not a part of it: `| jq` must still work.
         for remark in result.content.iter().skip(1).filter_map(ContentBlock::as_text) {
             output::print_remark(&remark.text);
         }
@@ -93,16 +92,22 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
 fn arguments(command: &CallCommand) -> Result<JsonObject, String> {
     let mut arguments = match &command.args {
         None => JsonObject::new(),
-        Some(text) => serde_json::from_str(text).map_err(|error| format!("--args is no JSON object: {error}"))?,
+        Some(text) => serde_json::from_str(text).map_err(|error| format!("--args is not a JSON object: {error}"))?,
     };
     for argument in &command.arguments {
         let (key, value) = argument
             .split_once('=')
-            .ok_or_else(|| format!("`{argument}` is no argument; write key=value"))?;
+            .ok_or_else(|| format!("`{argument}` is not an argument; write key=value"))?;
         let (key, value) = match (key.strip_suffix(':'), value.strip_prefix('@')) {
-            (Some(key), _) => (
+            (Some(key), Some(path)) => {
+                return Err(format!(
+                    "the value of `{key}` is not JSON; for the text of a file, write {key}=@{path}"
+                ));
+            }
+            (Some(key), None) => (
                 key,
-                serde_json::from_str(value).map_err(|error| format!("the value of `{key}` is no JSON: {error}"))?,
+                serde_json::from_str(value)
+                    .map_err(|error| format!("the value of `{key}` is not JSON: {error}; for plain text, write {key}={value}"))?,
             ),
             (None, Some(path)) => (
                 key,
@@ -115,12 +120,16 @@ fn arguments(command: &CallCommand) -> Result<JsonObject, String> {
     Ok(arguments)
 }
 
-/// A file's text; of a file that is no text, its bytes as base64, as a client would give them.
+/// A file's text; of a file that is not text, its bytes as base64, as a client would give them.
 fn file(path: &str) -> std::io::Result<String> {
     use base64::Engine as _;
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.read_to_end(&mut bytes)?;
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| base64::engine::general_purpose::STANDARD.encode(error.as_bytes())))
+}
+
+fn encoded_bytes(media_type: &str, base64: &str) -> String {
+    format!("[{media_type}, {} of base64; --json shows them]", counted(base64.len(), "byte"))
 }
 
 fn format_result(result: &CallToolResult) -> String {
@@ -129,14 +138,10 @@ fn format_result(result: &CallToolResult) -> String {
     }
     let blocks = result.content.iter().map(|block| match block {
         ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Image(image) => format!("[{}, {} bytes of base64; --json shows them]", image.mime_type, image.data.len()),
-        ContentBlock::Audio(audio) => format!("[{}, {} bytes of base64; --json shows them]", audio.mime_type, audio.data.len()),
+        ContentBlock::Image(image) => encoded_bytes(&image.mime_type, &image.data),
+        ContentBlock::Audio(audio) => encoded_bytes(&audio.mime_type, &audio.data),
         ContentBlock::Resource(resource) => match &resource.resource {
-            ResourceContents::BlobResourceContents { mime_type, blob, .. } => format!(
-                "[{}, {} bytes of base64; --json shows them]",
-                mime_type.as_deref().unwrap_or("bytes"),
-                blob.len()
-            ),
+            ResourceContents::BlobResourceContents { mime_type, blob, .. } => encoded_bytes(mime_type.as_deref().unwrap_or("bytes"), blob),
             ResourceContents::TextResourceContents { text, .. } => text.clone(),
             other => serde_json::to_string(other).unwrap_or_default(),
         },

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 
 use super::load::{self, LoadPurpose};
-use super::{ConfigFile, output};
+use super::{ConfigFile, help, output};
 use crate::check::{self, format};
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
@@ -13,9 +13,7 @@ use crate::spec::operation::server;
 use crate::spec::{Diagnostic, Severity, Source};
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Exit codes: 0 nothing is lost, 1 an operation is left out (with --strict: or anything is read loosely), 2 wrong settings, 3 the document cannot be read."
-)]
+#[command(after_help = help::CHECK_EXAMPLES)]
 pub(crate) struct CheckCommand {
     #[command(flatten)]
     api: ApiSettings,

@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 
 use crate::api::{Payload, Request};
+use crate::text::counted;
 
 /// How the request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -44,7 +45,10 @@ fn http_text(request: &Request) -> String {
         out.push_str(&format!("content-length: {}\n\n", body.length()));
         match body_text(body) {
             Some(text) => out.push_str(text),
-            None => out.push_str(&format!("({} bytes that are no text)", body.length())),
+            None => out.push_str(&format!(
+                "({} that are not text)",
+                counted(usize::try_from(body.length()).unwrap_or(usize::MAX), "byte")
+            )),
         }
     }
     out.trim_end().to_owned()

@@ -5,6 +5,7 @@ mod check;
 mod dry_run;
 mod filter;
 mod health;
+mod help;
 mod listing;
 mod load;
 mod log;
@@ -17,7 +18,8 @@ mod tools;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::settings::{ApiSettings, ServerSettings};
 use crate::config::variables;
@@ -55,6 +57,7 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = help::SERVE_EXAMPLES)]
 struct ServeCommand {
     #[command(flatten)]
     api: ApiSettings,
@@ -83,11 +86,20 @@ pub fn run() -> ExitCode {
     code
 }
 
+/// The help is arranged only where it is asked for.
+fn print_help(error: clap::Error) -> Result<ExitCode, Failure> {
+    let settings = ServerSettings::augment_args(clap::Command::new("serve"));
+    let of_the_server: Vec<String> = settings.get_arguments().map(|argument| argument.get_id().to_string()).collect();
+    let arranged = help::arrange_help(Cli::command(), &of_the_server).try_get_matches();
+    output::print_usage(&arranged.err().unwrap_or(error))
+}
+
 fn run_command() -> Result<ExitCode, Failure> {
     let parsed = variables::without_empty(Cli::command()).try_get_matches();
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => return output::print_usage(&error),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => return print_help(error),
+        Err(error) => return output::print_usage(&help::explain_usage(error, &Cli::command())),
     };
     // Under its limits there is no room for a runtime, and nothing to wait for.
     if matches!(cli.command, Command::Filter) {

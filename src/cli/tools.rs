@@ -6,13 +6,14 @@ use clap::ValueEnum;
 
 use super::listing::{self, Shown};
 use super::load::{self, LoadPurpose};
-use super::{ConfigFile, Failure, output};
+use super::{ConfigFile, Failure, help, output};
 use crate::annotate::Hint;
 use crate::annotate::search::{self, Fields};
 use crate::api::{Api, OfferedTool};
 use crate::config::settings::{ApiSettings, LogLevel};
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = help::TOOLS_EXAMPLES)]
 pub(crate) struct ToolsCommand {
     #[command(flatten)]
     api: ApiSettings,

@@ -3,6 +3,8 @@
 mod bad_input;
 mod check;
 mod commands;
+mod help;
+mod mistakes;
 mod mock;
 mod readme;
 #[cfg(unix)]

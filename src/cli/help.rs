@@ -1,0 +1,169 @@
+//! The help of the commands: settings in the sections of the configuration file, the most needed ones with `-h`, all of them
+//! with `--help`; and what was probably meant by a command line that is wrong.
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command};
+
+/// The settings that belong neither to the API nor to the server or the log; see `config/openapi-mcp.yaml`.
+const OF_THE_TOOLS: [&str; 15] = [
+    "read_only",
+    "no_destructive",
+    "annotation_policy",
+    "local_api",
+    "document_hints",
+    "hint",
+    "tool_include",
+    "tool_exclude",
+    "tool_prefix",
+    "max_tool_name_length",
+    "client",
+    "output_schemas",
+    "max_schema_bytes",
+    "max_list_bytes",
+    "strict",
+];
+
+/// The settings that `-h` shows, in the words that fit into a line there.
+const MOST_NEEDED: [(&str, &str); 12] = [
+    ("spec", "The OpenAPI document"),
+    ("base_url", "Where requests go [default: the document's]"),
+    ("header_env", "A header for the API, from a variable"),
+    ("mock", "Answer from the document's examples"),
+    ("read_only", "Offer only read-only tools"),
+    ("tool_include", "Offer only these, as in tag:pets"),
+    ("transport", "How clients connect [default: stdio]"),
+    ("bind", "Where to listen [default: 127.0.0.1:8080]"),
+    ("allow_host", "A name of this host that clients may use"),
+    ("auth_token_env", "A variable with the token of clients"),
+    ("confirm", "Ask the user before calls [default: none]"),
+    ("config", "A YAML file with all these settings"),
+];
+
+/// What follows the flags of `serve`.
+pub(crate) const SERVE_EXAMPLES: &str = "\
+Examples:
+  openapi-mcp serve --spec petstore.yaml --mock
+  openapi-mcp serve --spec https://api.example/openapi.json --read-only
+  openapi-mcp serve --spec petstore.yaml --transport http --bind 127.0.0.1:9000
+
+Credentials: OPENAPI_MCP_AUTH_<SCHEME> for a security scheme of the document, as
+OPENAPI_MCP_AUTH_API_KEY for `apiKey`; `openapi-mcp check` names them all.
+Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
+
+/// What follows the flags of `call`.
+pub(crate) const CALL_EXAMPLES: &str = "\
+Examples:
+  openapi-mcp call --spec petstore.yaml --mock get_pet petId=7
+  openapi-mcp call --spec petstore.yaml list_pets limit=2 'tags=[\"calm\"]'
+  openapi-mcp call --spec petstore.yaml --dry-run=curl create_pet body=@pet.json
+
+Credentials: OPENAPI_MCP_AUTH_<SCHEME> for a security scheme of the document, as
+OPENAPI_MCP_AUTH_API_KEY for `apiKey`; `openapi-mcp check` names them all.
+Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
+
+/// What follows the flags of `tools`.
+pub(crate) const TOOLS_EXAMPLES: &str = "\
+Examples:
+  openapi-mcp tools --spec petstore.yaml
+  openapi-mcp tools --spec petstore.yaml --destructive --explain
+  openapi-mcp tools --spec petstore.yaml --search 'order status' --limit 5
+
+Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
+
+/// What follows the flags of `check`.
+pub(crate) const CHECK_EXAMPLES: &str = "\
+Examples:
+  openapi-mcp check --spec petstore.yaml
+  openapi-mcp check --spec petstore.yaml --client cursor --tool-include tag:pets
+  openapi-mcp check --spec petstore.yaml --strict --format github
+
+Exit codes: 0 nothing is lost, 1 an operation is left out or no tool is left (with
+--strict: or anything is read loosely), 2 wrong settings, 3 the document cannot be read.
+Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
+
+/// The command line with its help arranged.
+pub(crate) fn arrange_help(command: Command, of_the_server: &[String]) -> Command {
+    command.mut_subcommands(|command| command.mut_args(|argument| arrange_setting(argument, of_the_server)))
+}
+
+/// An argument without a variable is not a setting, and stays as it is.
+fn arrange_setting(argument: Arg, of_the_server: &[String]) -> Arg {
+    let Some(variable) = argument.get_env().map(|name| name.to_string_lossy().into_owned()) else {
+        return argument;
+    };
+    let id = argument.get_id().to_string();
+    let text = argument.get_long_help().or(argument.get_help()).map(ToString::to_string);
+    let argument = argument
+        .hide_env(true)
+        .long_help(format!("{} [env: {variable}]", text.unwrap_or_default()));
+    let is_switch = argument
+        .get_value_names()
+        .is_some_and(|names| names.iter().any(|name| name == "BOOL"));
+    let argument = argument.hide_possible_values(is_switch);
+    let argument = match id.as_str() {
+        "config" => argument,
+        "log_level" | "log_format" => argument.help_heading("The log, always on standard error"),
+        setting if OF_THE_TOOLS.contains(&setting) => argument.help_heading("The tools"),
+        _ if of_the_server.contains(&id) => argument.help_heading("The server"),
+        _ => argument.help_heading("The API"),
+    };
+    match MOST_NEEDED.iter().find(|(needed, _)| *needed == id) {
+        Some((_, words)) => argument.help(*words),
+        None => argument.hide_short_help(true),
+    }
+}
+
+/// Adds what was probably meant to an error of the command line.
+pub(crate) fn explain_usage(mut error: clap::Error, command: &Command) -> clap::Error {
+    if let Some(hint) = usage_hint(&error, command) {
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(hint)]));
+    }
+    error
+}
+
+fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let given = text(ContextKind::InvalidArg)?;
+            match given.strip_prefix("--") {
+                Some(flag) => {
+                    let flag = flag.split('=').next().unwrap_or(flag);
+                    let owners = flag_owners(flag, command);
+                    (!owners.is_empty()).then(|| format!("--{flag} belongs to {}", owners.join(", ")))
+                }
+                None if given.starts_with('-') => None,
+                None => Some(format!("did you mean --spec {given}?")),
+            }
+        }
+        ErrorKind::InvalidSubcommand => {
+            let given = text(ContextKind::InvalidSubcommand)?;
+            let is_document = given.contains(['.', '/']);
+            is_document.then(|| format!("did you mean openapi-mcp serve --spec {given}?"))
+        }
+        ErrorKind::ValueValidation => {
+            let given = text(ContextKind::InvalidArg)?;
+            let is_number = ["<SECONDS>", "<NUMBER>", "<BYTES>", "<TOKENS>"]
+                .iter()
+                .any(|name| given.ends_with(name));
+            is_number.then(|| "write a number without a unit, as in 5".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The commands that have a flag.
+fn flag_owners(flag: &str, command: &Command) -> Vec<String> {
+    let has_flag = |command: &&Command| command.get_arguments().any(|argument| argument.get_long() == Some(flag));
+    let visible = command.get_subcommands().filter(|command| !command.is_hide_set());
+    visible
+        .filter(has_flag)
+        .map(|owner| format!("openapi-mcp {}", owner.get_name()))
+        .collect()
+}

@@ -1,0 +1,95 @@
+//! Help that a person can read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::support::{command, project, run, stdout};
+
+/// The flags below each heading of a help text.
+fn flags_by_heading(help: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut heading = String::new();
+    for line in help.lines() {
+        if let Some(name) = line.strip_suffix(':').filter(|name| !name.starts_with(' ')) {
+            name.clone_into(&mut heading);
+        }
+        // Descriptions are indented further.
+        let flag = line.strip_prefix("      --").or_else(|| line.strip_prefix("  -h, --"));
+        if let Some(flag) = flag {
+            let is_end = |character: char| character != '-' && !character.is_ascii_alphanumeric();
+            let flag = flag.split(is_end).next().unwrap();
+            found.entry(heading.clone()).or_default().insert(flag.to_owned());
+        }
+    }
+    found
+}
+
+/// The keys of the configuration file below each of its headings.
+fn keys_by_heading() -> BTreeMap<String, BTreeSet<String>> {
+    let text = std::fs::read_to_string(project("config/openapi-mcp.yaml")).unwrap();
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut heading = String::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# --- ") {
+            rest.trim_end_matches(['-', ' ']).clone_into(&mut heading);
+        } else if let Some((key, _)) = line.strip_prefix("# ").and_then(|line| line.split_once(": "))
+            && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+            && !heading.is_empty()
+        {
+            found.entry(heading.clone()).or_default().insert(key.replace('_', "-"));
+        }
+    }
+    found
+}
+
+#[test]
+fn long_help_has_the_sections_of_the_configuration_file() {
+    let help = flags_by_heading(&stdout(&run(&["serve", "--help"])));
+    for (heading, mut keys) in keys_by_heading() {
+        // These have no flags.
+        keys.retain(|key| key != "auth" && key != "overrides");
+        assert_eq!(help.get(&heading), Some(&keys), "{heading}");
+    }
+    let other: Vec<&str> = help["Options"].iter().map(String::as_str).collect();
+    assert_eq!(other, ["config", "help"]);
+}
+
+#[test]
+fn short_help_of_serve_fits_a_screen_and_names_what_is_needed_first() {
+    let help = stdout(&command(&["serve", "-h"]).env("COLUMNS", "80").output().unwrap());
+    assert!(help.lines().count() < 40, "{help}");
+    assert!(
+        help.lines().all(|line| line.chars().count() <= 80) && !help.contains("[env"),
+        "{help}"
+    );
+    for flag in [
+        "spec",
+        "base-url",
+        "header-env",
+        "mock",
+        "read-only",
+        "tool-include",
+        "transport",
+        "bind",
+        "allow-host",
+        "auth-token-env",
+        "confirm",
+        "config",
+    ] {
+        assert!(help.contains(&format!("--{flag}")), "{flag}: {help}");
+    }
+}
+
+#[test]
+fn help_has_examples_credentials_and_variables() {
+    for name in ["serve", "tools", "check", "call"] {
+        for flag in ["-h", "--help"] {
+            let help = stdout(&run(&[name, flag]));
+            let examples = help.matches(&format!("\n  openapi-mcp {name} --spec ")).count();
+            assert_eq!(examples, 3, "{help}");
+            assert!(help.contains("--base-url is OPENAPI_MCP_BASE_URL"), "{help}");
+            assert_eq!(help.contains("env:"), flag == "--help", "{help}");
+            let names_credentials = help.contains("OPENAPI_MCP_AUTH_<SCHEME>");
+            assert_eq!(names_credentials, ["serve", "call"].contains(&name), "{help}");
+        }
+    }
+}
