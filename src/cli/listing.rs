@@ -1,14 +1,13 @@
 //! A list of tools for people, for programs, for spreadsheets, and as a page for a directory of servers.
 
 use std::fmt::Write as _;
-use std::io;
 
-use comfy_table::{ContentArrangement, Table};
 use serde_json::{Value, json};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::annotate::{Hint, Hints};
 use crate::api::OfferedTool;
-use crate::text::one_line;
+use crate::text::{counted, one_line};
 
 /// What is shown.
 pub(crate) struct Shown<'a> {
@@ -27,10 +26,9 @@ impl Shown<'_> {
     pub(crate) fn counted(&self) -> String {
         let read_only = self.tools.iter().filter(|offered| offered.hints.is_read_only()).count();
         if self.tools.len() == self.total {
-            let tools = if self.total == 1 { "tool" } else { "tools" };
-            format!("{} {tools}, {read_only} of them read-only", self.total)
+            format!("{}, {read_only} of them read-only", counted(self.total, "tool"))
         } else if self.tools.is_empty() {
-            format!("none shown, {} tools in all", self.total)
+            format!("none shown, {} in all", counted(self.total, "tool"))
         } else {
             let (first, last) = (self.offset + 1, self.offset + self.tools.len());
             format!("tools {first} to {last} of {}, {read_only} of these read-only", self.total)
@@ -53,13 +51,33 @@ fn source(hints: &Hints, hint: Hint) -> String {
         .map_or_else(|| "MCP default, not written out".to_owned(), |sourced| sourced.reason.to_string())
 }
 
-/// A row a tool.
-pub(crate) fn table(shown: &Shown<'_>) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(comfy_table::presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header([
+/// A row for each tool, in short columns where the terminal has too few for the long ones.
+pub(crate) fn table(shown: &Shown<'_>, terminal_columns: Option<usize>) -> String {
+    let is_silent = shown.tools.iter().any(|offered| !offered.hints.is_set());
+    let long = aligned(&long_rows(shown));
+    let fits = |columns| long.iter().all(|line| line.width() <= columns);
+    match terminal_columns.filter(|columns| !fits(*columns)) {
+        None => {
+            let legend = if is_silent {
+                "; (in brackets: MCP's default, not written out)"
+            } else {
+                ""
+            };
+            format!("{}\n\n{}{legend}\n", long.join("\n"), shown.counted())
+        }
+        Some(columns) => {
+            let default = if is_silent { ";\n(in brackets) MCP's default" } else { "" };
+            format!(
+                "{}\n\n{}\nRO read-only, DE destructive, ID idempotent, OW open-world; y yes, n no{default}\n",
+                short_lines(shown, columns).join("\n"),
+                shown.counted()
+            )
+        }
+    }
+}
+
+fn long_rows(shown: &Shown<'_>) -> Vec<Vec<String>> {
+    let header = [
         "NAME",
         "METHOD",
         "PATH",
@@ -69,29 +87,71 @@ pub(crate) fn table(shown: &Shown<'_>) -> String {
         "OPEN-WORLD",
         "CATEGORY",
         "TITLE",
-    ]);
-    for offered in shown.tools {
-        let [read_only, destructive, idempotent, open_world] = Hint::ALL.map(|hint| mark(offered.hints, hint));
-        table.add_row([
-            offered.tool.name.as_ref(),
-            offered.operation.method.as_str(),
-            &one_line(&offered.operation.path),
-            &read_only,
-            &destructive,
-            &idempotent,
-            &open_world,
-            offered.category.unwrap_or("-"),
-            offered.tool.title.as_deref().unwrap_or_default(),
-        ]);
-    }
-    let rows: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    let silent = shown.tools.iter().any(|offered| !offered.hints.is_set());
-    let legend = if silent {
-        "; (in brackets: MCP's default, not written out)"
-    } else {
-        ""
+    ];
+    let row = |offered: &OfferedTool<'_>| {
+        let mut row = Vec::from(first_cells(offered));
+        row.extend(Hint::ALL.map(|hint| mark(offered.hints, hint)));
+        row.push(offered.category.unwrap_or("-").to_owned());
+        row.push(offered.tool.title.clone().unwrap_or_default());
+        row
     };
-    format!("{}\n\n{}{legend}\n", rows.join("\n"), shown.counted())
+    std::iter::once(header.map(str::to_owned).into())
+        .chain(shown.tools.iter().map(row))
+        .collect()
+}
+
+/// Lines of at most so many columns, as long as names and methods fit into them: paths are cut.
+fn short_lines(shown: &Shown<'_>, columns: usize) -> Vec<String> {
+    let short_mark = |offered: &OfferedTool<'_>, hint| {
+        let mark = mark(offered.hints, hint);
+        mark.replace("yes", "y").replace("no", "n")
+    };
+    let mut rows: Vec<Vec<String>> = vec![["NAME", "METHOD", "RO", "DE", "ID", "OW", "PATH"].map(str::to_owned).into()];
+    for offered in shown.tools {
+        let [name, method, path] = first_cells(offered);
+        let [read_only, destructive, idempotent, open_world] = Hint::ALL.map(|hint| short_mark(offered, hint));
+        rows.push(vec![name, method, read_only, destructive, idempotent, open_world, path]);
+    }
+    aligned(&rows).into_iter().map(|line| cut_to_width(&line, columns)).collect()
+}
+
+fn first_cells(offered: &OfferedTool<'_>) -> [String; 3] {
+    [
+        offered.tool.name.to_string(),
+        offered.operation.method.to_string(),
+        one_line(&offered.operation.path),
+    ]
+}
+
+/// Rows as lines, in which columns begin below each other.
+fn aligned(rows: &[Vec<String>]) -> Vec<String> {
+    let mut widths: Vec<usize> = Vec::new();
+    for row in rows {
+        widths.resize(widths.len().max(row.len()), 0);
+        for (widest, cell) in widths.iter_mut().zip(row) {
+            *widest = (*widest).max(cell.width());
+        }
+    }
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths);
+        let padded = cells.map(|(cell, width)| format!(" {cell}{:1$} ", "", width - cell.width()));
+        padded.collect::<String>().trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+fn cut_to_width(line: &str, columns: usize) -> String {
+    if line.width() <= columns {
+        return line.to_owned();
+    }
+    let mut cut = String::new();
+    for character in line.chars() {
+        if cut.width() + character.width().unwrap_or(0) + 1 > columns {
+            break;
+        }
+        cut.push(character);
+    }
+    cut + "…"
 }
 
 /// Each tool with a line a hint: value and source.
@@ -145,13 +205,12 @@ pub(crate) fn tool_as_json(shown: &Shown<'_>) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(&tools)? + "\n")
 }
 
-/// A row a tool, RFC 4180.
-pub(crate) fn csv(shown: &Shown<'_>) -> io::Result<String> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
+/// A row for each tool, as RFC 4180 requires but for the line ends.
+pub(crate) fn csv(shown: &Shown<'_>) -> String {
     let mut header: Vec<String> = ["name", "title", "method", "path", "category", "tags"].map(str::to_owned).into();
     header.extend(Hint::ALL.map(|hint| hint.key().to_owned()));
     header.extend(Hint::ALL.map(|hint| format!("{} source", hint.key())));
-    writer.write_record(&header)?;
+    let mut out = csv_line(&header);
     for offered in shown.tools {
         let mut row = vec![
             offered.tool.name.to_string(),
@@ -163,16 +222,27 @@ pub(crate) fn csv(shown: &Shown<'_>) -> io::Result<String> {
         ];
         row.extend(Hint::ALL.map(|hint| offered.hints.effective(hint).to_string()));
         row.extend(Hint::ALL.map(|hint| source(offered.hints, hint)));
-        // A spreadsheet takes a cell that begins like this for a formula; the texts are a stranger's.
+        // A spreadsheet takes a cell that begins like this for a formula; the texts come from the document's author.
         for cell in &mut row {
             if cell.starts_with(['=', '+', '-', '@', '\t']) {
                 cell.insert(0, '\'');
             }
         }
-        writer.write_record(&row)?;
+        out.push_str(&csv_line(&row));
     }
-    let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
-    String::from_utf8(bytes).map_err(io::Error::other)
+    out
+}
+
+/// A line of CSV (RFC 4180 section 2): a cell with a quote, a comma or a line break stands in quotes, its own quotes doubled.
+fn csv_line(cells: &[String]) -> String {
+    let quoted = |cell: &String| {
+        if cell.contains(['"', ',', '\n', '\r']) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            cell.clone()
+        }
+    };
+    cells.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n"
 }
 
 /// A page for people, with a reason for each hint.

@@ -1,5 +1,6 @@
 //! `openapi-mcp serve`.
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -52,6 +53,11 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     let transport = async {
         match &config.transport {
             Transport::Stdio => {
+                if std::io::stdin().is_terminal() {
+                    tracing::info!(
+                        "waiting for an MCP client on standard input; usually a client starts this command itself, see README.md, and `openapi-mcp tools` lists the tools"
+                    );
+                }
                 stdio::serve(server.clone(), stop.clone()).await.map_err(serving_failed)
             }
             Transport::Http { bind, options } => {

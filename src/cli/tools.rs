@@ -99,12 +99,12 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     };
     let text = match command.format {
         ToolsFormat::Table if command.explain => listing::explained(&shown),
-        ToolsFormat::Table => listing::table(&shown),
+        ToolsFormat::Table => listing::table(&shown, terminal_columns()),
         ToolsFormat::Json => {
             listing::tool_as_json(&shown).map_err(|error| Failure::Io("the tools cannot be written".into(), error.into()))?
         }
         ToolsFormat::Markdown => listing::markdown(&shown),
-        ToolsFormat::Csv => listing::csv(&shown).map_err(|error| Failure::Io("the tools cannot be written".into(), error))?,
+        ToolsFormat::Csv => listing::csv(&shown),
     };
     output::print_result(&text)?;
     if page.len() < total && matches!(command.format, ToolsFormat::Json | ToolsFormat::Csv) {
@@ -112,6 +112,12 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
         output::print_remark(&shown.counted());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The width of the terminal that standard output is; nothing where it is something else.
+fn terminal_columns() -> Option<usize> {
+    let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(std::io::stdout())?;
+    Some(usize::from(columns))
 }
 
 impl Filter {

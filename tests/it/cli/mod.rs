@@ -11,3 +11,5 @@ mod readme;
 mod standard_error;
 #[cfg(unix)]
 mod standard_output;
+#[cfg(target_os = "linux")]
+mod terminal;
