@@ -15,7 +15,7 @@ use super::authenticator::Authenticator;
 use super::digest::Digest;
 use super::forward::Forwarding;
 use super::token_source::{Endpoint, Grant, TokenSource, is_safe};
-use super::values::{CredentialPart, CredentialValues, Credentials, PREFIX, takes_pair, user_and_password};
+use super::values::{CredentialPart, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES, takes_pair, user_and_password};
 use crate::proxy::request::style::{self, Keep};
 use crate::spec::{Location, SecurityScheme};
 use crate::text;
@@ -205,7 +205,11 @@ impl SchemeResolver<'_> {
 
 /// What the operator sets for a security scheme.
 pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>) -> String {
-    let variable = format!("{PREFIX}{}", Credentials::suffix(name));
+    let suffix = Credentials::suffix(name);
+    let variable = format!("{PREFIX}{suffix}");
+    if RESERVED_SUFFIXES.contains(&suffix.as_str()) {
+        return format!("`auth.{name}` in the configuration file ({variable} is a setting of the server)");
+    }
     match scheme {
         Some(SecurityScheme::Http(kind)) if takes_pair(kind) => {
             format!("{variable} (as `user:password`)")

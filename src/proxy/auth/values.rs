@@ -14,6 +14,10 @@ use crate::text;
 /// How the environment variables of credentials begin.
 pub(crate) const PREFIX: &str = "OPENAPI_MCP_AUTH_";
 
+/// Settings of the server whose variables begin in the same way, without [`PREFIX`]. The credential of a scheme with such a
+/// name can only be given in the configuration file.
+pub(crate) const RESERVED_SUFFIXES: [&str; 2] = ["TOKEN_ENV", "TOKEN_FILE"];
+
 /// A part of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CredentialPart {

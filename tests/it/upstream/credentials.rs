@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::support::{Received, Session, SpecFile, Upstream, command, reply, run, stderr, text};
+use crate::support::{Received, Session, SpecFile, Upstream, command, reply, run, stderr, stdout, text};
 
 /// A document with these schemes, and one operation, `call`, with that `security`.
 pub(super) fn document(schemes: &Value, security: &Value) -> SpecFile {
@@ -148,6 +148,8 @@ fn p48_a_setting_that_is_named_like_a_credential_is_not_one() {
             "{scheme}: {}",
             stderr(&output)
         );
+        let advice = format!("`auth.{scheme}` in the configuration file");
+        assert!(stdout(&output).contains(&advice), "{scheme}: {}", stdout(&output));
     }
 }
 
