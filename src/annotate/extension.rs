@@ -1,6 +1,6 @@
 //! The document's extensions about tools: `x-mcp`, and others that real documents use.
 
-use super::overrides::{Override, Problem};
+use super::overrides::{ExpectedType, Override, OverrideProblem, OverrideProblemKind};
 use crate::spec::operation::is_tool_extension;
 use crate::spec::{Diagnostic, Document, Operation, Span, pointer};
 
@@ -62,7 +62,7 @@ fn read_extensions(document: &Document, extensions: &[(Box<str>, Span)], place: 
             continue;
         };
         let Some(value) = document.node(*span).value() else { continue };
-        let mut problems: Vec<Problem> = Vec::new();
+        let mut problems: Vec<OverrideProblem> = Vec::new();
         let field = |key: &str, value| serde_json::json!({ key: value });
         let said = match (extension, value.as_bool()) {
             ("x-mcp", Some(enabled)) => Override {
@@ -74,7 +74,13 @@ fn read_extensions(document: &Document, extensions: &[(Box<str>, Span)], place: 
                 ..Override::default()
             },
             ("x-mcp-hidden", None) => {
-                problems.push((Vec::new(), "it must be true or false; it is ignored".into()));
+                problems.push(OverrideProblem {
+                    path: Vec::new(),
+                    kind: OverrideProblemKind::WrongType {
+                        found: value,
+                        expected: ExpectedType::Boolean,
+                    },
+                });
                 Override::default()
             }
             ("x-mcp-annotations", _) => {
@@ -83,18 +89,19 @@ fn read_extensions(document: &Document, extensions: &[(Box<str>, Span)], place: 
                 said
             }
             ("x-mcp-name" | "x-mcp-title" | "x-mcp-description", _) => {
-                let said = Override::read(&field(extension.trim_start_matches("x-mcp-"), value), &mut problems);
-                problems.iter_mut().for_each(|(path, _)| path.clear());
-                said
+                Override::read(&field(extension.trim_start_matches("x-mcp-"), value), &mut problems)
             }
             ("x-speakeasy-mcp", _) => Override::read(&speakeasy(value), &mut problems),
             _ => Override::read(&value, &mut problems),
         };
-        for (path, message) in problems {
+        // The key is a part of the extension's name where it is not written out.
+        let is_named = matches!(extension, "x-mcp-name" | "x-mcp-title" | "x-mcp-description");
+        for problem in problems {
             let mut place = place.to_owned();
             pointer::push(&mut place, extension);
-            path.iter().for_each(|key| pointer::push(&mut place, key));
-            let mut diagnostic = Diagnostic::warning(place, message);
+            let keys = problem.path.iter().filter(|_| !is_named);
+            keys.for_each(|key| pointer::push(&mut place, key));
+            let mut diagnostic = Diagnostic::warning(place, problem.of_document());
             diagnostic.span = Some(*span);
             diagnostics.push(diagnostic);
         }

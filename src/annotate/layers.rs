@@ -35,6 +35,12 @@ pub enum HintTrust {
 /// A rule of the operator for some operations.
 #[derive(Debug, Clone)]
 pub struct Rule {
+    /// The name of the rule in messages.
+    pub name: String,
+    /// What marks the rule as optional, for messages.
+    pub remedy: String,
+    /// Whether it may match no operation.
+    pub optional: bool,
     /// An operation must match one pattern of each group; without a group, every operation matches.
     pub matches: Vec<Vec<Pattern>>,
     /// What the rule sets.
@@ -54,8 +60,6 @@ pub struct Layers {
     pub rules: Vec<Rule>,
     /// The rules of the command line.
     pub commands: Vec<Rule>,
-    /// A sentence for each part of a rule that could not be read and is ignored.
-    pub remarks: Vec<String>,
 }
 
 /// What all sources together say about a tool.
@@ -70,7 +74,7 @@ pub(crate) struct Decision {
 }
 
 impl Rule {
-    fn matches(&self, names: [&str; 2], operation: &Operation) -> bool {
+    pub(crate) fn matches(&self, names: [&str; 2], operation: &Operation) -> bool {
         let any = |group: &Vec<Pattern>| group.iter().any(|pattern| pattern.matches(names, operation));
         self.matches.iter().all(any)
     }
@@ -107,22 +111,12 @@ impl Layers {
 
     /// Applies the rules of the operator. A rule knows an operation by its `own` name, and by the name that the document has
     /// `given` it.
-    pub(crate) fn operate(
-        &self,
-        decisions: &mut [Decision],
-        own: &[String],
-        given: &[String],
-        operations: &[Box<Operation>],
-        diagnostics: &mut Vec<Diagnostic>,
-    ) {
-        diagnostics.extend(self.remarks.iter().map(|remark| Diagnostic::warning("#", remark.clone())));
-        let mut idle = vec![true; self.rules.len() + self.commands.len()];
+    pub(crate) fn operate(&self, decisions: &mut [Decision], own: &[String], given: &[String], operations: &[Box<Operation>]) {
         for (((decision, own), given), operation) in decisions.iter_mut().zip(own).zip(given).zip(operations) {
             let numbered = self.rules.iter().enumerate().map(|(index, rule)| (rule, Reason::Rule(index + 1)));
             let all = numbered.chain(self.commands.iter().map(|rule| (rule, Reason::CommandLine)));
-            for ((rule, reason), idle) in all.zip(&mut idle) {
+            for (rule, reason) in all {
                 if rule.matches([own, given], operation) {
-                    *idle = false;
                     for (hint, value) in &rule.says.hints {
                         decision.hints.set(*hint, *value, reason);
                     }
@@ -132,16 +126,6 @@ impl Layers {
             decision.hints.settle();
             // They are in `decision.hints` now, each with its source.
             decision.said.hints = Vec::new();
-        }
-        for (index, _) in idle.iter().enumerate().filter(|(_, idle)| **idle) {
-            let what = match index.checked_sub(self.rules.len()).and_then(|index| self.commands.get(index)) {
-                None => format!("rule {} of `overrides`", index + 1),
-                Some(command) => {
-                    let patterns: Vec<String> = command.matches.iter().flatten().map(Pattern::to_string).collect();
-                    format!("the pattern `{}` of --hint", patterns.join(", "))
-                }
-            };
-            diagnostics.push(Diagnostic::warning("#", format!("{what} matches no operation")));
         }
     }
 

@@ -19,6 +19,7 @@ pub(crate) mod overrides;
 pub(crate) mod search;
 pub(crate) mod selection;
 mod tool_json;
+pub(crate) mod unmatched;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ use self::confirm::{Confirm, ConfirmLevel};
 use self::enforcement::Restriction;
 use self::layers::Decision;
 use self::tool_json::{Grouping, ToolParts, to_json, write_tool};
+use self::unmatched::NamedOperations;
 use crate::spec::schema::{SchemaOptions, Schemas};
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
@@ -138,12 +140,15 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     // Rules know a tool by the name that it has without them, and by the one that it has without anybody.
     let own = names.clone();
     apply_wished_names(&mut names, &operations, &decisions, options, &mut diagnostics);
-    options.layers.operate(&mut decisions, &own, &names, &operations, &mut diagnostics);
+    let authored = names.clone();
+    options.layers.operate(&mut decisions, &own, &names, &operations);
     apply_wished_names(&mut names, &operations, &decisions, options, &mut diagnostics);
     for pattern in options.selection.idle(&own, &names, &operations) {
         diagnostics.push(Diagnostic::warning("#", format!("the pattern `{pattern}` matches no operation")));
     }
-    let unmatched = options.confirm.unmatched(&own, &names, &operations);
+    let [ruled, selected] = [&authored, &names].map(|given| NamedOperations::new(&own, given, &operations));
+    let mut unmatched = unmatched::unmatched_patterns(&options.selection, &options.confirm, selected);
+    unmatched.extend(unmatched::unmatched_rules(&options.layers, ruled));
     let titles = descriptions::titles(&operations);
     let mut schemas = Schemas::new(document);
     let mut tools = Vec::with_capacity(operations.len());

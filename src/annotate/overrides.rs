@@ -1,5 +1,5 @@
-//! What a document or an operator sets for a tool. The fields are read one by one: one that is not valid does not cost the
-//! others.
+//! What a document or an operator sets for a tool. Problems are collected: those of a document are reported and ignored, those
+//! of a configuration are errors.
 
 use serde_json::Value;
 
@@ -25,19 +25,74 @@ pub struct Override {
     pub hints: Vec<(Hint, bool)>,
 }
 
-/// A key that is not valid: the path to it, and a sentence.
-pub(crate) type Problem = (Vec<String>, String);
+/// What is wrong with one member.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OverrideProblem {
+    /// The keys that lead to the member.
+    pub(crate) path: Vec<String>,
+    /// What is wrong with it.
+    pub(crate) kind: OverrideProblemKind,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum OverrideProblemKind {
+    /// No such key; with what to do instead, where that is known.
+    UnknownKey(Option<String>),
+    /// A value of another type.
+    WrongType {
+        /// The value that is there.
+        found: Value,
+        /// The type that belongs there.
+        expected: ExpectedType,
+    },
+}
+
+/// The type of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExpectedType {
+    Boolean,
+    Text,
+    Object,
+}
+
+impl OverrideProblem {
+    fn of_type(path: Vec<String>, found: &Value, expected: ExpectedType) -> Self {
+        let found = found.clone();
+        Self {
+            path,
+            kind: OverrideProblemKind::WrongType { found, expected },
+        }
+    }
+
+    /// The problem as one of a document, which is read without the member.
+    #[must_use]
+    pub(crate) fn of_document(&self) -> String {
+        let key = self.path.last().map_or_else(|| "it".to_owned(), |key| format!("`{key}`"));
+        match &self.kind {
+            OverrideProblemKind::UnknownKey(None) => format!("the unknown key {key} is ignored"),
+            OverrideProblemKind::UnknownKey(Some(advice)) => format!("the unknown key {key} is ignored; {advice}"),
+            OverrideProblemKind::WrongType { expected, .. } => {
+                let expected = match expected {
+                    ExpectedType::Boolean => "true or false",
+                    ExpectedType::Text => "a string that is not empty",
+                    ExpectedType::Object => "an object",
+                };
+                format!("{key} must be {expected}; it is ignored")
+            }
+        }
+    }
+}
 
 const KEYS: [&str; 6] = ["enabled", "name", "title", "description", "category", "annotations"];
 
 impl Override {
     /// Reads an object with the keys `enabled`, `name`, `title`, `description`, `category` and `annotations`. Unknown keys
-    /// and values of the wrong type are pushed to `problems` and ignored.
+    /// and values of the wrong type are pushed to `problems`, and the rest counts.
     #[must_use]
-    pub fn read(value: &Value, problems: &mut Vec<Problem>) -> Self {
+    pub(crate) fn read(value: &Value, problems: &mut Vec<OverrideProblem>) -> Self {
         let mut said = Self::default();
         let Some(members) = value.as_object() else {
-            problems.push((Vec::new(), "it must be an object; it is ignored".into()));
+            problems.push(OverrideProblem::of_type(Vec::new(), value, ExpectedType::Object));
             return said;
         };
         for (key, value) in members {
@@ -50,11 +105,15 @@ impl Override {
                 "annotations" => {
                     let mut wrong = Vec::new();
                     said.read_annotations(value, &mut wrong);
-                    problems.extend(wrong.into_iter().map(|(mut path, message)| {
-                        path.insert(0, key.clone());
-                        (path, message)
+                    problems.extend(wrong.into_iter().map(|mut problem: OverrideProblem| {
+                        problem.path.insert(0, key.clone());
+                        problem
                     }));
                 }
+                "disabled" => problems.push(OverrideProblem {
+                    path: vec![key.clone()],
+                    kind: OverrideProblemKind::UnknownKey(Some("write `enabled: false` to leave a tool out".into())),
+                }),
                 _ => problems.push(unknown_key(key, KEYS.into_iter())),
             }
         }
@@ -62,9 +121,9 @@ impl Override {
     }
 
     /// Reads an object with MCP's hints and `title`.
-    pub fn read_annotations(&mut self, value: &Value, problems: &mut Vec<Problem>) {
+    pub(crate) fn read_annotations(&mut self, value: &Value, problems: &mut Vec<OverrideProblem>) {
         let Some(members) = value.as_object() else {
-            problems.push((Vec::new(), "it must be an object; it is ignored".into()));
+            problems.push(OverrideProblem::of_type(Vec::new(), value, ExpectedType::Object));
             return;
         };
         for (key, value) in members {
@@ -93,31 +152,28 @@ impl Override {
     }
 }
 
-fn boolean(key: &str, value: &Value, problems: &mut Vec<Problem>) -> Option<bool> {
+fn boolean(key: &str, value: &Value, problems: &mut Vec<OverrideProblem>) -> Option<bool> {
     let read = value.as_bool();
     if read.is_none() {
-        problems.push((vec![key.to_owned()], format!("`{key}` must be true or false; it is ignored")));
+        problems.push(OverrideProblem::of_type(vec![key.to_owned()], value, ExpectedType::Boolean));
     }
     read
 }
 
-fn read_words(key: &str, value: &Value, problems: &mut Vec<Problem>) -> Option<String> {
+fn read_words(key: &str, value: &Value, problems: &mut Vec<OverrideProblem>) -> Option<String> {
     let read = value.as_str().map(text::clean).filter(|text| !text.is_empty());
     if read.is_none() {
-        problems.push((
-            vec![key.to_owned()],
-            format!("`{key}` must be a string that is not empty; it is ignored"),
-        ));
+        problems.push(OverrideProblem::of_type(vec![key.to_owned()], value, ExpectedType::Text));
     }
     read
 }
 
-fn unknown_key(key: &str, known: impl Iterator<Item = &'static str>) -> Problem {
-    let hint = text::nearest(key, known, 0.75)
-        .map(|nearest| format!("; did you mean `{nearest}`?"))
-        .unwrap_or_default();
-    let key = text::truncate(&text::one_line(key), 64);
-    (vec![key.clone()], format!("the unknown key `{key}` is ignored{hint}"))
+fn unknown_key(key: &str, known: impl Iterator<Item = &'static str>) -> OverrideProblem {
+    let nearest = text::nearest(key, known, 0.75);
+    OverrideProblem {
+        path: vec![text::truncate(&text::one_line(key), 64)],
+        kind: OverrideProblemKind::UnknownKey(nearest.map(|nearest| format!("did you mean `{nearest}`?"))),
+    }
 }
 
 #[cfg(test)]
@@ -139,13 +195,17 @@ mod tests {
             (Some("c"), Some("T"))
         );
         assert_eq!((said.name, said.enabled), (None, None));
-        let mut places: Vec<String> = problems.iter().map(|(path, _)| path.join("/")).collect();
+        let mut places: Vec<String> = problems.iter().map(|problem| problem.path.join("/")).collect();
         places.sort();
         assert_eq!(
             places,
             ["annotations/destructive", "annotations/safeHint", "enabled", "name", "titel"]
         );
-        assert!(problems.iter().any(|(_, message)| message.contains("did you mean `title`?")));
+        assert!(
+            problems
+                .iter()
+                .any(|problem| problem.of_document().contains("did you mean `title`?"))
+        );
     }
 
     #[test]

@@ -23,11 +23,13 @@ pub enum PatternField {
 
 /// `operation:list_*`, `tag:pets`, `method:GET`, `path:/pets/**`; a pattern without a field looks at the operation, that
 /// is at its tool name and its operationId. `*` stays within a path segment, `**` does not, and a final `/**` matches the
-/// folder itself as well. `{a,b}` matches either.
+/// folder itself as well. `{a,b}` matches either. A leading `?` marks a pattern that may match no operation.
 #[derive(Debug, Clone)]
 pub struct Pattern {
+    /// The pattern as it is written, without the mark.
     text: String,
-    field: PatternField,
+    pub(crate) field: PatternField,
+    pub(crate) is_optional: bool,
     glob: GlobMatcher,
     /// For a path that ends with `/**`: what stands before that.
     folder: Option<GlobMatcher>,
@@ -60,6 +62,7 @@ impl Pattern {
     /// # Errors
     /// An unknown field or a broken glob.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
+        let (text, is_optional) = text.strip_prefix('?').map_or((text, false), |text| (text, true));
         let (field, glob) = match text.split_once(':') {
             Some(("operation", glob)) => (PatternField::Operation, glob),
             Some(("tag", glob)) => (PatternField::Tag, glob),
@@ -71,7 +74,10 @@ impl Pattern {
             }
             _ => (PatternField::Operation, text),
         };
-        Self::of(field, glob, text)
+        Ok(Self {
+            is_optional,
+            ..Self::of(field, glob, text)?
+        })
     }
 
     /// A pattern on that field; `text` is its name in messages.
@@ -101,9 +107,23 @@ impl Pattern {
         Ok(Self {
             text: text.into(),
             field,
+            is_optional: false,
             folder: folder.map(compile).transpose()?,
             glob: compile(&glob)?,
         })
+    }
+
+    /// The field as it is written before the glob; empty where there is none.
+    pub(crate) fn prefix(&self) -> &str {
+        let prefix = self.text.len() - self.glob_text().len();
+        self.text.get(..prefix).unwrap_or_default()
+    }
+
+    /// The glob as it is written.
+    pub(crate) fn glob_text(&self) -> &str {
+        let prefixes = ["operation:", "tag:", "method:", "path:"];
+        let glob = prefixes.iter().find_map(|prefix| self.text.strip_prefix(prefix));
+        glob.unwrap_or(&self.text)
     }
 
     /// Whether it matches the operation under one of its tool names.
@@ -197,7 +217,7 @@ impl Selection {
             let mut all = own.iter().zip(given).zip(operations);
             !all.any(|((own, given), operation)| pattern.matches([own, given], operation))
         };
-        self.include.iter().chain(&self.exclude).filter(matches).collect()
+        self.include.iter().filter(|pattern| !pattern.is_optional).filter(matches).collect()
     }
 }
 

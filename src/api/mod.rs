@@ -24,12 +24,12 @@ use crate::proxy::{
 };
 use crate::spec::operation::security;
 use crate::spec::operation::server::ServerError;
-use crate::spec::{Diagnostic, Document, Operation, operations};
+use crate::spec::{Diagnostic, Document, Operation, Severity, operations};
 use crate::text;
 
 pub use self::bound_tool::OfferedTool;
-pub use crate::proxy::{Destination, OnMissingCredential};
 pub(crate) use crate::proxy::auth::scheme::scheme_setting;
+pub use crate::proxy::{Destination, OnMissingCredential};
 pub(crate) use crate::proxy::{Payload, Request, filter};
 
 /// What an operator sets about an API.
@@ -114,7 +114,7 @@ impl Api {
             return Err(BuildError::Server(error));
         }
         if !annotated.unmatched.is_empty() {
-            return Err(BuildError::Patterns(annotated.unmatched));
+            return Err(BuildError::Patterns(explain_unmatched(annotated.unmatched, &diagnostics)));
         }
         let api = Self {
             by_name: tools
@@ -250,6 +250,20 @@ impl ApiOptions {
             upstream: self.upstream.clone(),
         }
     }
+}
+
+/// Rules cannot match operations that cannot be read.
+fn explain_unmatched(mut unmatched: Vec<String>, diagnostics: &[Diagnostic]) -> Vec<String> {
+    let lost = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .count();
+    if lost > 0 {
+        unmatched.push(format!(
+            "{lost} operations of the document are left out, and no rule matches them; `openapi-mcp check` without these rules lists them"
+        ));
+    }
+    unmatched
 }
 
 /// The operations as tools, without the parameters that no argument may set.

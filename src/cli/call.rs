@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents};
 use serde_json::Value;
 
-use super::load::{self, LoadPurpose};
+use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, dry_run, help, output};
 use crate::api::{Caller, OnMissingCredential};
 use crate::config::settings::{ApiSettings, LogLevel};
@@ -37,9 +37,10 @@ pub(crate) struct CallCommand {
 }
 
 pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
-    let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Warn)?;
+    let config = load::api_settings(&command.api, command.config.config.as_deref(), LogLevel::Warn)?;
     let arguments = arguments(command).map_err(|problem| Failure::Settings(crate::config::ConfigError(vec![problem])))?;
-    let (api, _) = load::api(&config, LoadPurpose::Serve).await?;
+    load::caution(&config);
+    let Loaded { api, mock: _mock, .. } = load::load_api(&config, LoadPurpose::Serve).await?;
     if let Some(shape) = command.dry_run
         && let Some(prepared) = api.prepare(&command.tool, Some(arguments.clone()), OnMissingCredential::Omit)
     {

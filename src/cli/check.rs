@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
-use super::load::{self, LoadPurpose};
+use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
 use crate::check::{self, format};
 use crate::config::settings::{ApiSettings, LogLevel};
@@ -37,8 +37,8 @@ enum CheckFormat {
 }
 
 pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
-    let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Error)?;
-    let (api, mut diagnostics) = load::api(&config, LoadPurpose::Inspect).await?;
+    let config = load::api_settings(&command.api, command.config.config.as_deref(), LogLevel::Error)?;
+    let Loaded { api, mut diagnostics, .. } = load::load_api(&config, LoadPurpose::Inspect).await?;
     // A look calls nobody; `serve` would ask for this at once.
     let root = server::root_url(
         &server::declared_servers(api.document()),

@@ -10,7 +10,7 @@ use super::Cli;
 use super::log::{self, LogDelivery};
 use crate::api::{Api, ApiOptions, BuildError, Destination};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
-use crate::config::{self, Config, ConfigError};
+use crate::config::{self, ApiConfig, ConfigError, LayeredSettings, ProcessConfig};
 use crate::error::Failure;
 use crate::mock;
 use crate::outbound::{self, Clients, OutboundOptions};
@@ -18,25 +18,33 @@ use crate::spec::document::{external, overlay};
 use crate::spec::{Diagnostic, Document, ExternalReferences, Revision, Severity};
 use crate::text::counted;
 
-/// Reads and checks the settings, and starts logging.
-///
-/// Only `serve` has settings of a server; for the other commands what a file says of them does not count.
-pub(crate) fn settings(
+/// Reads and checks the settings of a command that serves nothing, and starts logging. What a file says of the server does
+/// not count.
+pub(crate) fn api_settings(api: &ApiSettings, file: Option<&Path>, level: LogLevel) -> Result<ApiConfig, Failure> {
+    let mut layered = LayeredSettings::read(api, &ServerSettings::default(), file);
+    layered.server = ServerSettings::default();
+    resolve(layered, level, LogDelivery::Direct).map(|(_, api)| api)
+}
+
+/// Reads and checks the settings of a server, and starts logging.
+pub(crate) fn server_settings(
     api: &ApiSettings,
-    server: Option<&ServerSettings>,
+    server: &ServerSettings,
     file: Option<&Path>,
-    level: LogLevel,
-) -> Result<Config, Failure> {
-    let mut problems = Vec::new();
-    let (api, layered) = config::layered(api, server.unwrap_or(&ServerSettings::default()), file, &mut problems);
-    let is_server = server.is_some();
-    let server = if is_server { layered } else { ServerSettings::default() };
-    let delivery = if is_server { LogDelivery::Queued } else { LogDelivery::Direct };
-    log::start_logging(config::log_options(&api), level, delivery);
+) -> Result<(ProcessConfig, ApiConfig), Failure> {
+    resolve(LayeredSettings::read(api, server, file), LogLevel::Info, LogDelivery::Queued)
+}
+
+fn resolve(layered: LayeredSettings, level: LogLevel, delivery: LogDelivery) -> Result<(ProcessConfig, ApiConfig), Failure> {
+    log::start_logging(layered.log_options(), level, delivery);
     for warning in config::variables::unknown_variables(&Cli::command()) {
         tracing::warn!("{warning}");
     }
-    config::resolve_config(&api, &server, problems).map_err(Failure::Settings)
+    let (process, api) = layered.resolve().map_err(Failure::Settings)?;
+    for warning in &api.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok((process, api))
 }
 
 /// More findings than this are counted, not shown.
@@ -49,112 +57,47 @@ pub(crate) enum LoadPurpose {
     Inspect,
 }
 
-/// An API, and what it stands on.
+/// An API, and what it depends on.
 pub(crate) struct Loaded {
     pub(crate) api: Api,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// What its calls go to under `--mock`; it must live as long as they may come.
+    /// What its calls go to under `--mock`; it must live as long as calls are made.
     pub(crate) mock: Option<mock::Running>,
-    /// Everything that was read, where somebody wants to know later whether it changed.
+    /// Everything that was read, where it is going to be watched for changes.
     pub(crate) seen: Vec<Revision>,
 }
 
-/// Reads the document and builds the API, for as long as the process lives.
-pub(crate) async fn api(config: &Config, purpose: LoadPurpose) -> Result<(Api, Vec<Diagnostic>), Failure> {
-    if purpose == LoadPurpose::Serve {
-        caution(config);
-    }
-    let loaded = all(config, purpose).await?;
-    std::mem::forget(loaded.mock);
-    Ok((loaded.api, loaded.diagnostics))
-}
-
-/// Says what an operator should have in mind for as long as calls are made.
-pub(crate) fn caution(config: &Config) {
+/// Warns about settings that put every call at risk.
+pub(crate) fn caution(config: &ApiConfig) {
     if config.outbound.insecure && !config.mock {
         tracing::warn!(
-            "--insecure-upstream: the API's certificate is NOT CHECKED; whoever is on the way can read and change every call, credentials included"
+            "--insecure-upstream: the API's certificate is NOT CHECKED; an attacker on the network can read and change every call, credentials included"
         );
     }
 }
 
 /// Reads the document and builds the API.
-pub(crate) async fn all(config: &Config, purpose: LoadPurpose) -> Result<Loaded, Failure> {
-    // A look at a file calls nobody.
-    let local = purpose == LoadPurpose::Inspect
-        && config.external_references != ExternalReferences::Any
-        && config.source.url().is_none()
-        && config.overlays.iter().all(|overlay| overlay.url().is_none());
-    let outbound = OutboundOptions {
-        tls: config.outbound.tls && !local,
-        ..config.outbound.clone()
-    };
+pub(crate) async fn load_api(config: &ApiConfig, purpose: LoadPurpose) -> Result<Loaded, Failure> {
+    let outbound = outbound_options(config, purpose);
     let client = outbound::http_client(&outbound.for_others()).map_err(Failure::Outbound)?;
-    let found = config
-        .source
-        .read_from(&client, &config.source_headers)
-        .await
-        .map_err(Failure::Read)?;
-    let mut seen = Vec::new();
-    if config.reload.is_some() {
-        let headers = config.source_headers.clone();
-        seen.push(Revision::new(config.source.clone(), headers, &found.bytes, found.validators));
-    }
-    let source = found.source;
-    let (bytes, mut unread) = overlaid(config, found.bytes, &client, &mut seen).await?;
-    let mut document = Document::parse(bytes, source.url()).map_err(|error| Failure::Document {
-        source_name: config.source.to_string(),
-        error,
-    })?;
-    unread.extend(external::complete(&mut document, &source, config.external_references, &client, &config.source_headers).await);
-    seen.extend(document.seen().iter().filter(|_| config.reload.is_some()).cloned());
-    let document = Arc::new(document);
-    let mut mock = None;
-    if purpose == LoadPurpose::Serve && config.mock {
+    let DocumentRead { document, unread, seen } = read_document(config, &client).await?;
+    let mock = if purpose == LoadPurpose::Serve && config.mock {
         let running = mock::start_mock(Arc::clone(&document)).await;
-        mock = Some(running.map_err(|error| Failure::Io("the mock cannot be started".into(), error))?);
-    }
-    let fixed = mock.as_ref().map(mock::Running::url).or(config.base_url.as_ref());
-    let destination = match (purpose, fixed) {
-        (LoadPurpose::Inspect, _) => Destination::Nowhere,
-        (LoadPurpose::Serve, Some(url)) => Destination::Fixed(url.clone()),
-        (LoadPurpose::Serve, None) => Destination::Declared(config.server.clone()),
+        Some(running.map_err(|error| Failure::Io("the mock cannot be started".into(), error))?)
+    } else {
+        None
     };
-    let options = ApiOptions {
-        annotate: config.annotate.clone(),
-        destination,
-        headers: config.headers.clone(),
-        // A mock lets everybody in.
-        credentials: (!config.mock).then(|| config.credentials.clone()),
-        forward: config.forward.clone(),
-        secrets: config.outbound.proxy.iter().filter_map(|proxy| proxy.credential.clone()).collect(),
-        call: config.call.clone(),
-        sandbox: config.sandbox.clone(),
-        upstream: config.upstream.clone(),
-    };
-    let mut clients = Clients::from(client);
-    if purpose == LoadPurpose::Serve && !config.mock {
-        if outbound.sets_the_api_apart() {
-            clients.own = outbound::http_client(&outbound).map_err(Failure::Outbound)?;
-        }
-    } else if outbound.proxy.is_some() {
-        // The mock is inside this process, where no proxy leads.
-        let direct = OutboundOptions {
-            proxy: None,
-            ..outbound.for_others()
-        };
-        clients = outbound::http_client(&direct).map_err(Failure::Outbound)?.into();
-    }
-    let (api, mut diagnostics) = Api::build(document, options, clients).map_err(build_failure)?;
+    let options = api_options(config, purpose, mock.as_ref());
+    let clients = api_clients(client, config, purpose, &outbound)?;
+    let (api, mut diagnostics) = Api::build(document, options, clients).map_err(|error| match error {
+        BuildError::Server(error) => Failure::Server(error),
+        BuildError::Patterns(problems) => Failure::Settings(ConfigError(problems)),
+    })?;
     diagnostics.extend(unread);
     diagnostics.extend(api.document().remarks());
     report(api.document(), &diagnostics);
-    let loose = diagnostics.iter().filter(|diagnostic| diagnostic.severity > Severity::Note).count();
-    if config.strict && purpose == LoadPurpose::Serve && loose > 0 {
-        return Err(Failure::Strict {
-            source_name: config.source.to_string(),
-            findings: loose,
-        });
+    if config.strict && purpose == LoadPurpose::Serve {
+        refuse_findings(config, &diagnostics)?;
     }
     Ok(Loaded {
         api,
@@ -164,16 +107,110 @@ pub(crate) async fn all(config: &Config, purpose: LoadPurpose) -> Result<Loaded,
     })
 }
 
-fn build_failure(error: BuildError) -> Failure {
-    match error {
-        BuildError::Server(error) => Failure::Server(error),
-        BuildError::Patterns(problems) => Failure::Settings(ConfigError(problems)),
+/// TLS is left out where a local file is only inspected, because nothing is connected to.
+fn outbound_options(config: &ApiConfig, purpose: LoadPurpose) -> OutboundOptions {
+    let is_local = purpose == LoadPurpose::Inspect
+        && config.external_references != ExternalReferences::Any
+        && config.source.url().is_none()
+        && config.overlays.iter().all(|overlay| overlay.url().is_none());
+    OutboundOptions {
+        tls: config.outbound.tls && !is_local,
+        ..config.outbound.clone()
     }
+}
+
+/// A document with its overlays and the other files that it refers to.
+struct DocumentRead {
+    document: Arc<Document>,
+    /// What of it could not be read.
+    unread: Vec<Diagnostic>,
+    /// Everything that was read, where it is going to be watched for changes.
+    seen: Vec<Revision>,
+}
+
+async fn read_document(config: &ApiConfig, client: &reqwest::Client) -> Result<DocumentRead, Failure> {
+    let headers = &config.source_headers;
+    let found = config.source.read_from(client, headers).await.map_err(Failure::Read)?;
+    let mut seen = Vec::new();
+    if config.reload.is_some() {
+        seen.push(Revision::new(
+            config.source.clone(),
+            headers.clone(),
+            &found.bytes,
+            found.validators,
+        ));
+    }
+    let source = found.source;
+    let (bytes, mut unread) = overlaid(config, found.bytes, client, &mut seen).await?;
+    let mut document = Document::parse(bytes, source.url()).map_err(|error| Failure::Document {
+        source_name: config.source.to_string(),
+        error,
+    })?;
+    unread.extend(external::complete(&mut document, &source, config.external_references, client, headers).await);
+    seen.extend(document.seen().iter().filter(|_| config.reload.is_some()).cloned());
+    Ok(DocumentRead {
+        document: Arc::new(document),
+        unread,
+        seen,
+    })
+}
+
+fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Running>) -> ApiOptions {
+    let fixed = mock.map(mock::Running::url).or(config.base_url.as_ref());
+    let destination = match (purpose, fixed) {
+        (LoadPurpose::Inspect, _) => Destination::Nowhere,
+        (LoadPurpose::Serve, Some(url)) => Destination::Fixed(url.clone()),
+        (LoadPurpose::Serve, None) => Destination::Declared(config.server.clone()),
+    };
+    ApiOptions {
+        annotate: config.annotate.clone(),
+        destination,
+        headers: config.headers.clone(),
+        // A mock needs no credentials.
+        credentials: (!config.mock).then(|| config.credentials.clone()),
+        forward: config.forward.clone(),
+        secrets: config.outbound.proxy.iter().filter_map(|proxy| proxy.credential.clone()).collect(),
+        call: config.call.clone(),
+        sandbox: config.sandbox.clone(),
+        upstream: config.upstream.clone(),
+    }
+}
+
+/// The clients of an API, of which `client` is the one for all other purposes.
+fn api_clients(client: reqwest::Client, config: &ApiConfig, purpose: LoadPurpose, outbound: &OutboundOptions) -> Result<Clients, Failure> {
+    let is_real = purpose == LoadPurpose::Serve && !config.mock;
+    if is_real && outbound.sets_the_api_apart() {
+        return Ok(Clients {
+            own: outbound::http_client(outbound).map_err(Failure::Outbound)?,
+            ..Clients::from(client)
+        });
+    }
+    if !is_real && outbound.proxy.is_some() {
+        // The mock is inside this process; a proxy cannot reach it.
+        let direct = OutboundOptions {
+            proxy: None,
+            ..outbound.for_others()
+        };
+        return Ok(outbound::http_client(&direct).map_err(Failure::Outbound)?.into());
+    }
+    Ok(client.into())
+}
+
+/// `--strict`: every finding that is more than a note is one too many.
+fn refuse_findings(config: &ApiConfig, diagnostics: &[Diagnostic]) -> Result<(), Failure> {
+    let findings = diagnostics.iter().filter(|diagnostic| diagnostic.severity > Severity::Note).count();
+    if findings == 0 {
+        return Ok(());
+    }
+    Err(Failure::Strict {
+        source_name: config.source.to_string(),
+        findings,
+    })
 }
 
 /// The document's bytes with all overlays applied; as they are where there is none.
 async fn overlaid(
-    config: &Config,
+    config: &ApiConfig,
     bytes: Vec<u8>,
     client: &reqwest::Client,
     seen: &mut Vec<Revision>,
@@ -228,7 +265,7 @@ fn report(document: &Document, diagnostics: &[Diagnostic]) {
     if errors.len() > MAX_LOGGED_LINES {
         tracing::warn!("and {} more operations are left out", errors.len() - MAX_LOGGED_LINES);
     }
-    // What the operator said is for the operator to see: it points to no place of the document.
+    // What concerns the operator's own settings has no place in the document.
     let (said, remarks): (Vec<_>, Vec<_>) = remarks
         .into_iter()
         .partition(|diagnostic| diagnostic.severity == Severity::Warning && diagnostic.pointer == "#");

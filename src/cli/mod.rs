@@ -13,6 +13,7 @@ mod log_queue;
 mod output;
 mod reload;
 mod serve;
+mod served;
 mod tools;
 
 use std::path::PathBuf;

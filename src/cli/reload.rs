@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::load;
-use super::serve::{self, Served};
-use crate::config::Config;
+use super::served::{self, Served};
+use crate::config::ApiConfig;
 use crate::error::Failure;
 use crate::outbound;
 use crate::server::McpServer;
 
-/// Looks again and again whether anything changed that the document was made of, and serves what it is then. What cannot be
-/// served changes nothing. Never ends, not even where there is nothing to look at, and holds for as long what is stood on.
-pub(crate) async fn watch(config: Arc<Config>, server: McpServer, mut standing: Served) {
+/// Checks regularly whether anything changed that the document was made of, and serves the new document. One that cannot be
+/// served changes nothing. Never ends, not even where nothing is watched, and holds what the tools depend on for as long.
+pub(crate) async fn watch(config: Arc<ApiConfig>, server: McpServer, mut standing: Served) {
     let Some(every) = config.reload else {
         return std::future::pending().await;
     };
@@ -29,7 +29,7 @@ pub(crate) async fn watch(config: Arc<Config>, server: McpServer, mut standing: 
         if !changed(&mut standing, &client, &mut unseen).await && unread.is_none() {
             continue;
         }
-        match serve::load(&config, &server, Some(&standing)).await {
+        match served::load_into(&config, &server, Some(&standing)).await {
             Ok(mut now) => {
                 // Calls in flight go to the mock that they began with.
                 let before = standing.mocks.into_iter();

@@ -2,39 +2,30 @@
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::load::{self, LoadPurpose, Loaded};
-use super::{ServeCommand, reload};
-use crate::api::Api;
-use crate::check::cost;
-use crate::config::settings::LogLevel;
-use crate::config::{Config, ConfigError, Transport};
+use super::{ServeCommand, load, reload, served};
+use crate::config::{ConfigError, Transport};
 use crate::error::Failure;
-use crate::mock::Running;
 use crate::outbound::{self, OutboundOptions};
 use crate::server::{McpServer, http, stdio};
-use crate::spec::{Revision, Severity, Source};
-use crate::text::{counted, one_line};
+use crate::spec::Source;
 
 /// Exit code of a process that a second signal ended: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 
-/// How long a server without a document goes on to answer, so that what is on its way gets the reason and no closed door.
+/// How long a server without a document still answers, so that requests on their way get the reason and not a closed
+/// connection.
 const FAILURE_GRACE: Duration = Duration::from_millis(100);
 
 pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
-    let config = Arc::new(load::settings(
-        &command.api,
-        Some(&command.server),
-        command.config.config.as_deref(),
-        LogLevel::Info,
-    )?);
-    if matches!((&config.transport, &config.source), (Transport::Stdio, Source::Stdin)) {
+    let (process, config) = load::server_settings(&command.api, &command.server, command.config.config.as_deref())?;
+    let config = Arc::new(config);
+    if matches!((&process.transport, &config.source), (Transport::Stdio, Source::Stdin)) {
         let problem = "--spec - needs --transport http: over stdio, standard input belongs to the client".to_owned();
         return Err(Failure::Settings(ConfigError(vec![problem])));
     }
@@ -47,11 +38,11 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     if config.source.url().is_none() {
         standing = tokio::select! {
             () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
-            loaded = load(&config, &server, None) => Some(loaded?),
+            loaded = served::load_into(&config, &server, None) => Some(loaded?),
         };
     }
     let transport = async {
-        match &config.transport {
+        match &process.transport {
             Transport::Stdio => {
                 if std::io::stdin().is_terminal() {
                     tracing::info!(
@@ -86,7 +77,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     } else {
         tokio::select! {
             served = &mut transport => return served.map(|()| ExitCode::SUCCESS),
-            loaded = load(&config, &server, None) => match loaded {
+            loaded = served::load_into(&config, &server, None) => match loaded {
                 Ok(standing) => standing,
                 Err(failure) => {
                     // Clients wait for an answer already.
@@ -99,7 +90,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
             },
         }
     };
-    // Of its own, so that nothing waits while a document is read. It holds what is stood on.
+    // A task of its own, so that nothing waits while a document is read. It holds what the tools depend on.
     let _watching = AbortOnDropHandle::new(tokio::spawn(reload::watch(Arc::clone(&config), server.clone(), standing)));
     transport.await?;
     Ok(ExitCode::SUCCESS)
@@ -107,67 +98,6 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
 
 fn serving_failed(error: std::io::Error) -> Failure {
     Failure::Io("serving failed".into(), error)
-}
-
-/// Reads the document and hands its tools to the server; gives what they stand on. What was said `before` is not said again.
-pub(crate) async fn load(config: &Config, server: &McpServer, before: Option<&Served>) -> Result<Served, Failure> {
-    if before.is_none() {
-        load::caution(config);
-    }
-    let Loaded {
-        api,
-        diagnostics,
-        mock,
-        seen,
-    } = load::all(config, LoadPurpose::Serve).await?;
-    let lost = diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.severity == Severity::Error)
-        .count();
-    announce(&api, config, lost);
-    // Of a single call, the call itself says it.
-    if before.is_none_or(|before| before.warnings != api.warnings()) {
-        for warning in api.warnings().iter().take(load::MAX_LOGGED_LINES) {
-            tracing::warn!("{warning}");
-        }
-    }
-    let warnings = api.warnings().to_vec();
-    let api = Arc::new(api);
-    let mocks = mock.into_iter().map(|mock| (Arc::downgrade(&api), mock)).collect();
-    server.ready(api);
-    Ok(Served { mocks, seen, warnings })
-}
-
-/// What an API stands on while it is served.
-pub(crate) struct Served {
-    /// What calls go to under `--mock`, also those in flight that began with an API before.
-    pub(crate) mocks: Vec<(Weak<Api>, Running)>,
-    /// What was read for it.
-    pub(crate) seen: Vec<Revision>,
-    /// What the operator was told of it.
-    warnings: Vec<String>,
-}
-
-fn announce(api: &Api, config: &Config, lost: usize) {
-    let tools = api.tools().len();
-    let read_only = api.iter().filter(|offered| offered.hints.is_read_only()).count();
-    let left_out = if lost == 0 {
-        String::new()
-    } else {
-        format!(", {} left out", counted(lost, "operation"))
-    };
-    tracing::info!(
-        "{}: {} ({read_only} read-only){left_out}",
-        one_line(api.document().title()),
-        counted(tools, "tool")
-    );
-    if tools == 0 {
-        tracing::warn!("there is no tool to serve; see the patterns and the document");
-    }
-    let warnings = cost::list_warnings(tools, cost::list_tokens(api), &config.profile);
-    if !warnings.is_empty() {
-        tracing::warn!("{}", warnings.join("; "));
-    }
 }
 
 /// The first SIGTERM or SIGINT asks for a clean end, the second one ends at once.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 
 use super::listing::{self, Shown};
-use super::load::{self, LoadPurpose};
+use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, Failure, help, output};
 use crate::annotate::Hint;
 use crate::annotate::search::{self, Fields};
@@ -82,8 +82,8 @@ enum ToolsFormat {
 }
 
 pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
-    let config = load::settings(&command.api, None, command.config.config.as_deref(), LogLevel::Warn)?;
-    let (api, _) = load::api(&config, LoadPurpose::Inspect).await?;
+    let config = load::api_settings(&command.api, command.config.config.as_deref(), LogLevel::Warn)?;
+    let Loaded { api, .. } = load::load_api(&config, LoadPurpose::Inspect).await?;
     let all = command.filter.apply(&api);
     let total = all.len();
     let page: Vec<OfferedTool<'_>> = all

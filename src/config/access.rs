@@ -1,61 +1,61 @@
-//! Settings of who may call over HTTP, and how much.
-
-use std::path::{Path, PathBuf};
+//! Settings of which HTTP clients may call, and how much.
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use url::Url;
 
+use super::layer::given_flags;
+use super::path::ConfigPath;
 use super::variables::called;
 use crate::server::http::{AccessOptions, Limits, OauthOptions, StaticToken, Tls};
 
-/// Settings of who may call over HTTP, and how much.
+/// Settings of which HTTP clients may call, and how much.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct AccessSettings {
-    /// A bearer token that HTTP clients must send is in this environment variable (repeatable)
+    /// An environment variable with a bearer token that HTTP clients must send (repeatable)
     #[arg(long, env = "OPENAPI_MCP_AUTH_TOKEN_ENV", value_delimiter = ',', value_name = "VARIABLE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub auth_token_env: Vec<String>,
 
-    /// A file of such tokens, one a line; it is read again when it changes (repeatable)
+    /// A file with such tokens, one per line; it is read again when it changes (repeatable)
     #[arg(long, env = "OPENAPI_MCP_AUTH_TOKEN_FILE", value_delimiter = ',', value_name = "FILE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub auth_token_file: Vec<String>,
+    pub auth_token_file: Vec<ConfigPath>,
 
-    /// The URL that clients use for /mcp, where it is another than that of --bind
+    /// The URL that clients use for /mcp, if it differs from that of --bind
     #[arg(long, env = "OPENAPI_MCP_PUBLIC_URL", value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_url: Option<String>,
 
-    /// Let in HTTP clients with access tokens (JWT) of this OAuth 2.1 issuer
+    /// Accept HTTP clients with access tokens (JWT) of this OAuth 2.1 issuer
     #[arg(long, env = "OPENAPI_MCP_OAUTH_ISSUER", value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth_issuer: Option<String>,
 
-    /// What tokens must name as their audience (repeatable: any of them) [default: the public URL]
+    /// The audience that tokens must name (repeatable: any of them) [default: the public URL]
     #[arg(long, env = "OPENAPI_MCP_OAUTH_AUDIENCE", value_delimiter = ',', value_name = "URI")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub oauth_audience: Vec<String>,
 
-    /// Where the issuer's keys are [default: where its metadata says]
+    /// The URL of the issuer's keys [default: the one in its metadata]
     #[arg(long, env = "OPENAPI_MCP_OAUTH_JWKS_URL", value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth_jwks_url: Option<String>,
 
-    /// A scope that every request needs (repeatable)
+    /// A scope that every request requires (repeatable)
     #[arg(long, env = "OPENAPI_MCP_OAUTH_SCOPE", value_delimiter = ',', value_name = "SCOPE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub oauth_scope: Vec<String>,
 
-    /// A scope that calls of read-only tools need
+    /// A scope that calls of read-only tools require
     #[arg(long, env = "OPENAPI_MCP_OAUTH_READ_SCOPE", value_name = "SCOPE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth_read_scope: Option<String>,
 
-    /// A scope that calls of all other tools need
+    /// A scope that calls of all other tools require
     #[arg(long, env = "OPENAPI_MCP_OAUTH_WRITE_SCOPE", value_name = "SCOPE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth_write_scope: Option<String>,
@@ -63,43 +63,28 @@ pub(crate) struct AccessSettings {
     /// A PEM file with the certificate to serve HTTPS with; it is read again when it changes
     #[arg(long, env = "OPENAPI_MCP_TLS_CERT", value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tls_cert: Option<String>,
+    pub tls_cert: Option<ConfigPath>,
 
-    /// A PEM file with its private key
+    /// A PEM file with the private key of that certificate
     #[arg(long, env = "OPENAPI_MCP_TLS_KEY", value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tls_key: Option<String>,
+    pub tls_key: Option<ConfigPath>,
 
-    /// The most connections at the same time; more wait to be accepted [default: 1024]
+    /// The maximum number of connections at the same time; further ones wait to be accepted [default: 1024]
     #[arg(long, env = "OPENAPI_MCP_MAX_CONNECTIONS", value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<usize>,
 
-    /// The most requests of one client in a second, by its token, else by its address [default: no limit]
+    /// The maximum number of requests per second of one client, known by its token, else by its address [default: no limit]
     #[arg(long, env = "OPENAPI_MCP_CLIENT_RATE_LIMIT", value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_rate_limit: Option<f64>,
 }
 
 impl AccessSettings {
-    /// Whether nobody is asked who they are.
+    /// Whether clients need no credentials.
     pub(crate) fn is_open(&self) -> bool {
         self.auth_token_env.is_empty() && self.auth_token_file.is_empty() && self.oauth_issuer.is_none()
-    }
-
-    /// The flags that are given, all of which need HTTP.
-    pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
-        let flags = [
-            ("--auth-token-env", !self.auth_token_env.is_empty()),
-            ("--auth-token-file", !self.auth_token_file.is_empty()),
-            ("--public-url", self.public_url.is_some()),
-            ("--oauth-issuer", self.oauth_issuer.is_some()),
-            ("--tls-cert", self.tls_cert.is_some()),
-            ("--tls-key", self.tls_key.is_some()),
-            ("--max-connections", self.max_connections.is_some()),
-            ("--client-rate-limit", self.client_rate_limit.is_some()),
-        ];
-        flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag)
     }
 }
 
@@ -120,12 +105,12 @@ pub(crate) fn access(settings: &AccessSettings, is_local: bool, problems: &mut V
                         .map(|problem| format!("--auth-token-env: the variable `{variable}`: {problem}")),
                 ),
             },
-            Err(_) => problems.push(format!("--auth-token-env: {} is not set, or is no text", called(variable))),
+            Err(_) => problems.push(format!("--auth-token-env: {} is not set, or is not valid UTF-8", called(variable))),
         }
     }
     for path in &settings.auth_token_file {
-        match StaticToken::in_file(Path::new(path)) {
-            Ok(tokens) => access.token_files.push((PathBuf::from(path), tokens)),
+        match StaticToken::in_file(path) {
+            Ok(tokens) => access.token_files.push((path.to_path_buf(), tokens)),
             Err(wrong) => problems.extend(wrong.iter().map(|problem| format!("--auth-token-file: {problem}"))),
         }
     }
@@ -138,10 +123,10 @@ fn public_url(text: &str, problems: &mut Vec<String>) -> Option<Url> {
         plain && url.has_host() && matches!(url.scheme(), "http" | "https")
     });
     let Some(mut url) = url else {
-        problems.push("--public-url is no plain URL; write it as clients use it, as in https://mcp.example/mcp".into());
+        problems.push("--public-url is not a plain URL; write it as clients use it, as in https://mcp.example/mcp".into());
         return None;
     };
-    // There is nothing for clients but /mcp.
+    // /mcp is the only path for clients.
     if url.path() == "/" {
         url.set_path("/mcp");
     }
@@ -150,14 +135,7 @@ fn public_url(text: &str, problems: &mut Vec<String>) -> Option<Url> {
 
 fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) -> Option<OauthOptions> {
     let Some(issuer) = &settings.oauth_issuer else {
-        let alone = [
-            ("--oauth-audience", !settings.oauth_audience.is_empty()),
-            ("--oauth-jwks-url", settings.oauth_jwks_url.is_some()),
-            ("--oauth-scope", !settings.oauth_scope.is_empty()),
-            ("--oauth-read-scope", settings.oauth_read_scope.is_some()),
-            ("--oauth-write-scope", settings.oauth_write_scope.is_some()),
-        ];
-        for (flag, _) in alone.iter().filter(|(_, given)| *given) {
+        for flag in given_flags(settings).iter().filter(|flag| flag.starts_with("--oauth-")) {
             problems.push(format!("{flag} needs --oauth-issuer"));
         }
         return None;
@@ -168,14 +146,14 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
             .ok()
             .filter(|url| url.has_host() && matches!(url.scheme(), "http" | "https") && !has_user(url));
         if url.is_none() {
-            problems.push("--oauth-jwks-url: this is no http(s) URL without user and password".into());
+            problems.push("--oauth-jwks-url is not an http(s) URL without user and password".into());
         }
         url
     });
-    // Whoever can change the keys on their way can make tokens up. Where their place is given, the issuer is only a name.
+    // Whoever can change the keys in transit can forge tokens. Where the URL of the keys is given, the issuer is only a name.
     match Url::parse(issuer) {
         Ok(url) if url.query().is_some() || url.fragment().is_some() || !url.has_host() || has_user(&url) => {
-            problems.push("--oauth-issuer: this is no issuer: it has no host, or has a user, a query or a fragment".into());
+            problems.push("--oauth-issuer is not the URL of an issuer: it has no host, or it has a user, a query or a fragment".into());
         }
         Ok(url) if url.scheme() == "https" || jwks_url.is_some() || is_loopback(&url) => {}
         _ => problems.push(format!(
@@ -185,11 +163,11 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
     if !is_local && settings.public_url.is_none() {
         problems.push("--oauth-issuer needs --public-url URL, so that clients and tokens can name this server".into());
     }
-    // RFC 6749 section 3.3: what else would break the challenge that names them.
+    // RFC 6749 section 3.3; any other character would break the challenge that names them.
     let legal = |scope: &str| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
     let hinted = settings.oauth_read_scope.iter().chain(&settings.oauth_write_scope);
     for scope in settings.oauth_scope.iter().chain(hinted).filter(|scope| !legal(scope)) {
-        problems.push(format!("`{}` is no OAuth scope", scope.escape_debug()));
+        problems.push(format!("`{}` is not an OAuth scope", scope.escape_debug()));
     }
     for audience in settings.oauth_audience.iter().filter(|audience| audience.trim().is_empty()) {
         problems.push(format!("--oauth-audience: `{audience}` is empty"));
@@ -204,7 +182,7 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
     })
 }
 
-/// Credentials in a URL end up wherever the URL is told.
+/// Credentials in a URL end up wherever the URL is shown.
 fn has_user(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
@@ -222,7 +200,7 @@ fn is_loopback(url: &Url) -> bool {
 pub(crate) fn tls_files(settings: &AccessSettings, problems: &mut Vec<String>) -> Option<Tls> {
     match (&settings.tls_cert, &settings.tls_key) {
         (None, None) => None,
-        (Some(certificate), Some(key)) => Tls::load(Path::new(certificate), Path::new(key))
+        (Some(certificate), Some(key)) => Tls::load(certificate, key)
             .map_err(|problem| problems.push(format!("--tls-cert: {problem}")))
             .ok(),
         (Some(_), None) => {

@@ -1,20 +1,17 @@
-//! Settings of the look of tools: names, selection, budgets, and who has a say in hints and words.
+//! Settings of how tools look: names, selection, size limits, and the sources of hints and words.
 
-use serde_json::Value;
-
-use super::settings::{AnnotationPolicy, ApiSettings, ClientName, DocumentHints, OutputSchemasName, ResponseFilter};
-use crate::annotate::confirm::{Confirm, ConfirmLevel, ConfirmPattern};
-use crate::annotate::selection::PatternField;
+use super::settings::{ApiSettings, ResponseFilter};
+use crate::annotate::confirm::{Confirm, ConfirmLevel};
 use crate::annotate::{
     AnnotateOptions, Files, Hint, HintTrust, KnownClient, Layers, NameOptions, OutputSchemas, Override, Pattern, Policy, Rule, Selection,
 };
 
 const MIN_NAME_LIMIT: usize = 16;
 const MAX_NAME_LIMIT: usize = 128;
-/// Less than this no schema fits into.
+/// No schema fits into less than this.
 const MIN_BUDGET: usize = 512;
 
-/// The parts of a list in one text: split at commas, but not at those of a glob's braces.
+/// The parts of a list in one text: split at commas, except those within the braces of a glob.
 fn split_outside_braces(text: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     text.split(|character| {
@@ -30,7 +27,7 @@ fn split_outside_braces(text: &str) -> Vec<&str> {
     .collect()
 }
 
-/// What is set about the look of tools.
+/// The settings of how tools look; what is wrong with them is pushed to `problems`.
 pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> AnnotateOptions {
     let mut patterns = |flag: &str, texts: &[String]| -> Vec<Pattern> {
         texts
@@ -64,7 +61,7 @@ pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> Annotate
         if legal && prefix.len() + MIN_NAME_LIMIT / 2 <= names.longest {
             names.prefix.clone_from(prefix);
         } else {
-            problems.push("--tool-prefix must be short and hold only letters, digits, `_` and `-`".into());
+            problems.push("--tool-prefix must be short and contain only letters, digits, `_` and `-`".into());
         }
     }
     let mut options = AnnotateOptions {
@@ -80,12 +77,7 @@ pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> Annotate
         ..AnnotateOptions::default()
     };
     options.schemas.inline_all = !profile.knows_references;
-    options.output = match api.output_schemas {
-        None | Some(OutputSchemasName::Auto) => OutputSchemas::Auto,
-        Some(OutputSchemasName::Lenient) => OutputSchemas::Lenient,
-        Some(OutputSchemasName::Strict) => OutputSchemas::Strict,
-        Some(OutputSchemasName::Off) => OutputSchemas::Off,
-    };
+    options.output = api.output_schemas.map(OutputSchemas::from).unwrap_or_default();
     for (flag, given, budget) in [
         ("--max-schema-bytes", api.max_schema_bytes, &mut options.schemas.budget),
         ("--max-list-bytes", api.max_list_bytes, &mut options.list_budget),
@@ -113,12 +105,8 @@ pub(crate) fn confirm(texts: &[String], problems: &mut Vec<String>) -> Confirm {
             "destructive" => ConfirmLevel::Destructive,
             "write" => ConfirmLevel::Write,
             _ => {
-                let optional = text.strip_prefix('?');
-                match Pattern::parse(optional.unwrap_or(text)) {
-                    Ok(pattern) => confirm.patterns.push(ConfirmPattern {
-                        pattern,
-                        is_optional: optional.is_some(),
-                    }),
+                match Pattern::parse(text) {
+                    Ok(pattern) => confirm.patterns.push(pattern),
                     Err(error) => problems.push(format!("--confirm: {error}")),
                 }
                 continue;
@@ -131,158 +119,17 @@ pub(crate) fn confirm(texts: &[String], problems: &mut Vec<String>) -> Confirm {
 
 /// The client that the tools are shaped for.
 pub(crate) fn known_client(api: &ApiSettings) -> KnownClient {
-    match api.client {
-        None | Some(ClientName::Generic) => KnownClient::Generic,
-        Some(ClientName::Claude) => KnownClient::Claude,
-        Some(ClientName::Openai) => KnownClient::OpenAi,
-        Some(ClientName::Vscode) => KnownClient::VsCode,
-        Some(ClientName::Cursor) => KnownClient::Cursor,
-        Some(ClientName::Gemini) => KnownClient::Gemini,
-        Some(ClientName::Codex) => KnownClient::Codex,
-    }
-}
-
-/// What a rule of `overrides` looks like, for the published schema.
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
-#[expect(dead_code, reason = "only its shape counts")]
-pub(crate) struct OverrideSchema {
-    /// Which operations it is about: all that match a glob of each key; without it, all
-    #[schemars(rename = "match")]
-    matches: Option<MatchSchema>,
-    /// Whether there is a tool
-    enabled: Option<bool>,
-    /// Its name
-    name: Option<String>,
-    /// Its title
-    title: Option<String>,
-    /// Its description
-    description: Option<String>,
-    /// Its category
-    category: Option<String>,
-    /// Its hints, each where it is mentioned
-    annotations: Option<AnnotationsSchema>,
-}
-
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
-#[expect(dead_code, reason = "only its shape counts")]
-struct MatchSchema {
-    /// Globs on the tool name and the operationId
-    operation: Option<Globs>,
-    /// Globs on the tags
-    tag: Option<Globs>,
-    /// Globs on the path; `*` stays within a segment, `**` does not
-    path: Option<Globs>,
-    /// HTTP methods
-    method: Option<Globs>,
-}
-
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
-#[schemars(untagged)]
-#[expect(dead_code, reason = "only its shape counts")]
-pub(crate) enum Globs {
-    One(String),
-    Any(Vec<String>),
-}
-
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
-#[schemars(rename_all = "camelCase")]
-#[expect(dead_code, reason = "only its shape counts")]
-struct AnnotationsSchema {
-    /// A title beside the tool's own
-    title: Option<String>,
-    read_only_hint: Option<bool>,
-    destructive_hint: Option<bool>,
-    idempotent_hint: Option<bool>,
-    open_world_hint: Option<bool>,
+    api.client.map(KnownClient::from).unwrap_or_default()
 }
 
 fn layers(api: &ApiSettings, problems: &mut Vec<String>) -> Layers {
-    let mut remarks = Vec::new();
-    let rules = api.overrides.iter().enumerate();
-    let rules = rules
-        .filter_map(|(index, value)| read_rule(index + 1, value, problems, &mut remarks))
-        .collect();
     Layers {
-        policy: match api.annotation_policy {
-            None | Some(AnnotationPolicy::Method) => Policy::Method,
-            Some(AnnotationPolicy::Spec) => Policy::Spec,
-            Some(AnnotationPolicy::Infer) => Policy::Infer,
-        },
+        policy: api.annotation_policy.map(Policy::from).unwrap_or_default(),
         local: api.local_api.unwrap_or(false),
-        trust: match api.document_hints {
-            None | Some(DocumentHints::Tighten) => HintTrust::Tighten,
-            Some(DocumentHints::Trust) => HintTrust::Trust,
-            Some(DocumentHints::Ignore) => HintTrust::Ignore,
-        },
-        rules,
+        trust: api.document_hints.map(HintTrust::from).unwrap_or_default(),
+        rules: api.overrides.clone(),
         commands: api.hint.iter().filter_map(|text| hint(text, problems)).collect(),
-        remarks,
     }
-}
-
-/// One rule of `overrides`. What it says is read leniently, whom it is about is not: a slip there would change other tools
-/// than were meant.
-fn read_rule(number: usize, value: &Value, problems: &mut Vec<String>, remarks: &mut Vec<String>) -> Option<Rule> {
-    let Value::Object(members) = value else {
-        problems.push(format!(
-            "rule {number} of `overrides` must be a mapping with `match` and what is said"
-        ));
-        return None;
-    };
-    let mut said = members.clone();
-    let before = problems.len();
-    let mut matches = Vec::new();
-    match said.remove("match") {
-        None => {}
-        Some(Value::Object(fields)) => {
-            for (field, globs) in fields {
-                let of = match field.as_str() {
-                    "operation" => PatternField::Operation,
-                    "tag" => PatternField::Tag,
-                    "path" => PatternField::Path,
-                    "method" => PatternField::Method,
-                    _ => {
-                        problems.push(format!(
-                            "rule {number} of `overrides` has the unknown `match` key `{field}`; it may have operation, tag, path and method"
-                        ));
-                        continue;
-                    }
-                };
-                let globs = match globs {
-                    Value::Array(globs) => globs,
-                    one => vec![one],
-                };
-                let patterns = globs.iter().map(|glob| match glob.as_str() {
-                    Some(glob) => Pattern::of(of, glob, &format!("{field}:{glob}")).map_err(|error| error.to_string()),
-                    None => Err(format!("`match.{field}` must be a text or a list of texts")),
-                });
-                match patterns.collect::<Result<Vec<Pattern>, String>>() {
-                    Ok(patterns) => matches.push(patterns),
-                    Err(error) => problems.push(format!("rule {number} of `overrides`: {error}")),
-                }
-            }
-        }
-        Some(_) => problems.push(format!("rule {number} of `overrides`: `match` must be a mapping")),
-    }
-    let everybody = !members.contains_key("match");
-    let mut wrong = Vec::new();
-    let says = Override::read(&Value::Object(said), &mut wrong);
-    // Most likely `match` in other letters: what was meant for some would be said of all.
-    if let Some((path, _)) = wrong.iter().find(|(path, _)| everybody && path.len() == 1) {
-        let key = path.concat();
-        problems.push(format!(
-            "rule {number} of `overrides` has no `match`, and a wrong key `{key}`; write `match: {{}}` where it is about all operations"
-        ));
-    }
-    for (path, message) in wrong {
-        let place: String = path.iter().map(|key| format!("/{key}")).collect();
-        remarks.push(format!("the configuration's rule {number} of `overrides`, `{place}`: {message}"));
-    }
-    (problems.len() == before).then_some(Rule { matches, says })
 }
 
 /// `PATTERN HINT=BOOL …`: hints are read from the end, so that a pattern may hold spaces and commas as a tag does.
@@ -306,7 +153,7 @@ fn hint(text: &str, problems: &mut Vec<String>) -> Option<Rule> {
                 return None;
             }
             (_, Err(_)) => {
-                problems.push(format!("--hint `{text}`: `{key}` wants =true or =false"));
+                problems.push(format!("--hint `{text}`: `{key}` must be =true or =false"));
                 return None;
             }
         }
@@ -320,6 +167,9 @@ fn hint(text: &str, problems: &mut Vec<String>) -> Option<Rule> {
     }
     match Pattern::parse(pattern) {
         Ok(pattern) => Some(Rule {
+            name: format!("--hint `{text}`"),
+            remedy: format!("write `?{pattern}`"),
+            optional: false,
             matches: vec![vec![pattern]],
             says: Override {
                 hints,
@@ -336,23 +186,6 @@ fn hint(text: &str, problems: &mut Vec<String>) -> Option<Rule> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_rule_that_is_about_nobody_known_is_refused_and_one_that_says_too_much_is_not() {
-        let (mut problems, mut remarks) = (Vec::new(), Vec::new());
-        let wide = json!({"match": {"operationid": "x"}, "title": "t"});
-        assert!(read_rule(1, &wide, &mut problems, &mut remarks).is_none());
-        assert!(problems[0].contains("`operationid`"), "{problems:?}");
-        let slip = json!({"matsch": {"method": "GET"}, "title": "t"});
-        assert!(read_rule(1, &slip, &mut problems, &mut remarks).is_none());
-        assert!(problems[1].contains("`matsch`"), "{problems:?}");
-        remarks.clear();
-        let fine = json!({"match": {"tag": ["a", "b"], "method": "get"}, "annotations": {"readOnlyHint": true, "safe": 1}});
-        let read = read_rule(2, &fine, &mut Vec::new(), &mut remarks).unwrap();
-        assert_eq!((read.matches.len(), read.says.hints.as_slice()), (2, &[(Hint::ReadOnly, true)][..]));
-        assert!(remarks[0].contains("/annotations/safe"), "{remarks:?}");
-    }
 
     #[test]
     fn a_hint_of_the_command_line_names_a_pattern_and_values() {

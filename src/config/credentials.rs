@@ -1,15 +1,18 @@
 //! Settings of credentials: which values the operator gives for the document's security schemes, always by reference.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use url::{Origin, Url};
 
+use super::path::ConfigPath;
 use super::variables::called;
-use crate::proxy::auth::values::PREFIX;
+use super::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES};
 use crate::proxy::{CredentialPart, CredentialValues, Credentials};
 use crate::spec::operation::server;
 
@@ -18,18 +21,18 @@ use crate::spec::operation::server;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct CredentialSettings {
-    /// Credentials by the name of the document's security scheme, each by reference; only in the file. Beside it,
-    /// environment variables called `OPENAPI_MCP_AUTH_SCHEME` count.
+    /// Credentials by the name of the document's security scheme, each by reference. Only in the configuration file; variables
+    /// named `OPENAPI_MCP_AUTH_SCHEME` count as well.
     #[arg(skip)]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub auth: BTreeMap<String, SchemeSettings>,
 
-    /// An origin that headers and credentials may go to besides the API's own, as in `https://uploads.example` (repeatable)
+    /// An origin besides the API's own that headers and credentials may be sent to, as in `https://uploads.example` (repeatable)
     #[arg(long, env = "OPENAPI_MCP_CREDENTIAL_ORIGIN", value_delimiter = ',', value_name = "ORIGIN")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub credential_origin: Vec<String>,
 
-    /// Call operations without the credentials that they ask for where none are set, instead of refusing the call
+    /// Call operations without the credentials that they require if none are set, instead of refusing the call
     #[arg(long, env = "OPENAPI_MCP_ALLOW_MISSING_CREDENTIALS", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_missing_credentials: Option<bool>,
@@ -40,19 +43,19 @@ pub(crate) struct CredentialSettings {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct SchemeSettings {
-    /// A variable that holds the key, the token, or `user:password`
+    /// A variable with the key, the token, or `user:password`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<String>,
-    /// A file that holds it
+    /// A file with the same
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<PathBuf>,
-    /// The user's name, where it is given alone
+    pub file: Option<ConfigPath>,
+    /// The user's name, if it is separate from the password
     #[serde(skip_serializing_if = "Option::is_none")]
     pub username: Option<Reference>,
-    /// The user's password, where it is given alone
+    /// The user's password, if it is separate from the name
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<Reference>,
-    /// The OAuth client's name
+    /// The OAuth client's identifier
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<Reference>,
     /// The OAuth client's secret
@@ -61,16 +64,16 @@ pub(crate) struct SchemeSettings {
     /// A refresh token, which is exchanged for access tokens
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<Reference>,
-    /// The scopes to ask for, with spaces between
+    /// The scopes to request, separated by spaces
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<String>,
-    /// The audience to ask for
+    /// The audience to request
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audience: Option<String>,
     /// The token endpoint
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_url: Option<String>,
-    /// The issuer, which names the token endpoint
+    /// The issuer, whose metadata names the token endpoint
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
 }
@@ -83,103 +86,142 @@ pub(crate) enum Reference {
     /// An environment variable
     Env(String),
     /// A file, read at start
-    File(PathBuf),
+    File(ConfigPath),
 }
 
-impl CredentialSettings {
-    /// The files that are named.
-    pub(crate) fn files(&mut self) -> impl Iterator<Item = &mut PathBuf> {
-        self.auth.values_mut().flat_map(|scheme| {
-            let parts = [
-                &mut scheme.username,
-                &mut scheme.password,
-                &mut scheme.client_id,
-                &mut scheme.client_secret,
-                &mut scheme.refresh_token,
-            ];
-            let of_parts = parts.into_iter().flatten().filter_map(|reference| match reference {
-                Reference::File(path) => Some(path),
-                Reference::Env(_) => None,
-            });
-            scheme.file.iter_mut().chain(of_parts)
-        })
+/// How a secret is referred to in the file.
+const REFERENCE: &str = "`{ env: VARIABLE }` or `{ file: PATH }`";
+
+/// Whether the value of `auth` can be read; what is wrong with it is pushed to `problems`. A value may be a secret that was
+/// written out, and is not repeated.
+pub(crate) fn check_schemes(value: &Value, problems: &mut FileProblems<'_>) -> bool {
+    let before = problems.problems.len();
+    let Value::Object(schemes) = value else {
+        problems.push_wrong_value("auth", value, "a mapping of schemes", Disclosure::Hidden);
+        return false;
+    };
+    for (name, scheme) in schemes {
+        let path = join_path("auth", name);
+        let Value::Object(members) = scheme else {
+            let expected = format!("{REFERENCE}, or a mapping of parts such as `username` and `password`");
+            problems.push_wrong_value(&path, scheme, &expected, Disclosure::Hidden);
+            continue;
+        };
+        for (key, member) in members {
+            check_member(&path, key, member, problems);
+        }
+    }
+    problems.problems.len() == before
+}
+
+fn check_member(path: &str, key: &str, value: &Value, problems: &mut FileProblems<'_>) {
+    let path_of_member = join_path(path, key);
+    let is_known = |key: &&str| read_member(key, &Value::Null).is_ok();
+    if !is_known(&key) {
+        // serde names all keys in its error: "unknown field `x`, expected one of `env`, `file`, …".
+        let keys = read_member("", &Value::Null).map_or_else(|error| error.to_string(), |_| String::new());
+        problems.push_unknown_key(path, key, keys.split('`').skip(1).step_by(2));
+    } else if read_member(key, value).is_err() {
+        let expected = if read_member(key, &"text".into()).is_ok() {
+            "a text"
+        } else {
+            REFERENCE
+        };
+        problems.push_wrong_value(&path_of_member, value, expected, Disclosure::Hidden);
     }
 }
 
-/// Settings of our own whose variables are called like those of credentials. The credential of a scheme of such a name can
-/// only be given in the file.
-const SETTINGS: [&str; 2] = ["TOKEN_ENV", "TOKEN_FILE"];
+fn read_member(key: &str, value: &Value) -> serde_json::Result<SchemeSettings> {
+    serde_json::from_value(serde_json::json!({ key: value }))
+}
 
 /// The credentials with their values; everything wrong with them is pushed to `problems`, and no value is.
 pub(crate) fn resolve_credentials(settings: &CredentialSettings, problems: &mut Vec<String>) -> Credentials {
-    let mut credentials = Credentials {
+    let schemes = settings.auth.iter();
+    Credentials {
         origins: origins(settings, problems),
         optional: settings.allow_missing_credentials.unwrap_or(false),
+        variables: credential_variables(problems),
+        schemes: schemes
+            .map(|(scheme, settings)| (scheme.clone(), scheme_values(scheme, settings, problems)))
+            .collect(),
         ..Credentials::default()
-    };
+    }
+}
+
+/// The values of the variables `OPENAPI_MCP_AUTH_…`, by what follows that.
+fn credential_variables(problems: &mut Vec<String>) -> BTreeMap<String, SecretString> {
+    let mut variables = BTreeMap::new();
     for (name, value) in std::env::vars_os() {
         let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
             continue;
         };
-        if SETTINGS.contains(&suffix) {
+        if RESERVED_SUFFIXES.contains(&suffix) {
             continue;
         }
         match value
             .into_string()
-            .map_err(|_| "is no text")
+            .map_err(|_| "is not valid UTF-8")
             .and_then(|value| checked(CredentialPart::of_variable(suffix), secret(&value)?))
         {
             Ok(value) => {
-                credentials.variables.insert(suffix.to_owned(), value);
+                variables.insert(suffix.to_owned(), value);
             }
             Err(why) => problems.push(format!("the variable {PREFIX}{suffix} {why}")),
         }
     }
-    for (scheme, settings) in &settings.auth {
-        let key = format!("auth.{scheme}");
-        let own = match (&settings.env, &settings.file) {
-            (Some(name), None) => Some(Reference::Env(name.clone())),
-            (None, Some(path)) => Some(Reference::File(path.clone())),
-            (None, None) => None,
-            (Some(_), Some(_)) => {
-                problems.push(format!("`{key}` has both `env` and `file`; one is enough"));
-                None
-            }
-        };
-        let mut given = CredentialValues::new();
-        for (part, reference) in [
-            (CredentialPart::Value, &own),
-            (CredentialPart::Username, &settings.username),
-            (CredentialPart::Password, &settings.password),
-            (CredentialPart::ClientId, &settings.client_id),
-            (CredentialPart::ClientSecret, &settings.client_secret),
-            (CredentialPart::RefreshToken, &settings.refresh_token),
-        ] {
-            let Some(reference) = reference else { continue };
-            match read_secret(reference) {
-                Ok(value) => {
-                    given.insert(part, value);
-                }
-                Err(why) => problems.push(format!("`{key}{}`: {why}", member(part))),
-            }
+    variables
+}
+
+/// The values of one scheme of the file.
+fn scheme_values(scheme: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> CredentialValues {
+    let key = join_path("auth", scheme);
+    let own = match (&settings.env, &settings.file) {
+        (Some(name), None) => Some(Reference::Env(name.clone())),
+        (None, Some(path)) => Some(Reference::File(path.clone())),
+        (None, None) => None,
+        (Some(_), Some(_)) => {
+            problems.push(format!("`{key}` has both `env` and `file`; one is enough"));
+            None
         }
-        for (part, text) in [
-            (CredentialPart::Scopes, &settings.scopes),
-            (CredentialPart::Audience, &settings.audience),
-            (CredentialPart::TokenUrl, &settings.token_url),
-            (CredentialPart::Issuer, &settings.issuer),
-        ] {
-            let Some(text) = text else { continue };
-            match secret(text).and_then(|value| checked(part, value)) {
-                Ok(value) => {
-                    given.insert(part, value);
-                }
-                Err(why) => problems.push(format!("`{key}{}` {why}", member(part))),
-            }
+    };
+    let secrets = [
+        (CredentialPart::Value, &own),
+        (CredentialPart::Username, &settings.username),
+        (CredentialPart::Password, &settings.password),
+        (CredentialPart::ClientId, &settings.client_id),
+        (CredentialPart::ClientSecret, &settings.client_secret),
+        (CredentialPart::RefreshToken, &settings.refresh_token),
+    ];
+    let texts = [
+        (CredentialPart::Scopes, &settings.scopes),
+        (CredentialPart::Audience, &settings.audience),
+        (CredentialPart::TokenUrl, &settings.token_url),
+        (CredentialPart::Issuer, &settings.issuer),
+    ];
+    let mut given = CredentialValues::new();
+    let mut insert = |part, read: Result<SecretString, String>| match read {
+        Ok(value) => {
+            given.insert(part, value);
         }
-        credentials.schemes.insert(scheme.clone(), given);
+        Err(why) => problems.push(format!("`{key}{}`: {why}", member(part))),
+    };
+    for (part, reference) in secrets {
+        if let Some(reference) = reference {
+            insert(part, read_secret(reference));
+        }
     }
-    credentials
+    for (part, text) in texts {
+        if let Some(text) = text {
+            insert(
+                part,
+                secret(text)
+                    .and_then(|value| checked(part, value))
+                    .map_err(|why| format!("it {why}")),
+            );
+        }
+    }
+    given
 }
 
 /// How the file calls a part.
@@ -196,7 +238,7 @@ fn member(part: CredentialPart) -> String {
 fn checked(part: CredentialPart, value: SecretString) -> Result<SecretString, &'static str> {
     let usable = |text: &str| Url::parse(text).is_ok_and(|url| server::usable(url).is_ok());
     if part.is_url() && !usable(value.expose_secret()) {
-        return Err("is no http(s) URL without user, query and fragment");
+        return Err("is not an http(s) URL without user, query and fragment");
     }
     Ok(value)
 }
@@ -206,7 +248,7 @@ fn origins(settings: &CredentialSettings, problems: &mut Vec<String>) -> Vec<Ori
     let origin = |text: &String| match Url::parse(text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.path() == "/" && url.query().is_none() => Some(url.origin()),
         _ => {
-            problems.push("--credential-origin wants scheme and host, as in https://uploads.example".into());
+            problems.push("--credential-origin must be a scheme and a host, as in https://uploads.example".into());
             None
         }
     };
@@ -226,7 +268,7 @@ fn read_secret(reference: &Reference) -> Result<SecretString, String> {
 
 /// The secret that a variable holds.
 pub(crate) fn secret_variable(name: &str) -> Result<SecretString, String> {
-    let value = std::env::var(name).map_err(|_| format!("{} is not set, or is no text", called(name)))?;
+    let value = std::env::var(name).map_err(|_| format!("{} is not set, or is not valid UTF-8", called(name)))?;
     secret(&value).map_err(|why| format!("the variable `{name}` {why}"))
 }
 
@@ -243,14 +285,14 @@ fn text_file(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Files and here-documents end with a line break that belongs to nobody.
+/// Files and here-documents end with a line break that is not part of the secret.
 fn secret(value: &str) -> Result<SecretString, &'static str> {
     let trimmed = value.trim_end_matches(['\r', '\n']);
     if trimmed.trim().is_empty() {
         return Err("is empty");
     }
     if trimmed.chars().any(char::is_control) {
-        return Err("holds a line break or another control character, which no credential can");
+        return Err("contains a line break or another control character, which a credential cannot have");
     }
     Ok(SecretString::from(trimmed.to_owned()))
 }
@@ -261,9 +303,9 @@ mod tests {
 
     fn file(text: &str) -> (tempfile::TempDir, Reference) {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("secret");
+        let path = directory.path().join("secret").display().to_string();
         std::fs::write(&path, text).unwrap();
-        (directory, Reference::File(path))
+        (directory, Reference::File(path.into()))
     }
 
     #[test]
@@ -281,6 +323,6 @@ mod tests {
             assert_eq!(read.as_ref().ok().map(secrecy::ExposeSecret::expose_secret), expected, "{text:?}");
             assert!(!format!("{read:?}").contains("s3cret"), "{read:?}");
         }
-        assert!(read_secret(&Reference::File("/dev/zero".into())).is_err());
+        assert!(read_secret(&Reference::File("/dev/zero".to_owned().into())).is_err());
     }
 }

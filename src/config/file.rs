@@ -2,51 +2,56 @@
 
 use std::fmt;
 
-use clap::{Args, Command};
 use serde::de::{self, DeserializeOwned, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use super::layer::{from_map, keys};
 use super::settings::{ApiSettings, ServerSettings};
-use crate::text;
+use super::wrong_value::{Disclosure, FileProblems, expected_by};
+use super::{credentials, overrides};
 
 /// The settings of a file's text; what is wrong with it is pushed to `problems`, each with its key.
-pub(crate) fn parse(text: &str, problems: &mut Vec<String>) -> (ApiSettings, ServerSettings) {
-    let value: Value = match serde_yaml::from_str::<Once>(text) {
-        Ok(Once(value)) => value,
-        Err(error) => {
-            problems.push(format!("the configuration file is no YAML: {error}"));
-            return Default::default();
-        }
-    };
-    let map = match value {
-        Value::Null => Map::new(),
-        Value::Object(map) => map,
-        _ => {
-            problems.push("the configuration file must be a mapping of keys to values".into());
-            return Default::default();
-        }
-    };
-    let (mut api_keys, server_keys) = (keys::<ApiSettings>(), keys::<ServerSettings>());
-    api_keys.extend(FILE_ONLY.map(str::to_owned));
+pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> (ApiSettings, ServerSettings) {
+    let map = read_map(text, problems);
+    let (api_keys, server_keys) = (keys::<ApiSettings>(), keys::<ServerSettings>());
     let (mut api, mut server) = (Map::new(), Map::new());
+    let mut rules = Vec::new();
     for (key, value) in map {
-        if value.is_null() {
+        let Some(value) = problems.without_nulls(&key, value) else {
             continue;
-        }
-        if api_keys.contains(&key) || FILE_ONLY.contains(&key.as_str()) {
+        };
+        if key == "overrides" {
+            rules = overrides::read_rules(&value, problems);
+        } else if key == "auth" {
+            if credentials::check_schemes(&value, problems) {
+                api.insert(key, value);
+            }
+        } else if api_keys.contains(&key) {
             admit_key::<ApiSettings>(key, value, &mut api, problems);
         } else if server_keys.contains(&key) {
             admit_key::<ServerSettings>(key, value, &mut server, problems);
         } else {
             let known = api_keys.iter().chain(&server_keys).map(String::as_str).chain(FILE_ONLY);
-            let hint = text::nearest(&key, known, 0.75)
-                .map(|nearest| format!("; did you mean `{nearest}`?"))
-                .unwrap_or_default();
-            problems.push(format!("the configuration file has the unknown key `{key}`{hint}"));
+            problems.push_unknown_key("", &key, known);
         }
     }
-    (from_map(api), from_map(server))
+    let api = ApiSettings {
+        overrides: rules,
+        ..from_map(api)
+    };
+    (api, from_map(server))
+}
+
+/// The keys of a file and their values.
+fn read_map(text: &str, problems: &mut FileProblems<'_>) -> Map<String, Value> {
+    match serde_yaml::from_str::<Once>(text) {
+        Ok(Once(Value::Object(map))) => return map,
+        Ok(Once(Value::Null)) => {}
+        Ok(_) => problems.push("it must be a mapping of keys to values"),
+        Err(error) => problems.push(format!("it is not valid YAML: {error}")),
+    }
+    Map::new()
 }
 
 /// A value in which no key stands twice: of two lists of rules one would silently be lost.
@@ -72,7 +77,7 @@ impl<'de> Visitor<'de> for OnceVisitor {
         while let Some(key) = access.next_key::<String>()? {
             let Once(value) = access.next_value()?;
             if map.contains_key(&key) {
-                return Err(de::Error::custom(format!("the key `{key}` stands there twice; put both into one")));
+                return Err(de::Error::custom(format!("the key `{key}` is there twice; put both into one")));
             }
             map.insert(key, value);
         }
@@ -120,63 +125,59 @@ impl<'de> Visitor<'de> for OnceVisitor {
     }
 }
 
-/// `over` wherever it says something, else `under`.
-pub(crate) fn layer<T: Serialize + DeserializeOwned + Default>(over: &T, under: &T) -> T {
-    let (mut merged, over) = (to_map(under), to_map(over));
-    merged.extend(over);
-    from_map(merged)
-}
-
 /// Keys of [`ApiSettings`] that are no flags, because no line could hold their values.
 const FILE_ONLY: [&str; 2] = ["auth", "overrides"];
 
-/// The names of all settings of `T`, which are those of its flags.
-pub(crate) fn keys<T: Args>() -> Vec<String> {
-    T::augment_args(Command::new(""))
-        .get_arguments()
-        .map(|argument| argument.get_id().to_string())
-        .collect()
-}
-
 /// Takes one key where its value alone makes sense.
-fn admit_key<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<String, Value>, problems: &mut Vec<String>) {
-    let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
-    match serde_json::from_value::<T>(alone) {
-        Ok(_) => {
-            map.insert(key, value);
+fn admit_key<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<String, Value>, problems: &mut FileProblems<'_>) {
+    let admits = |value: &Value| {
+        let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
+        serde_json::from_value::<T>(alone).map(|_| ())
+    };
+    let Err(error) = admits(&value) else {
+        map.insert(key, value);
+        return;
+    };
+    let disclosure = if key.contains("header") || key == "proxy" {
+        Disclosure::Hidden
+    } else {
+        Disclosure::Shown
+    };
+    // One wrong element is told as such.
+    let elements = value.as_array().into_iter().flatten().enumerate();
+    let wrong = elements.filter_map(|(index, element)| Some((index, element, admits(&vec![element.clone()].into()).err()?)));
+    let before = problems.problems.len();
+    if admits(&Vec::<Value>::new().into()).is_ok() {
+        for (index, element, error) in wrong {
+            problems.push_wrong_value(&format!("{key}[{index}]"), element, &expected_by(&error), disclosure);
         }
-        // The value may be a secret, which is not repeated.
-        Err(_) if key == "auth" => problems.push(
-            "the configuration file has a wrong value for `auth`: each scheme is `{ env: VARIABLE }` or `{ file: PATH }`, or has parts of that form, such as `username` and `password`".into(),
-        ),
-        Err(_) if key.contains("header") => problems.push(format!(
-            "the configuration file has a wrong value for `{key}`: it must be a list of texts"
-        )),
-        Err(error) => problems.push(format!("the configuration file has a wrong value for `{key}`: {error}")),
     }
-}
-
-fn to_map<T: Serialize>(settings: &T) -> Map<String, Value> {
-    match serde_json::to_value(settings) {
-        Ok(Value::Object(map)) => map,
-        _ => Map::new(),
+    if problems.problems.len() == before {
+        problems.push_wrong_value(&key, &value, &expected_by(&error), disclosure);
     }
-}
-
-fn from_map<T: DeserializeOwned + Default>(map: Map<String, Value>) -> T {
-    // Every key was admitted on its own, and no two of them depend on each other.
-    serde_json::from_value(Value::Object(map)).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::layer::layer;
+    use crate::config::overrides::OverridesSchema;
+
+    fn parsed(text: &str, problems: &mut Vec<String>) -> (ApiSettings, ServerSettings) {
+        parse(
+            text,
+            &mut FileProblems {
+                file: "mcp.yaml",
+                problems,
+            },
+        )
+    }
 
     #[test]
     fn all_problems_of_a_file_are_told_at_once() {
         let mut problems = Vec::new();
-        let (api, _) = parse("spec: a.yaml\nbse_url: x\ntimeout: soon\ntransport: tcp\nzzz: 1", &mut problems);
-        assert_eq!(api.spec.as_deref(), Some("a.yaml"));
+        let (api, _) = parsed("spec: a.yaml\nbse_url: x\ntimeout: soon\ntransport: tcp\nzzz: 1", &mut problems);
+        assert_eq!(api.spec, Some("a.yaml".into()));
         let all = problems.join("\n");
         for expected in ["`bse_url`; did you mean `base_url`?", "`timeout`", "`transport`", "`zzz`"] {
             assert!(all.contains(expected), "{all}");
@@ -187,14 +188,14 @@ mod tests {
     #[test]
     fn a_key_that_stands_twice_is_told() {
         let mut problems = Vec::new();
-        parse("overrides: [{match: {method: GET}}]\nmock: true\noverrides: []", &mut problems);
-        assert!(problems[0].contains("`overrides` stands there twice"), "{problems:?}");
+        parsed("overrides: [{match: {method: GET}}]\nmock: true\noverrides: []", &mut problems);
+        assert!(problems[0].contains("`overrides` is there twice"), "{problems:?}");
     }
 
     #[test]
     fn numbers_of_the_file_keep_their_value() {
         let mut problems = Vec::new();
-        let (api, _) = parse(
+        let (api, _) = parsed(
             "timeout: 0.1\nrate_limit: 2.5\nretries: 1\nbreaker_pause: 1e1\nmax_queue: 0",
             &mut problems,
         );
@@ -211,7 +212,7 @@ mod tests {
     #[test]
     fn a_flag_is_stronger_than_the_file() {
         let mut problems = Vec::new();
-        let (file, _) = parse("spec: a.yaml\ntimeout: 5\nmock: true", &mut problems);
+        let (file, _) = parsed("spec: a.yaml\ntimeout: 5\nmock: true", &mut problems);
         let flags = ApiSettings {
             timeout: Some(9.0),
             mock: Some(false),
@@ -219,8 +220,8 @@ mod tests {
         };
         let merged = layer(&flags, &file);
         assert_eq!(
-            (merged.spec.as_deref(), merged.timeout, merged.mock),
-            (Some("a.yaml"), Some(9.0), Some(false))
+            (merged.spec, merged.timeout, merged.mock),
+            (Some("a.yaml".into()), Some(9.0), Some(false))
         );
     }
 
@@ -228,7 +229,7 @@ mod tests {
     fn the_example_file_names_every_key_at_its_default() {
         let text = include_str!("../../config/openapi-mcp.yaml");
         let mut problems = Vec::new();
-        parse(text, &mut problems);
+        parsed(text, &mut problems);
         assert_eq!(problems, Vec::<String>::new());
         let flags = keys::<ApiSettings>().into_iter().chain(keys::<ServerSettings>());
         let keys: Vec<String> = flags.chain(FILE_ONLY.map(str::to_owned)).collect();
@@ -241,7 +242,7 @@ mod tests {
             })
         };
         let switched_on: Vec<&str> = text.lines().filter(is_key).map(|line| line.trim_start_matches("# ")).collect();
-        parse(&switched_on.join("\n"), &mut problems);
+        parsed(&switched_on.join("\n"), &mut problems);
         assert_eq!(problems, Vec::<String>::new());
         assert_eq!(
             switched_on.len(),
@@ -250,17 +251,46 @@ mod tests {
         );
     }
 
+    /// A setting that is left out has no key: a key without a value is an error.
+    fn remove_null(schema: &mut Value) {
+        match schema {
+            Value::Array(items) => items.iter_mut().for_each(remove_null),
+            Value::Object(members) => {
+                members.values_mut().for_each(remove_null);
+                if let Some(Value::Array(types)) = members.get_mut("type") {
+                    types.retain(|name| name != "null");
+                    if let [only] = types.as_slice() {
+                        members["type"] = only.clone();
+                    }
+                }
+                if let Some(Value::Array(any)) = members.get_mut("anyOf") {
+                    any.retain(|one| one["type"] != "null");
+                    if let [Value::Object(only)] = any.as_slice() {
+                        let only = only.clone();
+                        members.remove("anyOf");
+                        members.extend(only);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
     #[test]
     fn the_published_schema_is_fresh() {
         let mut schema = serde_json::to_value(schemars::schema_for!(ApiSettings)).unwrap();
         let server = serde_json::to_value(schemars::schema_for!(ServerSettings)).unwrap();
-        for part in ["properties", "$defs"] {
-            let more = server[part].as_object().cloned().unwrap_or_default();
-            schema[part].as_object_mut().unwrap().extend(more);
+        let overrides = serde_json::to_value(schemars::schema_for!(OverridesSchema)).unwrap();
+        for more in [server, overrides] {
+            for part in ["properties", "$defs"] {
+                let more = more[part].as_object().cloned().unwrap_or_default();
+                schema[part].as_object_mut().unwrap().extend(more);
+            }
         }
         schema["title"] = "openapi-mcp configuration".into();
         schema["additionalProperties"] = false.into();
         schema.as_object_mut().unwrap().remove("description");
+        remove_null(&mut schema);
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/schema.json");
         if std::env::var_os("UPDATE").is_some() {

@@ -1,4 +1,4 @@
-//! Settings of what goes from a client's request to the API's.
+//! Settings of which headers of a client's request are passed on to the API.
 
 use clap::Args;
 use http::header::{AUTHORIZATION, HeaderName};
@@ -7,28 +7,20 @@ use serde::{Deserialize, Serialize};
 use crate::proxy::Forwarding;
 use crate::spec::operation::parameter;
 
-/// Settings of what goes from a client's request to the API's.
+/// Settings of which headers of a client's request are passed on to the API.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct ForwardSettings {
-    /// A header of the client's HTTP request that the API gets too, under this name or another one (repeatable)
+    /// A header of the client's HTTP request that is passed on to the API, under this name or another one (repeatable)
     #[arg(long, env = "OPENAPI_MCP_FORWARD_HEADER", value_delimiter = ',', value_name = "NAME[=AS]")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forward_header: Vec<String>,
 
-    /// Let the API get the client's Authorization header
+    /// Pass the client's Authorization header on to the API
     #[arg(long, env = "OPENAPI_MCP_FORWARD_AUTHORIZATION", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forward_authorization: Option<bool>,
-}
-
-impl ForwardSettings {
-    /// The flag of these settings that is given.
-    pub(crate) fn given(&self) -> Option<&'static str> {
-        let authorization = (self.forward_authorization == Some(true)).then_some("--forward-authorization");
-        (!self.forward_header.is_empty()).then_some("--forward-header").or(authorization)
-    }
 }
 
 /// What goes upstream; everything wrong with it is pushed to `problems`.
@@ -42,16 +34,16 @@ pub(crate) fn resolve_forwarding(settings: &ForwardSettings, problems: &mut Vec<
             .zip(HeaderName::from_bytes(theirs.trim().as_bytes()).ok());
         let Some((ours, theirs)) = names else {
             problems.push(format!(
-                "--forward-header wants `Name` or `Name=As`; `{}` is neither",
+                "--forward-header must be `Name` or `Name=As`; `{}` is neither",
                 text.escape_debug()
             ));
             continue;
         };
         if ours == AUTHORIZATION && !allowed {
-            problems.push("--forward-header: the client's Authorization goes upstream only with --forward-authorization".into());
+            problems.push("--forward-header: the client's Authorization is passed on only with --forward-authorization".into());
         } else if let Some(name) = [&ours, &theirs].into_iter().find(|name| stays(name)) {
             problems.push(format!(
-                "--forward-header: `{name}` belongs to the connection, to the body or to MCP, and stays here"
+                "--forward-header: `{name}` belongs to the connection, to the body or to MCP, and is not passed on"
             ));
         } else {
             headers.push((ours, theirs));

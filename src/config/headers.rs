@@ -1,6 +1,6 @@
 //! Headers of flags, written out or by the name of the variable that holds the value.
 
-use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use super::variables::called;
 use crate::proxy::redact::names::carries_credential;
@@ -14,12 +14,12 @@ pub(crate) fn read_headers([flag, env_flag]: [&str; 2], given: &[String], from_e
         match text.split_once(':') {
             Some((name, value)) => add_header(&mut headers, flag, (name, value), false, problems),
             // The text may be a secret that lost its name; it is not repeated.
-            None => problems.push(format!("{flag} wants `Name: value`, with a colon between")),
+            None => problems.push(format!("{flag} must be `Name: value`, with a colon between")),
         }
     }
     for text in from_env {
         let Some((name, variable)) = text.split_once('=') else {
-            problems.push(format!("{env_flag} wants `Name=VARIABLE`"));
+            problems.push(format!("{env_flag} must be `Name=VARIABLE`"));
             continue;
         };
         match std::env::var(variable) {
@@ -28,7 +28,7 @@ pub(crate) fn read_headers([flag, env_flag]: [&str; 2], given: &[String], from_e
             }
             Ok(value) => add_header(&mut headers, env_flag, (name, &value), true, problems),
             Err(_) => problems.push(format!(
-                "{env_flag}: {} for the header `{name}` is not set, or is no text",
+                "{env_flag}: {} for the header `{name}` is not set, or is not valid UTF-8",
                 called(variable)
             )),
         }
@@ -36,10 +36,20 @@ pub(crate) fn read_headers([flag, env_flag]: [&str; 2], given: &[String], from_e
     headers
 }
 
+/// A sentence where an Authorization header has no authentication scheme (RFC 9110 section 11.4): what people give is often
+/// the token alone. Some APIs want it so, therefore it is sent.
+pub(crate) fn warn_about_missing_scheme([flag, env_flag]: [&str; 2], headers: &HeaderMap) -> Option<String> {
+    let has_scheme = |value: &HeaderValue| value.as_bytes().contains(&b' ');
+    let lacks = headers.get_all(AUTHORIZATION).iter().any(|value| !has_scheme(value));
+    lacks.then(|| {
+        format!("{flag} or {env_flag}: the value of `Authorization` has no authentication scheme and is sent as it is; if the API expects one, put it in front, as in `Bearer …`")
+    })
+}
+
 fn add_header(headers: &mut HeaderMap, flag: &str, (name, value): (&str, &str), is_secret: bool, problems: &mut Vec<String>) {
     let name = name.trim();
     let Ok(parsed) = HeaderName::from_bytes(name.as_bytes()) else {
-        problems.push(format!("{flag}: `{}` is no header name", name.escape_debug()));
+        problems.push(format!("{flag}: `{}` is not a header name", name.escape_debug()));
         return;
     };
     let framing = parameter::is_reserved_header(parsed.as_str())
@@ -56,6 +66,8 @@ fn add_header(headers: &mut HeaderMap, flag: &str, (name, value): (&str, &str), 
             value.set_sensitive(is_secret || carries_credential(&parsed));
             headers.append(parsed, value);
         }
-        Err(_) => problems.push(format!("{flag}: the value of `{parsed}` holds characters that no header can")),
+        Err(_) => problems.push(format!(
+            "{flag}: the value of `{parsed}` contains characters that a header cannot have"
+        )),
     }
 }

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use url::Url;
 
 use super::access;
+use super::http_settings::HttpSettings;
+use super::layer::given_flags;
 use super::settings::{ServerSettings, TransportKind};
 use crate::server::http::{Allowed, HttpOptions};
 
@@ -22,67 +24,38 @@ pub(crate) enum Transport {
     },
 }
 
+/// How clients reach the server; what is wrong with the settings is pushed to `problems`.
 pub(crate) fn resolve_transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport {
-    if settings.transport.unwrap_or(TransportKind::Stdio) == TransportKind::Stdio {
-        // Said on purpose, perhaps over a file that serves HTTP otherwise.
-        if settings.transport.is_some() {
-            return Transport::Stdio;
+    match settings.transport {
+        Some(TransportKind::Http) => resolve_http(&settings.http, problems),
+        // Chosen explicitly, perhaps over a file that serves HTTP otherwise.
+        Some(TransportKind::Stdio) => Transport::Stdio,
+        None => {
+            let flags = given_flags(&settings.http);
+            problems.extend(flags.iter().map(|flag| format!("{flag} needs --transport http")));
+            Transport::Stdio
         }
-        let idle = [
-            ("--bind", settings.bind.is_some()),
-            ("--allow-host", !settings.allow_host.is_empty()),
-            ("--allow-origin", !settings.allow_origin.is_empty()),
-        ];
-        let idle = idle.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag);
-        for flag in idle.chain(settings.forward.given()).chain(settings.access.given()) {
-            problems.push(format!("{flag} needs --transport http"));
-        }
-        return Transport::Stdio;
     }
-    let mut allowed = Allowed {
-        hosts: settings.allow_host.clone(),
-        origins: settings.allow_origin.clone(),
-    };
-    for host in allowed.hosts.iter().filter(|host| !Allowed::is_host(host)) {
-        problems.push(format!(
-            "--allow-host: `{host}` is no host name; write it as clients ask for it, as in mcp.example or mcp.example:8443"
-        ));
-    }
-    for origin in &allowed.origins {
-        if Url::parse(origin).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.path() == "/" && url.query().is_none()) {
-            continue;
-        }
-        problems.push(format!(
-            "--allow-origin: `{origin}` is no origin; write scheme and name, as in https://app.example"
-        ));
-    }
+}
+
+fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transport {
+    let mut allowed = resolve_allowed(settings, problems);
     let limits = access::client_limits(&settings.access, problems);
     let tls = access::tls_files(&settings.access, problems);
-    let text = settings.bind.as_deref().unwrap_or("127.0.0.1:8080");
-    let address = text.replace("localhost:", "127.0.0.1:").parse::<SocketAddr>();
-    let Ok(bind) = address else {
-        problems.push(format!("--bind: `{text}` is no address with a port, as in 127.0.0.1:8080"));
-        access::access(&settings.access, true, problems);
-        return Transport::Stdio;
-    };
-    let access = access::access(&settings.access, bind.ip().is_loopback(), problems);
-    // The name that clients use is one they may ask for.
+    let bind = resolve_address(settings.bind.as_deref(), problems);
+    let is_local = bind.is_none_or(|bind| bind.ip().is_loopback());
+    let access = access::access(&settings.access, is_local, problems);
+    // Clients may ask for the name that they use.
     let public = access.public_url.as_ref().and_then(|url| Some((url.host_str()?, url.port())));
     allowed
         .hosts
         .extend(public.map(|(name, port)| port.map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"))));
-    if !bind.ip().is_loopback() {
-        if allowed.hosts.is_empty() {
-            problems.push(format!(
-                "--bind {bind} can be reached by others; name the hosts that clients ask for with --allow-host NAME, or --public-url URL"
-            ));
-        }
-        if settings.access.is_open() && settings.allow_unauthenticated != Some(true) {
-            problems.push(format!("--bind {bind} can be reached by others, and nobody has to prove who they are; give clients a token with --auth-token-env VARIABLE or --oauth-issuer URL, or, behind a proxy that asks them, add --allow-unauthenticated, or bind to 127.0.0.1"));
-        }
-    }
     if settings.forward.forward_authorization == Some(true) && !settings.access.is_open() {
-        problems.push("--forward-authorization cannot be with --auth-token-env, --auth-token-file or --oauth-issuer: the token that opens this server is not the API's (MCP, \"Token Passthrough\")".into());
+        problems.push("--forward-authorization cannot be used with --auth-token-env, --auth-token-file or --oauth-issuer: the token that opens this server is not meant for the API (MCP, \"Token Passthrough\")".into());
+    }
+    let Some(bind) = bind else { return Transport::Stdio };
+    if !is_local {
+        check_exposure(bind, settings, &allowed, problems);
     }
     let options = Box::new(HttpOptions {
         allowed,
@@ -91,4 +64,73 @@ pub(crate) fn resolve_transport(settings: &ServerSettings, problems: &mut Vec<St
         tls,
     });
     Transport::Http { bind, options }
+}
+
+/// The hosts and origins of `--allow-host` and `--allow-origin`.
+fn resolve_allowed(settings: &HttpSettings, problems: &mut Vec<String>) -> Allowed {
+    let allowed = Allowed {
+        hosts: settings.allow_host.clone(),
+        origins: settings.allow_origin.clone(),
+    };
+    for host in allowed.hosts.iter().filter(|host| !Allowed::is_host(host)) {
+        problems.push(format!(
+            "--allow-host: `{host}` is not a host name; write it as clients ask for it, as in mcp.example or mcp.example:8443"
+        ));
+    }
+    let is_origin = |text: &&String| {
+        Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.path() == "/" && url.query().is_none())
+    };
+    for origin in allowed.origins.iter().filter(|origin| !is_origin(origin)) {
+        problems.push(format!(
+            "--allow-origin: `{origin}` is not an origin; write scheme and host, as in https://app.example"
+        ));
+    }
+    allowed
+}
+
+fn resolve_address(bind: Option<&str>, problems: &mut Vec<String>) -> Option<SocketAddr> {
+    let text = bind.unwrap_or("127.0.0.1:8080");
+    let address = text.replace("localhost:", "127.0.0.1:").parse().ok();
+    if address.is_none() {
+        problems.push(format!("--bind: `{text}` is not an address with a port, as in 127.0.0.1:8080"));
+    }
+    address
+}
+
+/// What an address needs that other machines can reach.
+fn check_exposure(bind: SocketAddr, settings: &HttpSettings, allowed: &Allowed, problems: &mut Vec<String>) {
+    if allowed.hosts.is_empty() {
+        problems.push(format!(
+            "--bind {bind} can be reached by others; name the hosts that clients ask for with --allow-host NAME, or --public-url URL"
+        ));
+    }
+    if settings.access.is_open() && settings.allow_unauthenticated != Some(true) {
+        problems.push(format!("--bind {bind} can be reached by others, and clients need no credentials; require a token with --auth-token-env VARIABLE or --oauth-issuer URL, or, behind a proxy that authenticates clients, add --allow-unauthenticated, or bind to 127.0.0.1"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command, FromArgMatches as _};
+
+    use super::*;
+
+    #[test]
+    fn every_flag_of_http_is_refused_without_http() {
+        let command = || HttpSettings::augment_args(Command::new("serve"));
+        for argument in command().get_arguments() {
+            let flag = format!("--{}", argument.get_long().unwrap());
+            let takes_none = argument.get_num_args().is_some_and(|number| number.min_values() == 0);
+            let value = (!takes_none).then_some("1");
+            let words = ["serve", &flag].into_iter().chain(value);
+            let matches = command().try_get_matches_from(words).unwrap();
+            let settings = ServerSettings {
+                http: HttpSettings::from_arg_matches(&matches).unwrap(),
+                ..ServerSettings::default()
+            };
+            let mut problems = Vec::new();
+            resolve_transport(&settings, &mut problems);
+            assert_eq!(problems, [format!("{flag} needs --transport http")]);
+        }
+    }
 }

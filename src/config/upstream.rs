@@ -1,6 +1,6 @@
 //! Settings of connections to the API: certificates, proxies and limits.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::credentials::secret_variable;
+use super::path::ConfigPath;
+use super::seconds::read_seconds;
 use crate::outbound::{Identity, OutboundOptions, Proxy};
 use crate::proxy::UpstreamOptions;
 
@@ -22,69 +24,62 @@ pub(crate) struct UpstreamSettings {
     /// A PEM file of authorities to trust besides those of the system (repeatable)
     #[arg(long, env = "OPENAPI_MCP_CA_CERT", value_delimiter = ',', value_name = "FILE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ca_cert: Vec<PathBuf>,
+    pub ca_cert: Vec<ConfigPath>,
 
-    /// A PEM file with the certificate to show to the API, and its chain
+    /// A PEM file with the client certificate for the API, and its chain
     #[arg(long, env = "OPENAPI_MCP_CLIENT_CERT", value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub client_cert: Option<PathBuf>,
+    pub client_cert: Option<ConfigPath>,
 
     /// A PEM file with the key of that certificate [default: the file of the certificate]
     #[arg(long, env = "OPENAPI_MCP_CLIENT_KEY", value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub client_key: Option<PathBuf>,
+    pub client_key: Option<ConfigPath>,
 
-    /// Do not check the API's certificate: whoever is on the way can then read and change everything
+    /// Do not check the API's certificate: an attacker on the network can then read and change every call
     #[arg(long, env = "OPENAPI_MCP_INSECURE_UPSTREAM", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insecure_upstream: Option<bool>,
 
-    /// An HTTP proxy for all outgoing connections; those of the environment do not count
+    /// An HTTP proxy for all outgoing connections; the proxy variables of the environment are ignored
     #[arg(long, env = "OPENAPI_MCP_PROXY", value_name = "URL", hide_env_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
 
-    /// The variable that holds `user:password` for the proxy
+    /// An environment variable with `user:password` for the proxy
     #[arg(long, env = "OPENAPI_MCP_PROXY_AUTH_ENV", value_name = "VARIABLE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy_auth_env: Option<String>,
 
-    /// Calls in flight to one upstream at a time; more wait [default: 256]
+    /// The maximum number of calls in flight to one upstream; further calls wait [default: 256]
     #[arg(long, env = "OPENAPI_MCP_MAX_CONCURRENCY", value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<usize>,
 
-    /// Calls that wait for their turn; more are refused at once [default: 1024]
+    /// The maximum number of calls that wait; further calls are refused at once [default: 1024]
     #[arg(long, env = "OPENAPI_MCP_MAX_QUEUE", value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_queue: Option<usize>,
 
-    /// Requests to one upstream in a second; more wait [default: no limit]
+    /// The maximum number of requests per second to one upstream; further requests wait [default: no limit]
     #[arg(long, env = "OPENAPI_MCP_RATE_LIMIT", value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<f64>,
 
-    /// How often a request of an idempotent tool is repeated when the API is busy or cannot be reached, 0 to 3 [default: 2]
+    /// How often a request of an idempotent tool is repeated if the API is busy or cannot be reached, 0 to 3 [default: 2]
     #[arg(long, env = "OPENAPI_MCP_RETRIES", value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
 
-    /// After so many failures in a row an upstream is left alone for a while; 0 is never [default: 20]
+    /// After this many failures in a row, calls to that upstream are refused for a while; 0 means never [default: 20]
     #[arg(long, env = "OPENAPI_MCP_BREAKER_FAILURES", value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breaker_failures: Option<u32>,
 
-    /// For how long, in seconds [default: 30]
-    #[arg(long, env = "OPENAPI_MCP_BREAKER_PAUSE", value_name = "SECONDS")]
+    /// How long such calls are refused, in seconds [default: 30]
+    #[arg(long, env = "OPENAPI_MCP_BREAKER_PAUSE", value_parser = read_seconds, value_name = "SECONDS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breaker_pause: Option<f64>,
-}
-
-impl UpstreamSettings {
-    /// The files that are named.
-    pub(crate) fn files(&mut self) -> impl Iterator<Item = &mut PathBuf> {
-        self.ca_cert.iter_mut().chain(&mut self.client_cert).chain(&mut self.client_key)
-    }
 }
 
 /// How connections are made; files are read here, and everything wrong with them is pushed to `problems`.
@@ -101,7 +96,7 @@ pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) 
                 .map_err(|why| problems.push(format!("--client-cert: {why}")))
                 .ok();
             let path = key.as_ref().unwrap_or(certificate);
-            let key = PrivateKeyDer::from_pem_file(path)
+            let key = PrivateKeyDer::from_pem_file(&**path)
                 .map_err(|error| problems.push(format!("--client-key: {}", describe_pem_error(path, &error))))
                 .ok();
             chain.zip(key).map(|(chain, key)| Arc::new(Identity { chain, key }))
@@ -120,7 +115,7 @@ pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) 
     }
 }
 
-/// The limits of an upstream; what makes no sense is pushed to `problems`.
+/// The limits of an upstream; what is wrong is pushed to `problems`.
 pub(crate) fn upstream_limits(settings: &UpstreamSettings, problems: &mut Vec<String>) -> UpstreamOptions {
     const MAX_RETRIES: u32 = 3;
     const MAX_PAUSE_SECONDS: f64 = 3600.0;
@@ -158,7 +153,7 @@ fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Vec<String>) ->
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let Some(url) = url else {
-        problems.push("--proxy wants the URL of an HTTP proxy, as in http://proxy.example:3128".into());
+        problems.push("--proxy must be the URL of an HTTP proxy, as in http://proxy.example:3128".into());
         return None;
     };
     if !url.username().is_empty() || url.password().is_some() {
@@ -176,10 +171,10 @@ fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Vec<String>) ->
 }
 
 /// The certificates of `--ca-cert`; what is wrong with a file is pushed to `problems`.
-pub(crate) fn authorities(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<CertificateDer<'static>> {
+pub(crate) fn authorities(paths: &[impl AsRef<Path>], problems: &mut Vec<String>) -> Vec<CertificateDer<'static>> {
     let mut authorities = Vec::new();
     for path in paths {
-        match certificates(path) {
+        match certificates(path.as_ref()) {
             Ok(read) => authorities.extend(read),
             Err(why) => problems.push(format!("--ca-cert: {why}")),
         }
@@ -190,7 +185,7 @@ pub(crate) fn authorities(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let read: Result<Vec<_>, PemError> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     match read {
-        Ok(read) if read.is_empty() => Err(format!("the file `{}` holds no certificate in PEM form", path.display())),
+        Ok(read) if read.is_empty() => Err(format!("the file `{}` contains no certificate in PEM form", path.display())),
         Ok(read) => Ok(read),
         Err(error) => Err(describe_pem_error(path, &error)),
     }
@@ -199,9 +194,9 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 fn describe_pem_error(path: &Path, error: &PemError) -> String {
     let why = match error {
         PemError::Io(error) => format!("cannot be read: {error}"),
-        PemError::NoItemsFound => "holds nothing of the kind in PEM form".into(),
-        // The rest may quote what stands in the file.
-        _ => "is no valid PEM".into(),
+        PemError::NoItemsFound => "contains no such item in PEM form".into(),
+        // The other errors may quote the file.
+        _ => "is not valid PEM".into(),
     };
     format!("the file `{}` {why}", path.display())
 }

@@ -1,4 +1,4 @@
-//! The variables of the environment: what counts as set, and which are none of ours.
+//! The variables of the environment: which count as set, and which are unknown.
 
 use std::collections::BTreeSet;
 
@@ -25,19 +25,19 @@ pub(crate) fn without_empty(command: Command) -> Command {
     command.mut_subcommands(without_empty)
 }
 
-/// How a variable that somebody names is called in an error. Where a name is wanted people write the value (`$TOKEN`), and
-/// that is not repeated.
+/// How a variable is named in an error. People sometimes give the value (`$TOKEN`) in place of the name; a value is not
+/// repeated.
 #[must_use]
 pub(crate) fn called(name: &str) -> String {
     let is_name = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     if name.len() <= 64 && name.bytes().all(is_name) {
         format!("the variable `{name}`")
     } else {
-        "the variable (what is given looks like a value, and its name is wanted)".into()
+        "the variable (what is given looks like a value; give the variable's name)".into()
     }
 }
 
-/// A sentence for each variable that looks like a setting and is none.
+/// A sentence for each variable that looks like a setting and is not one.
 #[must_use]
 pub(crate) fn unknown_variables(command: &Command) -> Vec<String> {
     let mut known = BTreeSet::new();
@@ -51,7 +51,7 @@ pub(crate) fn unknown_variables(command: &Command) -> Vec<String> {
             let hint = text::nearest(name, known.iter().map(String::as_str), 0.9)
                 .map(|nearest| format!("; did you mean `{nearest}`?"))
                 .unwrap_or_default();
-            format!("the variable `{name}` is no setting, and is not read{hint}")
+            format!("the variable `{name}` is not a setting and is ignored{hint}")
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! Bad input: a clear message, what to do next and the right exit code; never a panic.
 
-use crate::support::{SpecFile, listener, petstore, run, stderr, stdout};
+use crate::support::{SpecFile, command, listener, petstore, run, stderr, stdout};
 
 fn refused(args: &[&str], code: i32, expected: &[&str]) {
     let output = run(args);
@@ -47,7 +47,13 @@ fn p40_documents_that_cannot_be_served_end_with_3() {
 fn p40_wrong_settings_end_with_2() {
     let spec = SpecFile::new(r#"{"openapi":"3.1.0","info":{"title":"T"},"paths":{"/a":{"get":{}}}}"#);
     let petstore = petstore();
-    refused(&["serve"], 2, &["--spec"]);
+    refused(&["serve"], 2, &["no document is given", "--spec FILE"]);
+    refused(&["serve", "--spec", ""], 2, &["no document is given", "--spec FILE"]);
+    refused(
+        &["serve", "--spec", &petstore, "--timeout", "5s"],
+        2,
+        &["'5s'", "must be a number of seconds, such as 5"],
+    );
     refused(&["serve", "--spec", "-"], 2, &["--transport http"]);
     refused(&["serve", "--spec", "http://h.example:99999/x"], 2, &["neither a file"]);
     refused(
@@ -106,6 +112,43 @@ fn p40_wrong_settings_end_with_2() {
         2,
         &["`bse_url`; did you mean `base_url`?", "`timeout`"],
     );
+}
+
+#[test]
+fn a_flag_that_needs_http_is_refused_over_stdio() {
+    let petstore = petstore();
+    let http = [
+        ("--oauth-issuer", "https://login.example"),
+        ("--oauth-audience", "https://mcp.example"),
+        ("--oauth-jwks-url", "https://login.example/keys"),
+        ("--oauth-scope", "pets"),
+        ("--oauth-read-scope", "read"),
+        ("--oauth-write-scope", "write"),
+        ("--bind", "127.0.0.1:0"),
+        ("--forward-header", "X-Team"),
+    ];
+    let mut args = vec!["serve", "--spec", &petstore, "--mock", "--allow-unauthenticated"];
+    args.extend(http.iter().flat_map(|(flag, value)| [*flag, *value]));
+    let expected: Vec<String> = std::iter::once("--allow-unauthenticated")
+        .chain(http.map(|(flag, _)| flag))
+        .map(|flag| format!("{flag} needs --transport http"))
+        .collect();
+    let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+    refused(&args, 2, &expected);
+}
+
+#[test]
+fn an_authorization_without_a_scheme_is_a_warning_that_does_not_repeat_it() {
+    let spec = petstore();
+    let warned = |value: &str| {
+        let args = ["tools", "--spec", &spec, "--header-env", "Authorization=VALUE_FOR_TEST"];
+        let output = command(&args).env("VALUE_FOR_TEST", value).output().unwrap();
+        let told = stderr(&output);
+        assert!(output.status.success() && !told.contains("ghp_s3cret"), "{told}");
+        told.contains("`Authorization` has no authentication scheme") && told.contains("`Bearer …`")
+    };
+    assert!(warned("ghp_s3cret"));
+    assert!(!warned("Bearer ghp_s3cret"));
 }
 
 #[test]

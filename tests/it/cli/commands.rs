@@ -207,10 +207,10 @@ fn an_unknown_variable_is_reported_and_an_empty_one_is_not_set() {
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(
-        said.contains("`OPENAPI_MCP_BASEURL` is no setting, and is not read; did you mean `OPENAPI_MCP_BASE_URL`?"),
+        said.contains("`OPENAPI_MCP_BASEURL` is not a setting and is ignored; did you mean `OPENAPI_MCP_BASE_URL`?"),
         "{said}"
     );
-    assert_eq!(said.matches("is no setting").count(), 1, "{said}");
+    assert_eq!(said.matches("is not a setting").count(), 1, "{said}");
     assert!(!said.contains("s3cret"), "{said}");
 }
 

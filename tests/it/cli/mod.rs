@@ -3,6 +3,7 @@
 mod bad_input;
 mod check;
 mod commands;
+mod config_file;
 mod help;
 mod mistakes;
 mod mock;
@@ -13,3 +14,4 @@ mod standard_error;
 mod standard_output;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod unmatched_rules;

@@ -467,7 +467,7 @@ fn p55_settings_of_an_issuer_that_cannot_be_safe_are_all_told_at_start() {
     for expected in [
         "--oauth-scope needs --oauth-issuer",
         "--oauth-audience needs",
-        "--public-url is no plain URL",
+        "--public-url is not a plain URL",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }

@@ -172,7 +172,7 @@ fn p47_a_document_does_not_decide_who_gets_the_clients_secret() {
     );
     variables.push(("OPENAPI_MCP_AUTH_PETS_ISSUER", "not a url"));
     let output = command(&args).envs(variables).output().unwrap();
-    assert!(output.status.code() == Some(2) && stderr(&output).contains("OPENAPI_MCP_AUTH_PETS_ISSUER is no http(s) URL"));
+    assert!(output.status.code() == Some(2) && stderr(&output).contains("OPENAPI_MCP_AUTH_PETS_ISSUER is not an http(s) URL"));
     assert!(thief.received().is_empty());
 }
 

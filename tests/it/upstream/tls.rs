@@ -49,7 +49,7 @@ fn a_client_certificate_meets_mutual_tls() {
     let other = Authority::new().file("client.key");
     for (more, expected) in [
         (&["--client-key", &key][..], "--client-key needs --client-cert"),
-        (&["--client-cert", &key], "holds no certificate"),
+        (&["--client-cert", &key], "contains no certificate"),
         (&["--client-cert", &certificate], "--client-key: the file"),
         (&["--client-cert", &certificate, "--client-key", &other], "cannot be read"),
         (

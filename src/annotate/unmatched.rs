@@ -1,0 +1,115 @@
+//! Rules of the operator that match no operation. A misspelt safety rule would protect nothing, and nobody would notice.
+
+use std::collections::BTreeSet;
+
+use super::confirm::Confirm;
+use super::layers::{Layers, Rule};
+use super::selection::{Pattern, PatternField, Selection};
+use crate::spec::Operation;
+use crate::text;
+
+/// All operations of the document, before any is selected, with the names that patterns know them by.
+#[derive(Clone, Copy)]
+pub(crate) struct NamedOperations<'o> {
+    own: &'o [String],
+    given: &'o [String],
+    operations: &'o [Box<Operation>],
+}
+
+/// A sentence for each pattern of `--tool-exclude` and `--confirm` that matches no operation and is not marked as optional.
+pub(crate) fn unmatched_patterns(selection: &Selection, confirm: &Confirm, named: NamedOperations<'_>) -> Vec<String> {
+    let excluded = selection.exclude.iter().map(|pattern| ("--tool-exclude", &[][..], pattern));
+    let levels = &["none", "destructive", "write"][..];
+    let confirmed = confirm.patterns.iter().map(|pattern| ("--confirm", levels, pattern));
+    excluded
+        .chain(confirmed)
+        .filter(|(.., pattern)| named.lacks(pattern))
+        .map(|(setting, words, pattern)| {
+            let hint = named.describe_nearest(pattern, words);
+            format!("{setting} `{pattern}` matches no operation of the document{hint}; write `?{pattern}` if it may match nothing")
+        })
+        .collect()
+}
+
+/// A sentence for each rule of `overrides` and `--hint` that matches no operation, and for each of its patterns that matches
+/// none, unless it is marked as optional.
+pub(crate) fn unmatched_rules(layers: &Layers, named: NamedOperations<'_>) -> Vec<String> {
+    let mut problems = Vec::new();
+    for rule in layers.rules.iter().chain(&layers.commands).filter(|rule| !rule.optional) {
+        check_rule(rule, named, &mut problems);
+    }
+    problems
+}
+
+fn check_rule(rule: &Rule, named: NamedOperations<'_>, problems: &mut Vec<String>) {
+    let Rule { name, remedy, .. } = rule;
+    let before = problems.len();
+    for pattern in rule.matches.iter().flatten() {
+        if named.lacks(pattern) {
+            let hint = named.describe_nearest(pattern, &[]);
+            problems.push(format!(
+                "{name}: `{pattern}` matches no operation of the document{hint}; {remedy} if it may match nothing"
+            ));
+        }
+    }
+    // Each pattern may match something while nothing matches all of them.
+    let is_optional = rule.matches.iter().flatten().any(|pattern| pattern.is_optional);
+    if before == problems.len() && !is_optional && rule.matches.len() > 1 && !named.any(|names, operation| rule.matches(names, operation)) {
+        let groups = rule.matches.iter().map(|group| group.iter().map(|pattern| format!("`{pattern}`")));
+        let all: Vec<String> = groups.map(|group| group.collect::<Vec<_>>().join(" or ")).collect();
+        problems.push(format!(
+            "{name}: no operation of the document matches {} together; {remedy} if it may match nothing",
+            all.join(" and ")
+        ));
+    }
+}
+
+impl<'o> NamedOperations<'o> {
+    /// The operations with the names that they have by themselves, and those that they were given.
+    pub(crate) fn new(own: &'o [String], given: &'o [String], operations: &'o [Box<Operation>]) -> Self {
+        Self { own, given, operations }
+    }
+
+    fn any(&self, matches: impl Fn([&str; 2], &Operation) -> bool) -> bool {
+        let mut all = self.own.iter().zip(self.given).zip(self.operations);
+        all.any(|((own, given), operation)| matches([own, given], operation))
+    }
+
+    /// Whether the pattern must match an operation and matches none.
+    fn lacks(&self, pattern: &Pattern) -> bool {
+        !pattern.is_optional && !self.any(|names, operation| pattern.matches(names, operation))
+    }
+
+    /// `; did you mean …?`, where something in the document, or one of the other words of the setting, is like the pattern.
+    fn describe_nearest(&self, pattern: &Pattern, words: &[&str]) -> String {
+        let mut values = self.values(pattern.field);
+        values.extend(words.iter().copied().filter(|_| pattern.field == PatternField::Operation));
+        let glob = pattern.glob_text();
+        if let Some(nearest) = text::nearest(glob, values.iter().copied(), 0.75) {
+            let prefix = pattern.prefix();
+            return format!("; did you mean `{prefix}{nearest}`?");
+        }
+        // A bare word that is a tag or a method.
+        for (prefix, field) in [("tag", PatternField::Tag), ("method", PatternField::Method)] {
+            let is_same = |value: &&&str| pattern.field == PatternField::Operation && value.eq_ignore_ascii_case(glob);
+            if let Some(value) = self.values(field).iter().find(is_same) {
+                return format!("; did you mean `{prefix}:{value}`?");
+            }
+        }
+        String::new()
+    }
+
+    /// What patterns of a field can match.
+    fn values(&self, field: PatternField) -> BTreeSet<&str> {
+        let operations = self.operations.iter();
+        match field {
+            PatternField::Operation => {
+                let ids = operations.filter_map(|operation| operation.id.as_deref());
+                self.own.iter().chain(self.given).map(String::as_str).chain(ids).collect()
+            }
+            PatternField::Tag => operations.flat_map(|operation| &operation.tags).map(String::as_str).collect(),
+            PatternField::Method => operations.map(|operation| operation.method.as_str()).collect(),
+            PatternField::Path => operations.map(|operation| operation.path.as_ref()).collect(),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The API that a server serves at the moment, and what it depends on.
+
+use std::sync::{Arc, Weak};
+
+use super::load::{self, LoadPurpose, Loaded};
+use crate::api::Api;
+use crate::check::cost;
+use crate::config::ApiConfig;
+use crate::error::Failure;
+use crate::mock::Running;
+use crate::server::McpServer;
+use crate::spec::{Revision, Severity};
+use crate::text::{counted, one_line};
+
+/// Reads the document and hands its tools to the server; gives what they depend on. Warnings that were logged `before` are
+/// not logged again.
+pub(crate) async fn load_into(config: &ApiConfig, server: &McpServer, before: Option<&Served>) -> Result<Served, Failure> {
+    if before.is_none() {
+        load::caution(config);
+    }
+    let Loaded {
+        api,
+        diagnostics,
+        mock,
+        seen,
+    } = load::load_api(config, LoadPurpose::Serve).await?;
+    let lost = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .count();
+    announce(&api, config, lost);
+    if before.is_none_or(|before| before.warnings != api.warnings()) {
+        for warning in api.warnings().iter().take(load::MAX_LOGGED_LINES) {
+            tracing::warn!("{warning}");
+        }
+    }
+    let warnings = api.warnings().to_vec();
+    let api = Arc::new(api);
+    let mocks = mock.into_iter().map(|mock| (Arc::downgrade(&api), mock)).collect();
+    server.ready(api);
+    Ok(Served { mocks, seen, warnings })
+}
+
+/// What an API depends on while it is served.
+pub(crate) struct Served {
+    /// What calls go to under `--mock`, including calls in flight that began with an API before this one.
+    pub(crate) mocks: Vec<(Weak<Api>, Running)>,
+    /// What was read for it.
+    pub(crate) seen: Vec<Revision>,
+    /// What was logged of it.
+    warnings: Vec<String>,
+}
+
+fn announce(api: &Api, config: &ApiConfig, lost: usize) {
+    let tools = api.tools().len();
+    let read_only = api.iter().filter(|offered| offered.hints.is_read_only()).count();
+    let left_out = if lost == 0 {
+        String::new()
+    } else {
+        format!(", {} left out", counted(lost, "operation"))
+    };
+    tracing::info!(
+        "{}: {} ({read_only} read-only){left_out}",
+        one_line(api.document().title()),
+        counted(tools, "tool")
+    );
+    if tools == 0 {
+        tracing::warn!("there is no tool to serve; see the patterns, the hints and the document");
+    }
+    let warnings = cost::list_warnings(tools, cost::list_tokens(api), &config.profile);
+    if !warnings.is_empty() {
+        tracing::warn!("{}", warnings.join("; "));
+    }
+}

@@ -1,0 +1,270 @@
+//! What one API needs: where its document comes from, how its tools look, and how it is called.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::HeaderMap;
+use tokio::sync::Semaphore;
+use url::Url;
+
+use super::path::ConfigSource;
+use super::settings::{ApiSettings, ResponseFilter, ServerSettings};
+use super::transport::Transport;
+use super::{annotate, credentials, forward, headers, upstream};
+use crate::annotate::{AnnotateOptions, ClientProfile};
+use crate::outbound::OutboundOptions;
+use crate::proxy::request::body::file_root::FileRoot;
+use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;
+use crate::proxy::{CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
+use crate::spec::operation::server::{self, Choice, Pick};
+use crate::spec::{ExternalReferences, Source};
+use crate::text::MIN_BYTES_PER_TOKEN;
+
+/// Clients stop waiting for a call after a minute; this is far more than any of them waits.
+const MAX_TIMEOUT_SECONDS: f64 = 3600.0;
+/// No reply can be cut to less than this, in tokens.
+const MIN_RESULT_TOKENS: usize = 100;
+
+/// What one API needs.
+#[derive(Debug, Clone)]
+pub(crate) struct ApiConfig {
+    /// Where the document comes from.
+    pub source: Source,
+    /// Headers for fetching the document, marked as sensitive.
+    pub source_headers: HeaderMap,
+    /// Overlays, in the order in which they are applied.
+    pub overlays: Vec<Source>,
+    /// Which references into other files are followed.
+    pub external_references: ExternalReferences,
+    /// `--base-url`.
+    pub base_url: Option<Url>,
+    /// Which of the document's servers, where there is no `--base-url`.
+    pub server: Choice,
+    /// `--mock`.
+    pub mock: bool,
+    /// Headers of every request, marked as sensitive.
+    pub headers: HeaderMap,
+    /// Credentials for the document's security schemes.
+    pub credentials: Credentials,
+    /// Headers of clients that go upstream.
+    pub forward: Forwarding,
+    /// How tools look and which there are.
+    pub annotate: AnnotateOptions,
+    /// What the client makes of the tools.
+    pub profile: ClientProfile,
+    /// Whether a document of which anything is read loosely is refused.
+    pub strict: bool,
+    /// Limits of a call.
+    pub call: CallOptions,
+    /// What runs filters of replies, where they are offered.
+    pub sandbox: Option<Sandbox>,
+    /// Limits of an upstream.
+    pub upstream: UpstreamOptions,
+    /// Outgoing connections.
+    pub outbound: OutboundOptions,
+    /// How often a server looks whether the document changed.
+    pub reload: Option<Duration>,
+    /// What is legal and most likely not meant, in sentences.
+    pub warnings: Vec<String>,
+}
+
+/// The settings of an API; what is wrong with them is pushed to `problems`. `None` where there is no document.
+pub(crate) fn resolve_api(
+    api: &ApiSettings,
+    server_settings: &ServerSettings,
+    transport: &Transport,
+    problems: &mut Vec<String>,
+) -> Option<ApiConfig> {
+    let source = resolve_source(api.spec.as_ref(), problems);
+    let overlays = resolve_overlays(&api.overlay, problems);
+    let base_url = resolve_base_url(api, problems);
+    let (headers, source_headers, warnings) = resolve_headers(api, problems);
+    let outbound = upstream::outbound(&api.upstream, problems);
+    let mut credentials = credentials::resolve_credentials(&api.credentials, problems);
+    credentials.client_certificate = outbound.identity.is_some();
+    let call = call_options(api, problems);
+    let forward = match transport {
+        // A file that serves HTTP otherwise may set it; over stdio there are no headers.
+        Transport::Stdio => Forwarding::default(),
+        Transport::Http { .. } => forward::resolve_forwarding(&server_settings.http.forward, problems),
+    };
+    let config = ApiConfig {
+        // Replaced below; what else is wrong is told as well where there is none.
+        source: source.clone().unwrap_or(Source::Stdin),
+        source_headers,
+        overlays,
+        external_references: api.external_refs.map(ExternalReferences::from).unwrap_or_default(),
+        base_url,
+        server: server_choice(api, problems),
+        mock: api.mock.unwrap_or(false),
+        headers,
+        credentials,
+        forward,
+        annotate: AnnotateOptions {
+            confirm: annotate::confirm(&server_settings.confirm, problems),
+            ..annotate::options(api, problems)
+        },
+        profile: annotate::known_client(api).profile(),
+        strict: api.strict.unwrap_or(false),
+        sandbox: sandbox(api, call.max_response_bytes),
+        call,
+        upstream: upstream::upstream_limits(&api.upstream, problems),
+        outbound,
+        reload: reload_interval(server_settings, source.as_ref(), problems),
+        warnings,
+    };
+    let tls = config.needs_tls();
+    Some(ApiConfig {
+        source: source?,
+        outbound: OutboundOptions { tls, ..config.outbound },
+        ..config
+    })
+}
+
+impl ApiConfig {
+    /// Whether any connection may need TLS: it can be left out only where every address is known to be plain HTTP.
+    fn needs_tls(&self) -> bool {
+        let plain = |url: &Url| url.scheme() == "http";
+        let calls_are_plain = self.mock || self.base_url.as_ref().is_some_and(plain);
+        self.overlays.iter().any(|overlay| overlay.url().is_some())
+            || self.external_references == ExternalReferences::Any
+            || self.credentials.wants_tls()
+            || self.outbound.proxy.as_ref().is_some_and(|proxy| !plain(&proxy.url))
+            || !self.source.url().as_ref().is_none_or(plain)
+            || !calls_are_plain
+    }
+}
+
+fn resolve_source(spec: Option<&ConfigSource>, problems: &mut Vec<String>) -> Option<Source> {
+    let Some(spec) = spec.filter(|spec| !spec.is_empty()) else {
+        // What of the file could not be read may be what names the document.
+        if !problems.iter().any(|problem| problem.starts_with("the configuration file ")) {
+            problems
+                .push("no document is given; add --spec FILE, --spec URL, or --spec - (standard input, where no client needs it)".into());
+        }
+        return None;
+    };
+    spec.parse().map_err(|error| problems.push(format!("--spec: {error}"))).ok()
+}
+
+fn resolve_overlays(overlays: &[ConfigSource], problems: &mut Vec<String>) -> Vec<Source> {
+    let mut parse = |overlay: &ConfigSource| overlay.parse().map_err(|error| problems.push(format!("--overlay: {error}"))).ok();
+    let named = overlays.iter().filter(|overlay| !overlay.is_empty());
+    named.filter_map(&mut parse).collect()
+}
+
+fn resolve_base_url(api: &ApiSettings, problems: &mut Vec<String>) -> Option<Url> {
+    if api.mock == Some(true) && api.base_url.is_some() {
+        problems.push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
+    }
+    let text = api.base_url.as_deref()?;
+    read_base_url(text).map_err(|problem| problems.push(problem)).ok()
+}
+
+/// The headers of requests, those for fetching the document, and what is most likely not meant about either.
+fn resolve_headers(api: &ApiSettings, problems: &mut Vec<String>) -> (HeaderMap, HeaderMap, Vec<String>) {
+    let flags = ["--header", "--header-env"];
+    let source_flags = ["--spec-header", "--spec-header-env"];
+    let of_requests = headers::read_headers(flags, &api.header, &api.header_env, problems);
+    let of_source = headers::read_headers(source_flags, &api.spec_header, &api.spec_header_env, problems);
+    let warnings = [(flags, &of_requests), (source_flags, &of_source)]
+        .into_iter()
+        .filter_map(|(flags, headers)| headers::warn_about_missing_scheme(flags, headers))
+        .collect();
+    (of_requests, of_source, warnings)
+}
+
+/// What runs filters: this program again.
+fn sandbox(api: &ApiSettings, limit: usize) -> Option<Sandbox> {
+    (api.response_filter == Some(ResponseFilter::Jq)).then_some(())?;
+    // The file may have been replaced since the start; what runs is what was started.
+    let running = Path::new("/proc/self/exe");
+    let program = if running.exists() {
+        running.to_owned()
+    } else {
+        std::env::current_exe().ok()?
+    };
+    let places = Arc::new(Semaphore::new(MAX_PARALLEL_FILTERS));
+    Some(Sandbox { program, limit, places })
+}
+
+/// `--server` and `--server-var`.
+fn server_choice(api: &ApiSettings, problems: &mut Vec<String>) -> Choice {
+    let pick = api.server.as_deref().map(|text| match text.trim().parse() {
+        Ok(number) => Pick::Number(number),
+        Err(_) => Pick::Url(text.trim().to_owned()),
+    });
+    let mut choice = Choice { pick, ..Choice::default() };
+    if choice.pick == Some(Pick::Number(0)) {
+        problems.push("--server counts from 1".into());
+    }
+    for text in &api.server_var {
+        match text.split_once('=') {
+            Some((name, value)) if !name.trim().is_empty() => {
+                choice.variables.insert(name.trim().to_owned(), value.to_owned());
+            }
+            _ => problems.push(format!("--server-var `{text}` must be `name=value`")),
+        }
+    }
+    choice
+}
+
+fn read_base_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text)
+        .map_err(|error| format!("--base-url is not a URL: {error}; write it with its scheme, as in https://api.example/v1"))?;
+    server::usable(url).map_err(|error| format!("--base-url: {error}"))
+}
+
+fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
+    let mut call = CallOptions::default();
+    if let Some(seconds) = api.timeout {
+        if seconds > 0.0 && seconds <= MAX_TIMEOUT_SECONDS {
+            call.timeout = Duration::from_secs_f64(seconds);
+        } else {
+            problems.push(format!("--timeout must be more than 0 and at most {MAX_TIMEOUT_SECONDS} seconds"));
+        }
+    }
+    if let Some(tokens) = api.max_result_tokens {
+        if tokens == 0 || tokens >= MIN_RESULT_TOKENS {
+            call.max_result_bytes = tokens.saturating_mul(MIN_BYTES_PER_TOKEN);
+        } else {
+            problems.push(format!("--max-result-tokens must be 0 (no limit) or at least {MIN_RESULT_TOKENS}"));
+        }
+    }
+    if let Some(bytes) = api.max_response_bytes {
+        if bytes > 0 {
+            call.max_response_bytes = bytes;
+        } else {
+            problems.push("--max-response-bytes must be more than 0".into());
+        }
+    }
+    if let Some(path) = &api.allow_file_args {
+        match FileRoot::new(path) {
+            Ok(folder) => call.files = Some(folder),
+            Err(error) => problems.push(format!(
+                "--allow-file-args: the folder `{}` cannot be read: {error}",
+                path.display()
+            )),
+        }
+    }
+    call
+}
+
+fn reload_interval(settings: &ServerSettings, source: Option<&Source>, problems: &mut Vec<String>) -> Option<Duration> {
+    /// A day.
+    const MAX_INTERVAL_SECONDS: f64 = 86_400.0;
+    const MIN_INTERVAL_SECONDS: f64 = 0.1;
+    let seconds = settings.reload.filter(|seconds| *seconds != 0.0)?;
+    if !(MIN_INTERVAL_SECONDS..=MAX_INTERVAL_SECONDS).contains(&seconds) {
+        problems.push(format!(
+            "--reload must be 0 (never) or between {MIN_INTERVAL_SECONDS} and {MAX_INTERVAL_SECONDS} seconds"
+        ));
+        return None;
+    }
+    if source == Some(&Source::Stdin) {
+        problems.push("--reload needs a file or a URL: standard input is read once".into());
+        return None;
+    }
+    Some(Duration::from_secs_f64(seconds))
+}

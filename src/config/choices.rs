@@ -1,0 +1,155 @@
+//! Settings whose value is one of a few words, and what each of the words means to the rest of the program.
+//!
+//! The types of the rest know nothing of a command line, so that each has its words here.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use crate::annotate::{HintTrust, KnownClient, OutputSchemas, Policy};
+use crate::spec::ExternalReferences;
+
+/// Which references into other files are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ExternalRefs {
+    /// None
+    None,
+    /// Those into the document's own folder, or below its own address
+    Local,
+    /// Any file and any URL; only for a document whose author you trust
+    Any,
+}
+
+/// How tools get their hints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AnnotationPolicy {
+    /// The HTTP method
+    Method,
+    /// The method, and what the operation requires: preconditions and idempotency keys
+    Spec,
+    /// As spec, and the words of the operation's name, which is a guess
+    Infer,
+}
+
+/// How far the document's own hints are trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DocumentHints {
+    /// They can only make a tool look more dangerous, or hide it
+    Tighten,
+    /// They are applied; for an API of your own
+    Trust,
+    /// They are ignored
+    Ignore,
+}
+
+/// The language of filters of replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ResponseFilter {
+    /// No such argument
+    Off,
+    /// jq
+    Jq,
+}
+
+/// A client to shape the tools for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ClientName {
+    /// Any client that follows the specification
+    Generic,
+    /// Claude Desktop, Claude Code
+    Claude,
+    /// `ChatGPT` and the models behind it
+    Openai,
+    /// VS Code Copilot
+    Vscode,
+    /// Cursor
+    Cursor,
+    /// Gemini CLI
+    Gemini,
+    /// Codex
+    Codex,
+}
+
+/// Which output schemas are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OutputSchemasName {
+    /// Lenient ones while the whole list stays below 1 MiB, else none
+    Auto,
+    /// Schemas that describe replies and accept every reply
+    Lenient,
+    /// The document's own schemas; clients refuse replies that do not match
+    Strict,
+    /// None
+    Off,
+}
+
+/// How clients reach the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TransportKind {
+    /// Standard input and output of this process
+    Stdio,
+    /// Streamable HTTP at /mcp
+    Http,
+}
+
+/// How much is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogLevel {
+    /// Nothing
+    Off,
+    /// What failed
+    Error,
+    /// What may be wrong
+    Warn,
+    /// What is served, and how
+    Info,
+    /// Each call, without its arguments
+    Debug,
+    /// Everything this program logs
+    Trace,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// The meaning of each word of a setting.
+macro_rules! meaning {
+    ($setting:ident means $meaning:ident: $($word:ident => $variant:ident),+) => {
+        impl From<$setting> for $meaning {
+            fn from(setting: $setting) -> Self {
+                match setting {
+                    $($setting::$word => Self::$variant,)+
+                }
+            }
+        }
+    };
+}
+
+meaning!(ExternalRefs means ExternalReferences: None => None, Local => Local, Any => Any);
+meaning!(AnnotationPolicy means Policy: Method => Method, Spec => Spec, Infer => Infer);
+meaning!(DocumentHints means HintTrust: Tighten => Tighten, Trust => Trust, Ignore => Ignore);
+meaning!(OutputSchemasName means OutputSchemas: Auto => Auto, Lenient => Lenient, Strict => Strict, Off => Off);
+meaning!(ClientName means KnownClient: Generic => Generic, Claude => Claude, Openai => OpenAi, Vscode => VsCode, Cursor => Cursor, Gemini => Gemini, Codex => Codex);

@@ -1,0 +1,43 @@
+//! Settings that only HTTP uses.
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use super::access::AccessSettings;
+use super::forward::ForwardSettings;
+
+/// Settings that only HTTP uses; over stdio each of them is an error, because it would have no effect.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub(crate) struct HttpSettings {
+    /// The address to listen on with --transport http; port 0 takes a free port [default: 127.0.0.1:8080]
+    #[arg(long, env = "OPENAPI_MCP_BIND", value_name = "ADDRESS:PORT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bind: Option<String>,
+
+    /// A host name, or name:port, that clients may ask for besides loopback (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_ALLOW_HOST", value_delimiter = ',', value_name = "NAME")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow_host: Vec<String>,
+
+    /// A web origin besides loopback whose pages may call, as in `https://app.example` (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_ALLOW_ORIGIN", value_delimiter = ',', value_name = "ORIGIN")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow_origin: Vec<String>,
+
+    /// Listen on an address that others can reach, although clients need no credentials
+    #[arg(long, env = "OPENAPI_MCP_ALLOW_UNAUTHENTICATED", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_unauthenticated: Option<bool>,
+
+    /// What goes from a client's request to the API's.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub forward: ForwardSettings,
+
+    /// Who may call over HTTP, and how much
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub access: AccessSettings,
+}

@@ -1,0 +1,202 @@
+//! The rules of `overrides` in the configuration file. Whatever cannot be read in one is an error: a rule that is read in
+//! part would protect less than it says.
+
+use serde_json::{Map, Value};
+
+use super::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::annotate::names::is_sayable;
+use crate::annotate::overrides::{ExpectedType, OverrideProblem, OverrideProblemKind};
+use crate::annotate::selection::PatternField;
+use crate::annotate::{Override, Pattern, Rule};
+
+const MATCH_KEYS: [(&str, PatternField); 4] = [
+    ("operation", PatternField::Operation),
+    ("tag", PatternField::Tag),
+    ("path", PatternField::Path),
+    ("method", PatternField::Method),
+];
+
+/// The key `overrides`, for the published schema.
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[expect(dead_code, reason = "only its shape counts")]
+pub(crate) struct OverridesSchema {
+    /// Rules for the operations that match, applied in order. Only in the configuration file.
+    overrides: Option<Vec<OverrideSchema>>,
+}
+
+/// What a rule of `overrides` looks like, for the published schema.
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its shape counts")]
+struct OverrideSchema {
+    /// The operations that the rule applies to: all that match a glob of each key; without it, all operations
+    #[schemars(rename = "match")]
+    matches: Option<MatchSchema>,
+    /// Whether the rule may match no operation; without it, that is an error
+    optional: Option<bool>,
+    /// Whether there is a tool
+    enabled: Option<bool>,
+    /// Its name
+    name: Option<String>,
+    /// Its title
+    title: Option<String>,
+    /// Its description
+    description: Option<String>,
+    /// Its category
+    category: Option<String>,
+    /// Its hints; a hint that is not mentioned stays as it is
+    annotations: Option<AnnotationsSchema>,
+}
+
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its shape counts")]
+struct MatchSchema {
+    /// Globs on the tool name and the operationId
+    operation: Option<Globs>,
+    /// Globs on the tags
+    tag: Option<Globs>,
+    /// Globs on the path; `*` stays within a segment, `**` does not
+    path: Option<Globs>,
+    /// HTTP methods
+    method: Option<Globs>,
+}
+
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its shape counts")]
+pub(crate) enum Globs {
+    One(String),
+    Any(Vec<String>),
+}
+
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its shape counts")]
+struct AnnotationsSchema {
+    /// A title beside the tool's own
+    title: Option<String>,
+    read_only_hint: Option<bool>,
+    destructive_hint: Option<bool>,
+    idempotent_hint: Option<bool>,
+    open_world_hint: Option<bool>,
+}
+
+/// The rules of the key `overrides`; what is wrong with them is pushed to `problems`.
+pub(crate) fn read_rules(value: &Value, problems: &mut FileProblems<'_>) -> Vec<Rule> {
+    let Value::Array(rules) = value else {
+        problems.push_wrong_value("overrides", value, "a list of rules", Disclosure::Shown);
+        return Vec::new();
+    };
+    let rules = rules.iter().enumerate();
+    rules
+        .filter_map(|(index, rule)| read_rule(&format!("overrides[{index}]"), rule, problems))
+        .collect()
+}
+
+fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<Rule> {
+    let Value::Object(members) = value else {
+        problems.push_wrong_value(path, value, "a mapping with `match` and what is to be set", Disclosure::Shown);
+        return None;
+    };
+    let mut said = members.clone();
+    let matches = said
+        .remove("match")
+        .map(|value| read_match(path, &value, problems))
+        .unwrap_or_default();
+    let optional = match said.remove("optional") {
+        None => false,
+        Some(Value::Bool(optional)) => optional,
+        Some(other) => {
+            problems.push_wrong_value(&join_path(path, "optional"), &other, "true or false", Disclosure::Shown);
+            false
+        }
+    };
+    Some(Rule {
+        name: format!("`{path}`"),
+        remedy: "add `optional: true` to the rule".into(),
+        optional,
+        matches,
+        says: read_said(path, said, problems),
+    })
+}
+
+fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'_>) -> Override {
+    let mut wrong = Vec::new();
+    let says = Override::read(&Value::Object(said), &mut wrong);
+    for OverrideProblem { path: keys, kind } in wrong {
+        let place = keys.iter().fold(path.to_owned(), |path, key| join_path(&path, key));
+        match kind {
+            OverrideProblemKind::UnknownKey(Some(advice)) => problems.push(format!("unknown key `{place}`; {advice}")),
+            OverrideProblemKind::UnknownKey(None) => {
+                let key = keys.last().map(String::as_str).unwrap_or_default();
+                problems.push_unknown_key(path, key, ["match", "optional"]);
+            }
+            OverrideProblemKind::WrongType { found, expected } => {
+                let expected = match expected {
+                    ExpectedType::Boolean => "true or false",
+                    ExpectedType::Text => "a text that is not empty",
+                    ExpectedType::Object => "a mapping",
+                };
+                problems.push_wrong_value(&place, &found, expected, Disclosure::Shown);
+            }
+        }
+    }
+    if let Some(name) = says.name.as_ref().filter(|name| !is_sayable(name)) {
+        let name = Value::String(name.clone());
+        problems.push_wrong_value(
+            &join_path(path, "name"),
+            &name,
+            "a name with a letter or a digit",
+            Disclosure::Shown,
+        );
+    }
+    says
+}
+
+/// The groups of patterns of `match`, of each of which an operation must match one.
+fn read_match(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<Vec<Pattern>> {
+    let path = join_path(path, "match");
+    let Value::Object(fields) = value else {
+        problems.push_wrong_value(&path, value, "a mapping with operation, tag, path or method", Disclosure::Shown);
+        return Vec::new();
+    };
+    let mut groups = Vec::new();
+    for (key, globs) in fields {
+        let Some((key, field)) = MATCH_KEYS.into_iter().find(|(known, _)| known == key) else {
+            problems.push_unknown_key(&path, key, MATCH_KEYS.map(|(key, _)| key));
+            continue;
+        };
+        let path = join_path(&path, key);
+        let group = match globs {
+            Value::Array(globs) if !globs.is_empty() => {
+                let globs = globs.iter().enumerate();
+                globs
+                    .filter_map(|(index, glob)| read_glob(&format!("{path}[{index}]"), key, field, glob, problems))
+                    .collect()
+            }
+            Value::Array(_) => {
+                problems.push(format!("`{path}` is an empty list; expected at least one glob"));
+                continue;
+            }
+            glob => read_glob(&path, key, field, glob, problems).into_iter().collect(),
+        };
+        groups.push(group);
+    }
+    groups
+}
+
+fn read_glob(path: &str, key: &str, field: PatternField, value: &Value, problems: &mut FileProblems<'_>) -> Option<Pattern> {
+    let Value::String(glob) = value else {
+        problems.push_wrong_value(path, value, "a text or a list of texts", Disclosure::Shown);
+        return None;
+    };
+    Pattern::of(field, glob, &format!("{key}:{glob}"))
+        .map_err(|error| problems.push(format!("`{path}`: {error}")))
+        .ok()
+}

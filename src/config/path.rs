@@ -1,0 +1,158 @@
+//! Paths in settings, and where relative ones start: one of the configuration file at the file's folder, one of a flag or
+//! a variable at the working directory.
+
+use std::cell::RefCell;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::spec::Source;
+
+thread_local! {
+    /// The folder that relative paths start at while a file's settings are read.
+    static FOLDER: RefCell<PathBuf> = const { RefCell::new(PathBuf::new()) };
+}
+
+/// Reads settings in which relative paths start at `folder`.
+pub(crate) fn read_relative_to<T>(folder: &Path, read: impl FnOnce() -> T) -> T {
+    let before = FOLDER.replace(folder.to_owned());
+    let read = read();
+    FOLDER.set(before);
+    read
+}
+
+/// An absolute path stays what it is.
+fn resolve(path: &Path) -> PathBuf {
+    FOLDER.with_borrow(|folder| folder.join(path))
+}
+
+/// A file or folder that a setting names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(inline))]
+#[serde(transparent)]
+pub(crate) struct ConfigPath(PathBuf);
+
+impl<'de> Deserialize<'de> for ConfigPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self(resolve(Path::new(&text))))
+    }
+}
+
+/// Of a flag or a variable.
+impl From<String> for ConfigPath {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl Deref for ConfigPath {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl AsRef<Path> for ConfigPath {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// A document that a setting names: a file, an http(s) URL, or `-` for standard input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(inline))]
+#[serde(transparent)]
+pub(crate) struct ConfigSource(String);
+
+impl ConfigSource {
+    /// The source.
+    ///
+    /// # Errors
+    /// What it names is neither a file nor an http(s) URL.
+    pub(crate) fn parse(&self) -> Result<Source, String> {
+        Source::parse(&self.0).map_err(|error| error.to_string())
+    }
+
+    /// Whether nothing is named, as by `--spec "$UNSET"`.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.trim().is_empty()
+    }
+
+    /// Whether nothing is named, for serde.
+    #[expect(clippy::ref_option, reason = "serde calls it with the field")]
+    pub(crate) fn is_missing(source: &Option<Self>) -> bool {
+        source.as_ref().is_none_or(Self::is_empty)
+    }
+}
+
+impl<'de> Deserialize<'de> for ConfigSource {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let resolved = match Source::parse(&text) {
+            Ok(Source::Path(path)) if !text.trim().is_empty() => resolve(&path).into_os_string().into_string().ok(),
+            _ => None,
+        };
+        Ok(Self(resolved.unwrap_or(text)))
+    }
+}
+
+impl From<String> for ConfigSource {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for ConfigSource {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_relative_path_starts_at_the_folder() {
+        let folder = Path::new("/etc/mcp");
+        let source = |text: &str| read_relative_to(folder, || serde_json::from_value::<ConfigSource>(text.into()).unwrap()).0;
+        for (text, expected) in [
+            ("api.yaml", "/etc/mcp/api.yaml"),
+            ("../api.yaml", "/etc/mcp/../api.yaml"),
+            ("/api.yaml", "/api.yaml"),
+            ("-", "-"),
+            ("https://h.example/api.yaml", "https://h.example/api.yaml"),
+            ("", ""),
+        ] {
+            assert_eq!(source(text), expected, "{text}");
+        }
+        let path = |text: &str| serde_json::from_value::<ConfigPath>(text.into()).unwrap().0;
+        assert_eq!(read_relative_to(folder, || path("key.pem")), Path::new("/etc/mcp/key.pem"));
+        assert_eq!(path("key.pem"), Path::new("key.pem"), "the folder counts for one file");
+    }
+    #[test]
+    fn every_flag_that_names_a_file_knows_where_its_path_starts() {
+        use std::any::TypeId;
+
+        use clap::{Args as _, Command};
+
+        use crate::config::settings::{ApiSettings, ServerSettings};
+
+        let command = ServerSettings::augment_args(ApiSettings::augment_args(Command::new("serve")));
+        let mut count = 0;
+        for argument in command.get_arguments() {
+            let names = argument.get_value_names().unwrap_or_default();
+            if names.iter().any(|name| name.split('|').any(|name| name == "FILE" || name == "DIR")) {
+                let read_as = argument.get_value_parser().type_id();
+                let is_path = read_as == TypeId::of::<ConfigPath>() || read_as == TypeId::of::<ConfigSource>();
+                assert!(is_path, "{argument}");
+                count += 1;
+            }
+        }
+        assert!(count >= 8, "{count}");
+    }
+}

@@ -1,0 +1,18 @@
+//! What one process needs once, however many APIs it serves.
+
+use super::settings::ServerSettings;
+use super::transport::{Transport, resolve_transport};
+
+/// What one process needs once.
+#[derive(Debug, Clone)]
+pub(crate) struct ProcessConfig {
+    /// How clients reach the server.
+    pub transport: Transport,
+}
+
+/// The settings of the process; what is wrong with them is pushed to `problems`.
+pub(crate) fn resolve_process(settings: &ServerSettings, problems: &mut Vec<String>) -> ProcessConfig {
+    ProcessConfig {
+        transport: resolve_transport(settings, problems),
+    }
+}
