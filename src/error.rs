@@ -1,6 +1,5 @@
 //! What ends the program, for whom it is said, and with which exit code.
 
-use std::error::Error;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -11,7 +10,7 @@ use crate::outbound::OutboundError;
 use crate::spec::document::overlay::OverlayError;
 use crate::spec::operation::server::ServerError;
 use crate::spec::{LoadError, ReadError};
-use crate::text::counted;
+use crate::text::{self, counted};
 
 /// A failure that ends the program.
 #[derive(Debug, Error)]
@@ -92,16 +91,14 @@ impl Failure {
     /// The failure and its causes, in lines for standard error.
     #[must_use]
     pub(crate) fn report(&self) -> String {
-        let mut text = String::new();
+        let mut report = String::new();
         for line in self.to_string().lines() {
-            let _ = writeln!(text, "error: {line}");
+            let _ = writeln!(report, "error: {line}");
         }
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            text.truncate(text.trim_end().len());
-            let _ = writeln!(text, ": {error}");
-            cause = error.source();
+        for cause in text::error_causes(self) {
+            report.truncate(report.trim_end().len());
+            let _ = writeln!(report, ": {cause}");
         }
-        text
+        report
     }
 }

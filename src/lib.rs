@@ -44,6 +44,7 @@ mod api;
 mod check;
 mod cli;
 mod config;
+mod descriptors;
 mod error;
 pub(crate) mod json;
 mod mock;

@@ -1,4 +1,6 @@
-//! Text from a document on its way to a model: cleaned of what a person would not see, and cut to a size.
+//! Text on its way to a model or to the log: cleaned of what a person would not see, cut to a size, put into one line.
+
+use std::error::Error;
 
 /// The longest description, in bytes, that every client reads whole.
 pub(crate) const MAX_DESCRIPTION_BYTES: usize = 2048;
@@ -50,6 +52,23 @@ pub(crate) fn one_line(text: &str) -> String {
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{ending}")
+}
+
+/// The causes of an error, from the nearest to the deepest.
+pub(crate) fn error_causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(error.source(), |cause| (*cause).source())
+}
+
+/// An error and its causes, for a line of the log. A cause that its error repeats already is written once.
+pub(crate) fn error_in_a_line(error: &(dyn Error + 'static)) -> String {
+    let mut line = error.to_string().replace('\n', "; ");
+    for cause in error_causes(error) {
+        let cause = cause.to_string().replace('\n', "; ");
+        if !line.ends_with(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line
 }
 
 /// The candidate most like `name`, where one is more like it than `least` (Jaro-Winkler, 0 to 1).

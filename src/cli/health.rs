@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::{load, output};
+use super::output;
 use crate::config::{ConfigError, upstream};
 use crate::error::Failure;
 use crate::outbound::{self, OutboundOptions};
+use crate::text;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct HealthCommand {
@@ -39,7 +40,7 @@ pub(crate) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
     let ill = match answer {
         Ok(response) if response.status().is_success() => return Ok(ExitCode::SUCCESS),
         Ok(response) => format!("it answers {}", response.status()),
-        Err(error) => load::in_a_line(&error.without_url()),
+        Err(error) => text::error_in_a_line(&error.without_url()),
     };
     output::print_remark(&format!(
         "{} is not well: {ill}",

@@ -229,17 +229,6 @@ async fn overlaid(
     overlay::apply_overlays(bytes, overlays).map_err(|(source_name, error)| Failure::Overlay { source_name, error })
 }
 
-/// An error and its causes, for a line of the log.
-pub(crate) fn in_a_line(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string().replace('\n', "; ");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
-}
-
 /// Says what was left out: each lost operation, and how many remarks there are besides.
 fn report(document: &Document, diagnostics: &[Diagnostic]) {
     let shown = |diagnostics: &[&Diagnostic]| -> Vec<String> {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::load;
 use super::served::{self, Served};
 use crate::config::ApiConfig;
 use crate::error::Failure;
 use crate::outbound;
 use crate::server::McpServer;
+use crate::text;
 
 /// Checks regularly whether anything changed that the document was made of, and serves the new document. One that cannot be
 /// served changes nothing. Never ends, not even where nothing is watched, and holds what the tools depend on for as long.
@@ -39,7 +39,7 @@ pub(crate) async fn watch(config: Arc<ApiConfig>, server: McpServer, mut standin
                 tracing::info!("the document changed and is served anew");
             }
             Err(failure) => {
-                let why = load::in_a_line(&failure);
+                let why = text::error_in_a_line(&failure);
                 if unread.as_ref() != Some(&why) {
                     tracing::error!("the document changed and cannot be served; the tools stay as they were: {why}");
                 }
@@ -55,7 +55,7 @@ async fn changed(standing: &mut Served, client: &reqwest::Client, said: &mut Opt
     for seen in &mut standing.seen {
         match seen.has_changed(client).await {
             Ok(is_other) => changed |= is_other,
-            Err(error) => problem = Some(load::in_a_line(&error)),
+            Err(error) => problem = Some(text::error_in_a_line(&error)),
         }
     }
     if let Some(problem) = problem.as_ref().filter(|problem| said.as_ref() != Some(problem)) {

@@ -24,6 +24,7 @@ use super::upstream::exchange::{CallOptions, Progress};
 use super::upstream::{OutgoingCall, Reply, Upstream};
 use super::{arguments, response};
 use crate::spec::Document;
+use crate::text;
 
 /// What becomes of a preview where a credential is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,10 +135,22 @@ impl ApiProxy {
             Err(error) => {
                 let host = call.base.url().host_str().unwrap_or_default();
                 let port = call.base.url().port_or_known_default().unwrap_or_default();
-                tracing::warn!(%tool, host, port, ms, "the call failed: {error}");
+                let cause = self.log_cause(call, error);
+                tracing::warn!(%tool, host, port, ms, "the call failed: {error}{cause}");
             }
         }
         outcome
+    }
+
+    /// The causes of an error for the log, in brackets and without secrets.
+    fn log_cause(&self, call: &PreparedCall<'_>, error: &CallError) -> String {
+        let Some(cause) = error.cause() else { return String::new() };
+        let mut cause = cause.to_owned();
+        let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
+        for redactor in std::iter::once(&self.redactor).chain(forwarded) {
+            redactor.redact_line(&mut cause);
+        }
+        format!(" ({})", text::one_line(&cause))
     }
 
     /// The result of a call: the reply without secrets, filtered where the arguments say so, and cut to what a result may hold.
@@ -233,7 +246,10 @@ impl BoundOperation {
         self.base
             .as_deref()
             .zip(self.upstream.as_deref())
-            .ok_or_else(|| CallError::Network("no server is set".into()))
+            .ok_or_else(|| CallError::Network {
+                sentence: "no server is set",
+                cause: String::new(),
+            })
     }
 
     fn with_wire_names(&self, arguments: JsonObject) -> JsonObject {

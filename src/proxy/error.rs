@@ -32,14 +32,21 @@ pub enum CallError {
     /// No reply came: no connection was made, or it ended before the reply began.
     #[error("{sentence}")]
     NoResponse {
-        /// What happened.
+        /// What happened, without the host.
         sentence: &'static str,
+        /// Why, for the log.
+        cause: String,
         /// Whether there was a connection.
         connected: bool,
     },
-    /// The reply broke off, or was none.
-    #[error("{0}")]
-    Network(String),
+    /// The reply broke off, or is not valid HTTP.
+    #[error("{sentence}")]
+    Network {
+        /// What happened, without the host.
+        sentence: &'static str,
+        /// Why, for the log.
+        cause: String,
+    },
     /// No place for one more call.
     #[error("{0}; nothing was sent; try again in a moment, with fewer calls at a time")]
     Busy(&'static str),
@@ -67,6 +74,17 @@ impl CallError {
     #[must_use]
     pub fn is_the_callers(&self) -> bool {
         matches!(self, Self::Arguments(_) | Self::Target(_) | Self::InvalidRequest { .. })
+    }
+
+    /// The chain of errors below a connection or reply that failed. It may name hosts and addresses: it is for the log alone.
+    #[must_use]
+    pub(crate) fn cause(&self) -> Option<&str> {
+        match self {
+            Self::NoResponse { cause, .. } | Self::Network { cause, .. } => {
+                Some(cause).filter(|cause| !cause.is_empty()).map(String::as_str)
+            }
+            _ => None,
+        }
     }
 }
 

@@ -5,23 +5,38 @@ use std::path::{Path, PathBuf};
 use crate::support::project;
 
 /// Folder or file under `src/`, and the modules of ours that it may name.
-const FLOORS: [(&str, &[&str]); 14] = [
+const FLOORS: [(&str, &[&str]); 15] = [
     ("text.rs", &[]),
     ("json.rs", &[]),
+    ("descriptors.rs", &[]),
     ("outbound.rs", &[]),
     ("spec", &["spec", "json", "text"]),
     ("annotate", &["annotate", "spec", "json", "text"]),
-    ("proxy", &["proxy", "spec", "outbound", "json", "text"]),
+    ("proxy", &["proxy", "spec", "outbound", "descriptors", "json", "text"]),
     ("api", &["api", "annotate", "proxy", "spec", "outbound", "json", "text"]),
     ("mock", &["mock", "spec", "json", "text"]),
     ("check", &["check", "annotate", "api", "spec", "text"]),
-    ("server", &["server", "api", "proxy", "spec", "json", "text"]),
+    (
+        "server",
+        &["server", "api", "proxy", "spec", "outbound", "descriptors", "json", "text"],
+    ),
     ("config", &["config", "annotate", "proxy", "server", "spec", "outbound", "text"]),
     ("error.rs", &["config", "outbound", "spec", "text"]),
     (
         "cli",
         &[
-            "cli", "annotate", "api", "check", "config", "error", "mock", "outbound", "server", "spec", "text",
+            "cli",
+            "annotate",
+            "api",
+            "check",
+            "config",
+            "descriptors",
+            "error",
+            "mock",
+            "outbound",
+            "server",
+            "spec",
+            "text",
         ],
     ),
     ("lib.rs", &["annotate", "api", "cli", "outbound", "proxy", "server", "spec"]),
@@ -48,6 +63,7 @@ const FENCES: [(&str, &[&str]); 8] = [
             "spec/document/revision.rs",
             "spec/document/external.rs",
             "proxy/upstream/exchange.rs",
+            "proxy/upstream/network_error.rs",
             "proxy/auth/token_source.rs",
             "proxy/upstream/mod.rs",
             "server/auth/mod.rs",

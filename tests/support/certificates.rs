@@ -49,8 +49,8 @@ impl Authority {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// An API on `localhost` that answers whether its client showed a certificate, and its address.
-    pub fn serve(&self) -> String {
+    /// TLS of `localhost`, by a certificate of this authority; clients may show one of it.
+    pub fn server_config(&self) -> ServerConfig {
         let key = KeyPair::generate().expect("made");
         let certificate = CertificateParams::new(vec!["localhost".into()])
             .expect("made")
@@ -63,7 +63,7 @@ impl Authority {
             .allow_unauthenticated()
             .build()
             .expect("made");
-        let config = ServerConfig::builder_with_provider(provider)
+        ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("made")
             .with_client_cert_verifier(verifier)
@@ -71,8 +71,12 @@ impl Authority {
                 vec![certificate.der().clone()],
                 PrivateKeyDer::try_from(key.serialize_der()).expect("made"),
             )
-            .expect("made");
-        let config = Arc::new(config);
+            .expect("made")
+    }
+
+    /// An API on `localhost` that answers whether its client showed a certificate, and its address.
+    pub fn serve(&self) -> String {
+        let config = Arc::new(self.server_config());
         let url = serve_connections(move |_, stream| {
             let mut tls = StreamOwned::new(ServerConnection::new(Arc::clone(&config)).expect("made"), stream);
             let (mut head, mut byte) = (Vec::new(), [0]);

@@ -340,7 +340,12 @@ impl TokenSource {
             ..CallOptions::default()
         };
         let sent = exchange::send_with_timeout(&self.client, request, &options, None).await;
-        sent.map_err(|_| self.failure("the token endpoint cannot be reached, or did not answer as it should"))
+        sent.map_err(|error| {
+            let scheme = text::one_line(&self.grant.scheme);
+            let cause = error.cause().map(|cause| format!(" ({cause})")).unwrap_or_default();
+            tracing::warn!("the token endpoint of `{scheme}` did not answer: {error}{cause}");
+            self.failure("the token endpoint cannot be reached, or did not answer as it should")
+        })
     }
 
     fn failure(&self, why: &str) -> CallError {

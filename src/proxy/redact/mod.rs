@@ -166,6 +166,11 @@ impl Redactor {
         self.secrets.clean(text, Place::Text)
     }
 
+    /// Takes the secrets out of a line of the log.
+    pub(crate) fn redact_line(&self, line: &mut String) {
+        self.redact_text(line, NumberMark::Text);
+    }
+
     fn redact_text(&self, text: &mut String, numbers: NumberMark) {
         if let Some(clean) = self.clean(text.as_bytes(), numbers) {
             *text = String::from_utf8_lossy(&clean).into_owned();

@@ -22,7 +22,10 @@ pub(crate) fn decompress_x_gzip(response: &mut Response, most_bytes: usize) -> R
     MultiGzDecoder::new(response.body.as_ref())
         .take(limit.saturating_add(1))
         .read_to_end(&mut body)
-        .map_err(|_| CallError::Network("the reply of the API cannot be decompressed".into()))?;
+        .map_err(|error| CallError::Network {
+            sentence: "the reply of the API cannot be decompressed",
+            cause: error.to_string(),
+        })?;
     if body.len() > most_bytes {
         return Err(CallError::TooLarge { limit: most_bytes });
     }

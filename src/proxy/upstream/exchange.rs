@@ -11,6 +11,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::network_error::{body_error, request_error};
 use crate::proxy::error::CallError;
 use crate::proxy::request::Request;
 use crate::proxy::request::body::file_root::FileRoot;
@@ -91,7 +92,7 @@ pub(crate) async fn exchange(
         (Some(upload), Some(progress)) => upload.watch(sending, progress).await,
         _ => sending.await,
     };
-    let reply = reply.map_err(no_response)?;
+    let reply = reply.map_err(request_error)?;
     let (status, headers) = (reply.status(), reply.headers().clone());
     let limits = BodyLimits {
         bytes: options.max_response_bytes,
@@ -170,7 +171,7 @@ async fn read_body(
             stream.next().await
         };
         let Some(chunk) = next else { break };
-        let chunk = chunk.map_err(network_error)?;
+        let chunk = chunk.map_err(body_error)?;
         if body.len().saturating_add(chunk.len()) > limits.bytes {
             if records.is_none() {
                 return Err(too_large);
@@ -313,53 +314,4 @@ impl Upload {
             }
         }
     }
-}
-
-/// No head of a reply came. What came and was no HTTP is another matter: there the API did act.
-fn no_response(error: reqwest::Error) -> CallError {
-    let connected = !error.is_connect();
-    let mut cause = std::error::Error::source(&error);
-    let mut spoke = false;
-    while let Some(inner) = cause {
-        spoke |= inner.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse);
-        cause = inner.source();
-    }
-    match network_error(error) {
-        CallError::Network(_) if !connected => CallError::NoResponse {
-            sentence: "the API cannot be reached: the connection failed",
-            connected,
-        },
-        CallError::Network(_) if !spoke => CallError::NoResponse {
-            sentence: "the connection to the API broke before a reply began",
-            connected,
-        },
-        error => error,
-    }
-}
-
-/// A sentence for the model, without the URL and whatever else might name internal hosts; the log has the rest.
-fn network_error(error: reqwest::Error) -> CallError {
-    let error = error.without_url();
-    let mut detail = error.to_string();
-    // reqwest calls a body that breaks off a decoding error as well; hyper, below it, knows better.
-    let mut broken = error.is_body();
-    let mut source = std::error::Error::source(&error);
-    while let Some(cause) = source {
-        detail = format!("{detail}: {cause}");
-        broken |= cause.is::<hyper::Error>();
-        source = cause.source();
-    }
-    tracing::debug!(error = detail, "the upstream request failed");
-    let sentence = if error.is_connect() {
-        "the API cannot be reached: the connection failed"
-    } else if error.is_timeout() {
-        "the API did not answer in time"
-    } else if error.is_decode() && !broken {
-        "the reply of the API cannot be decompressed"
-    } else if error.is_decode() || error.is_body() {
-        "the connection broke before the reply was complete"
-    } else {
-        "the connection to the API broke, or the reply was no valid HTTP"
-    };
-    CallError::Network(sentence.into())
 }

@@ -4,6 +4,7 @@
 pub(crate) mod breaker;
 pub(crate) mod exchange;
 pub(crate) mod limit;
+pub(crate) mod network_error;
 pub(crate) mod retry;
 
 use std::collections::HashMap;

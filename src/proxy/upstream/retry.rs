@@ -141,6 +141,7 @@ mod tests {
         let unanswered = || {
             Err(CallError::NoResponse {
                 sentence: "x",
+                cause: String::new(),
                 connected: false,
             })
         };
@@ -150,7 +151,11 @@ mod tests {
             assert!(pauses.iter().any(|pause| *pause != pauses[0]), "{pauses:?}");
         }
         assert_eq!(pause(&Err(CallError::Timeout(Duration::ZERO)), 1), None);
-        assert_eq!(pause(&Err(CallError::Network("cut".into())), 1), None);
+        let cut = CallError::Network {
+            sentence: "cut",
+            cause: String::new(),
+        };
+        assert_eq!(pause(&Err(cut), 1), None);
     }
 
     #[test]

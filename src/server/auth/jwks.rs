@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use crate::spec::document::source::{BodyError, read_bounded, redacted};
+use crate::text;
 
 /// How often the keys are read again.
 const REFRESH_INTERVAL: Duration = Duration::from_mins(10);
@@ -253,26 +254,17 @@ impl Keys {
             let response = request
                 .send()
                 .await
-                .map_err(|error| format!("{}: {}", redacted(url), reason(&error)))?;
+                .map_err(|error| format!("{}: {}", redacted(url), text::error_in_a_line(&error.without_url())))?;
             if response.status() != http::StatusCode::OK {
                 return Err(format!("{} answers {}", redacted(url), response.status()));
             }
             let body = read_bounded(response, MAX_KEY_SET_BYTES).await.map_err(|error| match error {
                 BodyError::TooLarge => format!("{} is larger than {MAX_KEY_SET_BYTES} bytes", redacted(url)),
-                BodyError::Broken(error) => format!("{}: {}", redacted(url), reason(&error)),
+                BodyError::Broken(error) => format!("{}: {}", redacted(url), text::error_in_a_line(&error.without_url())),
             })?;
             serde_json::from_slice(&body).map_err(|error| format!("{} is no JSON: {error}", redacted(url)))
         };
         let outcome = tokio::time::timeout(FETCH_TIMEOUT, read).await;
         outcome.unwrap_or_else(|_| Err(format!("{} did not answer within {} s", redacted(url), FETCH_TIMEOUT.as_secs())))
     }
-}
-
-/// The last cause, which says most.
-fn reason(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
 }

@@ -2,6 +2,7 @@
 
 mod access_tokens;
 mod call_cases;
+mod connections;
 mod credentials;
 mod forwarding;
 mod hostile_arguments;

@@ -1,0 +1,116 @@
+//! What a failed exchange means: a class in words for the model, and the whole chain of causes for the log.
+
+use std::io;
+
+use rustls::AlertDescription;
+
+use crate::descriptors::is_out_of_descriptors;
+use crate::proxy::error::CallError;
+use crate::text;
+
+/// The error for a request that got no head of a reply. A reply that came and is not valid HTTP is another matter: there the
+/// API did act.
+pub(super) fn request_error(error: reqwest::Error) -> CallError {
+    let is_https = error.url().is_some_and(|url| url.scheme() == "https");
+    let error = error.without_url();
+    let cause = text::error_in_a_line(&error);
+    if error.is_connect() {
+        let sentence = describe_connection_failure(&error);
+        return CallError::NoResponse {
+            sentence,
+            cause,
+            connected: false,
+        };
+    }
+    let is_malformed = text::error_causes(&error)
+        .filter_map(|cause| cause.downcast_ref::<hyper::Error>())
+        .any(hyper::Error::is_parse);
+    let sentence = match (is_malformed, is_https) {
+        (true, false) => {
+            "the reply of the API is not valid HTTP/1.1; an API that speaks only HTTP/2 is called over https, and so is one that wants TLS on that port"
+        }
+        (true, true) => "the reply of the API is not valid HTTP",
+        (false, _) if error.is_timeout() => "the API did not answer in time",
+        (false, _) => {
+            return CallError::NoResponse {
+                sentence: "the connection to the API broke before a reply began",
+                cause,
+                connected: true,
+            };
+        }
+    };
+    CallError::Network { sentence, cause }
+}
+
+/// The error for a reply whose body did not arrive whole.
+pub(super) fn body_error(error: reqwest::Error) -> CallError {
+    let error = error.without_url();
+    // reqwest calls a body that breaks off a decoding error as well; hyper, below it, knows better.
+    let is_broken = error.is_body() || text::error_causes(&error).any(|cause| cause.is::<hyper::Error>());
+    let sentence = if error.is_timeout() {
+        "the API did not answer in time"
+    } else if error.is_decode() && !is_broken {
+        "the reply of the API cannot be decompressed"
+    } else {
+        "the connection broke before the reply was complete"
+    };
+    CallError::Network {
+        sentence,
+        cause: text::error_in_a_line(&error),
+    }
+}
+
+/// Why there is no connection, without the host or the address.
+fn describe_connection_failure(error: &reqwest::Error) -> &'static str {
+    for cause in text::error_causes(error) {
+        if let Some(sentence) = cause.downcast_ref().and_then(describe_io_error) {
+            return sentence;
+        }
+        // hyper-util gives this error no type of its own.
+        if cause.to_string().starts_with("dns error") {
+            return "the API cannot be reached: its name does not resolve";
+        }
+    }
+    if error.is_timeout() {
+        "the API cannot be reached: connecting took too long"
+    } else {
+        "the API cannot be reached: the connection failed"
+    }
+}
+
+fn describe_io_error(error: &io::Error) -> Option<&'static str> {
+    if is_out_of_descriptors(error) {
+        return Some(
+            "the API cannot be reached: this server has no file descriptor left for a connection; try again in a moment, with fewer calls at a time",
+        );
+    }
+    // `source` of an `io::Error` passes over the error that it wraps.
+    if let Some(inner) = error.get_ref() {
+        let tls = inner.downcast_ref().map(describe_tls_error);
+        return tls.or_else(|| inner.downcast_ref().and_then(describe_io_error));
+    }
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => Some("the API cannot be reached: it refused the connection"),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+            Some("the API cannot be reached: it closed the connection before a request was sent")
+        }
+        io::ErrorKind::TimedOut => Some("the API cannot be reached: connecting took too long"),
+        _ => None,
+    }
+}
+
+fn describe_tls_error(error: &rustls::Error) -> &'static str {
+    match error {
+        rustls::Error::InvalidCertificate(_) => {
+            "the API cannot be reached: its certificate is not trusted; whoever runs this server can name its authority with --ca-cert"
+        }
+        rustls::Error::InvalidMessage(_) => "the API cannot be reached: it does not speak TLS on that port",
+        rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+            "the API cannot be reached: it offers neither HTTP/2 nor HTTP/1.1 on that port"
+        }
+        rustls::Error::AlertReceived(AlertDescription::CertificateRequired | AlertDescription::BadCertificate) => {
+            "the API cannot be reached: it asks for a client certificate; whoever runs this server sets one with --client-cert and --client-key"
+        }
+        _ => "the API cannot be reached: the TLS handshake failed",
+    }
+}
