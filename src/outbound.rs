@@ -15,6 +15,13 @@ use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
 use url::Url;
 
+/// How often the peer of an HTTP/2 connection with open streams is asked whether it is still there.
+const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(15);
+/// How long it may take to answer that.
+const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// The largest header list of a reply over HTTP/2 (RFC 9113 section 6.5.2), about as much as is taken over HTTP/1.1.
+const MAX_HTTP2_HEADER_LIST_BYTES: u32 = 256 << 10;
+
 /// What an operator sets about outgoing connections.
 #[derive(Debug, Clone)]
 pub struct OutboundOptions {
@@ -127,6 +134,10 @@ pub fn http_client(options: &OutboundOptions) -> Result<reqwest::Client, Outboun
         .no_proxy()
         .connect_timeout(options.connect_timeout)
         .tcp_nodelay(true)
+        // One connection carries the calls of many: a dead one must be noticed, or all of them wait for their deadlines.
+        .http2_keep_alive_interval(HTTP2_PING_INTERVAL)
+        .http2_keep_alive_timeout(HTTP2_PING_TIMEOUT)
+        .http2_max_header_list_size(MAX_HTTP2_HEADER_LIST_BYTES)
         .user_agent(concat!("openapi-mcp/", env!("CARGO_PKG_VERSION")));
     if let Some(proxy) = &options.proxy {
         let mut through = reqwest::Proxy::all(proxy.url.clone()).map_err(OutboundError::Client)?;
@@ -148,12 +159,15 @@ fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> 
     } else {
         builder.with_root_certificates(roots(options))
     };
-    match &options.identity {
-        None => Ok(builder.with_no_client_auth()),
+    let mut config = match &options.identity {
+        None => builder.with_no_client_auth(),
         Some(identity) => builder
             .with_client_auth_cert(identity.chain.clone(), identity.key.clone_key())
-            .map_err(OutboundError::Identity),
-    }
+            .map_err(OutboundError::Identity)?,
+    };
+    // RFC 9113 section 3.2: HTTP/2 only where the handshake agrees on it.
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
 }
 
 fn roots(options: &OutboundOptions) -> RootCertStore {

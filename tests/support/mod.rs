@@ -2,6 +2,7 @@
 //! records, and certificates.
 
 pub mod certificates;
+pub mod http2;
 pub mod http_server;
 pub mod raw_session;
 pub mod session;

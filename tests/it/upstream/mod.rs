@@ -8,6 +8,7 @@ mod forwarding;
 mod hostile_arguments;
 mod hostile_replies;
 mod hostile_values;
+mod http2;
 mod large_replies;
 mod limits;
 mod redaction;
