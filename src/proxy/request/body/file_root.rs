@@ -4,6 +4,10 @@ use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+const OUTSIDE: &str = "names no file in the folder that this server sends files from";
+const NOT_A_FILE: &str = "names a folder or something else that is not a regular file";
+const UNREADABLE: &str = "names a file that this server cannot read";
+
 /// Larger files are not sent.
 const MAX_FILE_BYTES: u64 = 4 << 30;
 
@@ -57,28 +61,73 @@ impl FileRoot {
         Some(own)
     }
 
+    /// Opens what is at a path below the folder. What is judged is what was opened: somebody may put a link in its place at any
+    /// moment. A pipe does not block.
+    #[cfg(target_os = "linux")]
+    fn open_below(&self, own: &Path) -> Result<File, &'static str> {
+        use std::os::fd::AsRawFd as _;
+        use std::os::unix::fs::OpenOptionsExt as _;
+
+        use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, open, openat2};
+        use rustix::io::Errno;
+
+        let folder_flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = open(&self.root, folder_flags, Mode::empty()).map_err(|_| OUTSIDE)?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let own = if own.as_os_str().is_empty() { Path::new(".") } else { own };
+        match openat2(&folder, own, flags, Mode::empty(), ResolveFlags::BENEATH) {
+            Ok(file) => return Ok(file.into()),
+            Err(Errno::ACCESS) => return Err(UNREADABLE),
+            // A link that leads out, and perhaps back; an old kernel; a sandbox that does not know the call.
+            Err(Errno::XDEV | Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
+            Err(_) => return Err(OUTSIDE),
+        }
+        // Found, but not opened for reading, before it is known where it is.
+        let found = rustix::fs::openat(CWD, self.root.join(own), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|_| OUTSIDE)?;
+        let found = File::from(found);
+        let itself = PathBuf::from(format!("/proc/self/fd/{}", found.as_raw_fd()));
+        let place = std::fs::read_link(&itself).map_err(|_| OUTSIDE)?;
+        if !place.starts_with(&self.root) {
+            return Err(OUTSIDE);
+        }
+        if !found.metadata().map_err(|_| OUTSIDE)?.is_file() {
+            return Err(NOT_A_FILE);
+        }
+        let mut options = File::options();
+        options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+        options.open(&itself).map_err(|_| UNREADABLE)
+    }
+
+    /// Opens what is at a path below the folder, and compares where it is before and after.
+    #[cfg(not(target_os = "linux"))]
+    fn open_below(&self, own: &Path) -> Result<File, &'static str> {
+        let resolved = self.root.join(own).canonicalize().map_err(|_| OUTSIDE)?;
+        if !resolved.starts_with(&self.root) {
+            return Err(OUTSIDE);
+        }
+        if !resolved.metadata().map_err(|_| OUTSIDE)?.is_file() {
+            return Err(NOT_A_FILE);
+        }
+        let mut options = File::options();
+        options.read(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+        let file = options.open(&resolved).map_err(|_| UNREADABLE)?;
+        let is_unchanged = resolved.canonicalize().is_ok_and(|again| again == resolved);
+        if is_unchanged { Ok(file) } else { Err(OUTSIDE) }
+    }
+
     /// Opens the file at `path`, which is relative to the folder, or whole and below it.
     ///
     /// # Errors
     /// A sentence without the names of folders. Whether there is anything outside the folder is not told.
     pub fn open(&self, path: &str) -> Result<FoundFile, &'static str> {
-        const NOWHERE: &str = "names no file in the folder that this server sends files from";
         // By its letters first: asking the system about a path that leads out and back tells what is there.
-        let own = self.own(path).ok_or(NOWHERE)?;
-        let resolved = self.root.join(own).canonicalize().map_err(|_| NOWHERE)?;
-        if !resolved.starts_with(&self.root) {
-            return Err(NOWHERE);
-        }
-        // Opening a pipe would wait for somebody who writes into it.
-        if !resolved.metadata().map_err(|_| NOWHERE)?.is_file() {
-            return Err("names a folder or something else that is no plain file");
-        }
-        let file = File::open(&resolved).map_err(|_| "names a file that this server cannot read")?;
-        let metadata = file.metadata().map_err(|_| NOWHERE)?;
-        // What was put in its place in between.
-        let unchanged = resolved.canonicalize().is_ok_and(|again| again == resolved);
-        if !metadata.is_file() || !unchanged {
-            return Err(NOWHERE);
+        let own = self.own(path).ok_or(OUTSIDE)?;
+        let file = self.open_below(&own)?;
+        let metadata = file.metadata().map_err(|_| OUTSIDE)?;
+        if !metadata.is_file() {
+            return Err(NOT_A_FILE);
         }
         if metadata.len() > MAX_FILE_BYTES {
             return Err("names a file of more than 4 GiB, which this server does not send");
@@ -157,5 +206,55 @@ mod tests {
         }
         assert!(FileRoot::new(&root.join("a.txt")).is_err());
         assert!(FileRoot::new(&root.join("none")).is_err());
+    }
+    /// Somebody who can write into the folder swaps a file for a link that leads out, and for a pipe.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn p51_a_file_that_is_swapped_meanwhile_is_never_one_from_outside() {
+        use std::io::Read as _;
+        use std::os::unix::fs::symlink;
+        use std::sync::atomic::{AtomicBool, Ordering};
+        use std::time::{Duration, Instant};
+
+        let outside = tempfile::tempdir().unwrap();
+        let root = outside.path().join("in");
+        std::fs::create_dir_all(root.join("sub")).unwrap();
+        std::fs::create_dir_all(outside.path().join("other")).unwrap();
+        std::fs::write(root.join("sub/a.txt"), "inside").unwrap();
+        std::fs::write(outside.path().join("other/a.txt"), "secret").unwrap();
+        let folder = FileRoot::new(&root).unwrap();
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (kept, swapped) = (root.join("kept"), root.join("sub"));
+                while !is_done.load(Ordering::Relaxed) {
+                    std::fs::rename(&swapped, &kept).unwrap();
+                    symlink("../other", &swapped).unwrap();
+                    std::fs::remove_file(&swapped).unwrap();
+                    std::fs::rename(&kept, &swapped).unwrap();
+                }
+            });
+            let started = Instant::now();
+            let (mut read, mut tries) = (0, 0);
+            while started.elapsed() < Duration::from_secs(2) {
+                tries += 1;
+                if let Ok(mut found) = folder.open("sub/a.txt") {
+                    let mut text = String::new();
+                    found.file.read_to_string(&mut text).unwrap();
+                    assert_eq!(text, "inside", "after {tries} tries");
+                    read += 1;
+                }
+            }
+            is_done.store(true, Ordering::Relaxed);
+            assert!(read > 0, "{tries}");
+        });
+        let pipe = root.join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        symlink("../in/pipe", root.join("way round")).unwrap();
+        for path in ["pipe", "way round"] {
+            assert_eq!(folder.open(path).unwrap_err(), NOT_A_FILE, "{path}");
+        }
+        symlink(root.canonicalize().unwrap().join("sub/a.txt"), root.join("whole")).unwrap();
+        assert!(folder.open("whole").is_ok(), "a link that stays inside may be absolute");
     }
 }
