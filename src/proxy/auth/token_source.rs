@@ -10,6 +10,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 use url::{Host, Url, form_urlencoded};
 
@@ -18,8 +19,9 @@ use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
 use crate::proxy::request::style::{self, Keep};
-use crate::proxy::response::Response;
+use crate::proxy::response::{Response, content_type};
 use crate::proxy::upstream::exchange::{self, CallOptions};
+use crate::spec::operation::body::essence;
 use crate::text;
 
 /// A token is refreshed this long before it expires, or at nine tenths of its life where that is shorter.
@@ -103,7 +105,7 @@ struct Flight {
 struct Granted {
     access_token: SecretString,
     token_type: Option<String>,
-    expires_in: Option<serde_json::Value>,
+    expires_in: Option<Value>,
     refresh_token: Option<SecretString>,
 }
 
@@ -229,8 +231,14 @@ impl TokenSource {
             let code = error_code(&reply).map(|code| format!(" ({code})")).unwrap_or_default();
             return Err(self.failure(&format!("the token endpoint answered {}{code}", reply.status.as_u16())));
         }
-        let granted: Granted =
-            serde_json::from_slice(&reply.body).map_err(|_| self.failure("the token endpoint's answer holds no `access_token`"))?;
+        let granted: Granted = serde_json::from_value(token_reply(&reply)).map_err(|_| {
+            let code = error_code(&reply).map(|code| format!(" ({code})")).unwrap_or_default();
+            self.failure(&format!("the token endpoint's answer holds no `access_token`{code}"))
+        })?;
+        // `Bearer ` with nothing behind it would be sent to the API.
+        if granted.access_token.expose_secret().trim().is_empty() {
+            return Err(self.failure("the token endpoint's answer holds an empty `access_token`"));
+        }
         if granted
             .token_type
             .as_deref()
@@ -381,18 +389,27 @@ const CODES: [&str; 11] = [
     "slow_down",
 ];
 
+/// The members of a token endpoint's answer: JSON (RFC 6749 section 5.1), or a form, as GitHub writes it.
+fn token_reply(reply: &Response) -> Value {
+    if essence(&content_type(&reply.headers)).eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        let fields = form_urlencoded::parse(&reply.body).into_owned();
+        return Value::Object(fields.map(|(name, value)| (name, Value::String(value))).collect());
+    }
+    serde_json::from_slice(&reply.body).unwrap_or_default()
+}
+
 /// A code that is known: anything else could be what we have just sent.
 fn error_code(reply: &Response) -> Option<String> {
     #[derive(Deserialize)]
     struct Refused {
         error: String,
     }
-    let code = serde_json::from_slice::<Refused>(&reply.body).ok()?.error;
+    let code = serde_json::from_value::<Refused>(token_reply(reply)).ok()?.error;
     CODES.contains(&code.as_str()).then_some(code)
 }
 
 /// A number, or the text of one, as some servers write it.
-fn seconds(value: &serde_json::Value) -> Option<Duration> {
+fn seconds(value: &Value) -> Option<Duration> {
     const MAX_LIFETIME_SECONDS: u64 = 366 * 24 * 3600;
     let seconds = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
     Some(Duration::from_secs(seconds.min(MAX_LIFETIME_SECONDS)))

@@ -342,6 +342,49 @@ fn answers(authorization: &str, method: &str) -> bool {
     authorization.starts_with("Digest ") && field("response") == expected
 }
 
+/// RFC 7616 section 3.4.3: with `auth-int`, `A2` holds the hash of the body.
+#[test]
+fn a_digest_challenge_that_offers_only_auth_int_is_answered_with_the_hash_of_the_body() {
+    use sha2::Digest as _;
+    let hash = |bytes: &[u8]| {
+        sha2::Sha256::digest(bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    };
+    for (offered, expected) in [("auth-int", "auth-int"), ("auth,auth-int", "auth")] {
+        let upstream = Upstream::start(Box::new(move |request| {
+            let given = request.header("authorization").unwrap_or_default();
+            let field = |name: &str| {
+                let rest = given.split(&format!(" {name}=")).nth(1).unwrap_or_default();
+                rest.trim_start_matches('"').split(['"', ',']).next().unwrap_or_default().to_owned()
+            };
+            let who = hash(b"ann:pets:pass");
+            let a2 = match expected {
+                "auth" => format!("POST:{}", field("uri")),
+                _ => format!("POST:{}:{}", field("uri"), hash(&request.body)),
+            };
+            let what = hash(a2.as_bytes());
+            let response = hash(format!("{who}:n0nce:{}:{}:{expected}:{what}", field("nc"), field("cnonce")).as_bytes());
+            if field("qop") == expected && field("response") == response {
+                return reply(200, &["Content-Type: application/json"], b"{\"ok\":true}");
+            }
+            let challenge = format!("WWW-Authenticate: Digest realm=\"pets\", qop=\"{offered}\", algorithm=SHA-256, nonce=\"n0nce\"");
+            reply(401, &[&challenge], b"")
+        }));
+        let spec = SpecFile::new(
+            &json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"},
+                "components": {"securitySchemes": {"login": {"type": "http", "scheme": "digest"}}}, "security": [{"login": []}],
+                "paths": {"/a": {"post": {"operationId": "call", "requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}}}}})
+            .to_string(),
+        );
+        let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+        let mut session = Session::start_with(&args, &[("OPENAPI_MCP_AUTH_LOGIN", "ann:pass")]);
+        let result = session.call("call", &json!({"body": {"a": 1}}));
+        assert_eq!(result["isError"], false, "{offered}: {result}");
+    }
+}
+
 #[test]
 fn a_digest_challenge_is_answered_and_remembered() {
     let upstream = Upstream::start(Box::new(|request| {
@@ -367,4 +410,51 @@ fn a_digest_challenge_is_answered_and_remembered() {
         "{refused}"
     );
     assert_eq!(upstream.take_all().len(), 2);
+}
+
+#[test]
+fn a_token_endpoint_may_answer_with_a_form_and_an_empty_token_is_none() {
+    for (content_type, answer, expected) in [
+        (
+            "application/x-www-form-urlencoded; charset=utf-8",
+            "access_token=gho_16C7e42F292c&scope=repo%2Cgist&token_type=bearer",
+            Ok("Bearer gho_16C7e42F292c"),
+        ),
+        (
+            "application/x-www-form-urlencoded",
+            "error=invalid_grant&error_description=The+code+is+wrong",
+            Err("invalid_grant"),
+        ),
+        (
+            "application/json",
+            r#"{"access_token":"","token_type":"bearer"}"#,
+            Err("empty `access_token`"),
+        ),
+        ("application/json", r#"{"error":"invalid_scope"}"#, Err("invalid_scope")),
+        ("application/json", "{}", Err("no `access_token`")),
+    ] {
+        let (content_type, answer) = (format!("Content-Type: {content_type}"), answer.to_owned());
+        let upstream = Upstream::start(Box::new(move |request| {
+            if request.path() == "/token" {
+                reply(200, &[&content_type], answer.as_bytes())
+            } else {
+                reply(200, &["Content-Type: application/json"], b"{\"ok\":true}")
+            }
+        }));
+        let spec = oauth_document("/token");
+        let result =
+            Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &CLIENT).call("pets", &json!({"body": {}}));
+        let calls: Vec<_> = upstream
+            .take_all()
+            .into_iter()
+            .filter(|request| request.path() != "/token")
+            .collect();
+        match expected {
+            Ok(header) => assert_eq!(calls[0].header("authorization"), Some(header), "{result}"),
+            Err(why) => {
+                assert!(calls.is_empty(), "{calls:?}");
+                assert!(result["isError"] == true && text(&result).contains(why), "{why}: {result}");
+            }
+        }
+    }
 }
