@@ -10,6 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{ServeCommand, load, reload, served};
 use crate::config::{ConfigError, Transport};
+use crate::descriptors;
 use crate::error::Failure;
 use crate::outbound::{self, OutboundOptions};
 use crate::server::{McpServer, http, stdio};
@@ -29,6 +30,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
         let problem = "--spec - needs --transport http: over stdio, standard input belongs to the client".to_owned();
         return Err(Failure::Settings(ConfigError(vec![problem])));
     }
+    descriptors::raise_descriptor_limit();
     let stop = CancellationToken::new();
     watch_signals(stop.clone()).map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
     let server = McpServer::pending(config.reload).with_confirm(config.annotate.confirm.is_on());

@@ -1,10 +1,11 @@
 //! A person's word before a call is made, through the client: by an elicitation where there is a connection that can carry
 //! one (protocol versions up to 2025-11-25), by an answer that asks for input where every request stands alone (2026-07-28).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use http::request::Parts;
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientResult, ContentBlock, ElicitRequest, ElicitRequestParams,
@@ -14,6 +15,9 @@ use rmcp::service::{PeerRequestOptions, RequestContext, ServiceError};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::answered_questions::AnsweredQuestions;
+use super::auth::client_of;
+use super::http::limits::ClientKey;
 use crate::api::OfferedTool;
 use crate::proxy::Request;
 use crate::text;
@@ -24,16 +28,13 @@ const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 const QUESTION: &str = "confirm";
 /// More of one argument than this is not shown, and told.
 const MAX_SHOWN_ARGUMENT: usize = 400;
-/// Answers that are remembered at the same time; beyond this the person is asked again.
-const MAX_ANSWERS: usize = 10_000;
 
 /// What was asked, and what was answered.
 pub(crate) struct Confirmation {
     /// Seals what a client carries back to us. The key is made anew in every process: after a restart, or by another replica,
     /// the person is asked again.
     seal: Option<RequestStateCodec>,
-    /// The questions that were answered: each answer counts once. A question stays here until nobody could answer it any more.
-    answered: Mutex<HashMap<Vec<u8>, Instant>>,
+    answered: Mutex<AnsweredQuestions>,
 }
 
 impl Confirmation {
@@ -42,17 +43,14 @@ impl Confirmation {
         let random = getrandom::fill(&mut key);
         Self {
             seal: random.ok().and_then(|()| RequestStateCodec::try_new(key).ok()),
-            answered: Mutex::default(),
+            answered: Mutex::new(AnsweredQuestions::new(ANSWER_TIMEOUT)),
         }
     }
 
-    /// Takes the answer to a question, once.
-    fn first_answer(&self, question: Vec<u8>) -> bool {
+    /// Takes a client's answer to a question, once.
+    fn first_answer(&self, question: Vec<u8>, client: ClientKey) -> bool {
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        if answered.len() >= MAX_ANSWERS {
-            answered.retain(|_, at| at.elapsed() < ANSWER_TIMEOUT);
-        }
-        answered.len() < MAX_ANSWERS && answered.insert(question, Instant::now()).is_none()
+        answered.take_first_answer(question, client, Instant::now())
     }
 }
 
@@ -82,7 +80,7 @@ pub(crate) async fn ask(
             .and_then(|answer| serde_json::from_value::<ElicitResult>(answer.clone()).ok());
         // An answer to another question, one that is too old, or one that was given before, is none.
         if let (Ok(question), Some(answer)) = (seal.open_with(state, &about), answer)
-            && confirmation.first_answer(question)
+            && confirmation.first_answer(question, client_of(context.extensions.get::<Parts>()))
         {
             return judge(offered, &answer.action);
         }

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use super::{Logs, PATIENCE, command, initialize_parameters, stateless_meta, wait};
 
+const SERVE_HTTP: [&str; 5] = ["serve", "--transport", "http", "--bind", "127.0.0.1:0"];
+
 pub struct HttpServer {
     child: Child,
     pub address: String,
@@ -49,8 +51,30 @@ impl HttpServer {
 
     /// The same with environment variables.
     pub fn start_with(args: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut command = command(&[&["serve", "--transport", "http", "--bind", "127.0.0.1:0"], args].concat());
-        command.envs(variables.iter().copied()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut command = command(&[&SERVE_HTTP[..], args].concat());
+        command.envs(variables.iter().copied());
+        Self::spawn(command)
+    }
+
+    /// A server whose process may have so many file descriptors, and can raise that no further.
+    #[cfg(unix)]
+    pub fn start_with_descriptors(descriptors: u32, args: &[&str]) -> Self {
+        let script = format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"");
+        let direct = command(&[&SERVE_HTTP[..], args].concat());
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &script]).arg(direct.get_program()).args(direct.get_args());
+        for (name, value) in direct.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.stdin(Stdio::null());
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: std::process::Command) -> Self {
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("started");
         let (sender, first) = channel();
         let logs = Logs::read(&mut child, move |line| {
@@ -138,12 +162,17 @@ impl HttpServer {
 
     /// Calls a tool in protocol version 2026-07-28, which has no sessions, and gives the JSON-RPC answer. `parameters` are those
     /// of `tools/call` without `name` and `_meta`.
-    pub fn call_stateless(&self, tool: &str, mut parameters: Value, capabilities: &Value) -> Value {
+    pub fn call_stateless(&self, tool: &str, parameters: Value, capabilities: &Value) -> Value {
+        self.call_stateless_as(&[], tool, parameters, capabilities)
+    }
+
+    /// The same with more header lines.
+    pub fn call_stateless_as(&self, more: &[&str], tool: &str, mut parameters: Value, capabilities: &Value) -> Value {
         parameters["name"] = tool.into();
         parameters["_meta"] = stateless_meta(capabilities);
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": parameters});
         let name = format!("Mcp-Name: {tool}");
-        let headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", &name];
+        let headers = [more, &["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", &name]].concat();
         let (status, answer) = self.post(&headers, &body.to_string());
         serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{status} {answer}"))
     }

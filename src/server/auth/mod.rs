@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -71,6 +72,17 @@ pub(crate) struct AuthenticatedClient {
     /// Who it is.
     pub(crate) client: ClientKey,
     scopes: Scopes,
+}
+
+/// Who sent a request: the client that was let in, else the address, else the only client of a transport without addresses.
+pub(crate) fn client_of(parts: Option<&Parts>) -> ClientKey {
+    let extensions = parts.map(|parts| &parts.extensions);
+    let authenticated = extensions.and_then(|extensions| extensions.get::<AuthenticatedClient>());
+    let peer = extensions.and_then(|extensions| extensions.get::<Peer>());
+    authenticated
+        .map(|caller| caller.client)
+        .or_else(|| peer.copied().map(ClientKey::at))
+        .unwrap_or_else(|| ClientKey::named("local", &[]))
 }
 
 /// Why a request is not let in.

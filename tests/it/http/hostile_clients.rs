@@ -9,8 +9,12 @@ use serde_json::{Value, json};
 
 use crate::support::http_server::http_request;
 use crate::support::{
-    CALL, HttpServer, LIST, PATIENCE, SpecFile, Upstream, call_message, listener, petstore, soak, stateless_meta, within,
+    CALL, HttpServer, LIST, PATIENCE, SpecFile, Upstream, call_message, listener, petstore, reply, soak, stateless_meta, within,
 };
+
+/// The credential that the petstore asks for.
+#[cfg(target_os = "linux")]
+const KEY: &str = "X-API-Key: none-of-your-business";
 
 /// Whole requests of a list, which is never read.
 fn lists(address: &str) -> String {
@@ -333,4 +337,44 @@ fn p32_clients_that_do_not_read_a_large_list_take_little_memory() {
     }
     let grown = memory(server.pid()).saturating_sub(before);
     assert!(grown < 200, "{grown} MiB for 200 clients");
+}
+
+/// Silent connections need no credentials. What they hold must not keep accepted calls from reaching the API.
+#[cfg(target_os = "linux")]
+#[test]
+fn p45_silent_connections_leave_file_descriptors_for_calls() {
+    let upstream = Upstream::start(Box::new(|_| {
+        reply(200, &["Content-Type: application/json", "Connection: close"], b"{\"ok\":true}")
+    }));
+    let server = HttpServer::start_with_descriptors(64, &["--spec", &petstore(), "--base-url", &upstream.url, "--header", KEY]);
+    assert!(server.logs().contains("64 file descriptors"), "{}", server.logs());
+    let mut kept: Vec<TcpStream> = (0..8).map(|_| server.connect()).collect();
+    for stream in &mut kept {
+        call_over(stream, &server.address);
+    }
+    rlimit::increase_nofile_limit(4096).unwrap();
+    let address = server.address.parse().unwrap();
+    // What is not accepted waits in the system's queue, until that is full as well.
+    let silent: Vec<TcpStream> = (0..1024)
+        .map_while(|_| TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok())
+        .collect();
+    assert!(silent.len() > 64, "{}", silent.len());
+    std::thread::scope(|scope| {
+        for stream in &mut kept {
+            scope.spawn(|| call_over(stream, &server.address));
+        }
+    });
+}
+
+/// Makes a call over a connection that stays open, and checks its answer.
+#[cfg(target_os = "linux")]
+fn call_over(stream: &mut TcpStream, address: &str) {
+    stream.write_all(http_request(address, "POST", &[], CALL).as_bytes()).unwrap();
+    let (mut answer, mut chunk) = (String::new(), [0; 4096]);
+    while !answer.contains("\"jsonrpc\"") || !answer.ends_with('}') {
+        let count = stream.read(&mut chunk).unwrap();
+        assert!(count > 0, "{answer}");
+        answer.push_str(std::str::from_utf8(&chunk[..count]).unwrap());
+    }
+    assert!(answer.contains("\"isError\":false"), "{answer}");
 }

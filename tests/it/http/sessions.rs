@@ -109,14 +109,63 @@ fn p25_many_clients_at_once_are_served_and_abandoned_sessions_are_bounded() {
         })
     };
     let before = memory(server.pid());
+    let first = server.begin_session(&[]);
     assert_eq!(begin_all(504), 504);
-    let begun = begin_all(if soak() { 6000 } else { 800 });
-    assert!(begun < 520, "{begun}: there are at most 1,000 sessions");
+    assert_eq!(
+        server.send("POST", &[&first], CALL).0,
+        404,
+        "the oldest session of a client ends first"
+    );
+    begin_all(if soak() { 6000 } else { 800 });
     let grown = memory(server.pid()).saturating_sub(before);
     assert!(grown < 256, "{grown} MiB");
     let answer = server.call_stateless("list_pets", json!({"arguments": {}}), &json!({}));
     assert_eq!(
         answer["result"]["isError"], false,
         "a client that needs no session is still served: {answer}"
+    );
+}
+
+#[test]
+fn p45_a_client_that_begins_many_sessions_shuts_nobody_out() {
+    let args = [
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--confirm",
+        "destructive",
+        "--auth-token-env",
+        "ONE,TWO",
+    ];
+    let server = HttpServer::start_with(
+        &args,
+        &[("ONE", "token-of-the-first-client"), ("TWO", "token-of-the-second-client")],
+    );
+    let [one, two] = ["first", "second"].map(|which| format!("Authorization: Bearer token-of-the-{which}-client"));
+    let kept = server.begin_session(&[&two]);
+    let first = server.begin_session(&[&one]);
+    let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": initialize_parameters(&json!({}))}).to_string();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..999 / 8 {
+                    assert_eq!(server.send("POST", &[&one], &initialize).0, 200);
+                }
+            });
+        }
+    });
+    let last = server.begin_session(&[&one]);
+    assert_eq!(
+        server.send("POST", &[&two, &kept], CALL).0,
+        200,
+        "a session of another client lives on"
+    );
+    let another = server.begin_session(&[&two]);
+    assert_eq!(server.send("POST", &[&two, &another], CALL).0, 200);
+    assert_eq!(server.send("POST", &[&one, &last], CALL).0, 200);
+    assert_eq!(
+        server.send("POST", &[&one, &first], CALL).0,
+        404,
+        "its own oldest sessions make room"
     );
 }

@@ -12,7 +12,7 @@ use rmcp::service::{ClientLifecycleMode, RequestContext, RunningService, serve_c
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, Session, SpecFile, Upstream, binary, petstore, run, stderr};
+use crate::support::{HttpServer, Session, SpecFile, Upstream, binary, petstore, run, soak, stderr};
 
 /// The credential that the petstore asks for.
 const KEY: &str = "X-API-Key: none-of-your-business";
@@ -373,4 +373,33 @@ fn a_pattern_that_asks_about_nothing_ends_the_start() {
     }
     let (code, text) = told(&["?plce_order"]);
     assert_eq!(code, Some(0), "{text}");
+}
+
+#[test]
+fn p45_one_clients_answers_do_not_keep_those_of_others_from_counting() {
+    let (spec, upstream) = (petstore(), Upstream::echo());
+    let args = [&asking_before_what_destroys(&spec, &upstream)[..], &["--auth-token-env", "ONE,TWO"]].concat();
+    let server = HttpServer::start_with(
+        &args,
+        &[("ONE", "token-of-the-first-client"), ("TWO", "token-of-the-second-client")],
+    );
+    let post = |client: &str, answered: Option<(&str, &str)>| -> Value {
+        let mut parameters = json!({"arguments": {"petId": 1}});
+        if let Some((state, action)) = answered {
+            parameters["requestState"] = state.into();
+            parameters["inputResponses"] = json!({"confirm": {"action": action, "content": {}}});
+        }
+        let token = format!("Authorization: Bearer token-of-the-{client}-client");
+        server.call_stateless_as(&[&token], "delete_pet", parameters, &json!({"elicitation": {}}))["result"].clone()
+    };
+    let ask = |client: &str| post(client, None)["requestState"].as_str().unwrap_or_default().to_owned();
+    let count = if soak() { 10_050 } else { 200 };
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| (0..count / 8).for_each(|_| drop(post("first", Some((&ask("first"), "decline"))))));
+        }
+    });
+    let done = post("second", Some((&ask("second"), "accept")));
+    assert_eq!(done["isError"], false, "{done}");
+    assert_eq!(upstream.take_one().line, "DELETE /pets/1 HTTP/1.1");
 }

@@ -1,0 +1,216 @@
+//! What rmcp calls for each request of a client.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use rmcp::RoleServer;
+use rmcp::handler::server::ServerHandler;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData, InitializeRequestParams,
+    InitializeResult, ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+    SubscriptionFilter,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use serde_json::json;
+
+use super::confirm::{self, Confirmation};
+use super::progress::ProgressReporter;
+use super::{McpServer, auth, server_config, tool_list};
+use crate::api::{Api, Caller, OfferedTool, OnMissingCredential};
+use crate::proxy::Progress;
+use crate::text;
+
+/// For how long clients may keep the list at the most: five minutes.
+const LIST_TTL: Duration = Duration::from_mins(5);
+impl ServerHandler for McpServer {
+    fn get_info(&self) -> ServerConfig {
+        match self.live.served() {
+            Some(served) => served.config.clone(),
+            None => server_config(None, self.live.reload.is_some()),
+        }
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut result = self.negotiate_initialize(&request)?;
+        // Without a session there is no way to tell a client of this era anything.
+        if let Some(tools) = result.capabilities.tools.as_mut().filter(|_| self.untold.is_none()) {
+            tools.list_changed = None;
+        }
+        Ok(result)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let Some(untold) = self.untold.as_ref().filter(|_| self.live.reload.is_some()) else {
+            return;
+        };
+        // Once, however often a client says it.
+        if let Some(changes) = untold.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            tokio::spawn(Arc::clone(&self.live).tell(changes, context.peer));
+        }
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        // One page by default: several clients read only the first. A cursor can then only be made up.
+        if request.and_then(|request| request.cursor).is_some() {
+            return Err(ErrorData::invalid_params("unknown cursor: the list has one page", None));
+        }
+        let _in_flight = self.calls.token();
+        let tools = if self.live.api().await?.tools().is_empty() {
+            Vec::new()
+        } else {
+            vec![tool_list::stand_in()]
+        };
+        let ttl = self.live.reload.map_or(LIST_TTL, |reload| reload.min(LIST_TTL));
+        let mut result = ListToolsResult::with_all_items(tools)
+            .with_ttl_ms(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
+            .with_cache_scope(CacheScope::Public);
+        result.meta = meta(&context);
+        Ok(result)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        Err(ErrorData::invalid_params(
+            "there are no resources here",
+            Some(json!({ "uri": request.uri })),
+        ))
+    }
+
+    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+        let reporter = context
+            .meta
+            .get_progress_token()
+            .map(|token| ProgressReporter::new(context.peer.clone(), token));
+        let report = reporter
+            .as_ref()
+            .map(|reporter| move |done, total| reporter.report(done, total).boxed());
+        let progress: Option<Progress<'_>> = report.as_ref().map(|report| report as _);
+        let parts = context.extensions.get::<::http::request::Parts>();
+        let in_flight = self.calls.token();
+        // One API from here to the end, and the one by which it was judged who may call: meanwhile there may be another one.
+        let judged = parts.and_then(|parts| parts.extensions.get::<auth::ApiSnapshot>());
+        let api = if let Some(auth::ApiSnapshot(api)) = judged {
+            Arc::clone(api)
+        } else {
+            tokio::select! {
+                () = context.ct.cancelled() => return Err(cancelled()),
+                api = self.live.api() => api?,
+            }
+        };
+        let question = self.confirmation.as_deref().and_then(|confirmation| {
+            let offered = api.get(&request.name)?;
+            offered.must_confirm.then_some((confirmation, offered))
+        });
+        let _in_flight = match question {
+            None => in_flight,
+            Some((confirmation, offered)) => {
+                // While a person thinks, nothing is in flight that an end would have to wait for.
+                drop(in_flight);
+                if let Some(answer) = Self::confirmed(&api, confirmation, offered, &request, &context).await? {
+                    return Ok(answer);
+                }
+                self.calls.token()
+            }
+        };
+        let caller = Caller {
+            progress,
+            headers: parts.map(|parts| &parts.headers),
+        };
+        // rmcp does not end a cancelled handler by itself; dropping the call closes the request upstream.
+        let result = tokio::select! {
+            () = context.ct.cancelled() => return Err(cancelled()),
+            result = api.call(&request.name, request.arguments, caller) => result,
+        };
+        let Some(mut result) = result else {
+            let hint = api
+                .nearest(&request.name)
+                .map(|name| format!("; did you mean {name}?"))
+                .unwrap_or_default();
+            return Err(ErrorData::invalid_params(
+                format!("Unknown tool: {}{hint}", text::truncate(&text::one_line(&request.name), 128)),
+                None,
+            ));
+        };
+        if let Some(meta) = meta(&context) {
+            result.meta.get_or_insert_default().extend(meta);
+        }
+        Ok(result.into())
+    }
+
+    /// 2026-07-28: clients ask for the changes that they want to be told of.
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.live.reload.map(|_| requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.live.listened(&context).await;
+        Ok(())
+    }
+
+    /// rmcp takes a malformed `tools/call` for an unknown method; the method is known, its parameters are wrong.
+    async fn on_custom_request(&self, request: CustomRequest, _context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+        if matches!(request.method.as_str(), "tools/call" | "tools/list") {
+            return Err(ErrorData::invalid_params(
+                format!("the parameters of {} are not valid", request.method),
+                None,
+            ));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
+    }
+}
+
+impl McpServer {
+    /// Asks the person behind the client about a call; `None` is a yes, and anything else the answer to the call.
+    async fn confirmed(
+        api: &Api,
+        confirmation: &Confirmation,
+        offered: OfferedTool<'_>,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<CallToolResponse>, ErrorData> {
+        // Nobody is asked about a call that could not be made.
+        let prepared = match api.prepare(&request.name, request.arguments.clone(), OnMissingCredential::Refuse) {
+            Some(Ok(prepared)) => prepared,
+            Some(Err(wrong)) => return Ok(Some((*wrong).into())),
+            None => return Ok(None),
+        };
+        Ok(match confirm::ask(confirmation, offered, &prepared, request, context).await {
+            confirm::Verdict::Yes => None,
+            confirm::Verdict::Ask(question) => Some((*question).into()),
+            confirm::Verdict::No(mut refusal) => {
+                refusal.meta = meta(context);
+                Some((*refusal).into())
+            }
+        })
+    }
+}
+
+/// 2026-07-28: results SHOULD name the server in `_meta`. Older clients do not know the key.
+fn meta(context: &RequestContext<RoleServer>) -> Option<MetaObject> {
+    let modern = context.meta.protocol_version().is_some();
+    modern.then(|| {
+        let mut meta = MetaObject::new();
+        meta.insert(
+            "io.modelcontextprotocol/serverInfo".into(),
+            json!({ "name": "openapi-mcp", "version": env!("CARGO_PKG_VERSION") }),
+        );
+        meta
+    })
+}
+
+fn cancelled() -> ErrorData {
+    ErrorData::internal_error("cancelled", None)
+}

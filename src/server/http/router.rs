@@ -1,0 +1,162 @@
+//! The routes, and the layers that a request passes before rmcp reads it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures_util::TryStreamExt;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio_util::sync::CancellationToken;
+
+use super::cors::guard;
+use super::host::Allowed;
+use super::sessions::{self, Sessions};
+use crate::json;
+use crate::server::auth::{self, Authenticate, jwt};
+use crate::server::state::ServerState;
+use crate::server::{McpServer, jsonrpc, tool_list};
+use crate::spec::media_type::essence;
+
+/// How long a client may take to send a body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(15);
+/// The largest request: 4 MiB.
+const MAX_REQUEST_BYTES: usize = 4 << 20;
+
+/// All routes of a server; `streams` ends what only waits for changes.
+pub(super) fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Authenticate>>, streams: CancellationToken) -> Router {
+    let with_sessions = server.confirmation.is_some();
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(with_sessions)
+        .with_json_response(true)
+        .with_cancellation_token(streams)
+        .with_max_request_body_bytes(MAX_REQUEST_BYTES)
+        // `guard` has judged Host and Origin already, and more strictly.
+        .disable_allowed_hosts()
+        .disable_allowed_origins();
+    let (ready, known) = (server.clone(), server.clone());
+    let live = Arc::clone(&server.live);
+    let router = if with_sessions {
+        let sessions = Arc::<Sessions>::default();
+        let mcp = StreamableHttpService::new(move || Ok(server.of_session()), Arc::clone(&sessions.manager), config);
+        Router::new()
+            .route_service("/mcp", mcp)
+            .layer(middleware::from_fn_with_state(sessions, sessions::limit_sessions))
+    } else {
+        Router::new().route_service(
+            "/mcp",
+            StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config),
+        )
+    };
+    let mut router = router.layer(middleware::from_fn_with_state(live, splice_list));
+    if let Some(gate) = gate.as_ref().filter(|gate| gate.depends_on_tool()) {
+        router = router.layer(middleware::from_fn_with_state((Arc::clone(gate), known), auth::demand_scope));
+    }
+    router = router.layer(middleware::from_fn(read_body));
+    if let Some(gate) = gate {
+        let metadata = get(auth::metadata).with_state(Arc::clone(&gate));
+        router = router
+            .layer(middleware::from_fn_with_state(gate, auth::authenticate))
+            .route(jwt::WELL_KNOWN, metadata.clone())
+            .route(&format!("{}/{{*path}}", jwt::WELL_KNOWN), metadata);
+    }
+    router
+        .layer(middleware::from_fn_with_state(Arc::new(allowed), guard))
+        // Outside of the guard: a probe asks by address, and learns nothing but that we are alive.
+        .route(
+            "/healthz",
+            get(move || async move {
+                if ready.is_ready() {
+                    (StatusCode::OK, "ok\n")
+                } else {
+                    (StatusCode::SERVICE_UNAVAILABLE, "loading\n")
+                }
+            }),
+        )
+}
+
+/// Reads a body within limits of size and time, and answers what is no message as JSON-RPC asks, which rmcp would call an
+/// unsupported media type.
+async fn read_body(request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let declared = parts
+        .headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if declared.is_some_and(|length| length > MAX_REQUEST_BYTES) {
+        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
+    }
+    let bytes = match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_REQUEST_BYTES)).await {
+        Err(_) => return StatusCode::REQUEST_TIMEOUT.into_response(),
+        Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+        Ok(Ok(bytes)) => bytes,
+    };
+    if parts.method == Method::POST {
+        let content_type = parts
+            .headers
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        // Compared as a whole: a web form must not be able to call, and `application/jsonx` is something else.
+        if essence(content_type) != "application/json" {
+            return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json\n").into_response();
+        }
+        if !is_message(&bytes) || !json::is_plain(&bytes) {
+            return unreadable(&bytes);
+        }
+        parts
+            .headers
+            .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    let response = next.run(Request::from_parts(parts, Body::from(bytes.clone()))).await;
+    // The type was right, so it is the message that rmcp cannot read.
+    if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+        return unreadable(&bytes);
+    }
+    response
+}
+
+fn unreadable(bytes: &Bytes) -> Response {
+    let answer = jsonrpc::answer_unreadable(bytes);
+    (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, "application/json")], answer).into_response()
+}
+
+/// Puts the list of tools into an answer that has room for it: one JSON body of a known length, or, in a session, an event
+/// of a stream, which is one piece of its body.
+async fn splice_list(State(live): State<Arc<ServerState>>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let content_type = response.headers().get(header::CONTENT_TYPE).cloned();
+    let is = |wanted: &[u8]| content_type.as_ref().is_some_and(|value| value.as_bytes().starts_with(wanted));
+    if is(b"text/event-stream") {
+        return response.map(|body| {
+            let spliced = move |bytes: Bytes| tool_list::splice(&bytes, &live).map_or(bytes, Bytes::from);
+            Body::from_stream(body.into_data_stream().map_ok(spliced))
+        });
+    }
+    if !is(b"application/json") {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let Ok(bytes) = to_bytes(body, usize::MAX).await else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    match tool_list::pieces(&bytes, &live) {
+        None => Response::from_parts(parts, Body::from(bytes)),
+        Some((length, pieces)) => {
+            parts.headers.insert(header::CONTENT_LENGTH, length.into());
+            let pieces = pieces.map(Ok::<_, std::convert::Infallible>);
+            Response::from_parts(parts, Body::from_stream(futures_util::stream::iter(pieces)))
+        }
+    }
+}
+
+/// One JSON object: batches left the protocol with 2025-06-18.
+fn is_message(bytes: &Bytes) -> bool {
+    bytes.trim_ascii_start().first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
+}
