@@ -23,6 +23,10 @@ use crate::text;
 
 /// For how long clients may keep the list at the most: five minutes.
 const LIST_TTL: Duration = Duration::from_mins(5);
+/// How long `initialize` waits for a document from a URL, which gives the title and the instructions. Clients give up after ten
+/// seconds or more.
+const INITIALIZE_PATIENCE: Duration = Duration::from_secs(5);
+
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         match self.live.served() {
@@ -37,6 +41,12 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         context.peer.set_peer_info(request.clone());
+        // What comes late is missing from the answer: some of what a client shows, but nothing that it needs.
+        tokio::select! {
+            () = context.ct.cancelled() => return Err(cancelled()),
+            () = self.live.ending.cancelled() => {}
+            _ = tokio::time::timeout(INITIALIZE_PATIENCE, self.live.settled()) => {}
+        }
         let mut result = self.negotiate_initialize(&request)?;
         // Without a session there is no way to tell a client of this era anything.
         if let Some(tools) = result.capabilities.tools.as_mut().filter(|_| self.untold.is_none()) {

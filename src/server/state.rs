@@ -89,6 +89,13 @@ impl ServerState {
         }
     }
 
+    /// Waits until there is an API, or it is known that there will be none.
+    pub(crate) async fn settled(&self) {
+        let mut states = self.state.subscribe();
+        // The sender lives as long as this value.
+        let _ = states.wait_for(|state| !matches!(state, ApiState::Pending)).await;
+    }
+
     /// The changes from now on.
     pub(crate) fn changes(&self) -> Changes {
         self.changes.subscribe()

@@ -14,6 +14,7 @@ pub struct Session {
     lines: Receiver<String>,
     logs: Logs,
     next: u64,
+    handshake: Value,
 }
 
 impl Session {
@@ -65,12 +66,19 @@ impl Session {
             child,
             lines,
             next: 0,
+            handshake: Value::Null,
         };
         session.stdin.as_mut().expect("open").write_all(before.as_bytes()).expect("taken");
         let answer = session.request("initialize", &initialize_parameters(capabilities));
         assert!(answer["result"]["serverInfo"].is_object(), "{answer}\n{}", session.logs());
+        session.handshake = answer["result"].clone();
         session.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         session
+    }
+
+    /// The result of `initialize`.
+    pub fn handshake(&self) -> &Value {
+        &self.handshake
     }
 
     pub fn send(&mut self, message: &Value) {

@@ -35,6 +35,24 @@ fn the_handshake_does_not_wait_for_a_slow_document() {
 }
 
 #[test]
+fn the_handshake_waits_some_seconds_for_the_title_and_the_instructions() {
+    let document = std::fs::read(petstore()).unwrap();
+    let upstream = Upstream::start(Box::new(move |_| {
+        // Later than the client's first message, and much sooner than the server stops waiting.
+        std::thread::park_timeout(std::time::Duration::from_millis(300));
+        reply(200, &["Content-Type: application/yaml"], &document)
+    }));
+    for _ in 0..3 {
+        let session = Session::start(&["serve", "--spec", &format!("{}/petstore.yaml", upstream.url), "--mock"]);
+        let answer = session.handshake();
+        assert!(
+            answer["instructions"].as_str().is_some_and(|text| text.starts_with("Tools for ")) && answer["serverInfo"]["title"].is_string(),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
 fn requests_that_wait_for_a_document_that_never_comes_get_an_error() {
     let (release, wait) = channel::<()>();
     let wait = Mutex::new(wait);
