@@ -21,7 +21,7 @@ use crate::proxy::request::Request;
 use crate::proxy::request::style::{self, Keep};
 use crate::proxy::response::{Response, content_type};
 use crate::proxy::upstream::exchange::{self, CallOptions};
-use crate::spec::operation::body::essence;
+use crate::spec::media_type::essence;
 use crate::text;
 
 /// A token is refreshed this long before it expires, or at nine tenths of its life where that is shorter.

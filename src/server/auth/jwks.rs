@@ -17,8 +17,8 @@ use crate::text;
 const REFRESH_INTERVAL: Duration = Duration::from_mins(10);
 /// How often they are asked for while there are none.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
-/// How often tokens with unknown keys may make us ask: anybody can make such tokens up.
-const UNKNOWN_INTERVAL: Duration = Duration::from_secs(30);
+/// How often tokens with unknown keys may make us ask: anybody can make such tokens up, and a key may have been replaced.
+const UNKNOWN_INTERVAL: Duration = Duration::from_secs(5);
 /// Keys that could not be read again for this long are given up.
 const MAX_KEY_AGE: Duration = Duration::from_hours(24);
 /// How long one request to the issuer may take.
@@ -79,6 +79,10 @@ impl IssuerKey {
     }
 }
 
+fn is_symmetric(algorithm: Algorithm) -> bool {
+    matches!(algorithm, Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512)
+}
+
 struct KeySet {
     keys: Vec<Arc<IssuerKey>>,
     read: Instant,
@@ -94,7 +98,7 @@ pub(crate) struct Keys {
     flight: Mutex<Option<Instant>>,
 }
 
-/// There are no keys at all.
+/// It cannot be said now whether there is such a key.
 #[derive(Debug)]
 pub(crate) struct Unavailable;
 
@@ -139,20 +143,31 @@ impl Keys {
         }
     }
 
-    /// The keys that a token with this header may be signed with; none where there is no such key.
+    /// The keys that a token with this header may be signed with; none where the issuer has no such key.
+    ///
+    /// # Errors
+    /// [`Unavailable`] where there are no keys, or where the issuer was asked too recently to be asked for this one: then a good
+    /// token must not be called invalid.
     pub(crate) async fn find(self: &Arc<Self>, id: Option<&str>, algorithm: Algorithm) -> Result<Vec<Arc<IssuerKey>>, Unavailable> {
         let suitable = |set: &KeySet| -> Vec<Arc<IssuerKey>> { set.keys.iter().filter(|key| key.suits(id, algorithm)).cloned().collect() };
         let seen = self.current();
         if let Some(set) = &seen {
             let found = suitable(set);
-            if !found.is_empty() {
+            let is_named = || id.is_some() && set.keys.iter().any(|key| key.id.as_deref() == id);
+            // A key that is there is not used in another way than it says, and no key of the issuer can be symmetric.
+            if !found.is_empty() || is_named() || is_symmetric(algorithm) {
                 return Ok(found);
             }
         }
         // A task of its own: it must not end because the client that caused it has left.
-        let (keys, seen) = (Arc::clone(self), seen.map(|set| set.read));
-        let _ = tokio::spawn(async move { keys.ask_again(seen).await }).await;
-        self.current().map(|set| suitable(&set)).ok_or(Unavailable)
+        let (keys, before) = (Arc::clone(self), seen.map(|set| set.read));
+        let _ = tokio::spawn(async move { keys.ask_again(before).await }).await;
+        let set = self.current().ok_or(Unavailable)?;
+        let found = suitable(&set);
+        if found.is_empty() && before == Some(set.read) {
+            return Err(Unavailable);
+        }
+        Ok(found)
     }
 
     /// Asks the issuer again, unless somebody else just did.

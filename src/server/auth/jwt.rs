@@ -120,24 +120,30 @@ impl Oauth {
             let mut validation = self.validation.clone();
             validation.algorithms = vec![header.alg];
             match decode::<Map<String, Value>>(token, &key.public, &validation) {
-                Ok(decoded) => return self.allowed(&decoded.claims),
+                Ok(decoded) => return self.allowed(token, &decoded.claims),
                 Err(error) => problem = explain(error.kind()),
             }
         }
         Err(TokenError::Invalid(problem))
     }
 
-    fn allowed(&self, claims: &Map<String, Value>) -> Result<(ClientKey, Scopes), TokenError> {
+    fn allowed(&self, token: &[u8], claims: &Map<String, Value>) -> Result<(ClientKey, Scopes), TokenError> {
+        // RFC 7519 section 4.1.1: one string. The library also takes a list that holds the issuer.
+        if claims.get("iss").and_then(Value::as_str) != Some(&self.options.issuer) {
+            return Err(TokenError::Invalid("the token is from another issuer"));
+        }
         let granted = scopes(claims);
         if self.options.scopes.iter().any(|scope| !granted.contains(scope)) {
             return Err(TokenError::Scope(self.needed(&[], &granted)));
         }
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
-        let name = text("sub")
-            .or_else(|| text("client_id"))
-            .or_else(|| text("azp"))
-            .unwrap_or_default();
-        Ok((ClientKey::named("subject", name.as_bytes()), Scopes::Granted(Arc::new(granted))))
+        let name = text("sub").or_else(|| text("client_id")).or_else(|| text("azp"));
+        // Tokens that name nobody are clients of their own; there is one issuer.
+        let client = match name.filter(|name| !name.is_empty()) {
+            Some(name) => ClientKey::named("subject", name.as_bytes()),
+            None => ClientKey::named("nameless token", token),
+        };
+        Ok((client, Scopes::Granted(Arc::new(granted))))
     }
 
     /// Whether scopes depend on the tool that is called.
