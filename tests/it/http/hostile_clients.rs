@@ -347,7 +347,7 @@ fn p45_silent_connections_leave_file_descriptors_for_calls() {
         reply(200, &["Content-Type: application/json", "Connection: close"], b"{\"ok\":true}")
     }));
     let server = HttpServer::start_with_descriptors(64, &["--spec", &petstore(), "--base-url", &upstream.url, "--header", KEY]);
-    assert!(server.logs().contains("64 file descriptors"), "{}", server.logs());
+    server.logged("64 file descriptors");
     let mut kept: Vec<TcpStream> = (0..8).map(|_| server.connect()).collect();
     for stream in &mut kept {
         call_over(stream, &server.address);
