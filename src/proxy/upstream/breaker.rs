@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::proxy::error::CallError;
 
@@ -14,15 +16,19 @@ pub(crate) struct Breaker {
     /// How long it stays open before a call may try again.
     pause: Duration,
     failures: AtomicU32,
-    /// Looked at first, so that a healthy upstream costs no lock.
-    open: AtomicBool,
+    /// Whether it is closed. It is looked at first, so that a healthy upstream costs no lock.
+    is_closed: AtomicBool,
     state: Mutex<BreakerState>,
 }
 
-#[derive(Debug, Default)]
-struct BreakerState {
-    until: Option<Instant>,
-    probing: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BreakerState {
+    /// Calls are made.
+    Closed,
+    /// No call is made until then.
+    Open { until: Instant },
+    /// One call tries, and the others wait for what becomes of it.
+    HalfOpen,
 }
 
 /// What became of a call, as far as the upstream's health goes.
@@ -40,7 +46,7 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) struct Permit<'b> {
     breaker: &'b Breaker,
-    probe: bool,
+    is_probe: bool,
 }
 
 impl Breaker {
@@ -51,8 +57,8 @@ impl Breaker {
             max_failures,
             pause,
             failures: AtomicU32::new(0),
-            open: AtomicBool::new(false),
-            state: Mutex::default(),
+            is_closed: AtomicBool::new(true),
+            state: Mutex::new(BreakerState::Closed),
         }
     }
 
@@ -60,21 +66,30 @@ impl Breaker {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Enters another state.
+    fn enter(&self, state: &mut BreakerState, next: BreakerState) {
+        *state = next;
+        self.is_closed.store(next == BreakerState::Closed, Ordering::Release);
+    }
+
     /// Leave to make a call. After the pause one call gets it, and the others wait for what becomes of that.
     ///
     /// # Errors
-    /// [`CallError::CircuitOpen`] while it is open.
+    /// [`CallError::CircuitOpen`] while it is open or half open.
     pub(crate) fn admit(&self) -> Result<Permit<'_>, CallError> {
-        let pass = |probe| Ok(Permit { breaker: self, probe });
-        if !self.open.load(Ordering::Acquire) {
-            return pass(false);
+        let permit = |is_probe| Permit { breaker: self, is_probe };
+        if self.is_closed.load(Ordering::Acquire) {
+            return Ok(permit(false));
         }
         let mut state = self.state();
-        let Some(until) = state.until else { return pass(false) };
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() && !state.probing {
-            state.probing = true;
-            return pass(true);
+        let left = match *state {
+            BreakerState::Closed => return Ok(permit(false)),
+            BreakerState::Open { until } => until.saturating_duration_since(Instant::now()),
+            BreakerState::HalfOpen => Duration::ZERO,
+        };
+        if left.is_zero() && *state != BreakerState::HalfOpen {
+            self.enter(&mut state, BreakerState::HalfOpen);
+            return Ok(permit(true));
         }
         Err(CallError::CircuitOpen {
             failures: self.failures.load(Ordering::Relaxed),
@@ -82,34 +97,38 @@ impl Breaker {
         })
     }
 
-    fn succeeded(&self) {
+    fn on_success(&self) {
         if self.failures.load(Ordering::Relaxed) != 0 {
             self.failures.store(0, Ordering::Relaxed);
         }
-        if self.open.load(Ordering::Acquire) {
-            *self.state() = BreakerState::default();
-            self.open.store(false, Ordering::Release);
+        if !self.is_closed.load(Ordering::Acquire) {
+            self.enter(&mut self.state(), BreakerState::Closed);
             tracing::info!("the API answers again");
         }
     }
 
-    fn failed(&self, probe: bool) {
+    fn on_failure(&self, is_probe: bool) {
         if self.max_failures == 0 {
             return;
         }
         let failures = self.failures.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         let mut state = self.state();
-        let first = state.until.is_none() && failures >= self.max_failures;
-        if probe || first {
-            *state = BreakerState {
-                until: Some(Instant::now() + self.pause),
-                probing: false,
-            };
-            self.open.store(true, Ordering::Release);
+        if is_probe || (*state == BreakerState::Closed && failures >= self.max_failures) {
+            let until = Instant::now() + self.pause;
+            self.enter(&mut state, BreakerState::Open { until });
             tracing::warn!(
                 "the API failed {failures} times in a row; it is tried again in {} s",
                 self.pause.as_secs_f32()
             );
+        }
+    }
+
+    /// A probe that says nothing leaves its place to the next call.
+    fn on_abandoned_probe(&self) {
+        let mut state = self.state();
+        if *state == BreakerState::HalfOpen {
+            let until = Instant::now();
+            self.enter(&mut state, BreakerState::Open { until });
         }
     }
 }
@@ -118,56 +137,71 @@ impl Permit<'_> {
     /// Whether this call decides about all that follow.
     #[must_use]
     pub(crate) fn is_probe(&self) -> bool {
-        self.probe
+        self.is_probe
     }
 
     /// Says what became of the call.
     pub(crate) fn settle(mut self, health: Outcome) {
-        let probe = std::mem::take(&mut self.probe);
+        let is_probe = std::mem::take(&mut self.is_probe);
         match health {
-            Outcome::Success => self.breaker.succeeded(),
-            Outcome::Failure => self.breaker.failed(probe),
-            Outcome::Unknown if probe => self.breaker.state().probing = false,
+            Outcome::Success => self.breaker.on_success(),
+            Outcome::Failure => self.breaker.on_failure(is_probe),
+            Outcome::Unknown if is_probe => self.breaker.on_abandoned_probe(),
             Outcome::Unknown => {}
         }
     }
 }
 
 impl Drop for Permit<'_> {
-    /// A probe that was given up leaves the place to the next one.
     fn drop(&mut self) {
-        if self.probe {
-            self.breaker.state().probing = false;
+        if self.is_probe {
+            self.breaker.on_abandoned_probe();
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::advance;
+
     use super::*;
 
-    #[test]
-    fn it_opens_after_failures_in_a_row_and_one_call_tries_again() {
-        let breaker = Breaker::new(3, Duration::ZERO);
-        let call = |health| breaker.admit().map(|pass| pass.settle(health)).is_ok();
-        assert!(
-            call(Outcome::Failure) && call(Outcome::Failure) && call(Outcome::Success),
-            "a reply starts the count anew"
+    const PAUSE: Duration = Duration::from_secs(30);
+
+    #[tokio::test(start_paused = true)]
+    async fn it_opens_after_failures_in_a_row_and_closes_after_a_call_that_succeeds() {
+        let breaker = Breaker::new(3, PAUSE);
+        let settle = |health| breaker.admit().unwrap().settle(health);
+        let state = || *breaker.state();
+        [Outcome::Failure, Outcome::Failure, Outcome::Success].map(settle);
+        [Outcome::Failure, Outcome::Failure, Outcome::Unknown].map(settle);
+        assert_eq!(
+            state(),
+            BreakerState::Closed,
+            "a success starts the count anew, and what says nothing does not count"
         );
-        assert!(call(Outcome::Failure) && call(Outcome::Failure) && call(Outcome::Unknown) && call(Outcome::Failure));
+        settle(Outcome::Failure);
+        assert!(matches!(state(), BreakerState::Open { .. }));
+        assert!(matches!(breaker.admit(), Err(CallError::CircuitOpen { failures: 3, left }) if left == PAUSE));
+
+        advance(PAUSE).await;
         let probe = breaker.admit().unwrap();
-        assert!(probe.is_probe() && breaker.admit().is_err(), "one probe at a time");
+        assert!(probe.is_probe() && state() == BreakerState::HalfOpen);
+        assert!(breaker.admit().is_err(), "one probe at a time");
         drop(probe);
         let probe = breaker.admit().unwrap();
-        assert!(probe.is_probe(), "a probe that was given up makes way");
+        assert!(probe.is_probe(), "a probe that is given up leaves its place to the next call");
         probe.settle(Outcome::Failure);
-        let probe = breaker.admit().unwrap();
-        probe.settle(Outcome::Success);
-        assert!(!breaker.admit().unwrap().is_probe());
+        assert!(breaker.admit().is_err(), "it is open again for the whole pause");
 
-        let paused = Breaker::new(1, Duration::from_mins(1));
-        paused.admit().unwrap().settle(Outcome::Failure);
-        assert!(matches!(paused.admit(), Err(CallError::CircuitOpen { failures: 1, left }) if left > Duration::from_secs(50)));
+        advance(PAUSE).await;
+        breaker.admit().unwrap().settle(Outcome::Success);
+        assert_eq!(state(), BreakerState::Closed);
+        assert!(!breaker.admit().unwrap().is_probe());
+    }
+
+    #[test]
+    fn without_a_number_of_failures_it_never_opens() {
         let never = Breaker::new(0, Duration::ZERO);
         (0..100).for_each(|_| never.admit().unwrap().settle(Outcome::Failure));
         assert!(never.admit().is_ok());
