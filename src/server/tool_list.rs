@@ -10,6 +10,8 @@ use std::sync::{Arc, LazyLock};
 use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 use rmcp::model::Tool;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::state::ServerState;
 
@@ -28,6 +30,28 @@ static STAND_IN: LazyLock<(Tool, String)> = LazyLock::new(|| {
 /// The tool to answer with.
 pub(crate) fn stand_in() -> Tool {
     STAND_IN.0.clone()
+}
+
+/// The answer to `tools/list` that stands where rmcp wrote the stand-in in another way than it was found by: better no list
+/// than one tool that does not exist. `None` where the name of the stand-in is not in the bytes.
+pub(crate) fn refuse_unspliced(bytes: &[u8]) -> Option<Vec<u8>> {
+    memmem::find(bytes, STAND_IN.0.name.as_bytes())?;
+    tracing::error!("the list of tools cannot be put into the answer to tools/list: rmcp writes it in a way that is not known");
+    // In an event of a stream, there is something around the message.
+    let start = memchr::memchr(b'{', bytes)?;
+    let end = memchr::memrchr(b'}', bytes)? + 1;
+    let (head, message, tail) = (bytes.get(..start)?, bytes.get(start..end)?, bytes.get(end..)?);
+    let id = serde_json::from_slice::<AnswerId>(message)
+        .map(|answer| answer.id)
+        .unwrap_or_default();
+    let error = json!({"code": -32603, "message": "Internal error: the list of tools cannot be written; the server's log says why"});
+    let answer = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
+    Some([head, answer.as_bytes(), tail].concat())
+}
+
+#[derive(Deserialize)]
+struct AnswerId {
+    id: Value,
 }
 
 /// The bytes with the list in place of the stand-in, or `None` where it is not in them.
@@ -116,6 +140,11 @@ mod tests {
         assert!(tools.contains("\"get_a\"") && tools.contains("\"put_a\""));
         assert_eq!(written, format!("{{\"tools\":[{tools}]}}"));
         assert!(pieces(&Bytes::from_static(b"another answer"), &live).is_none());
+        assert_eq!(refuse_unspliced(b"another answer"), None);
+        let other = format!("{{\"id\":7,\"result\":{{\"tools\":[{{ \"name\": \"{}\"}}]}}}}", stand_in().name);
+        assert_eq!(splice(other.as_bytes(), &live), None);
+        let refused: Value = serde_json::from_slice(&refuse_unspliced(other.as_bytes()).unwrap()).unwrap();
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(-32603)));
         let (length, parts) = pieces(&answer.into(), &live).unwrap();
         let parts: Vec<u8> = parts.flatten().collect();
         assert_eq!((length, String::from_utf8(parts).unwrap()), (written.len(), written));

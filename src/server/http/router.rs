@@ -135,7 +135,10 @@ async fn splice_list(State(live): State<Arc<ServerState>>, request: Request, nex
     let is = |wanted: &[u8]| content_type.as_ref().is_some_and(|value| value.as_bytes().starts_with(wanted));
     if is(b"text/event-stream") {
         return response.map(|body| {
-            let spliced = move |bytes: Bytes| tool_list::splice(&bytes, &live).map_or(bytes, Bytes::from);
+            let spliced = move |bytes: Bytes| {
+                let answer = tool_list::splice(&bytes, &live).or_else(|| tool_list::refuse_unspliced(&bytes));
+                answer.map_or(bytes, Bytes::from)
+            };
             Body::from_stream(body.into_data_stream().map_ok(spliced))
         });
     }
@@ -147,7 +150,13 @@ async fn splice_list(State(live): State<Arc<ServerState>>, request: Request, nex
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     match tool_list::pieces(&bytes, &live) {
-        None => Response::from_parts(parts, Body::from(bytes)),
+        None => {
+            let refused = tool_list::refuse_unspliced(&bytes);
+            if let Some(refused) = &refused {
+                parts.headers.insert(header::CONTENT_LENGTH, refused.len().into());
+            }
+            Response::from_parts(parts, refused.map_or(Body::from(bytes), Body::from))
+        }
         Some((length, pieces)) => {
             parts.headers.insert(header::CONTENT_LENGTH, length.into());
             let pieces = pieces.map(Ok::<_, std::convert::Infallible>);

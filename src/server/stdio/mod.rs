@@ -128,7 +128,8 @@ impl Transport<RoleServer> for Pipe {
         let output = self.output.clone();
         async move {
             let bytes = serde_json::to_vec(&item)?;
-            let bytes = tool_list::splice(&bytes, &output.0.live).unwrap_or(bytes);
+            let spliced = tool_list::splice(&bytes, &output.0.live);
+            let bytes = spliced.or_else(|| tool_list::refuse_unspliced(&bytes)).unwrap_or(bytes);
             output.write(bytes).await
         }
     }
