@@ -66,13 +66,30 @@ struct Decided {
     operations: usize,
 }
 
+/// A list of requirements as the very same allocation, which it keeps alive: what many operations share is decided once.
+#[derive(Debug, Clone)]
+struct SameRequirements(Rc<[SecurityRequirement]>);
+
+impl PartialEq for SameRequirements {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for SameRequirements {}
+
+impl std::hash::Hash for SameRequirements {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.as_ptr().hash(state);
+    }
+}
+
 /// Decides what each operation carries.
 #[derive(Debug)]
 pub(crate) struct AccessResolver<'a> {
     given: SchemeResolver<'a>,
     proofs: HashMap<String, Result<Applied, MissingCredential>>,
-    /// By the address of the requirements, which outlive this.
-    known: HashMap<*const SecurityRequirement, Decided>,
+    known: HashMap<SameRequirements, Decided>,
     bare: Arc<Credential>,
     /// Operations that need a credential and go elsewhere.
     strays: usize,
@@ -134,19 +151,16 @@ impl<'a> AccessResolver<'a> {
     /// What an operation with these requirements carries: the first of them whose schemes all have values. An empty one
     /// makes the others optional, wherever it stands.
     pub(crate) fn access(&mut self, requirements: &Rc<[SecurityRequirement]>) -> OperationAccess {
-        // What many operations write alike is one list: it is decided once.
-        let key = requirements.as_ptr();
+        let key = SameRequirements(Rc::clone(requirements));
         if !self.known.contains_key(&key) {
             let access = self.decide(requirements);
             let lack = matches!(access, OperationAccess::Missing(_)).then(|| self.lack(requirements, true));
-            self.known.insert(
-                key,
-                Decided {
-                    access,
-                    lack,
-                    operations: 0,
-                },
-            );
+            let decided = Decided {
+                access,
+                lack,
+                operations: 0,
+            };
+            self.known.insert(key.clone(), decided);
         }
         let Some(known) = self.known.get_mut(&key) else {
             return OperationAccess::Granted(Arc::clone(&self.bare));
