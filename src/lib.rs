@@ -57,7 +57,7 @@ pub(crate) mod text;
 pub use crate::annotate::{AnnotateOptions, Enforcement, Hint, Hints, OutputSchemas, Policy, Reason};
 pub use crate::api::{Api, ApiOptions, BuildError, Caller, Destination, OfferedTool, OnMissingCredential};
 pub use crate::cli::run;
-pub use crate::outbound::{Clients, OutboundError, OutboundOptions, http_client};
+pub use crate::outbound::{Clients, HttpClient, HttpError, OutboundError, OutboundOptions, http_client};
 pub use crate::server::McpServer;
 pub use crate::server::http::{HttpOptions, bind as bind_http, serve as serve_http};
 pub use crate::server::stdio::serve as serve_stdio;

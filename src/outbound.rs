@@ -6,6 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use reqwest::{Body as OutgoingBody, Request as OutgoingRequest, Response as IncomingResponse};
+pub use reqwest::{Client as HttpClient, Error as HttpError};
+
 use reqwest::redirect::Policy;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
@@ -61,13 +64,13 @@ pub struct Proxy {
 #[derive(Debug, Clone)]
 pub struct Clients {
     /// For the API's own origin: it shows the client certificate, and may be insecure.
-    pub own: reqwest::Client,
+    pub own: HttpClient,
     /// For everybody else.
-    pub other: reqwest::Client,
+    pub other: HttpClient,
 }
 
-impl From<reqwest::Client> for Clients {
-    fn from(client: reqwest::Client) -> Self {
+impl From<HttpClient> for Clients {
+    fn from(client: HttpClient) -> Self {
         Self {
             own: client.clone(),
             other: client,
@@ -99,7 +102,7 @@ pub enum OutboundError {
     Identity(#[source] rustls::Error),
     /// reqwest refused the settings.
     #[error("the HTTP client cannot be set up")]
-    Client(#[source] reqwest::Error),
+    Client(#[source] HttpError),
 }
 
 impl OutboundOptions {
@@ -125,8 +128,8 @@ impl OutboundOptions {
 ///
 /// # Errors
 /// Where TLS or the client cannot be set up.
-pub fn http_client(options: &OutboundOptions) -> Result<reqwest::Client, OutboundError> {
-    let mut builder = reqwest::Client::builder()
+pub fn http_client(options: &OutboundOptions) -> Result<HttpClient, OutboundError> {
+    let mut builder = HttpClient::builder()
         .tls_backend_preconfigured(tls_config(options)?)
         .redirect(Policy::none())
         // What is sent again is decided where the tool's hints are known.

@@ -13,7 +13,7 @@ use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, ConfigError, LayeredSettings, ProcessConfig};
 use crate::error::Failure;
 use crate::mock;
-use crate::outbound::{self, Clients, OutboundOptions};
+use crate::outbound::{self, Clients, HttpClient, OutboundOptions};
 use crate::spec::document::{external, overlay};
 use crate::spec::{Diagnostic, Document, ExternalReferences, Revision, Severity};
 use crate::text::counted;
@@ -212,7 +212,7 @@ fn refuse_findings(config: &ApiConfig, diagnostics: &[Diagnostic]) -> Result<(),
 async fn overlaid(
     config: &ApiConfig,
     bytes: Vec<u8>,
-    client: &reqwest::Client,
+    client: &HttpClient,
     seen: &mut Vec<Revision>,
 ) -> Result<(Vec<u8>, Vec<Diagnostic>), Failure> {
     if config.overlays.is_empty() {

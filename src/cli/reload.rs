@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::served::{self, Served};
 use crate::config::ApiConfig;
 use crate::error::Failure;
-use crate::outbound;
+use crate::outbound::{self, HttpClient};
 use crate::server::McpServer;
 use crate::text;
 
@@ -50,7 +50,7 @@ pub(crate) async fn watch(config: Arc<ApiConfig>, server: McpServer, mut standin
 }
 
 /// Looks at everything, so that a change of two files is one. What cannot be looked at is said once, and counts as it was.
-async fn changed(standing: &mut Served, client: &reqwest::Client, said: &mut Option<String>) -> bool {
+async fn changed(standing: &mut Served, client: &HttpClient, said: &mut Option<String>) -> bool {
     let (mut changed, mut problem) = (false, None);
     for seen in &mut standing.seen {
         match seen.has_changed(client).await {

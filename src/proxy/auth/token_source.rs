@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 use url::{Host, Url, form_urlencoded};
 
+use crate::outbound::HttpClient;
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
@@ -84,7 +85,7 @@ pub(crate) struct AccessToken {
 #[derive(Debug)]
 pub(crate) struct TokenSource {
     grant: Grant,
-    client: reqwest::Client,
+    client: HttpClient,
     current: RwLock<Option<Arc<AccessToken>>>,
     /// Held by the one who fetches.
     flight: Arc<tokio::sync::Mutex<Flight>>,
@@ -128,7 +129,7 @@ impl AccessToken {
 impl TokenSource {
     /// Nothing is fetched yet.
     #[must_use]
-    pub(crate) fn new(grant: Grant, client: reqwest::Client) -> Self {
+    pub(crate) fn new(grant: Grant, client: HttpClient) -> Self {
         Self {
             grant,
             client,

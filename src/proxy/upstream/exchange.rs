@@ -1,5 +1,6 @@
 //! Sending a request and reading the reply, within limits of time and size.
 
+use crate::outbound::{HttpClient, IncomingResponse, OutgoingBody, OutgoingRequest};
 use crate::proxy::response::{Response, Stopped};
 use std::pin::pin;
 use std::time::Duration;
@@ -60,7 +61,7 @@ pub(crate) type Progress<'p> = &'p (dyn Fn(u64, Option<u64>) -> BoxFuture<'p, ()
 /// [`CallError::Timeout`], [`CallError::Network`], [`CallError::TooLarge`]. A reply that ends too early is an error, never
 /// half a success.
 pub(crate) async fn send_with_timeout(
-    client: &reqwest::Client,
+    client: &HttpClient,
     request: Request,
     options: &CallOptions,
     progress: Option<Progress<'_>>,
@@ -78,7 +79,7 @@ pub(crate) async fn send_with_timeout(
 /// # Errors
 /// As [`send_with_timeout`].
 pub(crate) async fn exchange(
-    client: &reqwest::Client,
+    client: &HttpClient,
     request: Request,
     options: &CallOptions,
     deadline: Instant,
@@ -111,8 +112,8 @@ pub(crate) async fn exchange(
 }
 
 /// The request as reqwest sends it, and how to watch its body leave where somebody wants to know of a long one.
-fn outgoing_request(request: Request, is_watched: bool) -> (reqwest::Request, Option<Upload>) {
-    let mut outgoing = reqwest::Request::new(request.method, request.url);
+fn outgoing_request(request: Request, is_watched: bool) -> (OutgoingRequest, Option<Upload>) {
+    let mut outgoing = OutgoingRequest::new(request.method, request.url);
     *outgoing.headers_mut() = request.headers;
     let mut upload = None;
     if let Some(content) = request.body {
@@ -125,7 +126,7 @@ fn outgoing_request(request: Request, is_watched: bool) -> (reqwest::Request, Op
             let (sent, told) = watch::channel(0);
             upload = Some(Upload { told, length }).filter(|_| is_long);
             outgoing.headers_mut().insert(CONTENT_LENGTH, length.into());
-            reqwest::Body::wrap_stream(content.stream(sent))
+            OutgoingBody::wrap_stream(content.stream(sent))
         };
         *outgoing.body_mut() = Some(body);
     }
@@ -143,7 +144,7 @@ struct BodyLimits {
 /// Reads the body, counted after decompression. A stream of records that reaches a limit ends there; any other body that does
 /// is an error.
 async fn read_body(
-    reply: reqwest::Response,
+    reply: IncomingResponse,
     limits: BodyLimits,
     mut download: Option<Download<'_>>,
 ) -> Result<(Bytes, Option<Stopped>), CallError> {

@@ -27,7 +27,7 @@ use super::redact::Redactor;
 use super::redact::json::NumberMark;
 use super::request::Request;
 use super::request::target::BaseUrl;
-use crate::outbound::Clients;
+use crate::outbound::{Clients, HttpClient};
 use crate::proxy::response::Response;
 
 /// No request leaves more often than this, whatever the settings and however the API answers.
@@ -66,7 +66,7 @@ impl Default for UpstreamOptions {
 /// One origin, and how it fares.
 #[derive(Debug)]
 pub(crate) struct Upstream {
-    client: reqwest::Client,
+    client: HttpClient,
     concurrency: ConcurrencyLimit,
     rate: Option<RequestRate>,
     breaker: Breaker,
@@ -118,7 +118,7 @@ pub(crate) struct OutgoingCall<'c, 'p, M> {
 impl Upstream {
     /// An upstream that is well, as far as we know.
     #[must_use]
-    pub(crate) fn new(client: reqwest::Client, options: &UpstreamOptions) -> Self {
+    pub(crate) fn new(client: HttpClient, options: &UpstreamOptions) -> Self {
         Self {
             client,
             concurrency: ConcurrencyLimit::new(options.concurrency, options.queue),

@@ -5,12 +5,13 @@ use std::io;
 use rustls::AlertDescription;
 
 use crate::descriptors::is_out_of_descriptors;
+use crate::outbound::HttpError;
 use crate::proxy::error::CallError;
 use crate::text;
 
 /// The error for a request that got no head of a reply. A reply that came and is not valid HTTP is another matter: there the
 /// API did act.
-pub(super) fn request_error(error: reqwest::Error) -> CallError {
+pub(super) fn request_error(error: HttpError) -> CallError {
     let is_https = error.url().is_some_and(|url| url.scheme() == "https");
     let error = error.without_url();
     let cause = text::error_in_a_line(&error);
@@ -43,7 +44,7 @@ pub(super) fn request_error(error: reqwest::Error) -> CallError {
 }
 
 /// The error for a reply whose body did not arrive whole.
-pub(super) fn body_error(error: reqwest::Error) -> CallError {
+pub(super) fn body_error(error: HttpError) -> CallError {
     let error = error.without_url();
     // reqwest calls a body that breaks off a decoding error as well; hyper, below it, knows better.
     let is_broken = error.is_body() || text::error_causes(&error).any(|cause| cause.is::<hyper::Error>());
@@ -61,7 +62,7 @@ pub(super) fn body_error(error: reqwest::Error) -> CallError {
 }
 
 /// Why there is no connection, without the host or the address.
-fn describe_connection_failure(error: &reqwest::Error) -> &'static str {
+fn describe_connection_failure(error: &HttpError) -> &'static str {
     for cause in text::error_causes(error) {
         if let Some(sentence) = cause.downcast_ref().and_then(describe_io_error) {
             return sentence;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
 
+use crate::outbound::HttpClient;
 use crate::spec::document::source::{BodyError, read_bounded, redacted};
 use crate::text;
 
@@ -90,7 +91,7 @@ struct KeySet {
 
 /// The keys of one issuer.
 pub(crate) struct Keys {
-    client: reqwest::Client,
+    client: HttpClient,
     issuer: String,
     url: Option<Url>,
     current: RwLock<Option<Arc<KeySet>>>,
@@ -104,7 +105,7 @@ pub(crate) struct Unavailable;
 
 impl Keys {
     /// The keys of `issuer`, at `url` or wherever the issuer says.
-    pub(crate) fn new(client: reqwest::Client, issuer: String, url: Option<Url>) -> Self {
+    pub(crate) fn new(client: HttpClient, issuer: String, url: Option<Url>) -> Self {
         Self {
             client,
             issuer,

@@ -13,6 +13,7 @@ use url::Url;
 
 use super::jwks::{Keys, Unavailable};
 use crate::json as spec_json;
+use crate::outbound::HttpClient;
 use crate::server::http::limits::ClientKey;
 
 /// Where RFC 9728 section 3 puts the metadata, between host and path of the resource.
@@ -68,7 +69,7 @@ pub(crate) struct Oauth {
 
 impl Oauth {
     /// For a resource; the keys are asked for with `client`.
-    pub(crate) fn new(options: OauthOptions, resource: Url, client: reqwest::Client) -> Self {
+    pub(crate) fn new(options: OauthOptions, resource: Url, client: HttpClient) -> Self {
         let mut validation = Validation::new(Algorithm::RS256);
         validation.leeway = LEEWAY;
         validation.validate_nbf = true;

@@ -28,6 +28,7 @@ use self::static_token::StaticToken;
 use super::McpServer;
 use super::http::limits::{ClientKey, Peer, RateLimit};
 use crate::api::Api;
+use crate::outbound::HttpClient;
 
 /// How often files of tokens and certificates are looked at.
 pub(crate) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
@@ -115,7 +116,7 @@ impl Authenticate {
         access: &AccessOptions,
         rate: Option<f64>,
         resource: Option<Url>,
-        client: Option<reqwest::Client>,
+        client: Option<HttpClient>,
         stop: &CancellationToken,
     ) -> Option<Arc<Self>> {
         if access.is_open() && rate.is_none() {

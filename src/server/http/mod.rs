@@ -40,6 +40,7 @@ use super::auth::Authenticate;
 pub(crate) use super::auth::jwt::OauthOptions;
 pub(crate) use super::auth::static_token::StaticToken;
 use crate::descriptors;
+use crate::outbound::HttpClient;
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -83,7 +84,7 @@ pub async fn serve(
     listener: TcpListener,
     server: McpServer,
     options: &HttpOptions,
-    client: Option<reqwest::Client>,
+    client: Option<HttpClient>,
     stop: CancellationToken,
 ) -> io::Result<()> {
     let streams = CancellationToken::new();
