@@ -35,7 +35,7 @@ pub(crate) struct Finding {
     /// The column, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<usize>,
-    /// Whether an operation looks more dangerous than it is served as.
+    /// Whether an operation looks more dangerous than it is served as; each of these has a line of its own.
     #[serde(skip)]
     pub is_understated: bool,
 }
@@ -126,7 +126,10 @@ pub(super) fn of_restrictions(api: &Api) -> Vec<UnplacedFinding> {
     let all = api.restrictions().iter();
     all.map(|restriction| {
         let diagnostic = Diagnostic::warning(restriction.pointer.clone(), restriction.explain());
-        UnplacedFinding::new("annotation", diagnostic)
+        UnplacedFinding {
+            is_understated: true,
+            ..UnplacedFinding::new("annotation", diagnostic)
+        }
     })
     .collect()
 }

@@ -68,7 +68,13 @@ fn kinds_of(findings: &[Finding]) -> Vec<Vec<&Finding>> {
     let mut kinds: Vec<Vec<&Finding>> = Vec::new();
     let mut known: HashMap<(Severity, &str, String), usize> = HashMap::new();
     for finding in findings {
-        let key = (finding.level, finding.rule, message_pattern(&finding.message));
+        // None of these may be overlooked.
+        let pattern = if finding.is_understated {
+            finding.message.clone()
+        } else {
+            message_pattern(&finding.message)
+        };
+        let key = (finding.level, finding.rule, pattern);
         let index = *known.entry(key).or_insert(kinds.len());
         match kinds.get_mut(index) {
             Some(kind) => kind.push(finding),
