@@ -1,4 +1,4 @@
-//! A JSON value inside a document's text, read only as deep as somebody asks.
+//! A JSON value inside a document's text, read only as deep as it is asked for.
 //!
 //! The text was checked to be JSON once, when the document was loaded; from there on a value is a slice of it, with its
 //! offset. Opening an object costs one scan of that object and no copy; what is never opened costs nothing.

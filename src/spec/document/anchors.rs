@@ -133,7 +133,7 @@ impl NamedSchemas {
     }
 }
 
-/// What `$id`s of a file are relative to, of a document with that URL; where nobody knows, something that no document means.
+/// The URL that `$id`s of a file are relative to; a reserved one where the URL of the file is not known.
 fn base_url(document: Option<&Url>, file: usize) -> Option<Url> {
     let known = document.cloned().filter(|_| file == 0);
     known.or_else(|| Url::parse(&format!("https://file-{file}.invalid/")).ok())

@@ -1,6 +1,6 @@
 //! References into other files: which are read, and which never.
 //!
-//! A document may come from a stranger, and a reference names a file or an address of the author's choosing. So by default
+//! A document may be untrusted, and a reference names a file or an address of its author's choosing. So by default
 //! only files that lie with the document are read: below its own folder once symbolic links are resolved, with the name of
 //! a document, and within limits of count and size; of a document from a URL, only what lies below the same address.
 
@@ -81,7 +81,7 @@ struct Loader<'l> {
 }
 
 /// Reads all files that the document's references lead to, directly or through others, and tells which could not be read.
-/// What only a dangling reference needs costs nobody else anything.
+/// A reference that cannot be followed affects only what uses it.
 pub async fn complete(
     document: &mut Document,
     source: &Source,

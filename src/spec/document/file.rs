@@ -34,7 +34,7 @@ pub struct DocumentFile {
 }
 
 impl DocumentFile {
-    /// Reads bytes that hold JSON or YAML; which of the two is told by the content, never by a file name. `accept` has the
+    /// Reads bytes that hold JSON or YAML; the content decides which of the two, never a file name. `accept` has the
     /// last word on JSON text, because a YAML flow mapping may open with a brace as well.
     ///
     /// # Errors

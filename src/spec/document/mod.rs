@@ -115,7 +115,7 @@ impl Index {
 }
 
 impl Document {
-    /// Reads bytes that hold JSON or YAML; which of the two is told by the content, never by a file name.
+    /// Reads bytes that hold JSON or YAML; the content decides which of the two, never a file name.
     ///
     /// # Errors
     /// [`LoadError`] where the document cannot be read as a whole. Faults of single operations come later, one by one.

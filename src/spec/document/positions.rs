@@ -1,7 +1,7 @@
 //! Where the values of a YAML text stand, and how its scalars are written: what a parser that makes JSON does not tell.
 //!
 //! Another parser than the one that reads documents: it tells the place of every value in one pass. It is also stricter;
-//! where it stops, the rest is not told.
+//! where it stops, the rest has no positions.
 
 use std::borrow::Cow;
 

@@ -24,7 +24,7 @@ use self::server_template::ServerTemplate;
 use self::template::PathTemplate;
 use super::span::Span;
 
-/// An operation, with everything a tool or a call needs; schemas stay in the document until somebody asks.
+/// An operation, with everything a tool or a call needs; schemas stay in the document until they are read.
 #[derive(Debug, Clone)]
 pub struct Operation {
     /// `operationId`.

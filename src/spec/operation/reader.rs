@@ -286,7 +286,7 @@ fn words(object: &Object<'_>, key: &str) -> Option<String> {
     object.text(key).filter(|text| !text.trim().is_empty())
 }
 
-/// Nothing of an operation without members, whose place is not told.
+/// Where an operation stands; `None` for an operation without members.
 fn place_of(node: Node<'_>) -> Option<Span> {
     Some(node).filter(|node| node.text() != "null").map(Node::span)
 }
@@ -303,7 +303,7 @@ fn tool_extensions(object: &Object<'_>) -> Vec<(Box<str>, Span)> {
     found
 }
 
-/// `TRACE` and any method of 3.2 are served too; what MCP is told about them is the annotator's business.
+/// `TRACE` and any method of 3.2 are operations too; their hints are decided in `annotate`.
 fn is_method(key: &str, version: Version) -> bool {
     matches!(key, "get" | "put" | "post" | "delete" | "options" | "head" | "patch" | "trace")
         || (key == "query" && version >= Version::V3_2)

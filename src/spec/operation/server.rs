@@ -28,7 +28,7 @@ pub enum Pick {
     Url(String),
 }
 
-/// Why no base URL can be told.
+/// Why there is no base URL.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum ServerError {
     /// Nothing to go on.
@@ -135,7 +135,7 @@ fn has_other_scheme(server: &ServerTemplate, choice: &Choice) -> bool {
     url.is_some_and(|url| !matches!(url.scheme(), "http" | "https"))
 }
 
-/// Reads a `servers` array. An entry without a URL stays, so that it is told and not passed over for the next one.
+/// Reads a `servers` array. An entry without a URL is kept, so that it is reported instead of skipped.
 #[must_use]
 pub(crate) fn servers(node: Option<Node<'_>>) -> Vec<ServerTemplate> {
     let servers = node.and_then(Node::array).unwrap_or_default().into_iter();

@@ -1,6 +1,6 @@
 //! Path templates: `/pets/{petId}/photo.{format}` as segments of literal text and variables.
 //!
-//! A document may come from a stranger, so a template is judged once, when it is read: what could leave the API's base
+//! A document may be untrusted, so a template is checked once, when it is read: what could leave the API's base
 //! path, or be read differently by a sloppy server, costs the operation.
 
 use percent_encoding::percent_decode_str;
