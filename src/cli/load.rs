@@ -128,7 +128,7 @@ struct DocumentRead {
     seen: Vec<Revision>,
 }
 
-async fn read_document(config: &ApiConfig, client: &reqwest::Client) -> Result<DocumentRead, Failure> {
+async fn read_document(config: &ApiConfig, client: &outbound::HttpClient) -> Result<DocumentRead, Failure> {
     let headers = &config.source_headers;
     let found = config.source.read_from(client, headers).await.map_err(Failure::Read)?;
     let mut seen = Vec::new();
@@ -177,7 +177,12 @@ fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Run
 }
 
 /// The clients of an API, of which `client` is the one for all other purposes.
-fn api_clients(client: reqwest::Client, config: &ApiConfig, purpose: LoadPurpose, outbound: &OutboundOptions) -> Result<Clients, Failure> {
+fn api_clients(
+    client: outbound::HttpClient,
+    config: &ApiConfig,
+    purpose: LoadPurpose,
+    outbound: &OutboundOptions,
+) -> Result<Clients, Failure> {
     let is_real = purpose == LoadPurpose::Serve && !config.mock;
     if is_real && outbound.sets_the_api_apart() {
         return Ok(Clients {

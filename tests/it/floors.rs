@@ -1,31 +1,31 @@
-//! The import floors of ARCHITECTURE.md, read off the sources: who may know whom, and which library stays where.
+//! The floors of ARCHITECTURE.md, read off the sources: which module may import which, that no modules import each other in
+//! a circle, and which library stays behind which fence.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+
+use syn::visit::Visit;
 
 use crate::support::project;
 
-/// Folder or file under `src/`, and the modules of ours that it may name.
+/// Folder or file under `src/`, and the modules of ours that it may import besides itself.
 const FLOORS: [(&str, &[&str]); 15] = [
-    ("text.rs", &[]),
-    ("json.rs", &[]),
-    ("descriptors.rs", &[]),
-    ("outbound.rs", &[]),
-    ("spec", &["spec", "json", "text"]),
-    ("annotate", &["annotate", "spec", "json", "text"]),
-    ("proxy", &["proxy", "spec", "outbound", "descriptors", "json", "text"]),
-    ("api", &["api", "annotate", "proxy", "spec", "outbound", "json", "text"]),
-    ("mock", &["mock", "spec", "json", "text"]),
-    ("check", &["check", "annotate", "api", "spec", "text"]),
-    (
-        "server",
-        &["server", "api", "proxy", "spec", "outbound", "descriptors", "json", "text"],
-    ),
-    ("config", &["config", "annotate", "proxy", "server", "spec", "outbound", "text"]),
-    ("error.rs", &["config", "outbound", "spec", "text"]),
+    ("text", &[]),
+    ("json", &[]),
+    ("descriptors", &[]),
+    ("outbound", &[]),
+    ("spec", &["json", "text"]),
+    ("annotate", &["spec", "json", "text"]),
+    ("proxy", &["spec", "outbound", "descriptors", "json", "text"]),
+    ("api", &["annotate", "proxy", "spec", "outbound", "json", "text"]),
+    ("mock", &["spec", "json", "text"]),
+    ("check", &["annotate", "api", "spec", "text"]),
+    ("server", &["api", "proxy", "spec", "outbound", "descriptors", "json", "text"]),
+    ("config", &["annotate", "proxy", "server", "spec", "outbound", "text"]),
+    ("error", &["config", "outbound", "spec", "text"]),
     (
         "cli",
         &[
-            "cli",
             "annotate",
             "api",
             "check",
@@ -39,14 +39,14 @@ const FLOORS: [(&str, &[&str]); 15] = [
             "text",
         ],
     ),
-    ("lib.rs", &["annotate", "api", "cli", "outbound", "proxy", "server", "spec"]),
+    ("lib", &["annotate", "api", "cli", "outbound", "proxy", "server", "spec"]),
 ];
 
 /// A library, and the only places that may name it.
 const FENCES: [(&str, &[&str]); 8] = [
-    ("openapiv3::", &["spec"]),
+    ("openapiv3", &["spec", "mock"]),
     (
-        "serde_yaml::",
+        "serde_yaml",
         &[
             "spec/document/yaml.rs",
             "spec/document/file.rs",
@@ -54,9 +54,9 @@ const FENCES: [(&str, &[&str]); 8] = [
             "config/file.rs",
         ],
     ),
-    ("saphyr_parser::", &["spec/document/positions.rs"]),
+    ("saphyr_parser", &["spec/document/positions.rs"]),
     (
-        "reqwest::",
+        "reqwest",
         &[
             "outbound.rs",
             "spec/document/source.rs",
@@ -64,11 +64,112 @@ const FENCES: [(&str, &[&str]); 8] = [
             "spec/document/external.rs",
         ],
     ),
-    ("axum::", &["server", "mock"]),
-    ("clap::", &["cli", "config"]),
-    ("std::env::", &["config"]),
-    ("jsonschema::", &["proxy/arguments/validate.rs"]),
+    ("axum", &["server", "mock"]),
+    ("clap", &["cli", "config"]),
+    ("std::env", &["config"]),
+    ("jsonschema", &["proxy/arguments/validate.rs"]),
 ];
+
+type ModulePath = Vec<String>;
+
+/// A module of the crate that has a file of its own.
+struct Module {
+    /// The path of the file under `src/`.
+    file: String,
+    /// Every path that the module names outside its tests, from the root of the crate or, of a library, from its name.
+    imports: BTreeSet<ModulePath>,
+    /// The names that it hands on with `pub use`, and where they come from.
+    exports: BTreeMap<String, ModulePath>,
+}
+
+/// Reads the paths that one module names.
+struct PathReader<'m> {
+    here: &'m ModulePath,
+    found: BTreeSet<ModulePath>,
+    exports: BTreeMap<String, ModulePath>,
+}
+
+impl PathReader<'_> {
+    /// The path from the root of the crate; a path that begins with the name of a library stays as it is.
+    fn absolute(&self, path: &[String]) -> ModulePath {
+        let mut parts = path.iter();
+        let mut from = match path[0].as_str() {
+            "crate" => vec!["crate".to_owned()],
+            "self" => [&["crate".to_owned()], self.here.as_slice()].concat(),
+            "super" => {
+                let up = path.iter().take_while(|part| *part == "super").count();
+                parts.nth(up - 1);
+                let kept = self.here.len().saturating_sub(up);
+                return [&["crate".to_owned()], &self.here[..kept], &parts.cloned().collect::<Vec<_>>()].concat();
+            }
+            _ => return path.to_vec(),
+        };
+        from.extend(parts.skip(1).cloned());
+        from
+    }
+
+    fn read_use(&mut self, tree: &syn::UseTree, before: &[String], exported: bool) {
+        let mut path = before.to_vec();
+        match tree {
+            syn::UseTree::Path(part) => {
+                path.push(part.ident.to_string());
+                self.read_use(&part.tree, &path, exported);
+            }
+            syn::UseTree::Group(group) => group.items.iter().for_each(|item| self.read_use(item, before, exported)),
+            syn::UseTree::Glob(_) => {
+                let absolute = self.absolute(&path);
+                self.found.insert(absolute);
+            }
+            syn::UseTree::Name(_) | syn::UseTree::Rename(_) => {
+                let (name, shown) = match tree {
+                    syn::UseTree::Rename(renamed) => (renamed.ident.to_string(), renamed.rename.to_string()),
+                    syn::UseTree::Name(name) => (name.ident.to_string(), name.ident.to_string()),
+                    _ => unreachable!(),
+                };
+                if name != "self" {
+                    path.push(name);
+                }
+                let absolute = self.absolute(&path);
+                if exported {
+                    self.exports.insert(shown, absolute.clone());
+                }
+                self.found.insert(absolute);
+            }
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for PathReader<'_> {
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        let attributes = match item {
+            syn::Item::Mod(module) => &module.attrs,
+            syn::Item::Use(import) => &import.attrs,
+            syn::Item::Fn(function) => &function.attrs,
+            syn::Item::Impl(block) => &block.attrs,
+            _ => &Vec::new(),
+        };
+        let is_test = |attribute: &syn::Attribute| {
+            attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
+        };
+        if !attributes.iter().any(is_test) {
+            syn::visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        let exported = !matches!(item.vis, syn::Visibility::Inherited);
+        self.read_use(&item.tree, &[], exported);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let parts: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        if parts.len() > 1 {
+            let absolute = self.absolute(&parts);
+            self.found.insert(absolute);
+        }
+        syn::visit::visit_path(self, path);
+    }
+}
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -80,76 +181,136 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Path under `src/` and the text before its unit tests, comments left out.
-fn texts() -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    sources(&project("src"), &mut found);
-    let text = |path: &PathBuf| {
-        let text = std::fs::read_to_string(path).unwrap();
-        let code = text
-            .split("#[cfg(test)]\nmod tests")
-            .next()
-            .unwrap_or_default()
-            .lines()
-            .filter(|line| !line.trim_start().starts_with("//"));
-        code.collect::<Vec<_>>().join("\n")
-    };
-    found
-        .iter()
-        .map(|path| (path.strip_prefix(project("src")).unwrap().display().to_string(), text(path)))
-        .collect()
+/// All modules of the library by their path from the root of the crate, but for those that hold tests alone.
+fn modules() -> BTreeMap<ModulePath, Module> {
+    let mut files = Vec::new();
+    sources(&project("src"), &mut files);
+    let mut modules = BTreeMap::new();
+    for path in files {
+        let file = path.strip_prefix(project("src")).unwrap().display().to_string();
+        if ["main.rs", "proxy/request/proptests.rs"].contains(&file.as_str()) {
+            continue;
+        }
+        let here: ModulePath = file
+            .trim_end_matches(".rs")
+            .split('/')
+            .filter(|part| !["mod", "lib"].contains(part))
+            .map(str::to_owned)
+            .collect();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut reader = PathReader {
+            here: &here,
+            found: BTreeSet::new(),
+            exports: BTreeMap::new(),
+        };
+        reader.visit_file(&syn::parse_file(&text).unwrap());
+        let PathReader {
+            found: imports, exports, ..
+        } = reader;
+        modules.insert(here, Module { file, imports, exports });
+    }
+    modules
+}
+
+/// The module that a path of the crate leads to, where one module hands a name on to another.
+fn home<'m>(modules: &'m BTreeMap<ModulePath, Module>, path: &[String]) -> Option<&'m ModulePath> {
+    let rest = path.strip_prefix(&["crate".to_owned()])?;
+    let length = (0..=rest.len()).rev().find(|length| modules.contains_key(&rest[..*length]))?;
+    let (module, held) = modules.get_key_value(&rest[..length])?;
+    match rest.get(length).and_then(|name| held.exports.get(name)) {
+        Some(target) if target.as_slice() != path => home(modules, target),
+        _ => Some(module),
+    }
+}
+
+fn floor(module: &ModulePath) -> &str {
+    module.first().map_or("lib", String::as_str)
 }
 
 #[test]
-fn no_module_names_one_of_a_higher_floor() {
-    for (path, text) in texts() {
-        let Some((_, allowed)) = FLOORS
-            .iter()
-            .find(|(floor, _)| path == *floor || path.starts_with(&format!("{floor}/")))
-        else {
-            assert!(path == "main.rs", "{path} stands on no floor");
-            continue;
+fn no_module_imports_one_of_a_higher_floor() {
+    let modules = modules();
+    for (path, module) in &modules {
+        let Some((own, allowed)) = FLOORS.iter().find(|(name, _)| *name == floor(path)) else {
+            panic!("{} stands on no floor", module.file);
         };
-        for rest in text.split("crate::").skip(1) {
-            let names: Vec<&str> = match rest.strip_prefix('{') {
-                Some(list) => list
-                    .split('}')
-                    .next()
-                    .unwrap_or_default()
-                    .split(',')
-                    .map(|item| item.trim().split("::").next().unwrap_or_default())
-                    .take_while(|name| !name.is_empty())
-                    .collect(),
-                None => vec![
-                    rest.split(|character: char| !character.is_alphanumeric() && character != '_')
-                        .next()
-                        .unwrap_or_default(),
-                ],
+        for import in module
+            .imports
+            .iter()
+            .filter_map(|import| import.strip_prefix(&["crate".to_owned()]))
+        {
+            let Some(name) = import.first().filter(|name| modules.contains_key(&vec![(*name).clone()])) else {
+                continue;
             };
-            for name in names
-                .into_iter()
-                .filter(|name| name.chars().all(|character| character.is_ascii_lowercase() || character == '_'))
-            {
-                assert!(allowed.contains(&name), "{path} names crate::{name}");
-            }
+            assert!(
+                name == own || allowed.contains(&name.as_str()),
+                "{} imports {}",
+                module.file,
+                import.join("::")
+            );
         }
     }
+}
+
+#[test]
+fn no_modules_import_each_other_in_a_circle() {
+    let modules = modules();
+    let arrows: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> = modules
+        .iter()
+        .filter(|(path, _)| !path.is_empty())
+        .map(|(path, module)| {
+            let targets = module.imports.iter().filter_map(|import| home(&modules, import));
+            (path, targets.filter(|target| *target != path && !target.is_empty()).collect())
+        })
+        .collect();
+    let reachable = |from: &ModulePath| -> BTreeSet<&ModulePath> {
+        let (mut found, mut next) = (BTreeSet::new(), vec![from]);
+        while let Some(path) = next.pop() {
+            let fresh: Vec<&ModulePath> = arrows[path].iter().copied().filter(|target| found.insert(*target)).collect();
+            next.extend(fresh);
+        }
+        found
+    };
+    let tied: Vec<String> = arrows
+        .iter()
+        .flat_map(|(path, targets)| targets.iter().map(move |target| (path, target)))
+        .filter(|(path, target)| reachable(target).contains(*path))
+        .map(|(path, target)| format!("{} -> {}", path.join("::"), target.join("::")))
+        .collect();
+    assert!(tied.is_empty(), "these imports are in a circle:\n{}", tied.join("\n"));
 }
 
 #[test]
 fn libraries_stay_behind_their_fences() {
-    for (path, text) in texts() {
+    for module in modules().values() {
         for (library, places) in FENCES {
-            let inside = places.iter().any(|place| path == *place || path.starts_with(&format!("{place}/")));
-            assert!(inside || !text.contains(library), "{path} names {library}");
+            let library: Vec<&str> = library.split("::").collect();
+            let named = module
+                .imports
+                .iter()
+                .any(|import| import.len() >= library.len() && library.iter().zip(import).all(|(a, b)| a == b));
+            let inside = places
+                .iter()
+                .any(|place| module.file == *place || module.file.starts_with(&format!("{place}/")));
+            assert!(inside || !named, "{} names {}", module.file, library.join("::"));
         }
     }
 }
 
 #[test]
-fn files_can_be_held_in_mind() {
-    for (path, text) in texts() {
-        let lines = text.lines().count();
-        assert!(lines <= 450, "{path} has {lines} lines");
+fn files_and_rooms_can_be_held_in_mind() {
+    let modules = modules();
+    let mut rooms: BTreeMap<&[String], usize> = BTreeMap::new();
+    for (path, module) in &modules {
+        let text = std::fs::read_to_string(project("src").join(&module.file)).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//")).count();
+        assert!(lines <= 450, "{} has {lines} lines", module.file);
+        if let Some((_, room)) = path.split_last() {
+            *rooms.entry(room).or_default() += 1;
+        }
+    }
+    for (room, files) in rooms {
+        assert!(files <= 20, "{} has {files} files", room.join("/"));
     }
 }

@@ -14,7 +14,7 @@ use super::upstream::serve_connections;
 pub enum Http2Answer {
     /// `{"ok":true}`.
     Ok,
-    /// RST_STREAM with REFUSED_STREAM.
+    /// `RST_STREAM` with `REFUSED_STREAM`.
     Refuse,
     /// GOAWAY that says that no stream was processed; the connection ends.
     GoAway,

@@ -19,7 +19,7 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use secrecy::ExposeSecret as _;
 
 use self::json::{NumberMark, is_json, redact_json, redact_value};
-use self::secrets::{Place, SecretForms, Secrets};
+use self::secrets::{SecretForms, Secrets, TextPlace};
 use super::auth::values::Credentials;
 use crate::proxy::response::records::{self, Framing};
 use crate::proxy::response::{Kind, Response, content_type, decode_text, reply_kind};
@@ -150,7 +150,7 @@ impl Redactor {
         if !matches!(reply_kind(&content_type(&response.headers), &response.body), Kind::Text) {
             return;
         }
-        if let Some(clean) = self.secrets.clean(decode_text(guessed, &response.body).as_bytes(), Place::Text) {
+        if let Some(clean) = self.secrets.clean(decode_text(guessed, &response.body).as_bytes(), TextPlace::Text) {
             response.body = clean.into();
         }
     }
@@ -163,7 +163,7 @@ impl Redactor {
         if is_json(text) {
             return redact_json(&self.secrets, text, numbers);
         }
-        self.secrets.clean(text, Place::Text)
+        self.secrets.clean(text, TextPlace::Text)
     }
 
     /// Takes the secrets out of a line of the log.

@@ -36,7 +36,7 @@ struct Secret {
 
 /// Where a text was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum TextPlace {
     /// Text without known structure: a secret of digits counts only where it is the whole number.
     Text,
     /// A string of JSON, decoded: a secret counts anywhere.
@@ -111,7 +111,7 @@ impl Secrets {
     }
 
     /// The text without secrets, plain ones and escaped ones; `None` where it has none.
-    pub(super) fn clean(&self, text: &[u8], place: Place) -> Option<Vec<u8>> {
+    pub(super) fn clean(&self, text: &[u8], place: TextPlace) -> Option<Vec<u8>> {
         let mut clean = self.replaced(text, place)?;
         for _ in 0..MAX_PASSES {
             match self.replaced(&clean, place) {
@@ -124,11 +124,11 @@ impl Secrets {
 
     /// [`Self::clean`] for a decoded string of JSON.
     pub(super) fn clean_string(&self, text: &str) -> Option<String> {
-        let clean = self.clean(text.as_bytes(), Place::JsonString)?;
+        let clean = self.clean(text.as_bytes(), TextPlace::JsonString)?;
         Some(String::from_utf8_lossy(&clean).into_owned())
     }
 
-    fn replaced(&self, text: &[u8], place: Place) -> Option<Vec<u8>> {
+    fn replaced(&self, text: &[u8], place: TextPlace) -> Option<Vec<u8>> {
         let mut ranges = self.ranges(text, place);
         let mut layers: Vec<Layer> = Vec::new();
         while layers.len() < MAX_ESCAPE_DEPTH
@@ -156,13 +156,13 @@ impl Secrets {
         Some(clean)
     }
 
-    fn ranges(&self, text: &[u8], place: Place) -> Vec<(usize, usize)> {
+    fn ranges(&self, text: &[u8], place: TextPlace) -> Vec<(usize, usize)> {
         let is_digit = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(u8::is_ascii_digit);
         let mut ranges = Vec::new();
         for Secret { finder, is_number } in &self.0 {
             let found = finder.find_iter(text).map(|start| (start, start + finder.needle().len()));
             let is_part = |start: usize, end: usize| is_digit(start.checked_sub(1)) || is_digit(Some(end));
-            ranges.extend(found.filter(|(start, end)| place == Place::JsonString || !is_number || !is_part(*start, *end)));
+            ranges.extend(found.filter(|(start, end)| place == TextPlace::JsonString || !is_number || !is_part(*start, *end)));
         }
         ranges
     }

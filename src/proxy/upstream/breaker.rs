@@ -173,8 +173,8 @@ mod tests {
         let breaker = Breaker::new(3, PAUSE);
         let settle = |health| breaker.admit().unwrap().settle(health);
         let state = || *breaker.state();
-        [Outcome::Failure, Outcome::Failure, Outcome::Success].map(settle);
-        [Outcome::Failure, Outcome::Failure, Outcome::Unknown].map(settle);
+        [Outcome::Failure, Outcome::Failure, Outcome::Success].into_iter().for_each(&settle);
+        [Outcome::Failure, Outcome::Failure, Outcome::Unknown].into_iter().for_each(&settle);
         assert_eq!(
             state(),
             BreakerState::Closed,

@@ -47,7 +47,7 @@ pub(super) fn request_error(error: HttpError) -> CallError {
 pub(super) fn body_error(error: HttpError) -> CallError {
     let error = error.without_url();
     // reqwest calls a body that breaks off a decoding error as well; hyper, below it, knows better.
-    let is_broken = error.is_body() || text::error_causes(&error).any(|cause| cause.is::<hyper::Error>());
+    let is_broken = error.is_body() || text::error_causes(&error).any(<dyn std::error::Error>::is::<hyper::Error>);
     let sentence = if error.is_timeout() {
         "the API did not answer in time"
     } else if error.is_decode() && !is_broken {

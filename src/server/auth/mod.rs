@@ -25,8 +25,8 @@ use url::Url;
 
 use self::jwt::{Oauth, OauthOptions, Scopes, TokenError, WELL_KNOWN};
 use self::static_token::StaticToken;
-use super::McpServer;
 use super::http::limits::{ClientKey, Peer, RateLimit};
+use super::state::ServerState;
 use crate::api::Api;
 use crate::outbound::HttpClient;
 
@@ -282,7 +282,11 @@ struct CallParameters {
 pub(crate) struct ApiSnapshot(pub(crate) Arc<Api>);
 
 /// The layer behind the one that has read the body: a call needs the scope for reading or for writing, by what is enforced of its tool.
-pub(crate) async fn demand_scope(State((gate, server)): State<(Arc<Authenticate>, McpServer)>, request: Request, next: Next) -> Response {
+pub(crate) async fn demand_scope(
+    State((gate, state)): State<(Arc<Authenticate>, Arc<ServerState>)>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (Some(oauth), Some(caller)) = (&gate.oauth, request.extensions().get::<AuthenticatedClient>().cloned()) else {
         return next.run(request).await;
     };
@@ -303,7 +307,7 @@ pub(crate) async fn demand_scope(State((gate, server)): State<(Arc<Authenticate>
             return (StatusCode::BAD_REQUEST, "the parameters of tools/call cannot be read\n").into_response();
         };
         // What no tool has as its name is refused where it always is.
-        if let Ok(api) = server.live.api().await {
+        if let Ok(api) = state.api().await {
             if let Some(offered) = api.get(&name)
                 && let Some(needed) = oauth.lacking(&caller.scopes, offered.enforcement.is_read_only())
             {

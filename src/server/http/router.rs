@@ -40,7 +40,7 @@ pub(super) fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Authe
         // `guard` has judged Host and Origin already, and more strictly.
         .disable_allowed_hosts()
         .disable_allowed_origins();
-    let (ready, known) = (server.clone(), server.clone());
+    let (ready, known) = (server.clone(), Arc::clone(&server.live));
     let live = Arc::clone(&server.live);
     let router = if with_sessions {
         let sessions = Arc::<Sessions>::default();
