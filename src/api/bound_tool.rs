@@ -6,7 +6,7 @@ use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 
 use crate::annotate::{Enforcement, Hints};
-use crate::proxy::{BoundOperation, CallError, OutputContract, Validator, repair_arguments};
+use crate::proxy::{BoundOperation, CallError, OutputContract, Validator, Verdict, repair_arguments};
 use crate::spec::Operation;
 
 /// A tool as it is offered.
@@ -49,6 +49,13 @@ pub(crate) struct ArgumentChecks {
     validator: Validator,
 }
 
+/// Arguments that fit the input schema.
+pub(crate) struct CheckedArguments {
+    pub(crate) arguments: JsonObject,
+    /// Which of them do not match their `format`, in a sentence for the model.
+    pub(crate) format_mismatch: Option<String>,
+}
+
 impl BoundTool {
     pub(crate) fn offered<'a>(&'a self, tool: &'a Tool) -> OfferedTool<'a> {
         OfferedTool {
@@ -66,20 +73,22 @@ impl BoundTool {
     ///
     /// # Errors
     /// All that is wrong with them.
-    pub(crate) fn check_arguments(&self, tool: &Tool, arguments: JsonObject) -> Result<JsonObject, CallError> {
+    pub(crate) fn check_arguments(&self, tool: &Tool, arguments: JsonObject) -> Result<CheckedArguments, CallError> {
         let Some(ArgumentChecks { schema, validator }) = self.checks.get_or_init(|| self.compile_checks(tool)) else {
-            return Ok(arguments);
+            return Ok(CheckedArguments {
+                arguments,
+                format_mismatch: None,
+            });
         };
         let mut arguments = Value::Object(arguments);
-        if !validator.accepts(&arguments) {
+        let mut verdict = validator.judge(&arguments);
+        if matches!(verdict, Verdict::Invalid) {
             repair_arguments(&mut arguments, schema);
-            if !validator.accepts(&arguments) {
-                return Err(CallError::Arguments(validator.explain(&tool.name, schema, &arguments)));
-            }
+            verdict = validator.judge(&arguments);
         }
-        match arguments {
-            Value::Object(arguments) => Ok(arguments),
-            _ => Err(CallError::Arguments("The arguments are not an object.".into())),
+        match (verdict, arguments) {
+            (Verdict::Valid { format_mismatch }, Value::Object(arguments)) => Ok(CheckedArguments { arguments, format_mismatch }),
+            (_, arguments) => Err(CallError::Arguments(validator.explain(&tool.name, schema, &arguments))),
         }
     }
 

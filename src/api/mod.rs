@@ -9,6 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
+use http::StatusCode;
 use http::header::HeaderMap;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use secrecy::SecretString;
@@ -219,8 +220,8 @@ impl Api {
             if on_missing == OnMissingCredential::Refuse {
                 bound.target.check_credential()?;
             }
-            let arguments = bound.check_arguments(tool, arguments.unwrap_or_default())?;
-            self.proxy.preview(&bound.target, arguments, on_missing)
+            let checked = bound.check_arguments(tool, arguments.unwrap_or_default())?;
+            self.proxy.preview(&bound.target, checked.arguments, on_missing)
         };
         Some(preview().map_err(|error| Box::new(render_error(&bound.target.operation, &error))))
     }
@@ -228,10 +229,18 @@ impl Api {
     async fn run(&self, tool: &Tool, bound: &BoundTool, arguments: Option<JsonObject>, caller: Caller<'_>) -> CallToolResult {
         let outcome = async {
             bound.target.check_credential()?;
-            let arguments = bound.check_arguments(tool, arguments.unwrap_or_default())?;
-            let call = self.proxy.prepare(&bound.target, arguments, caller.headers)?;
+            let checked = bound.check_arguments(tool, arguments.unwrap_or_default())?;
+            let call = self.proxy.prepare(&bound.target, checked.arguments, caller.headers)?;
             let reply = self.proxy.send(&call, caller.progress).await?;
-            Ok(self.proxy.finish(&call, reply).await)
+            let is_refused = matches!(
+                reply.response.status,
+                StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY
+            );
+            let mut result = self.proxy.finish(&call, reply).await;
+            if is_refused {
+                result.content.extend(checked.format_mismatch.map(ContentBlock::text));
+            }
+            Ok(result)
         };
         outcome
             .await

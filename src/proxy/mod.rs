@@ -12,7 +12,7 @@ pub(crate) mod response;
 pub(crate) mod upstream;
 
 pub(crate) use self::arguments::repair::repair_arguments;
-pub(crate) use self::arguments::validate::Validator;
+pub(crate) use self::arguments::validate::{Validator, Verdict};
 pub(crate) use self::auth::forward::Forwarding;
 pub(crate) use self::auth::values::{CredentialPart, CredentialValues, Credentials};
 pub(crate) use self::binding::{Binder, BindingOptions, BoundOperation, CallRules, link_etags};

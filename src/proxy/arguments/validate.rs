@@ -1,7 +1,9 @@
 //! Arguments against the advertised schema: all problems at once, in words a model can act on.
 
+use std::borrow::Cow;
+
 use jsonschema::error::ValidationErrorKind;
-use jsonschema::{Draft, PatternOptions};
+use jsonschema::{Draft, PatternOptions, ValidationError};
 use serde_json::{Map, Value};
 
 use crate::text;
@@ -15,7 +17,21 @@ const BACKTRACK_LIMIT: usize = 10_000;
 
 /// A compiled input schema.
 pub(crate) struct Validator {
+    /// With `format` as an assertion: what satisfies it needs no second look.
+    with_formats: jsonschema::Validator,
+    /// With `format` as an annotation (2020-12 validation section 7.2.1), which decides what is sent.
     inner: jsonschema::Validator,
+}
+
+/// What a [`Validator`] says of arguments.
+pub(crate) enum Verdict {
+    /// They are valid. The text names those that do not match their `format`.
+    Valid {
+        /// A sentence for the model, where there are such arguments.
+        format_mismatch: Option<String>,
+    },
+    /// They are not.
+    Invalid,
 }
 
 impl Validator {
@@ -25,34 +41,43 @@ impl Validator {
     /// # Errors
     /// A sentence where the schema cannot be compiled.
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
-        let options = jsonschema::options()
-            .with_draft(Draft::Draft202012)
-            .offline()
-            .should_validate_formats(true)
-            .should_ignore_unknown_formats(true);
-        let compile = |schema: &Value| {
-            let linear = options.clone().with_pattern_options(PatternOptions::regex()).build(schema);
-            linear.or_else(|_| {
-                options
-                    .clone()
-                    .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
-                    .build(schema)
-            })
-        };
         // A pattern that neither engine takes must not switch off the rest.
-        let inner = compile(schema).or_else(|_| {
+        let (inner, schema) = if let Ok(inner) = build(schema, false) {
+            (inner, Cow::Borrowed(schema))
+        } else {
             let mut without = schema.clone();
-            drop_patterns(&mut without, &|pattern| compile(&serde_json::json!({ "pattern": pattern })).is_ok());
-            compile(&without)
-        });
-        let inner = inner.map_err(|error| error.to_string())?;
-        Ok(Self { inner })
+            let compiles = |pattern: &str| build(&serde_json::json!({ "pattern": pattern }), false).is_ok();
+            drop_patterns(&mut without, &compiles);
+            (build(&without, false).map_err(|error| error.to_string())?, Cow::Owned(without))
+        };
+        Ok(Self {
+            with_formats: build(&schema, true).map_err(|error| error.to_string())?,
+            inner,
+        })
     }
 
-    /// Whether the arguments are valid.
+    /// Whether the arguments are valid. `format` refuses nothing: the API is the judge of it.
     #[must_use]
-    pub(crate) fn accepts(&self, arguments: &Value) -> bool {
-        self.inner.is_valid(arguments)
+    pub(crate) fn judge(&self, arguments: &Value) -> Verdict {
+        if self.with_formats.is_valid(arguments) {
+            return Verdict::Valid { format_mismatch: None };
+        }
+        if !self.inner.is_valid(arguments) {
+            return Verdict::Invalid;
+        }
+        Verdict::Valid {
+            format_mismatch: self.describe_format_mismatch(arguments),
+        }
+    }
+
+    fn describe_format_mismatch(&self, arguments: &Value) -> Option<String> {
+        const MAX_SHOWN: usize = 3;
+        let mut clauses: Vec<String> = Vec::new();
+        for error in self.with_formats.iter_errors(arguments) {
+            collect_format_mismatches(&error, &mut clauses);
+        }
+        clauses.truncate(MAX_SHOWN);
+        (!clauses.is_empty()).then(|| format!("{}.", clauses.join("; ")))
     }
 
     /// What is wrong with the arguments of `tool`, one line a problem; `schema` is the one this was compiled from.
@@ -85,6 +110,40 @@ impl Validator {
             text.push_str(&format!("\n- and {more} more"));
         }
         text
+    }
+}
+
+fn build(schema: &Value, asserts_formats: bool) -> Result<jsonschema::Validator, ValidationError<'static>> {
+    let options = jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .offline()
+        .should_validate_formats(asserts_formats)
+        .should_ignore_unknown_formats(true);
+    let linear = options.clone().with_pattern_options(PatternOptions::regex()).build(schema);
+    linear.or_else(|_| {
+        options
+            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
+            .build(schema)
+    })
+}
+
+/// The formats that are not matched, also where they are those of a branch.
+fn collect_format_mismatches(error: &ValidationError<'_>, clauses: &mut Vec<String>) {
+    match error.kind() {
+        ValidationErrorKind::Format { format } => {
+            let pointer = error.instance_path().to_string();
+            let argument = pointer.strip_prefix('/').filter(|name| !name.contains('/')).unwrap_or(&pointer);
+            let clause = format!("`{argument}` does not match the format `{format}`");
+            if !clauses.contains(&clause) {
+                clauses.push(clause);
+            }
+        }
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+            for error in context.iter().flatten() {
+                collect_format_mismatches(error, clauses);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -149,7 +208,6 @@ fn describe_problem(pointer: &str, kind: &ValidationErrorKind, instance: &Value,
             };
             vec![format!("{place}{} is not of type {allowed}", quote_value(instance))]
         }
-        ValidationErrorKind::Format { format } => vec![format!("{place}{} is no {format}", quote_value(instance))],
         ValidationErrorKind::Pattern { pattern } => vec![format!(
             "{place}{} does not match {}",
             quote_value(instance),
@@ -230,6 +288,12 @@ fn shown_list(options: &Value) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    impl Validator {
+        fn accepts(&self, arguments: &Value) -> bool {
+            matches!(self.judge(arguments), Verdict::Valid { .. })
+        }
+    }
 
     fn explain(schema: &Value, arguments: &Value) -> String {
         let validator = Validator::compile(schema).unwrap();
