@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use jsonschema::error::ValidationErrorKind;
-use jsonschema::{Draft, PatternOptions, ValidationError};
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{Draft, JsonType, PatternOptions, ValidationError};
 use serde_json::{Map, Value};
 
 use crate::text;
@@ -92,11 +92,7 @@ impl Validator {
         errors.sort_by(|a, b| a.0.cmp(&b.0));
         let mut problems: Vec<String> = Vec::new();
         for (pointer, error) in errors {
-            problems.extend(
-                describe_problem(&pointer, error.kind(), error.instance(), tool, schema)
-                    .into_iter()
-                    .filter(|text| !text.is_empty()),
-            );
+            problems.extend(describe_problem(&pointer, &error, tool, schema).into_iter().filter(|text| !text.is_empty()));
         }
         problems.dedup();
         let more = problems.len().saturating_sub(MAX_PROBLEMS);
@@ -168,13 +164,14 @@ fn drop_patterns(schema: &mut Value, compiles: &dyn Fn(&str) -> bool) {
     }
 }
 
-fn describe_problem(pointer: &str, kind: &ValidationErrorKind, instance: &Value, tool: &str, schema: &Map<String, Value>) -> Vec<String> {
+fn describe_problem(pointer: &str, error: &ValidationError<'_>, tool: &str, schema: &Map<String, Value>) -> Vec<String> {
+    let instance = error.instance();
     let place = if pointer.is_empty() {
         String::new()
     } else {
         format!("`{pointer}`: ")
     };
-    match kind {
+    match error.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected } => unexpected
             .iter()
             .map(|name| describe_unknown_property(&place, name, pointer.is_empty(), tool, schema))
@@ -191,7 +188,11 @@ fn describe_problem(pointer: &str, kind: &ValidationErrorKind, instance: &Value,
         ValidationErrorKind::Constant { expected_value } => {
             vec![format!("{place}{} must be {}", quote_value(instance), quote_value(expected_value))]
         }
-        ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+            if let Some(errors) = only_fitting_branch(context, pointer) {
+                let describe = |error: &ValidationError<'_>| describe_problem(&error.instance_path().to_string(), error, tool, schema);
+                return errors.iter().flat_map(describe).collect();
+            }
             vec![format!(
                 "{place}{} fits none of the forms that are allowed here",
                 quote_value(instance)
@@ -203,8 +204,8 @@ fn describe_problem(pointer: &str, kind: &ValidationErrorKind, instance: &Value,
         )],
         ValidationErrorKind::Type { kind } => {
             let allowed = match kind {
-                jsonschema::error::TypeKind::Single(kind) => kind.to_string(),
-                jsonschema::error::TypeKind::Multiple(kinds) => kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(" or "),
+                TypeKind::Single(kind) => kind.to_string(),
+                TypeKind::Multiple(kinds) => kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(" or "),
             };
             vec![format!("{place}{} is not of type {allowed}", quote_value(instance))]
         }
@@ -226,6 +227,22 @@ fn describe_problem(pointer: &str, kind: &ValidationErrorKind, instance: &Value,
         ValidationErrorKind::UniqueItems => vec![format!("{place}has an item twice")],
         other => vec![format!("{place}{} does not satisfy `{}`", quote_value(instance), other.keyword())],
     }
+}
+
+/// The errors of the only branch that takes a value of that type, or else of the only one that is not null, as in
+/// `anyOf: [X, {type: null}]`: what is wrong there is what the caller can correct.
+fn only_fitting_branch<'e, 'i>(context: &'e [Vec<ValidationError<'i>>], pointer: &str) -> Option<&'e [ValidationError<'i>]> {
+    let refuses_type = |errors: &[ValidationError<'_>], accepts: &dyn Fn(&TypeKind) -> bool| {
+        errors.iter().any(|error| {
+            matches!(error.kind(), ValidationErrorKind::Type { kind } if accepts(kind)) && error.instance_path().to_string() == pointer
+        })
+    };
+    let only = |accepts: &dyn Fn(&TypeKind) -> bool| {
+        let mut left = context.iter().filter(|errors| !refuses_type(errors, accepts));
+        left.next().filter(|_| left.next().is_none()).map(Vec::as_slice)
+    };
+    let is_null = |kind: &TypeKind| matches!(kind, TypeKind::Single(JsonType::Null));
+    only(&|_| true).or_else(|| only(&is_null))
 }
 
 /// `` `limt` is not an argument of list_pets; did you mean `limit`? ``
