@@ -6,7 +6,7 @@ use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 
 use crate::annotate::{Enforcement, Hints};
-use crate::proxy::{BoundOperation, CallError, OutputContract, Validator, Verdict, repair_arguments};
+use crate::proxy::{BoundOperation, CallError, OutputContract, Validator, Verdict, repair_arguments, write_integers_plainly};
 use crate::spec::Operation;
 
 /// A tool as it is offered.
@@ -87,7 +87,10 @@ impl BoundTool {
             verdict = validator.judge(&arguments);
         }
         match (verdict, arguments) {
-            (Verdict::Valid { format_mismatch }, Value::Object(arguments)) => Ok(CheckedArguments { arguments, format_mismatch }),
+            (Verdict::Valid { format_mismatch }, Value::Object(mut arguments)) => {
+                write_integers_plainly(&mut arguments, schema);
+                Ok(CheckedArguments { arguments, format_mismatch })
+            }
             (_, arguments) => Err(CallError::Arguments(validator.explain(&tool.name, schema, &arguments))),
         }
     }

@@ -11,6 +11,7 @@ pub(crate) mod request;
 pub(crate) mod response;
 pub(crate) mod upstream;
 
+pub(crate) use self::arguments::integers::write_integers_plainly;
 pub(crate) use self::arguments::repair::repair_arguments;
 pub(crate) use self::arguments::validate::{Validator, Verdict};
 pub(crate) use self::auth::forward::Forwarding;

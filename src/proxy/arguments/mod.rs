@@ -1,6 +1,7 @@
 //! The arguments of a call: checked against the input schema, repaired where only one reading fits, and given the property
 //! names of the wire again.
 
+pub(crate) mod integers;
 pub(crate) mod property_names;
 pub(crate) mod repair;
 pub(crate) mod validate;
