@@ -14,8 +14,9 @@ use crate::spec::operation::request_body::Encoding;
 pub enum Keep {
     /// Only unreserved characters (RFC 3986 section 2.3).
     Unreserved,
-    /// Reserved ones too, as `allowReserved` asks for, but never what would change the structure of a query:
-    /// `#`, `&`, `=`, `+` and `?` are encoded, `'` because URL parsers encode it in a query, `[` and `]` too because RFC 3986 does not allow them in a query.
+    /// Reserved ones too, as `allowReserved` asks for in the value of a query. Encoded are `#`, which ends the query, `&`,
+    /// which ends the pair, `+`, which forms read as a space, `'`, which URL parsers encode in a query, and `[` and `]`,
+    /// which RFC 3986 section 3.4 does not allow there. `?` and `=` are legal in a value: a pair is split at its first `=`.
     Reserved,
     /// In a path, as `allowReserved` of 3.2 asks for: what RFC 3986 section 3.3 lets a segment hold, but `;` and `=`, which
     /// would start a parameter of the segment.
@@ -46,7 +47,7 @@ pub fn percent_encode(text: &str, keep: Keep) -> String {
     encoded
 }
 
-/// As [`encode`], at the end of `out`.
+/// As [`percent_encode`], at the end of `out`.
 pub(crate) fn push_encoded(out: &mut String, text: &str, keep: Keep) {
     if keep == Keep::All {
         out.push_str(text);
@@ -54,7 +55,7 @@ pub(crate) fn push_encoded(out: &mut String, text: &str, keep: Keep) {
     }
     for byte in text.bytes() {
         let reserved: &[u8] = match keep {
-            Keep::Reserved => b":/@!$()*,;",
+            Keep::Reserved => b":/?@!$()*,;=",
             Keep::Segment => b":@!$&'()*+,",
             Keep::Unreserved | Keep::All => b"",
         };
@@ -395,7 +396,7 @@ mod tests {
         assert_eq!(percent_encode("a/b:c,d", Keep::Reserved), "a/b:c,d");
         assert_eq!(
             percent_encode("a&b=c#d?e+f[g] %", Keep::Reserved),
-            "a%26b%3Dc%23d%3Fe%2Bf%5Bg%5D%20%25"
+            "a%26b=c%23d?e%2Bf%5Bg%5D%20%25"
         );
     }
 
@@ -405,7 +406,8 @@ mod tests {
             for keep in [Keep::Unreserved, Keep::Reserved] {
                 let encoded = percent_encode(&text, keep);
                 prop_assert_eq!(percent_encoding::percent_decode_str(&encoded).decode_utf8().unwrap(), text.as_str());
-                prop_assert!(!encoded.contains(['#', '&', '=', '+', '?', ' ']));
+                prop_assert!(!encoded.contains(['#', '&', '+', ' ']));
+                prop_assert!(keep == Keep::Reserved || !encoded.contains(['=', '?']));
             }
         }
     }
