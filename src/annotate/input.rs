@@ -23,7 +23,7 @@ pub(crate) fn input_schema(
     let mut required = Vec::new();
     for parameter in &operation.parameters {
         properties.insert(parameter.key.clone(), Value::Object(parameter_schema(parameter, schemas, warnings)));
-        if parameter.required {
+        if parameter.required && parameter.default.is_none() {
             required.push(Value::String(parameter.key.clone()));
         }
     }

@@ -97,7 +97,9 @@ pub(crate) fn build(
     let mut cookies = Vec::new();
     headers.insert(ACCEPT, accept.clone());
     for parameter in &operation.parameters {
-        let Some(value) = arguments.get(&parameter.key) else { continue };
+        let Some(value) = arguments.get(&parameter.key).or(parameter.default.as_ref()) else {
+            continue;
+        };
         spread_names(operation, parameter, value, fixed)?;
         let value = &*style::joined(value, &parameter.inner_separators);
         match parameter.location {

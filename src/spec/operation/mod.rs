@@ -5,6 +5,7 @@
 mod alternatives;
 mod body;
 pub(crate) mod parameter;
+mod parameter_default;
 mod parameters;
 pub(crate) mod reader;
 pub(crate) mod request_body;

@@ -1,5 +1,7 @@
 //! Parameters: where a value goes on the wire, in which style, and under which name the model gives it.
 
+use serde_json::Value;
+
 use crate::spec::argument_names;
 use crate::spec::document::{Document, Version};
 use crate::spec::node::{Node, Object};
@@ -84,6 +86,8 @@ pub struct Parameter {
     pub serialization: Serialization,
     /// The schema of the value.
     pub schema: Option<Span>,
+    /// What is sent where a call leaves it out.
+    pub default: Option<Value>,
     /// Whether an empty value is allowed whatever the schema says (OAS `allowEmptyValue`, in queries only).
     pub allow_empty: bool,
     /// What joins lists within the list, from the outside in (2.0 `items.collectionFormat`); empty in later versions.
@@ -252,6 +256,7 @@ impl<'a> ParameterHead<'a> {
             description: object.text("description"),
             deprecated: object.boolean("deprecated").unwrap_or(false),
             schema,
+            default: None,
             allow_empty: location == Location::Query && object.boolean("allowEmptyValue") == Some(true),
             inner_separators: Vec::new(),
             name,

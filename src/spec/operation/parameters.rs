@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashSet};
 
+use super::parameter_default::read_sent_default;
 use super::parameter::{self, Location, Parameter, Serialization, Style};
 use super::request_body::{BODY, CHOICE, RequestBody};
 use super::swagger2;
@@ -41,11 +42,12 @@ impl<'a> Parameters<'a> {
             return Ok(known.clone());
         }
         let before = warnings.len();
-        let read = if self.document.version() == Version::V2_0 {
+        let mut read = if self.document.version() == Version::V2_0 {
             swagger2::read_parameter(node, warnings)?
         } else {
             parameter::read_parameter(self.document, node, warnings)?
         };
+        read.default = read_sent_default(self.document, &read);
         if warnings.len() == before {
             self.known.borrow_mut().insert(span, read.clone());
         }
@@ -158,6 +160,7 @@ fn undeclared(variable: &str) -> Parameter {
             allow_reserved: false,
         },
         schema: None,
+        default: None,
         allow_empty: false,
         inner_separators: Vec::new(),
     }
