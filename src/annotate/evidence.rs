@@ -79,12 +79,12 @@ fn body_evidence(operation: &Operation, document: &Document) -> Option<&'static 
         .iter()
         .flat_map(RequestBody::media_types)
         .find_map(|media_type| match &media_type.schema {
-            BodySchema::At(span) => schema_evidence(document, document.node(*span), method),
+            BodySchema::At(span) | BodySchema::JsonPatch(Some(span)) => schema_evidence(document, document.node(*span), method),
             BodySchema::Fields(fields) => {
                 let mut required = fields.iter().filter(|field| field.required);
                 required.find_map(|field| version_evidence(&field.name, method))
             }
-            BodySchema::Absent | BodySchema::Items(..) => None,
+            BodySchema::Absent | BodySchema::Items(..) | BodySchema::JsonPatch(None) => None,
         })
 }
 

@@ -133,10 +133,15 @@ fn body_schema(body: &RequestBody, files: Files, schemas: &mut Schemas<'_>, warn
 /// The argument that says which media type the body is.
 fn choice_schema(body: &RequestBody) -> Value {
     let names: Vec<&str> = body.media_types().map(|media_type| media_type.name.as_str()).collect();
+    let list = body
+        .for_lists
+        .as_ref()
+        .map(|name| format!(", or {name} for an array"))
+        .unwrap_or_default();
     json!({
         "type": "string",
         "enum": names,
-        "description": format!("Media type of `{BODY}`; {} unless given", body.media_type.name),
+        "description": format!("Media type of `{BODY}`; {}{list} unless given", body.media_type.name),
     })
 }
 
@@ -152,6 +157,11 @@ fn media_type_schema(
         BodySchema::At(span) => Some(schemas.translate(*span, warnings)),
         BodySchema::Items(item, whole) => Some(list_schema(*item, *whole, schemas, warnings)),
         BodySchema::Fields(fields) => Some(form_schema(fields, schemas, warnings)),
+        BodySchema::JsonPatch(None) => Some(json_patch_schema()),
+        BodySchema::JsonPatch(Some(otherwise)) => {
+            let otherwise = schemas.translate(*otherwise, warnings);
+            Some(json!({ "anyOf": [json_patch_schema(), otherwise] }))
+        }
     };
     let mut schema = match (media_type.kind, translated) {
         (MediaKind::Binary, _) => files.schema(),
@@ -190,6 +200,23 @@ fn xml_schema(mut schema: Map<String, Value>) -> Map<String, Value> {
     let text = json!({ "type": "string", "description": "The XML itself" });
     let either = ("anyOf".to_owned(), Value::Array(vec![Value::Object(schema), text]));
     said.into_iter().chain([either]).collect()
+}
+
+/// RFC 6902: a JSON Patch is a list of operations, whatever the document calls it.
+fn json_patch_schema() -> Value {
+    json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "op": { "type": "string", "enum": ["add", "remove", "replace", "move", "copy", "test"] },
+                "path": { "type": "string", "description": "JSON Pointer" },
+                "value": { "description": "For add, replace and test" },
+                "from": { "type": "string", "description": "JSON Pointer, for move and copy" }
+            },
+            "required": ["op", "path"]
+        }
+    })
 }
 
 /// A list of which each item is described (3.2 `itemSchema`), and perhaps the whole as well.

@@ -89,7 +89,10 @@ impl BoundTool {
         match (verdict, arguments) {
             (Verdict::Valid { format_mismatch }, Value::Object(mut arguments)) => {
                 write_integers_plainly(&mut arguments, schema);
-                Ok(CheckedArguments { arguments, format_mismatch })
+                Ok(CheckedArguments {
+                    arguments,
+                    format_mismatch,
+                })
             }
             (_, arguments) => Err(CallError::Arguments(validator.explain(&tool.name, schema, &arguments))),
         }

@@ -232,10 +232,7 @@ impl Api {
             let checked = bound.check_arguments(tool, arguments.unwrap_or_default())?;
             let call = self.proxy.prepare(&bound.target, checked.arguments, caller.headers)?;
             let reply = self.proxy.send(&call, caller.progress).await?;
-            let is_refused = matches!(
-                reply.response.status,
-                StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY
-            );
+            let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
             let mut result = self.proxy.finish(&call, reply).await;
             if is_refused {
                 result.content.extend(checked.format_mismatch.map(ContentBlock::text));

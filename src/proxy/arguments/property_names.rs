@@ -40,7 +40,12 @@ fn rename_value(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<S
 }
 
 /// The schema itself and all that describe the same value: whichever of them declares a property, its name is the same.
-pub(super) fn gather_schemas<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, all: &mut Vec<&'s Map<String, Value>>, depth: usize) {
+pub(super) fn gather_schemas<'s>(
+    schema: &'s Map<String, Value>,
+    root: &'s Map<String, Value>,
+    all: &mut Vec<&'s Map<String, Value>>,
+    depth: usize,
+) {
     const MAX_SCHEMAS: usize = 256;
     if depth > MAX_DEPTH || all.len() > MAX_SCHEMAS || all.iter().any(|known| std::ptr::eq(*known, schema)) {
         return;

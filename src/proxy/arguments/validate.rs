@@ -92,7 +92,11 @@ impl Validator {
         errors.sort_by(|a, b| a.0.cmp(&b.0));
         let mut problems: Vec<String> = Vec::new();
         for (pointer, error) in errors {
-            problems.extend(describe_problem(&pointer, &error, tool, schema).into_iter().filter(|text| !text.is_empty()));
+            problems.extend(
+                describe_problem(&pointer, &error, tool, schema)
+                    .into_iter()
+                    .filter(|text| !text.is_empty()),
+            );
         }
         problems.dedup();
         let more = problems.len().saturating_sub(MAX_PROBLEMS);

@@ -138,7 +138,7 @@ pub(crate) fn build(
     if let (Some(declared), Some(value)) = (&operation.body, arguments.get(BODY)) {
         let chosen = arguments.get(&declared.choice).and_then(Value::as_str);
         let media_type = declared
-            .chosen(chosen)
+            .chosen(chosen, value)
             .ok_or_else(|| invalid_argument(&declared.choice, "is none of the media types that this operation takes"))?;
         let body = body::write_body(document, media_type, value, folder)?;
         headers.insert(

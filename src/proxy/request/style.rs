@@ -394,10 +394,7 @@ mod tests {
     #[test]
     fn allow_reserved_never_changes_the_structure_of_a_query() {
         assert_eq!(percent_encode("a/b:c,d", Keep::Reserved), "a/b:c,d");
-        assert_eq!(
-            percent_encode("a&b=c#d?e+f[g] %", Keep::Reserved),
-            "a%26b=c%23d?e%2Bf%5Bg%5D%20%25"
-        );
+        assert_eq!(percent_encode("a&b=c#d?e+f[g] %", Keep::Reserved), "a%26b=c%23d?e%2Bf%5Bg%5D%20%25");
     }
 
     proptest! {

@@ -1,7 +1,10 @@
 //! Which media types of a request body are worth a choice: those that differ in what a caller gives, or in what the API makes
 //! of it.
 
-use super::request_body::{BodySchema, MediaType};
+use http::Method;
+
+use super::patch_body::{arrange_patch_types, is_patch, type_for_lists};
+use super::request_body::{BodySchema, MediaType, RequestBody};
 use crate::spec::document::Document;
 use crate::spec::media_type::{MediaKind, essence};
 use crate::spec::node::Node;
@@ -10,11 +13,36 @@ use crate::spec::span::Span;
 /// More media types than this are not worth a choice.
 const MAX_ALTERNATIVES: usize = 8;
 
+/// The body that any of the media types may be: the first in the order of preference is sent unless a call chooses another.
+/// Of equals the first declared is preferred. `None` where there is no media type.
+pub(crate) fn arrange_body(document: &Document, mut media_types: Vec<MediaType>, method: &Method) -> Option<RequestBody> {
+    // Stable: of equals the first declared stays first.
+    media_types.sort_by_key(|media_type| media_type.kind);
+    let is_patch = method == Method::PATCH;
+    if is_patch {
+        arrange_patch_types(document, &mut media_types);
+    }
+    let mut media_types = media_types.into_iter();
+    let media_type = media_types.next()?;
+    let alternatives = alternatives(document, &media_type, media_types, method);
+    let for_lists = type_for_lists(document, &media_type, &alternatives).filter(|_| is_patch);
+    Some(RequestBody {
+        required: false,
+        description: None,
+        media_type,
+        for_lists,
+        alternatives,
+        choice: String::new(),
+    })
+}
+
 /// Those of `others` that differ from `chosen` and from each other in what the caller gives or in what the API makes of it.
-pub(crate) fn alternatives(document: &Document, chosen: &MediaType, others: Vec<MediaType>) -> Vec<MediaType> {
+fn alternatives(document: &Document, chosen: &MediaType, others: impl Iterator<Item = MediaType>, method: &Method) -> Vec<MediaType> {
     let mut kept: Vec<MediaType> = Vec::new();
     for other in others {
-        let is_other = std::iter::once(chosen).chain(&kept).all(|known| differs(document, &other, known));
+        let is_other = std::iter::once(chosen)
+            .chain(&kept)
+            .all(|known| differs(document, &other, known, method));
         if is_other && is_usable(document, &other) && kept.len() < MAX_ALTERNATIVES {
             kept.push(other);
         }
@@ -31,23 +59,25 @@ fn is_usable(document: &Document, media_type: &MediaType) -> bool {
     schema.is_none_or(|schema| schema.get("type").is_none() || schema.text("type").as_deref() == Some("string"))
 }
 
-fn differs(document: &Document, candidate: &MediaType, known: &MediaType) -> bool {
+fn differs(document: &Document, candidate: &MediaType, known: &MediaType, method: &Method) -> bool {
     let is_raw = |media_type: &MediaType| matches!(media_type.kind, MediaKind::Text | MediaKind::Binary);
     if is_raw(candidate) && is_raw(known) {
         return essence(&candidate.name) != essence(&known.name);
     }
-    let is_patch = |media_type: &MediaType| essence(&media_type.name).contains("patch");
+    // Elsewhere the name of a patch beside other JSON types tells nothing: some frameworks list it for every body.
+    let is_other_patch = is_patch(candidate) || (method == Method::PATCH && is_patch(known));
     let has_files = |media_type: &MediaType| media_type.encoding.values().any(|encoding| encoding.binary);
     let is_same = match (&candidate.schema, &known.schema) {
         (BodySchema::At(one), BodySchema::At(other)) => is_same_schema(document, *one, *other),
         (BodySchema::Items(one, _), BodySchema::Items(other, _)) => is_same_schema(document, *one, *other),
+        (BodySchema::JsonPatch(_), BodySchema::JsonPatch(_)) => true,
         // Nothing is known of what it takes, so that there is nothing to choose it for.
         (BodySchema::Absent, _) => !is_raw(candidate),
         _ => false,
     };
     let is_known = candidate.name == known.name;
     let makes_a_difference = !is_same
-        || (is_patch(candidate) && essence(&candidate.name) != essence(&known.name))
+        || (is_other_patch && essence(&candidate.name) != essence(&known.name))
         || (candidate.kind == MediaKind::Multipart && known.kind != MediaKind::Multipart && has_files(candidate));
     makes_a_difference && !is_known
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use foldhash::HashSet;
+use http::Method;
 
-use super::alternatives::alternatives;
+use super::alternatives::arrange_body;
 use super::parameter::{Location, Style};
 use super::request_body::{BodySchema, Encoding, MediaType, RequestBody};
 use crate::spec::document::{Document, Version};
@@ -16,25 +17,17 @@ use crate::spec::span::Span;
 ///
 /// # Errors
 /// A sentence where it cannot be read.
-pub(crate) fn read_request_body(document: &Document, declared: Node<'_>) -> Result<Option<RequestBody>, String> {
+pub(crate) fn read_request_body(document: &Document, declared: Node<'_>, method: &Method) -> Result<Option<RequestBody>, String> {
     let object = document
         .resolve_object(declared)
         .map_err(|why| format!("its request body cannot be read: {why}"))?
         .ok_or("its request body is not an object")?;
     let content = object.get("content").and_then(Node::object).unwrap_or_default();
-    let mut media_types: Vec<MediaType> = content.iter().map(|(name, node)| media_type(document, name, node)).collect();
-    if media_types.is_empty() {
-        return Ok(None);
-    }
-    // Stable: of equals the first declared stays first.
-    media_types.sort_by_key(|media_type| media_type.kind);
-    let chosen = media_types.remove(0);
-    Ok(Some(RequestBody {
+    let media_types: Vec<MediaType> = content.iter().map(|(name, node)| media_type(document, name, node)).collect();
+    Ok(arrange_body(document, media_types, method).map(|body| RequestBody {
         required: object.boolean("required").unwrap_or(false),
         description: document.said_beside(declared).or_else(|| object.text("description")),
-        alternatives: alternatives(document, &chosen, media_types),
-        choice: String::new(),
-        media_type: chosen,
+        ..body
     }))
 }
 

@@ -7,6 +7,7 @@ mod body;
 pub(crate) mod parameter;
 mod parameter_default;
 mod parameters;
+mod patch_body;
 pub(crate) mod reader;
 pub(crate) mod request_body;
 pub(crate) mod response;

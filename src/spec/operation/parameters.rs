@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashSet};
 
-use super::parameter_default::read_sent_default;
 use super::parameter::{self, Location, Parameter, Serialization, Style};
+use super::parameter_default::read_sent_default;
 use super::request_body::{BODY, CHOICE, RequestBody};
 use super::swagger2;
 use super::template::PathTemplate;

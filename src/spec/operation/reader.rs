@@ -223,9 +223,9 @@ impl<'a> Reader<'a> {
             let all: Vec<Node<'a>> = own.iter().chain(&shared_parameters).map(|found| found.0).collect();
             let consumes = swagger2::media_types(self.document, &object, "consumes");
             let produces = swagger2::media_types(self.document, &object, "produces");
-            (swagger2::read_body(self.document, &all, &consumes), produces)
+            (swagger2::read_body(self.document, &all, &consumes, &method), produces)
         } else {
-            (self.body(&object, warnings)?, Vec::new())
+            (self.body(&object, &method, warnings)?, Vec::new())
         };
         let parameters = self.parameters.of(&shared_parameters, &own, &template, body.as_mut(), warnings);
         Ok(Operation {
@@ -264,11 +264,11 @@ impl<'a> Reader<'a> {
         Ok(self.document.resolve(target)?.object().ok_or("it is not an object")?)
     }
 
-    fn body(&self, operation: &Object<'a>, warnings: &mut Vec<String>) -> Result<Option<RequestBody>, String> {
+    fn body(&self, operation: &Object<'a>, method: &Method, warnings: &mut Vec<String>) -> Result<Option<RequestBody>, String> {
         let Some(declared) = operation.get("requestBody") else {
             return Ok(None);
         };
-        let body = body::read_request_body(self.document, declared)?;
+        let body = body::read_request_body(self.document, declared, method)?;
         if body.is_none() {
             warnings.push("the request body declares no media type; it is served without a body".into());
         }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::parameter::Style;
 use crate::spec::media_type::MediaKind;
 use crate::spec::span::Span;
@@ -43,6 +45,8 @@ pub enum BodySchema {
     Items(Span, Option<Span>),
     /// In the `formData` parameters of 2.0, one property each.
     Fields(Vec<FormField>),
+    /// In RFC 6902: the operations of a JSON Patch; or what the document says instead.
+    JsonPatch(Option<Span>),
 }
 
 /// A `formData` parameter of 2.0.
@@ -83,6 +87,8 @@ pub struct RequestBody {
     pub description: Option<String>,
     /// The media type that is sent: JSON first, then form, multipart, text, XML and bytes; of equals the first declared.
     pub media_type: MediaType,
+    /// The media type that a list is sent as, where that is another one: JSON Patch.
+    pub for_lists: Option<String>,
     /// The media types that the operation takes as well, where the choice makes a difference to the caller.
     pub alternatives: Vec<MediaType>,
     /// The argument that chooses among them; empty where there is nothing to choose.
@@ -95,10 +101,10 @@ impl RequestBody {
         std::iter::once(&self.media_type).chain(&self.alternatives)
     }
 
-    /// The media type of that name; the default one without a name.
+    /// The media type of that name; without a name, the one for such a body.
     #[must_use]
-    pub fn chosen(&self, name: Option<&str>) -> Option<&MediaType> {
-        match name {
+    pub fn chosen(&self, name: Option<&str>, body: &Value) -> Option<&MediaType> {
+        match name.or_else(|| self.for_lists.as_deref().filter(|_| body.is_array())) {
             Some(name) => self.media_types().find(|media_type| media_type.name == name),
             None => Some(&self.media_type),
         }

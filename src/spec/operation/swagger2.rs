@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::alternatives::alternatives;
+use http::Method;
+
+use super::alternatives::arrange_body;
 use super::parameter::{Location, Parameter, ParameterHead, Serialization, Style};
 use super::request_body::{BodySchema, Encoding, FormField, MediaType, RequestBody};
 use super::security_scheme::{SecurityScheme, read_api_key};
@@ -75,18 +77,18 @@ fn inner_separators(list: &Object<'_>) -> Vec<char> {
 }
 
 /// The body of an operation, from its parameters `in: body` and `in: formData`.
-pub(crate) fn read_body(document: &Document, parameters: &[Node<'_>], consumes: &[String]) -> Option<RequestBody> {
+pub(crate) fn read_body(document: &Document, parameters: &[Node<'_>], consumes: &[String], method: &Method) -> Option<RequestBody> {
     let place = |node: &Node<'_>| node.object().and_then(|object| object.text("in"));
     let body = parameters.iter().find(|node| place(node).as_deref() == Some("body"));
     if let Some(object) = body.and_then(|node| node.object()) {
-        return Some(payload_body(document, &object, consumes));
+        return payload_body(document, &object, consumes, method);
     }
     let fields = parameters.iter().filter(|node| place(node).as_deref() == Some("formData"));
     form_body(fields.copied(), consumes)
 }
 
 /// The body that the parameter `in: body` describes.
-fn payload_body(document: &Document, object: &Object<'_>, consumes: &[String]) -> RequestBody {
+fn payload_body(document: &Document, object: &Object<'_>, consumes: &[String], method: &Method) -> Option<RequestBody> {
     let schema = object.get("schema").map(Node::span);
     let media_type = |name: &str| {
         let kind = MediaKind::of(name);
@@ -100,19 +102,15 @@ fn payload_body(document: &Document, object: &Object<'_>, consumes: &[String]) -
         }
     };
     let mut media_types: Vec<MediaType> = consumes.iter().map(|name| media_type(name)).collect();
-    media_types.sort_by_key(|media_type| media_type.kind);
-    let chosen = if media_types.is_empty() {
-        media_type("application/json")
-    } else {
-        media_types.remove(0)
-    };
-    RequestBody {
+    if media_types.is_empty() {
+        media_types.push(media_type("application/json"));
+    }
+    let body = arrange_body(document, media_types, method)?;
+    Some(RequestBody {
         required: object.boolean("required").unwrap_or(false),
         description: object.text("description"),
-        alternatives: alternatives(document, &chosen, media_types),
-        choice: String::new(),
-        media_type: chosen,
-    }
+        ..body
+    })
 }
 
 /// The form that the parameters `in: formData` make up, one field each; `None` where there is none.
@@ -169,6 +167,7 @@ fn form_body<'a>(parameters: impl Iterator<Item = Node<'a>>, consumes: &[String]
         required,
         description: None,
         media_type,
+        for_lists: None,
         alternatives: Vec::new(),
         choice: String::new(),
     })
