@@ -84,7 +84,7 @@ fn body_evidence(operation: &Operation, document: &Document) -> Option<&'static 
                 let mut required = fields.iter().filter(|field| field.required);
                 required.find_map(|field| version_evidence(&field.name, method))
             }
-            BodySchema::Absent | BodySchema::Items(..) | BodySchema::JsonPatch(None) => None,
+            BodySchema::Absent | BodySchema::Items(..) | BodySchema::JsonPatch(None) | BodySchema::FilesByName => None,
         })
 }
 

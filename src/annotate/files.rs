@@ -46,6 +46,27 @@ impl Files {
         }
     }
 
+    /// The schema of a file, or of several under one name.
+    pub(crate) fn schema_of_many(self) -> Map<String, Value> {
+        let mut many = self.schema();
+        let mut items = self.schema();
+        items.remove("description");
+        many.insert("type".into(), json!(["string", "object", "array"]));
+        many.insert("items".into(), Value::Object(items));
+        many
+    }
+
+    /// The schema of a text that may be a file.
+    fn schema_of_text_or_file(self) -> Map<String, Value> {
+        let mut schema = self.schema();
+        let description = match self {
+            Self::Inline => "A text as it is, or a file: an object with `data` (base64), `filename` and `mediaType`",
+            Self::Paths => "A text as it is, or a file: an object with `path` or `data` (base64), `filename` and `mediaType`",
+        };
+        schema.insert("description".into(), Value::from(description));
+        schema
+    }
+
     /// Describes how to give the files of a form.
     pub(crate) fn describe(self, root: &mut Map<String, Value>, wire: Option<&Map<String, Value>>, body: &RequestBody) {
         for (index, media_type) in body.media_types().enumerate() {
@@ -86,17 +107,27 @@ fn describe_of(
             .get_mut("properties")
             .and_then(|properties| properties.get_mut(BODY)?.get_mut("anyOf")?.get_mut(index)),
     };
-    let Some(Value::Object(properties)) = schema.and_then(|schema| schema.get_mut("properties")) else {
+    let Some(Value::Object(schema)) = schema else { return };
+    if media_type.other_parts.binary
+        && let Some(others @ Value::Object(_)) = schema.get_mut("additionalProperties")
+    {
+        *others = Value::Object(files.schema_of_many());
+    }
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return;
     };
     for (name, encoding) in &media_type.encoding {
         let renamed = names.into_iter().flatten().find(|(_, wire)| *wire == name);
         let key = renamed.map_or(name, |(key, _)| key);
-        let Some(Value::Object(property)) = properties.get_mut(key).filter(|_| encoding.binary) else {
+        let Some(Value::Object(property)) = properties.get_mut(key).filter(|_| encoding.binary || encoding.may_be_file) else {
             continue;
         };
         let said = property.get("description").and_then(Value::as_str).map(str::to_owned);
-        let mut file = files.schema();
+        let mut file = if encoding.binary {
+            files.schema()
+        } else {
+            files.schema_of_text_or_file()
+        };
         if let (Some(said), Some(Value::String(text))) = (said, file.get_mut("description")) {
             *text = format!("{}. {text}", said.trim_end_matches('.'));
         }

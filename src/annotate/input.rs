@@ -157,6 +157,12 @@ fn media_type_schema(
         BodySchema::At(span) => Some(schemas.translate(*span, warnings)),
         BodySchema::Items(item, whole) => Some(list_schema(*item, *whole, schemas, warnings)),
         BodySchema::Fields(fields) => Some(form_schema(fields, schemas, warnings)),
+        BodySchema::FilesByName => Some(json!({
+            "type": "object",
+            "description": "Files, each under the name of its form field, such as `file`",
+            "additionalProperties": files.schema_of_many(),
+            "minProperties": 1,
+        })),
         BodySchema::JsonPatch(None) => Some(json_patch_schema()),
         BodySchema::JsonPatch(Some(otherwise)) => {
             let otherwise = schemas.translate(*otherwise, warnings);

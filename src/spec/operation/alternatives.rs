@@ -3,6 +3,7 @@
 
 use http::Method;
 
+use super::multipart_files::read_multipart_files;
 use super::patch_body::{arrange_patch_types, is_patch, type_for_lists};
 use super::request_body::{BodySchema, MediaType, RequestBody};
 use crate::spec::document::Document;
@@ -16,6 +17,9 @@ const MAX_ALTERNATIVES: usize = 8;
 /// The body that any of the media types may be: the first in the order of preference is sent unless a call chooses another.
 /// Of equals the first declared is preferred. `None` where there is no media type.
 pub(crate) fn arrange_body(document: &Document, mut media_types: Vec<MediaType>, method: &Method) -> Option<RequestBody> {
+    media_types
+        .iter_mut()
+        .for_each(|media_type| read_multipart_files(document, media_type));
     // Stable: of equals the first declared stays first.
     media_types.sort_by_key(|media_type| media_type.kind);
     let is_patch = method == Method::PATCH;

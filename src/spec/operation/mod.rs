@@ -4,6 +4,8 @@
 
 mod alternatives;
 mod body;
+mod body_properties;
+mod multipart_files;
 pub(crate) mod parameter;
 mod parameter_default;
 mod parameters;

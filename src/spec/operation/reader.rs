@@ -3,6 +3,7 @@
 use foldhash::{HashMap, HashSet};
 use http::Method;
 
+use super::multipart_files::describe_unsendable;
 use super::parameters::Parameters;
 use super::request_body::RequestBody;
 use super::server_template::ServerTemplate;
@@ -227,6 +228,7 @@ impl<'a> Reader<'a> {
         } else {
             (self.body(&object, &method, warnings)?, Vec::new())
         };
+        warnings.extend(body.as_ref().and_then(|body| describe_unsendable(self.document, body)));
         let parameters = self.parameters.of(&shared_parameters, &own, &template, body.as_mut(), warnings);
         Ok(Operation {
             id: object.text("operationId").filter(|id| !id.trim().is_empty()),

@@ -30,6 +30,8 @@ pub struct Encoding {
     pub headers: Vec<(String, String)>,
     /// Whether the schema says that the property holds bytes (`format: binary`, `contentEncoding`, `contentMediaType`).
     pub binary: bool,
+    /// Whether an object is a file where the schema asks for a text.
+    pub may_be_file: bool,
     /// What joins lists within the list, from the outside in (2.0 `items.collectionFormat`).
     pub inner_separators: Vec<char>,
 }
@@ -47,6 +49,8 @@ pub enum BodySchema {
     Fields(Vec<FormField>),
     /// In RFC 6902: the operations of a JSON Patch; or what the document says instead.
     JsonPatch(Option<Span>),
+    /// Nowhere as an object, though parts have names: files, under names of the caller's choice.
+    FilesByName,
 }
 
 /// A `formData` parameter of 2.0.
@@ -73,6 +77,8 @@ pub struct MediaType {
     pub schema: BodySchema,
     /// For form and multipart bodies: how each property is written.
     pub encoding: BTreeMap<String, Encoding>,
+    /// For multipart bodies: how members of any other name are written.
+    pub other_parts: Encoding,
     /// For multipart bodies whose parts have no names (3.2 `prefixEncoding` and `itemEncoding`): how the first ones are
     /// written, and how all others are.
     pub positions: (Vec<Encoding>, Encoding),

@@ -98,6 +98,7 @@ fn payload_body(document: &Document, object: &Object<'_>, consumes: &[String], m
             kind,
             schema: schema.map_or(BodySchema::Absent, BodySchema::At),
             encoding: BTreeMap::new(),
+            other_parts: Encoding::default(),
             positions: Default::default(),
         }
     };
@@ -161,6 +162,7 @@ fn form_body<'a>(parameters: impl Iterator<Item = Node<'a>>, consumes: &[String]
         kind: MediaKind::of(name),
         schema: BodySchema::Fields(fields),
         encoding,
+        other_parts: Encoding::default(),
         positions: Default::default(),
     };
     Some(RequestBody {

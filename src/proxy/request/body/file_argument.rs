@@ -6,6 +6,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+use super::file_extension::media_type_of_name;
 use super::file_root::FileRoot;
 use super::media_type;
 use super::payload::Piece;
@@ -77,17 +78,24 @@ pub(crate) fn read_file_argument(argument: &str, value: &Value, folder: Option<&
 }
 
 impl FileArgument {
-    /// The media type that was given, which must be one of the declared types and ranges.
+    /// The media type that was given, which must be one of the declared types and ranges; without one, that of the file's
+    /// extension, where the declared types leave a choice and it is one of them.
     ///
     /// # Errors
-    /// [`CallError::InvalidRequest`] where it is none of them.
+    /// [`CallError::InvalidRequest`] where the given type is none of them.
     pub(crate) fn media_type_of(&self, argument: &str, declared: &[&str]) -> Result<Option<&str>, CallError> {
         match self.media_type.as_deref() {
             Some(given) if !media_type::is_declared(given, declared.iter().copied()) => Err(CallError::InvalidRequest {
                 argument: argument.to_owned(),
                 problem: format!("has the media type `{given}`, but the API takes `{}` there", declared.join("`, `")),
             }),
-            given => Ok(given),
+            Some(given) => Ok(Some(given)),
+            None if matches!(declared, [only] if !only.contains('*')) => Ok(None),
+            None => Ok(self
+                .filename
+                .as_deref()
+                .and_then(media_type_of_name)
+                .filter(|found| media_type::is_declared(found, declared.iter().copied()))),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Request bodies: from the argument `body` to bytes, by the media type that the document declares.
 
 pub(crate) mod file_argument;
+mod file_extension;
 pub(crate) mod file_root;
 pub(crate) mod media_type;
 pub(crate) mod multipart;
@@ -49,7 +50,7 @@ pub(crate) fn write_body(document: &Document, media_type: &MediaType, value: &Va
         MediaKind::Multipart => {
             let parts = match value {
                 Value::Array(items) if essence(&media_type.name) != "multipart/form-data" => Parts::nameless(items, media_type, folder)?,
-                value => Parts::of(expect_object(value, "a multipart body")?, &media_type.encoding, folder)?,
+                value => Parts::of(expect_object(value, "a multipart body")?, media_type, folder)?,
             };
             let boundary = parts.boundary();
             content_type = multipart::with_boundary(&content_type, &boundary);
@@ -61,8 +62,8 @@ pub(crate) fn write_body(document: &Document, media_type: &MediaType, value: &Va
             let file = file_argument::read_file_argument(BODY, value, folder)?;
             // A concrete type given by the caller says more than `image/*` of the document, and must be one of those.
             if content_type.contains('*') {
-                let given = file.media_type_of(BODY, &[&media_type.name])?;
-                given.unwrap_or("application/octet-stream").clone_into(&mut content_type);
+                let found = file.media_type_of(BODY, &[&media_type.name])?;
+                found.unwrap_or("application/octet-stream").clone_into(&mut content_type);
             }
             Payload::of(vec![file.piece])
         }
@@ -126,6 +127,7 @@ mod tests {
             kind: MediaKind::of(name),
             schema: crate::spec::operation::request_body::BodySchema::Absent,
             encoding,
+            other_parts: Encoding::default(),
             positions: Default::default(),
         }
     }

@@ -1,7 +1,5 @@
 //! Multipart request bodies (RFC 7578, RFC 2046 section 5.1): one part a property, a list as parts of the same name.
 
-use std::collections::BTreeMap;
-
 use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -36,17 +34,13 @@ impl Parts {
     ///
     /// # Errors
     /// Where a file is none.
-    pub(crate) fn of(
-        object: &Map<String, Value>,
-        encodings: &BTreeMap<String, Encoding>,
-        folder: Option<&FileRoot>,
-    ) -> Result<Self, CallError> {
+    pub(crate) fn of(object: &Map<String, Value>, media_type: &MediaType, folder: Option<&FileRoot>) -> Result<Self, CallError> {
         let mut parts = Vec::new();
         for (name, value) in object {
-            let encoding = encodings.get(name).cloned().unwrap_or_default();
+            let encoding = media_type.encoding.get(name).unwrap_or(&media_type.other_parts);
             let value = &*style::joined(value, &encoding.inner_separators);
-            if is_by_style(value, &encoding) {
-                let (style, explode) = form_style(Some(&encoding));
+            if is_by_style(value, encoding) {
+                let (style, explode) = form_style(Some(encoding));
                 for (name, text) in style::query(name, value, style, explode, Keep::Unreserved) {
                     let text = Value::String(percent_decoded(&text));
                     parts.push(BodyPart::of(&percent_decoded(&name), &text, &Encoding::default(), None)?);
@@ -60,7 +54,7 @@ impl Parts {
                     joined = Value::String(style::path(
                         name,
                         &Value::Array(items.clone()),
-                        form_style(Some(&encoding)).0,
+                        form_style(Some(encoding)).0,
                         false,
                         Keep::All,
                     ));
@@ -77,7 +71,7 @@ impl Parts {
                 other => vec![other],
             };
             for item in items {
-                parts.push(BodyPart::of(name, item, &encoding, folder)?);
+                parts.push(BodyPart::of(name, item, encoding, folder)?);
             }
         }
         Ok(Self { parts })
@@ -146,7 +140,9 @@ impl Parts {
 impl BodyPart {
     fn of(name: &str, value: &Value, encoding: &Encoding, folder: Option<&FileRoot>) -> Result<Self, CallError> {
         let declared = encoding.content_type.as_deref();
-        let is_file = encoding.binary || declared.is_some_and(|content_type| matches!(MediaKind::of(content_type), MediaKind::Binary));
+        let is_file = encoding.binary
+            || (encoding.may_be_file && value.is_object())
+            || declared.is_some_and(|content_type| matches!(MediaKind::of(content_type), MediaKind::Binary));
         let mut given = None;
         let (piece, filename, content_type) = if is_file {
             let file = file_argument::read_file_argument(name, value, folder)?;

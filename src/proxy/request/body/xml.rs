@@ -38,7 +38,7 @@ pub(crate) fn write_xml(document: &Document, schema: &BodySchema, value: &Value)
     }
     let declared = match schema {
         BodySchema::At(span) => Some(document.node(*span)),
-        BodySchema::Absent | BodySchema::Items(..) | BodySchema::Fields(_) | BodySchema::JsonPatch(_) => None,
+        BodySchema::Absent | BodySchema::Items(..) | BodySchema::Fields(_) | BodySchema::JsonPatch(_) | BodySchema::FilesByName => None,
     };
     let known = SchemaCache {
         document,
