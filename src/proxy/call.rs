@@ -16,7 +16,7 @@ use super::error::CallError;
 use super::redact::Redactor;
 use super::redact::json::NumberMark;
 use super::request::target::BaseUrl;
-use super::request::{self, Injected, Request};
+use super::request::{self, Injected, Request, RequestTemplate};
 use super::response::render::{self, OutputContract, Rendering};
 use super::response::sandbox::Sandbox;
 use super::response::x_gzip::decompress_x_gzip;
@@ -194,15 +194,15 @@ impl ApiProxy {
     fn request(&self, target: &BoundOperation, base: &BaseUrl, arguments: &JsonObject, injected: &Injected) -> Result<Request, CallError> {
         let operation = &target.operation;
         let accept = target.accept.get_or_init(|| request::accept(&self.document, operation));
-        request::build(
-            &self.document,
+        let template = RequestTemplate {
+            document: &self.document,
             operation,
             base,
-            arguments,
             accept,
             injected,
-            self.options.files.as_ref(),
-        )
+            files: self.options.files.as_ref(),
+        };
+        request::build(&template, arguments)
     }
 
     /// What goes upstream of the client's headers, but for what the operator sets: that is stronger.

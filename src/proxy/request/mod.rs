@@ -77,20 +77,36 @@ fn same_key(encoded: &str, name: &str) -> bool {
     encoded == name || percent_encoding::percent_decode_str(encoded).eq(name.bytes())
 }
 
-/// Makes the request of an operation of `document` with what the operator adds to it; `folder` is where files may be sent
-/// from.
+/// What a request is made of besides the arguments of the call.
+#[derive(Clone, Copy)]
+pub(crate) struct RequestTemplate<'a> {
+    /// The document of the operation.
+    pub document: &'a Document,
+    /// The operation.
+    pub operation: &'a Operation,
+    /// The server that its path is appended to.
+    pub base: &'a BaseUrl,
+    /// The `Accept` header.
+    pub accept: &'a HeaderValue,
+    /// What the operator adds.
+    pub injected: &'a Injected,
+    /// Where files may be sent from.
+    pub files: Option<&'a FileRoot>,
+}
+
+/// Makes the request of a call with these arguments, under the keys of the input schema.
 ///
 /// # Errors
 /// [`CallError`] where an argument cannot be sent; then nothing must be.
-pub(crate) fn build(
-    document: &Document,
-    operation: &Operation,
-    base: &BaseUrl,
-    arguments: &Map<String, Value>,
-    accept: &HeaderValue,
-    fixed: &Injected,
-    folder: Option<&FileRoot>,
-) -> Result<Request, CallError> {
+pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Value>) -> Result<Request, CallError> {
+    let &RequestTemplate {
+        document,
+        operation,
+        base,
+        accept,
+        injected: fixed,
+        files: folder,
+    } = template;
     let mut path = Vec::new();
     let mut query = Vec::new();
     let mut headers = HeaderMap::with_capacity(4 + fixed.headers.len());
@@ -386,15 +402,15 @@ mod tests {
         let (operations, _) = operations(&document);
         let base = BaseUrl::new(Url::parse("https://h.example/v1").unwrap());
         let accept = HeaderValue::from_static("application/json");
-        build(
-            &document,
-            &operations[0],
-            &base,
-            arguments.as_object().unwrap(),
-            &accept,
-            fixed,
-            None,
-        )
+        let template = RequestTemplate {
+            document: &document,
+            operation: &operations[0],
+            base: &base,
+            accept: &accept,
+            injected: fixed,
+            files: None,
+        };
+        build(&template, arguments.as_object().unwrap())
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::target::BaseUrl;
-use super::{Injected, Request, build};
+use super::{Injected, Request, RequestTemplate, build};
 use crate::proxy::error::CallError;
 use crate::spec::{Document, operations};
 
@@ -20,8 +20,15 @@ fn request(path: &str, operation: &Value, arguments: &Value) -> Result<Request, 
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     let base = BaseUrl::new(Url::parse("https://h.example:8443/v1").unwrap());
     let accept = HeaderValue::from_static("application/json");
-    let arguments = arguments.as_object().unwrap();
-    build(&document, &operations[0], &base, arguments, &accept, &Injected::default(), None)
+    let template = RequestTemplate {
+        document: &document,
+        operation: &operations[0],
+        base: &base,
+        accept: &accept,
+        injected: &Injected::default(),
+        files: None,
+    };
+    build(&template, arguments.as_object().unwrap())
 }
 
 /// A style in a location, with what tells its values apart and what they may therefore not hold.
