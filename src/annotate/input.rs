@@ -75,7 +75,15 @@ fn parameter_schema(parameter: &Parameter, schemas: &mut Schemas<'_>, warnings: 
         .map(|kind| format!(", {kind}"))
         .unwrap_or_default();
     let schema_says = schema.get("description").and_then(Value::as_str);
-    if let Some(text) = descriptions::parameter_description(parameter, schema_says, &kind) {
+    let mut text = descriptions::parameter_description(parameter, schema_says, &kind);
+    if parameter.slashes {
+        let said = text
+            .as_deref()
+            .or_else(|| schema.get("description").and_then(Value::as_str))
+            .unwrap_or_default();
+        text = Some(format!("{}. May hold slashes between path segments", said.trim_end_matches('.')));
+    }
+    if let Some(text) = text {
         schema.insert("description".into(), Value::String(text));
     }
     if parameter.deprecated {

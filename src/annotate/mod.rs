@@ -150,6 +150,9 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     let mut unmatched = unmatched::unmatched_patterns(&options.selection, &options.confirm, selected);
     unmatched.extend(unmatched::unmatched_rules(&options.layers, ruled));
     let titles = descriptions::titles(&operations);
+    let mut operations = operations;
+    let said = decisions.iter().map(|decision| &decision.said);
+    diagnostics.extend(overrides::allow_slashes(&mut operations, said));
     let mut schemas = Schemas::new(document);
     let mut tools = Vec::with_capacity(operations.len());
     let mut restrictions = Vec::new();

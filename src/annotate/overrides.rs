@@ -1,9 +1,12 @@
 //! What a document or an operator sets for a tool. Problems are collected: those of a document are reported and ignored, those
 //! of a configuration are errors.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::annotations::Hint;
+use crate::spec::{Diagnostic, Location, Operation};
 use crate::text;
 
 /// The fields that are set; a field that is absent keeps the value of weaker sources.
@@ -21,6 +24,9 @@ pub struct Override {
     pub category: Option<String>,
     /// `annotations.title`, if there is to be one beside the title of the tool.
     pub annotations_title: Option<String>,
+    /// The path parameters whose values may hold slashes. Only a rule of the configuration says so, and [`Self::read`] does not
+    /// read it: a document must not widen what a call can reach.
+    pub slashes: Vec<String>,
     /// The hints that are set.
     pub hints: Vec<(Hint, bool)>,
 }
@@ -148,8 +154,29 @@ impl Override {
         over(&mut self.description, stronger.description);
         over(&mut self.category, stronger.category);
         over(&mut self.annotations_title, stronger.annotations_title);
+        self.slashes.extend(stronger.slashes);
         self.hints.extend(stronger.hints);
     }
+}
+
+/// Marks the path parameters whose values may hold slashes; `said` is what is said of each operation. A name that is not a
+/// path parameter of any operation of its rule is a finding.
+pub(crate) fn allow_slashes<'s>(operations: &mut [Box<Operation>], said: impl Iterator<Item = &'s Override>) -> Vec<Diagnostic> {
+    let mut is_known: BTreeMap<&str, bool> = BTreeMap::new();
+    for (operation, said) in operations.iter_mut().zip(said) {
+        for name in &said.slashes {
+            let found = operation.parameters.iter_mut().find(|parameter| parameter.is(Location::Path, name));
+            *is_known.entry(name).or_default() |= found.is_some();
+            if let Some(parameter) = found {
+                parameter.slashes = true;
+            }
+        }
+    }
+    let unknown = is_known.into_iter().filter(|(_, is_known)| !is_known);
+    let message = |name: &str| {
+        format!("`slashes` in `overrides` names `{name}`, which is not a path parameter of any operation that its rule matches")
+    };
+    unknown.map(|(name, _)| Diagnostic::warning("#", message(name))).collect()
 }
 
 fn boolean(key: &str, value: &Value, problems: &mut Vec<OverrideProblem>) -> Option<bool> {

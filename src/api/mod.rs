@@ -3,6 +3,7 @@
 //! Built once, then only read: a call takes no lock and allocates nothing in proportion to the document.
 
 pub(crate) mod bound_tool;
+mod reserved_paths;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -16,6 +17,7 @@ use secrecy::SecretString;
 use thiserror::Error;
 
 use self::bound_tool::{BoundTool, output_contract};
+use self::reserved_paths::{known_paths, reserve_paths};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
 use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools, OutputSchemas, annotate};
 use crate::outbound::Clients;
@@ -105,9 +107,11 @@ impl Api {
         let binding = options.binding();
         let credentials = options.credentials.clone().unwrap_or_default();
         let mut binder = Binder::new(&document, &schemes, &binding, &credentials, clients.into());
+        let known = known_paths(&operations, &options.annotate.layers);
         let annotated = annotate_operations(&document, operations, &mut binder, &options.annotate);
         let (tools, mut bound, first_error) = bind_tools(annotated.tools, &mut binder, options.annotate.output);
         link_etags(bound.iter_mut().map(|tool| &mut tool.target));
+        reserve_paths(&mut bound, &known);
         let found = binder.finish();
         diagnostics.extend(found.diagnostics);
         diagnostics.extend(annotated.diagnostics);

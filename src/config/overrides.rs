@@ -46,6 +46,8 @@ struct OverrideSchema {
     description: Option<String>,
     /// Its category
     category: Option<String>,
+    /// Path parameters whose values may hold slashes
+    slashes: Option<Vec<String>>,
     /// Its hints; a hint that is not mentioned stays as it is
     annotations: Option<AnnotationsSchema>,
 }
@@ -117,12 +119,28 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
             false
         }
     };
+    let slashes = said.remove("slashes").map(|value| read_slashes(path, &value, problems));
+    let mut says = read_said(path, said, problems);
+    says.slashes = slashes.unwrap_or_default();
     Some(Rule {
         name: format!("`{path}`"),
         remedy: "add `optional: true` to the rule".into(),
         optional,
         matches,
-        says: read_said(path, said, problems),
+        says,
+    })
+}
+
+/// The path parameters whose values may hold slashes.
+fn read_slashes(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<String> {
+    let names = value.as_array().and_then(|names| {
+        let name = |name: &Value| name.as_str().filter(|name| !name.is_empty()).map(str::to_owned);
+        names.iter().map(name).collect::<Option<Vec<String>>>()
+    });
+    names.unwrap_or_else(|| {
+        let path = join_path(path, "slashes");
+        problems.push_wrong_value(&path, value, "a list of names of path parameters, as in [name]", Disclosure::Shown);
+        Vec::new()
     })
 }
 
@@ -135,7 +153,7 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'
             OverrideProblemKind::UnknownKey(Some(advice)) => problems.push(format!("unknown key `{place}`; {advice}")),
             OverrideProblemKind::UnknownKey(None) => {
                 let key = keys.last().map(String::as_str).unwrap_or_default();
-                problems.push_unknown_key(path, key, ["match", "optional"]);
+                problems.push_unknown_key(path, key, ["match", "optional", "slashes"]);
             }
             OverrideProblemKind::WrongType { found, expected } => {
                 let expected = match expected {

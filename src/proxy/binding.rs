@@ -15,6 +15,7 @@ use super::auth::values::{Credentials, forms};
 use super::redact::Redactor;
 use super::redact::names::carries_credential;
 use super::request::base_url::{BaseUrls, Destination};
+use super::request::reserved_path::PathPattern;
 use super::request::target::BaseUrl;
 use super::response::render::OutputContract;
 use super::response::reply_headers::{DeclaredHeader, EtagUse, ShownHeaders, declared_headers, if_match_argument};
@@ -56,6 +57,8 @@ pub(crate) struct BoundOperation {
     /// The input schema with the names on the wire, where some had to be changed.
     pub(super) wire: Option<Arc<JsonObject>>,
     pub(super) contract: OutputContract,
+    /// The paths of other operations, which no value with slashes may reach.
+    pub(crate) reserved_paths: Vec<PathPattern>,
     /// `Accept`, made on first use: most tools of a large API are never called.
     pub(super) accept: OnceLock<HeaderValue>,
     /// The headers that are declared for replies, read on first use.
@@ -194,6 +197,7 @@ impl<'a> Binder<'a> {
             repeats: rules.repeats,
             wire: rules.wire,
             contract: rules.contract,
+            reserved_paths: Vec::new(),
             accept: OnceLock::new(),
             declared_headers: OnceLock::new(),
             etag_use: None,

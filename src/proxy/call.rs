@@ -201,6 +201,7 @@ impl ApiProxy {
             accept,
             injected,
             files: self.options.files.as_ref(),
+            reserved_paths: &target.reserved_paths,
         };
         request::build(&template, arguments)
     }

@@ -23,6 +23,7 @@ pub(crate) use self::error::CallError;
 pub use self::request::Request;
 pub use self::request::base_url::Destination;
 pub(crate) use self::request::body::payload::Payload;
+pub(crate) use self::request::reserved_path::PathPattern;
 pub use self::response::Response;
 pub(crate) use self::response::filter;
 pub(crate) use self::response::render::{OutputContract, render_error};

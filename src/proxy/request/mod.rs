@@ -4,6 +4,7 @@ pub(crate) mod base_url;
 pub(crate) mod body;
 #[cfg(test)]
 mod proptests;
+pub(crate) mod reserved_path;
 pub(crate) mod style;
 pub(crate) mod target;
 
@@ -14,8 +15,9 @@ use url::Url;
 
 use self::body::file_root::FileRoot;
 use self::body::payload::Payload;
+use self::reserved_path::PathPattern;
 use self::style::Keep;
-use self::target::{BaseUrl, PathValue};
+use self::target::{BaseUrl, PathValue, TargetError};
 use super::error::CallError;
 use crate::spec::media_type::essence;
 use crate::spec::operation::request_body::BODY;
@@ -92,6 +94,8 @@ pub(crate) struct RequestTemplate<'a> {
     pub injected: &'a Injected,
     /// Where files may be sent from.
     pub files: Option<&'a FileRoot>,
+    /// The paths of other operations, which no value with slashes may reach.
+    pub reserved_paths: &'a [PathPattern],
 }
 
 /// Makes the request of a call with these arguments, under the keys of the input schema.
@@ -106,6 +110,7 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
         accept,
         injected: fixed,
         files: folder,
+        reserved_paths,
     } = template;
     let mut path = Vec::new();
     let mut query = Vec::new();
@@ -150,6 +155,13 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
         );
     }
     let url = base.target(&operation.template, &path, &query)?;
+    if let Some(value) = path.iter().find(|value| value.segments > 1) {
+        let finished = url.path().strip_prefix(base.url().path().trim_end_matches('/'));
+        let finished = finished.ok_or(TargetError::Assertion)?;
+        if reserved_paths.iter().any(|reserved| reserved.matches(finished)) {
+            return Err(TargetError::OtherOperation(value.name.clone()).into());
+        }
+    }
     let mut content = None;
     if let (Some(declared), Some(value)) = (&operation.body, arguments.get(BODY)) {
         let chosen = arguments.get(&declared.choice).and_then(Value::as_str);
@@ -192,8 +204,19 @@ fn content_text(media_type: &str, value: &Value) -> String {
 }
 
 fn path_value(parameter: &Parameter, value: &Value) -> PathValue {
+    let mut segments = 1;
     let encoded = match &parameter.serialization {
         Serialization::Content { media_type } => style::percent_encode(&content_text(media_type, value), Keep::Unreserved),
+        Serialization::Style {
+            style: Style::Simple,
+            allow_reserved,
+            ..
+        } if let (true, Value::String(text)) = (parameter.slashes, value) => {
+            let keep = if *allow_reserved { Keep::Segment } else { Keep::Unreserved };
+            let (encoded, count) = style::percent_encode_segments(text, keep);
+            segments = count;
+            encoded
+        }
         Serialization::Style {
             style,
             explode,
@@ -217,6 +240,7 @@ fn path_value(parameter: &Parameter, value: &Value) -> PathValue {
         name: parameter.name.clone(),
         encoded,
         plain,
+        segments,
     }
 }
 
@@ -409,6 +433,7 @@ mod tests {
             accept: &accept,
             injected: fixed,
             files: None,
+            reserved_paths: &[],
         };
         build(&template, arguments.as_object().unwrap())
     }

@@ -27,6 +27,7 @@ fn request(path: &str, operation: &Value, arguments: &Value) -> Result<Request, 
         accept: &accept,
         injected: &Injected::default(),
         files: None,
+        reserved_paths: &[],
     };
     build(&template, arguments.as_object().unwrap())
 }

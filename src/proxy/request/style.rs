@@ -47,6 +47,13 @@ pub fn percent_encode(text: &str, keep: Keep) -> String {
     encoded
 }
 
+/// Percent-encodes each segment between slashes by itself, and says how many there are.
+#[must_use]
+pub(crate) fn percent_encode_segments(text: &str, keep: Keep) -> (String, usize) {
+    let segments: Vec<String> = text.split('/').map(|segment| percent_encode(segment, keep)).collect();
+    (segments.join("/"), segments.len())
+}
+
 /// As [`percent_encode`], at the end of `out`.
 pub(crate) fn push_encoded(out: &mut String, text: &str, keep: Keep) {
     if keep == Keep::All {

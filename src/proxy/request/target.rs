@@ -18,6 +18,12 @@ pub enum TargetError {
     /// A path value that a server could read as `.` or `..`.
     #[error("`{0}` must not be, or contain, `.` or `..` as a path segment, however it is encoded")]
     DotSegment(String),
+    /// A value of several segments with nothing between two slashes.
+    #[error("`{0}` must not begin or end with a slash, or have an empty segment: it is part of the path")]
+    EmptySegment(String),
+    /// With this value, the path would be that of an operation which the tool does not make.
+    #[error("`{0}` must not have this value: the path would be that of another operation, which this tool does not make")]
+    OtherOperation(String),
     /// A path value that was not given.
     #[error("`{0}` is missing: it is part of the path")]
     Missing(String),
@@ -43,6 +49,8 @@ pub struct PathValue {
     pub encoded: String,
     /// The values as they were given, for the check on dot segments.
     pub plain: Vec<String>,
+    /// How many segments it is; more than one only where the operator allows slashes.
+    pub segments: usize,
 }
 
 impl BaseUrl {
@@ -67,13 +75,18 @@ impl BaseUrl {
         let mut text = String::with_capacity(self.text.len() + 64);
         text.push_str(&self.text);
         let path_start = self.text.len() - self.url.path().trim_end_matches('/').len();
+        let mut segments = self.url.path().trim_end_matches('/').matches('/').count() + template.segments.len();
         for segment in &template.segments {
             text.push('/');
             let start = text.len();
             for part in segment {
                 match part {
                     TemplatePart::Literal(literal) => text.push_str(literal),
-                    TemplatePart::Variable(name) => text.push_str(variable(name, values)?),
+                    TemplatePart::Variable(name) => {
+                        let value = variable(name, values)?;
+                        text.push_str(&value.encoded);
+                        segments += value.segments - 1;
+                    }
                 }
             }
             // What was harmless piece by piece may still read as a dot segment together.
@@ -96,8 +109,9 @@ impl BaseUrl {
             .is_some_and(|path| url.path() == if path.is_empty() { "/" } else { path });
         let same_query = url.query() == text.get(path_end + 1..).filter(|_| text.len() > path_end);
         let bare = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+        let same_segments = url.path().matches('/').count() == segments;
         let below_base = url.path().starts_with(self.url.path().trim_end_matches('/'));
-        if same_origin && same_path && same_query && bare && below_base {
+        if same_origin && same_path && same_segments && same_query && bare && below_base {
             Ok(url)
         } else {
             Err(TargetError::Assertion)
@@ -105,7 +119,7 @@ impl BaseUrl {
     }
 }
 
-fn variable<'v>(name: &str, values: &'v [PathValue]) -> Result<&'v str, TargetError> {
+fn variable<'v>(name: &str, values: &'v [PathValue]) -> Result<&'v PathValue, TargetError> {
     let value = values
         .iter()
         .find(|value| value.name == name)
@@ -116,7 +130,11 @@ fn variable<'v>(name: &str, values: &'v [PathValue]) -> Result<&'v str, TargetEr
     if value.plain.iter().any(|plain| has_dot_segment(plain)) {
         return Err(TargetError::DotSegment(name.to_owned()));
     }
-    Ok(&value.encoded)
+    let has_empty_segment = |text: &String| text.split('/').any(str::is_empty);
+    if value.segments > 1 && std::iter::once(&value.encoded).chain(&value.plain).any(has_empty_segment) {
+        return Err(TargetError::EmptySegment(name.to_owned()));
+    }
+    Ok(value)
 }
 
 fn segment_name(segment: &[TemplatePart]) -> String {
@@ -148,7 +166,7 @@ fn push_query(text: &mut String, own: Option<&str>, query: &[(String, String)]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proxy::request::style::{Keep, percent_encode};
+    use crate::proxy::request::style::{Keep, percent_encode, percent_encode_segments};
     use proptest::prelude::*;
 
     fn target(base: &str, path: &str, value: &str, query: &[(&str, &str)]) -> Result<String, TargetError> {
@@ -162,6 +180,7 @@ mod tests {
             name: "x".into(),
             encoded: percent_encode(value, keep),
             plain: vec![value.into()],
+            segments: 1,
         }];
         let query: Vec<_> = query.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         base.target(&template, &values, &query).map(|url| url.to_string())
@@ -232,6 +251,58 @@ mod tests {
             target("https://h.example", "/a/.{x}", ".", &[]),
             Err(TargetError::DotSegment("x".into()))
         );
+    }
+
+    fn spanning(path: &str, value: &str, keep: Keep) -> Result<String, TargetError> {
+        let base = BaseUrl::new(Url::parse("https://h.example:8443/base/v1").unwrap());
+        let (encoded, segments) = percent_encode_segments(value, keep);
+        let value = PathValue {
+            name: "x".into(),
+            encoded,
+            plain: vec![value.into()],
+            segments,
+        };
+        let url = base.target(&PathTemplate::parse(path).unwrap(), &[value], &[])?;
+        Ok(url.path().to_owned())
+    }
+
+    #[test]
+    fn a_value_may_span_segments_where_that_is_allowed_and_each_is_judged() {
+        for (value, expected) in [
+            ("projects/p/topics/t", "projects/p/topics/t"),
+            ("one", "one"),
+            ("a%2Fb/c\\d", "a%252Fb/c%5Cd"),
+            ("a?b/c#d/e;f", "a%3Fb/c%23d/e%3Bf"),
+        ] {
+            assert_eq!(
+                spanning("/n/{x}:get", value, Keep::Unreserved),
+                Ok(format!("/base/v1/n/{expected}:get"))
+            );
+        }
+        for value in ["a/../b", "a/.", "./a", "a/%2e%2e/b", "a/..;x/b", "a\\..\\b", "a/.\t./b"] {
+            let refused = spanning("/n/{x}", value, Keep::Unreserved);
+            assert_eq!(refused, Err(TargetError::DotSegment("x".into())), "{value}");
+        }
+        for value in ["/a", "a/", "a//b", "/", "//"] {
+            let refused = spanning("/n/{x}", value, Keep::Unreserved);
+            assert_eq!(refused, Err(TargetError::EmptySegment("x".into())), "{value}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_with_slashes_leaves_the_static_segments(
+            value in prop_oneof!["[a-z./\\\\%2eEfF?#;:]{1,16}", "([a-c.]{0,3}/){0,4}[a-c.]{0,3}", ".*"], reserved: bool
+        ) {
+            let keep = if reserved { Keep::Segment } else { Keep::Unreserved };
+            if let Ok(path) = spanning("/items/{x}/edit", &value, keep) {
+                let inner = path.strip_prefix("/base/v1/items/").and_then(|rest| rest.strip_suffix("/edit"));
+                let inner = inner.expect("the static segments stay");
+                prop_assert_eq!(percent_encoding::percent_decode_str(inner).decode_utf8().unwrap(), value.as_str());
+                prop_assert!(inner.split('/').all(|segment| !segment.is_empty()) && !has_dot_segment(inner));
+                prop_assert_eq!(inner.split('/').count(), value.split('/').count());
+            }
+        }
     }
 
     proptest! {

@@ -90,6 +90,8 @@ pub struct Parameter {
     pub default: Option<Value>,
     /// Whether an empty value is allowed whatever the schema says (OAS `allowEmptyValue`, in queries only).
     pub allow_empty: bool,
+    /// Whether a value may span several segments of the path: the operator says so, never the document.
+    pub slashes: bool,
     /// What joins lists within the list, from the outside in (2.0 `items.collectionFormat`); empty in later versions.
     pub inner_separators: Vec<char>,
 }
@@ -258,6 +260,7 @@ impl<'a> ParameterHead<'a> {
             schema,
             default: None,
             allow_empty: location == Location::Query && object.boolean("allowEmptyValue") == Some(true),
+            slashes: false,
             inner_separators: Vec::new(),
             name,
             location,

@@ -162,6 +162,7 @@ fn undeclared(variable: &str) -> Parameter {
         schema: None,
         default: None,
         allow_empty: false,
+        slashes: false,
         inner_separators: Vec::new(),
     }
 }

@@ -364,3 +364,45 @@ fn p5_no_argument_and_no_template_decides_the_host() {
         assert_eq!(received.header("host"), Some(upstream.host()));
     }
 }
+
+#[test]
+fn p1_a_value_spans_segments_only_where_the_operator_allows_slashes() {
+    let upstream = Upstream::echo();
+    let get = |id: &str| json!({"get": {"operationId": id}});
+    let spec = SpecFile::with_paths(&json!({
+        "/v1/{name}": get("get_any"), "/v1/{name}:read": get("read"), "/v1/{other}/list": get("list"),
+        "/v1/projects/{p}:purge": {"get": {"operationId": "purge", "x-mcp": {"slashes": ["p"]}}}, "/v2/{name}": get("encoded"),
+    }));
+    let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    let rules = "overrides:\n  - {match: {path: ['/v1/{name}', '/v1/{name}:read']}, slashes: [name]}\n  - {match: {operation: purge}, enabled: false}\n";
+    std::fs::write(config.path(), rules).unwrap();
+    let base = format!("{}/base", upstream.url);
+    let path = config.path().to_str().unwrap();
+    let mut session = Session::start(&["serve", "--config", path, "--spec", spec.path(), "--base-url", &base]);
+    for (tool, value, expected) in [
+        ("get_any", "projects/p/topics/t", "/base/v1/projects/p/topics/t"),
+        ("get_any", "projects/a%2Fb/c\\d", "/base/v1/projects/a%252Fb/c%5Cd"),
+        ("get_any", "one", "/base/v1/one"),
+        ("read", "projects/p", "/base/v1/projects/p:read"),
+        ("encoded", "projects/p", "/base/v2/projects%2Fp"),
+    ] {
+        session.call(tool, &json!({"name": value}));
+        assert_eq!(upstream.take_one().path(), expected, "{tool} {value}");
+    }
+    for (value, said) in [
+        ("projects/../p", "as a path segment"),
+        ("projects/%2e%2e/p", "as a path segment"),
+        ("projects//p", "empty segment"),
+        ("/projects/p", "empty segment"),
+        ("projects/p/", "empty segment"),
+        ("projects/p:purge", "another operation"),
+        ("Projects/p/q:PURGE", "another operation"),
+        ("projects/list", "another operation"),
+        ("projects/p:read", "another operation"),
+    ] {
+        let result = session.call("get_any", &json!({"name": value}));
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(said), "{value}: {text}");
+        assert!(upstream.received().is_empty(), "{value} was sent");
+    }
+}

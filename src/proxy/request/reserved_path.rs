@@ -1,0 +1,130 @@
+//! Paths of other operations, which a value with slashes must not reach.
+
+use percent_encoding::percent_decode_str;
+
+use crate::spec::PathTemplate;
+use crate::spec::operation::template::TemplatePart;
+
+/// What paths an operation answers: its template, decoded and in lower case, because servers differ in what they take for
+/// the same path.
+#[derive(Debug, Clone)]
+pub(crate) struct PathPattern {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone)]
+enum Piece {
+    Literal(String),
+    /// One character or more, without a slash.
+    Segment,
+    /// One character or more.
+    Segments,
+}
+
+impl PathPattern {
+    /// The paths of a template. `spans_segments` says of which variables a value may hold slashes.
+    #[must_use]
+    pub(crate) fn of(template: &PathTemplate, spans_segments: impl Fn(&str) -> bool) -> Self {
+        let mut pieces = Vec::new();
+        for segment in &template.segments {
+            pieces.push(Piece::Literal("/".to_owned()));
+            pieces.extend(segment.iter().map(|part| match part {
+                TemplatePart::Literal(literal) => Piece::Literal(normalized(literal)),
+                TemplatePart::Variable(name) if spans_segments(name) => Piece::Segments,
+                TemplatePart::Variable(_) => Piece::Segment,
+            }));
+        }
+        Self { pieces }
+    }
+
+    /// Whether the path of a finished URL, without the server's base path, is one of them.
+    #[must_use]
+    pub(crate) fn matches(&self, path: &str) -> bool {
+        let path = normalized(path);
+        let bytes = path.as_bytes();
+        // At which offsets what was matched so far may end.
+        let mut ends = vec![false; bytes.len() + 1];
+        if let Some(start) = ends.first_mut() {
+            *start = true;
+        }
+        for piece in &self.pieces {
+            let mut next = vec![false; ends.len()];
+            for start in ends.iter().enumerate().filter(|(_, is_end)| **is_end).map(|(offset, _)| offset) {
+                let rest = bytes.get(start..).unwrap_or_default();
+                let (shortest, longest) = match piece {
+                    Piece::Literal(literal) if rest.starts_with(literal.as_bytes()) => (literal.len(), literal.len()),
+                    Piece::Literal(_) => continue,
+                    Piece::Segment => (1, rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len())),
+                    Piece::Segments => (1, rest.len()),
+                };
+                let reached = next.get_mut(start + shortest..(start + longest + 1).max(start + shortest));
+                reached.unwrap_or_default().fill(true);
+            }
+            ends = next;
+        }
+        ends.last().is_some_and(|is_end| *is_end)
+    }
+
+    /// Whether this answers every path of `template` already where its values hold no slash: then it is no more reached with
+    /// one than without.
+    #[must_use]
+    pub(crate) fn covers(&self, template: &PathTemplate) -> bool {
+        // A character that no template and no URL holds stands for any value.
+        const ANY_VALUE: &str = "\u{1}";
+        let mut path = String::new();
+        for segment in &template.segments {
+            path.push('/');
+            for part in segment {
+                path.push_str(match part {
+                    TemplatePart::Literal(literal) => literal,
+                    TemplatePart::Variable(_) => ANY_VALUE,
+                });
+            }
+        }
+        self.matches(&path)
+    }
+}
+
+fn normalized(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(template: &str, spans: bool) -> PathPattern {
+        PathPattern::of(&PathTemplate::parse(template).unwrap(), |_| spans)
+    }
+
+    #[test]
+    fn a_pattern_matches_the_paths_of_its_operation() {
+        for (template, path, one, many) in [
+            ("/v1/projects/{p}:purge", "/v1/projects/a%3Apurge", true, true),
+            ("/v1/projects/{p}:purge", "/V1/Projects/a:PURGE", true, true),
+            ("/v1/projects/{p}:purge", "/v1/projects/a/b:purge", false, true),
+            ("/v1/projects/{p}:purge", "/v1/projects/:purge", false, false),
+            ("/v1/{a}/{b}", "/v1/x/y", true, true),
+            ("/v1/{a}/{b}", "/v1/x/y/z", false, true),
+            ("/v1/{a}/{b}", "/v1/x", false, false),
+            ("/v1/{a}.{b}/raw", "/v1/x.y.z/raw", true, true),
+            ("/", "/", true, true),
+        ] {
+            let matched = (pattern(template, false).matches(path), pattern(template, true).matches(path));
+            assert_eq!(matched, (one, many), "{template} {path}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_covers_a_template_that_it_answers_whatever_the_values_are() {
+        for (other, own, expected) in [
+            ("/v1/{topic}", "/v1/{name}", true),
+            ("/{version}/{name}", "/v1/{name}", true),
+            ("/v1/projects/{p}:purge", "/v1/{name}", false),
+            ("/v1/{a}/{b}", "/v1/{name}", false),
+        ] {
+            let own = PathTemplate::parse(own).unwrap();
+            assert_eq!(pattern(other, true).covers(&own), expected, "{other}");
+        }
+    }
+}
