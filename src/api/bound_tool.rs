@@ -6,7 +6,7 @@ use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 
 use crate::annotate::{Enforcement, Hints};
-use crate::proxy::{BoundOperation, CallError, OutputContract, Validator, Verdict, repair_arguments, write_integers_plainly};
+use crate::proxy::{ArgumentVerdict, BoundOperation, CallError, OutputContract, Validator, repair_arguments, write_integers_plainly};
 use crate::spec::Operation;
 
 /// A tool as it is offered.
@@ -82,12 +82,12 @@ impl BoundTool {
         };
         let mut arguments = Value::Object(arguments);
         let mut verdict = validator.judge(&arguments);
-        if matches!(verdict, Verdict::Invalid) {
+        if matches!(verdict, ArgumentVerdict::Invalid) {
             repair_arguments(&mut arguments, schema);
             verdict = validator.judge(&arguments);
         }
         match (verdict, arguments) {
-            (Verdict::Valid { format_mismatch }, Value::Object(mut arguments)) => {
+            (ArgumentVerdict::Valid { format_mismatch }, Value::Object(mut arguments)) => {
                 write_integers_plainly(&mut arguments, schema);
                 Ok(CheckedArguments {
                     arguments,

@@ -24,7 +24,7 @@ pub(crate) struct Validator {
 }
 
 /// What a [`Validator`] says of arguments.
-pub(crate) enum Verdict {
+pub(crate) enum ArgumentVerdict {
     /// They are valid. The text names those that do not match their `format`.
     Valid {
         /// A sentence for the model, where there are such arguments.
@@ -58,14 +58,14 @@ impl Validator {
 
     /// Whether the arguments are valid. `format` refuses nothing: the API is the judge of it.
     #[must_use]
-    pub(crate) fn judge(&self, arguments: &Value) -> Verdict {
+    pub(crate) fn judge(&self, arguments: &Value) -> ArgumentVerdict {
         if self.with_formats.is_valid(arguments) {
-            return Verdict::Valid { format_mismatch: None };
+            return ArgumentVerdict::Valid { format_mismatch: None };
         }
         if !self.inner.is_valid(arguments) {
-            return Verdict::Invalid;
+            return ArgumentVerdict::Invalid;
         }
-        Verdict::Valid {
+        ArgumentVerdict::Valid {
             format_mismatch: self.describe_format_mismatch(arguments),
         }
     }
@@ -312,7 +312,7 @@ mod tests {
 
     impl Validator {
         fn accepts(&self, arguments: &Value) -> bool {
-            matches!(self.judge(arguments), Verdict::Valid { .. })
+            matches!(self.judge(arguments), ArgumentVerdict::Valid { .. })
         }
     }
 

@@ -9,11 +9,11 @@ use crate::spec::operation::template::TemplatePart;
 /// the same path.
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
-    pieces: Vec<Piece>,
+    pieces: Vec<PathPiece>,
 }
 
 #[derive(Debug, Clone)]
-enum Piece {
+enum PathPiece {
     Literal(String),
     /// One character or more, without a slash.
     Segment,
@@ -27,11 +27,11 @@ impl PathPattern {
     pub(crate) fn of(template: &PathTemplate, spans_segments: impl Fn(&str) -> bool) -> Self {
         let mut pieces = Vec::new();
         for segment in &template.segments {
-            pieces.push(Piece::Literal("/".to_owned()));
+            pieces.push(PathPiece::Literal("/".to_owned()));
             pieces.extend(segment.iter().map(|part| match part {
-                TemplatePart::Literal(literal) => Piece::Literal(normalized(literal)),
-                TemplatePart::Variable(name) if spans_segments(name) => Piece::Segments,
-                TemplatePart::Variable(_) => Piece::Segment,
+                TemplatePart::Literal(literal) => PathPiece::Literal(normalized(literal)),
+                TemplatePart::Variable(name) if spans_segments(name) => PathPiece::Segments,
+                TemplatePart::Variable(_) => PathPiece::Segment,
             }));
         }
         Self { pieces }
@@ -52,10 +52,10 @@ impl PathPattern {
             for start in ends.iter().enumerate().filter(|(_, is_end)| **is_end).map(|(offset, _)| offset) {
                 let rest = bytes.get(start..).unwrap_or_default();
                 let (shortest, longest) = match piece {
-                    Piece::Literal(literal) if rest.starts_with(literal.as_bytes()) => (literal.len(), literal.len()),
-                    Piece::Literal(_) => continue,
-                    Piece::Segment => (1, rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len())),
-                    Piece::Segments => (1, rest.len()),
+                    PathPiece::Literal(literal) if rest.starts_with(literal.as_bytes()) => (literal.len(), literal.len()),
+                    PathPiece::Literal(_) => continue,
+                    PathPiece::Segment => (1, rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len())),
+                    PathPiece::Segments => (1, rest.len()),
                 };
                 let reached = next.get_mut(start + shortest..(start + longest + 1).max(start + shortest));
                 reached.unwrap_or_default().fill(true);

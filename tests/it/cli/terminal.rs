@@ -11,6 +11,9 @@ fn in_terminal(columns: usize, args: &str) -> Option<Command> {
     let is_there = Command::new("script").arg("--version").stdout(Stdio::null()).status().is_ok();
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).stderr(Stdio::null());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("OPENAPI_MCP_")) {
+        command.env_remove(name);
+    }
     is_there.then_some(command)
 }
 
