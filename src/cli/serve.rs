@@ -23,6 +23,9 @@ const INTERRUPTED: i32 = 130;
 /// connection.
 const FAILURE_GRACE: Duration = Duration::from_millis(100);
 
+/// How long a document is still waited for after the client has left: an error in it is reported then.
+const ABANDONED_LOAD_TIMEOUT: Duration = Duration::from_secs(2);
+
 pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     let (process, config) = load::server_settings(&command.api, &command.server, command.config.config.as_deref())?;
     let config = Arc::new(config);
@@ -77,9 +80,22 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     let standing = if let Some(standing) = standing {
         standing
     } else {
+        let loading = served::load_into(&config, &server, None);
+        tokio::pin!(loading);
         tokio::select! {
-            served = &mut transport => return served.map(|()| ExitCode::SUCCESS),
-            loaded = served::load_into(&config, &server, None) => match loaded {
+            served = &mut transport => {
+                served?;
+                // The client left before the document was there. Whoever started the server still learns why it would have failed.
+                let outcome = tokio::select! {
+                    () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
+                    outcome = tokio::time::timeout(ABANDONED_LOAD_TIMEOUT, loading) => outcome,
+                };
+                return match outcome {
+                    Ok(Err(failure)) => Err(failure),
+                    Ok(Ok(_)) | Err(_) => Ok(ExitCode::SUCCESS),
+                };
+            }
+            loaded = &mut loading => match loaded {
                 Ok(standing) => standing,
                 Err(failure) => {
                     // Clients wait for an answer already.
