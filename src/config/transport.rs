@@ -28,8 +28,14 @@ pub(crate) enum Transport {
 pub(crate) fn resolve_transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport {
     match settings.transport {
         Some(TransportKind::Http) => resolve_http(&settings.http, problems),
-        // Chosen explicitly, perhaps over a file that serves HTTP otherwise.
-        Some(TransportKind::Stdio) => Transport::Stdio,
+        // Chosen explicitly, perhaps over a file that serves HTTP otherwise: not an error, but not silent either.
+        Some(TransportKind::Stdio) => {
+            let flags = given_flags(&settings.http);
+            if !flags.is_empty() {
+                tracing::warn!("over stdio, these settings have no effect: {}", flags.join(", "));
+            }
+            Transport::Stdio
+        }
         None => {
             let flags = given_flags(&settings.http);
             problems.extend(flags.iter().map(|flag| format!("{flag} needs --transport http")));
