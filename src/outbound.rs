@@ -225,3 +225,13 @@ impl ServerCertVerifier for Anybody {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
+/// Whether a URL names this machine by a loopback address (RFC 6890) or by `localhost` (RFC 6761).
+#[must_use]
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        Some(url::Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}

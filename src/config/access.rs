@@ -8,6 +8,7 @@ use url::Url;
 use super::layer::given_flags;
 use super::path::ConfigPath;
 use super::variables::called;
+use crate::outbound;
 use crate::server::http::{AccessOptions, Limits, OauthOptions, StaticToken, Tls};
 
 /// Settings of which HTTP clients may call, and how much.
@@ -155,7 +156,7 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
         Ok(url) if url.query().is_some() || url.fragment().is_some() || !url.has_host() || has_user(&url) => {
             problems.push("--oauth-issuer is not the URL of an issuer: it has no host, or it has a user, a query or a fragment".into());
         }
-        Ok(url) if url.scheme() == "https" || jwks_url.is_some() || is_loopback(&url) => {}
+        Ok(url) if url.scheme() == "https" || jwks_url.is_some() || outbound::is_loopback(&url) => {}
         _ => problems.push(format!(
             "--oauth-issuer: `{issuer}` must be an https URL, as in https://login.example/tenant"
         )),
@@ -185,15 +186,6 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
 /// Credentials in a URL end up wherever the URL is shown.
 fn has_user(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        Some(url::Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
 }
 
 /// The certificate and its key.

@@ -12,9 +12,9 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
-use url::{Host, Url, form_urlencoded};
+use url::{Url, form_urlencoded};
 
-use crate::outbound::HttpClient;
+use crate::outbound::{self, HttpClient};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
@@ -317,7 +317,8 @@ impl TokenSource {
 
     async fn discover(&self, issuer: &Url) -> Result<Url, CallError> {
         let own = issuer.as_str().trim_end_matches('/');
-        let url = Url::parse(&format!("{own}/.well-known/openid-configuration")).map_err(|_| self.failure("the issuer is no URL"))?;
+        let url =
+            Url::parse(&format!("{own}/.well-known/openid-configuration")).map_err(|_| self.failure("the issuer is not a valid URL"))?;
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         let request = Request {
@@ -366,13 +367,7 @@ impl TokenSource {
 /// Encrypted, or not leaving this machine.
 #[must_use]
 pub(crate) fn is_safe(url: &Url) -> bool {
-    let local = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    url.scheme() == "https" || (url.scheme() == "http" && local)
+    url.scheme() == "https" || (url.scheme() == "http" && outbound::is_loopback(url))
 }
 
 /// The codes that a token endpoint may refuse with (RFC 6749 section 5.2, RFC 8707 section 2, and what others give).
