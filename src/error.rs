@@ -34,7 +34,7 @@ pub(crate) enum Failure {
         error: LoadError,
     },
     /// An overlay cannot be applied.
-    #[error("the overlay {source_name} is of no use")]
+    #[error("the overlay {source_name} could not be applied")]
     Overlay {
         /// Where it came from.
         source_name: String,
@@ -79,7 +79,7 @@ impl Failure {
         match self {
             Self::Read(_) => "there are no tools: the API's document could not be fetched; the server's log says why",
             Self::Document { .. } => "there are no tools: the API's document could not be read; the server's log says why",
-            Self::Overlay { .. } => "there are no tools: an overlay of the API's document is of no use; the server's log says why",
+            Self::Overlay { .. } => "there are no tools: an overlay of the API's document could not be applied; the server's log says why",
             Self::Strict { .. } => "there are no tools: the API's document has flaws and --strict refuses it; the server's log names them",
             Self::Server(_) => "there are no tools: the API's document does not say where the API is; the server's log says what to do",
             Self::Settings(_) | Self::Bind(..) | Self::Outbound(_) | Self::Io(..) => {

@@ -125,7 +125,7 @@ impl<'de> Visitor<'de> for OnceVisitor {
     }
 }
 
-/// Keys of [`ApiSettings`] that are no flags, because no line could hold their values.
+/// Keys of [`ApiSettings`] that are not flags, because no line could hold their values.
 const FILE_ONLY: [&str; 2] = ["auth", "overrides"];
 
 /// Takes one key where its value alone makes sense.

@@ -33,10 +33,10 @@ pub(crate) fn read_message(text: &[u8]) -> Result<Message, Option<String>> {
     serde_json::from_slice(text).map_err(|error| refusal(text, &error))
 }
 
-/// The answer over HTTP, where each request gets one, to a text that is no message.
+/// The answer over HTTP, where each request gets one, to a text that is not a message.
 pub(crate) fn answer_unreadable(text: &[u8]) -> String {
     let refusal = read_message(text.trim_ascii()).err().flatten();
-    refusal.unwrap_or_else(|| error_answer("null", -32600, "Invalid Request: it is no JSON-RPC 2.0 message of MCP"))
+    refusal.unwrap_or_else(|| error_answer("null", -32600, "Invalid Request: it is not a JSON-RPC 2.0 message of MCP"))
 }
 
 /// The answer to a text that could not be read as a message because of `error`, or `None` where none may be given: to
@@ -64,7 +64,7 @@ fn refusal(text: &[u8], error: &serde_json::Error) -> Option<String> {
     let why = if error.to_string().contains("recursion limit") {
         "Invalid Request: it is nested deeper than 128 levels"
     } else {
-        "Invalid Request: it is no JSON-RPC 2.0 request with an id that is a text or an integer of 64 bits"
+        "Invalid Request: it is not a JSON-RPC 2.0 request with an id that is a text or an integer of 64 bits"
     };
     Some(error_answer(id, -32600, why))
 }

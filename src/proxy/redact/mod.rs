@@ -256,7 +256,7 @@ mod tests {
             ),
             ("123456789012", "id=123456789012345", "id=123456789012345"),
             ("123456789012", r#"["x123456789012"]"#, r#"["x[redacted]"]"#),
-            // What JSON is made of is no secret, whatever the secret looks like.
+            // What JSON is made of is not a secret, whatever the secret looks like.
             (r#"","b":""#, r#"{"a":"","b":""}"#, r#"{"a":"","b":""}"#),
             (r#"","b":""#, r#"{"a":"\",\"b\":\""}"#, r#"{"a":"[redacted]"}"#),
             (

@@ -307,7 +307,7 @@ fn header(parameter: &Parameter, value: &Value, headers: &mut HeaderMap) -> Resu
     Ok(())
 }
 
-/// Cookie pairs. Whatever is no cookie-octet (RFC 6265 section 4.1.1) is percent-encoded, so that a value can add no cookie.
+/// Cookie pairs. Whatever is not a cookie-octet (RFC 6265 section 4.1.1) is percent-encoded, so that a value can add no cookie.
 fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, CallError> {
     let legal = |name: &str| {
         !name.is_empty()

@@ -1,4 +1,4 @@
-//! What the model reads about a reply that is no success.
+//! What the model reads about a reply that is not a success.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -15,7 +15,7 @@ use crate::{json, text};
 /// How much of an error's body the model sees, in bytes.
 pub(crate) const MAX_ERROR_BYTES: usize = 16 << 10;
 
-/// What the model reads about a status that is no success.
+/// What the model reads about a status that is not a success.
 pub(crate) fn describe_failure(operation: &Operation, response: &Response, advice: Option<&Advice>) -> String {
     let status = response.status;
     let mut message = format!("{} from {}", status_line(status), operation_label(operation));

@@ -52,8 +52,8 @@ fn wrong(errors: &str) -> String {
         .filter(|name| !name.trim().is_empty())
         .collect();
     match names.last() {
-        Some(name) => format!("it is no jq program: look at `{name}`"),
-        None => "it is no jq program".into(),
+        Some(name) => format!("it is not a jq program: look at `{name}`"),
+        None => "it is not a jq program".into(),
     }
 }
 

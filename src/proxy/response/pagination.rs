@@ -54,7 +54,7 @@ const SIZES: [&str; 12] = [
 /// many APIs use. `body` is its JSON.
 #[must_use]
 pub(crate) fn next(operation: &Operation, document: Option<&Document>, headers: &HeaderMap, body: &str) -> Option<Map<String, Value>> {
-    /// A cursor that is longer is no argument for a model.
+    /// A cursor that is longer is not an argument for a model.
     const MAX_CURSOR_BYTES: usize = 2048;
     let mut found = next_page(operation, headers, body)?;
     if let Some(document) = document {

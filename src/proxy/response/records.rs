@@ -28,7 +28,7 @@ pub struct Counter {
 }
 
 impl Framing {
-    /// The framing of a media type; `None` where it is no stream of records.
+    /// The framing of a media type; `None` where it is not a stream of records.
     #[must_use]
     pub fn of(content_type: &str) -> Option<Self> {
         match MediaKind::of_sequence(content_type) {

@@ -55,8 +55,8 @@ pub struct Rendering<'a> {
 }
 
 /// The result of a call that was answered, whatever the answer was. Where there is an output schema, clients refuse a success
-/// without structured content. One that is no JSON, or too large to be taken apart, gets its text as `result`; where that would
-/// break the promise it is no success, because an error's content is not checked, and reaches the model.
+/// without structured content. One that is not JSON, or too large to be taken apart, gets its text as `result`; where that would
+/// break the promise it is not a success, because an error's content is not checked, and reaches the model.
 #[must_use]
 pub fn render_reply(operation: &Operation, response: &Response, mut rendering: Rendering<'_>) -> CallToolResult {
     let has_body = response.status.is_success() && !response.body.is_empty();

@@ -103,20 +103,20 @@ impl Sandbox {
     }
 }
 
-/// Puts what a filter makes of a reply in its place; a reply that is no JSON, and a failure, stay as they are.
+/// Puts what a filter makes of a reply in its place; a reply that is not JSON, and a failure, stay as they are.
 /// `left` is what is left of the call's time.
 pub(crate) async fn apply_filter(sandbox: &Sandbox, filter: &str, response: &mut Response, left: Duration) -> Result<(), String> {
     if !response.status.is_success() {
         return Ok(());
     }
     let Some(json) = render::json_text(response) else {
-        return Err("The filter was not applied, because the reply is no JSON.".into());
+        return Err("The filter was not applied, because the reply is not JSON.".into());
     };
     let late = || Err("it was not done when the time for the call was over".into());
     match timeout(left, sandbox.run(filter, json.as_bytes())).await.unwrap_or_else(|_| late()) {
         // jq knows values that JSON does not, such as NaN.
         Ok(output) if serde_json::from_slice::<IgnoredAny>(output.as_ref()).is_err() => {
-            Err("The filter was not applied, and this is the whole reply: what it gives is no JSON.".into())
+            Err("The filter was not applied, and this is the whole reply: its output is not JSON.".into())
         }
         Ok(output) => {
             render::put_json(response, output.into());

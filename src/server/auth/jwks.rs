@@ -216,7 +216,7 @@ impl Keys {
     /// Where the issuer says that its keys are. The places and their order are those of MCP (basic/authorization,
     /// "Authorization Server Metadata Discovery").
     async fn discover(&self) -> Result<Url, String> {
-        let issuer = Url::parse(&self.issuer).map_err(|error| format!("the issuer is no URL: {error}"))?;
+        let issuer = Url::parse(&self.issuer).map_err(|error| format!("the issuer is not a valid URL: {error}"))?;
         let path = issuer.path().trim_end_matches('/');
         let mut places = vec![
             format!("/.well-known/oauth-authorization-server{path}"),
@@ -278,7 +278,7 @@ impl Keys {
                 BodyError::TooLarge => format!("{} is larger than {MAX_KEY_SET_BYTES} bytes", redacted(url)),
                 BodyError::Broken(error) => format!("{}: {}", redacted(url), text::error_in_a_line(&error.without_url())),
             })?;
-            serde_json::from_slice(&body).map_err(|error| format!("{} is no JSON: {error}", redacted(url)))
+            serde_json::from_slice(&body).map_err(|error| format!("{} is not valid JSON: {error}", redacted(url)))
         };
         let outcome = tokio::time::timeout(FETCH_TIMEOUT, read).await;
         outcome.unwrap_or_else(|_| Err(format!("{} did not answer within {} s", redacted(url), FETCH_TIMEOUT.as_secs())))

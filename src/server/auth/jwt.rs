@@ -103,14 +103,14 @@ impl Oauth {
         // Its parts are read as trees, by another's hands.
         let plain = |part: &[u8]| URL_SAFE_NO_PAD.decode(part).is_ok_and(|text| spec_json::is_plain(&text));
         if !token.split(|byte| *byte == b'.').take(2).all(plain) {
-            return Err(TokenError::Invalid("the token is no JWT"));
+            return Err(TokenError::Invalid("the token is not a JWT"));
         }
-        let header = decode_header(token).map_err(|_| TokenError::Invalid("the token is no JWT"))?;
-        // RFC 8725 section 3.11: what is made for another purpose is no access token. RFC 7515 section 4.1.11: what must be
+        let header = decode_header(token).map_err(|_| TokenError::Invalid("the token is not a JWT"))?;
+        // RFC 8725 section 3.11: what is made for another purpose is not an access token. RFC 7515 section 4.1.11: what must be
         // understood and is not makes it invalid.
         let kind = header.typ.as_deref().unwrap_or("JWT").to_ascii_lowercase();
         if !matches!(kind.trim_start_matches("application/"), "jwt" | "at+jwt") || header.crit.is_some() {
-            return Err(TokenError::Invalid("the token is no access token"));
+            return Err(TokenError::Invalid("the token is not an access token"));
         }
         let keys = match self.keys.find(header.kid.as_deref(), header.alg).await {
             Ok(keys) => keys,
@@ -243,6 +243,6 @@ fn explain(kind: &ErrorKind) -> &'static str {
         ErrorKind::InvalidAudience => "the token is for another audience",
         ErrorKind::InvalidSignature => "the signature of the token is wrong",
         ErrorKind::MissingRequiredClaim(_) | ErrorKind::InvalidClaimFormat(_) => "the token lacks a valid exp, iss or aud",
-        _ => "the token is no valid JWT",
+        _ => "the token is not a valid JWT",
     }
 }

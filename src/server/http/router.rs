@@ -81,7 +81,7 @@ pub(super) fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Authe
         )
 }
 
-/// Reads a body within limits of size and time, and answers what is no message as JSON-RPC asks, which rmcp would call an
+/// Reads a body within limits of size and time, and answers what is not a message as JSON-RPC asks, which rmcp would call an
 /// unsupported media type.
 async fn read_body(request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();

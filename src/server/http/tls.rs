@@ -94,7 +94,7 @@ fn digest_pair([certificate, key]: &[Vec<u8>; 2]) -> [u8; 32] {
 fn tls_config([certificate, key]: &[Vec<u8>; 2]) -> Result<ServerConfig, String> {
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(certificate)
         .collect::<Result<_, _>>()
-        .map_err(|error| format!("the certificate is no PEM: {error}"))?;
+        .map_err(|error| format!("the certificate is not valid PEM: {error}"))?;
     if chain.is_empty() {
         return Err("there is no certificate (`-----BEGIN CERTIFICATE-----`)".into());
     }

@@ -1,6 +1,6 @@
 //! MCP over standard input and output: one client, the one that started this process.
 //!
-//! The transport is ours and not rmcp's, which answers neither a line that is no message nor one that is too long, and ends a
+//! The transport is ours and not rmcp's, which answers neither a line that is not a message nor one that is too long, and ends a
 //! session that does not begin with a request.
 
 pub(crate) mod lines;
@@ -68,7 +68,7 @@ pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()>
                 Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
                 // What came was no way to begin; the next message may be.
                 Err(ServerInitializeError::ExpectedInitializeRequest(_) | ServerInitializeError::InitializeFailed(_)) => continue,
-                // A client that goes away before it has said anything is no failure of ours.
+                // A client that goes away before it has said anything is not a failure of ours.
                 Err(
                     ServerInitializeError::ConnectionClosed(_)
                     | ServerInitializeError::Cancelled
@@ -99,7 +99,7 @@ async fn reader_left() {
     use tokio::io::Interest;
     use tokio::net::unix::pipe::OpenOptions;
 
-    // Opened anew, so that the flags of our own standard output stay what they are. What is no pipe cannot be watched so.
+    // Opened anew, so that the flags of our own standard output stay what they are. What is not a pipe cannot be watched so.
     if let Ok(pipe) = OpenOptions::new().open_sender("/proc/self/fd/1") {
         while let Ok(ready) = pipe.ready(Interest::ERROR).await {
             if ready.is_error() || ready.is_write_closed() {
@@ -191,7 +191,7 @@ impl Input {
                 }
             };
             if let Some(refusal) = refusal {
-                tracing::debug!("a line is no message");
+                tracing::debug!("a line is not a message");
                 let output = output.clone();
                 self.answering = Some(tokio::spawn(async move {
                     let _ = output.write(refusal.into_bytes()).await;

@@ -105,7 +105,7 @@ impl Document {
     /// As [`Document::target`], or a chain of references that never ends.
     pub fn resolve<'a>(&'a self, mut node: Node<'a>) -> Result<Node<'a>, String> {
         for _ in 0..MAX_CHAIN {
-            // Most objects are no references; looking for the word is cheaper than opening them.
+            // Most objects are not references; looking for the word is cheaper than opening them.
             if !node.text().contains("\"$ref\"") {
                 return Ok(node);
             }

@@ -20,7 +20,7 @@ pub(crate) fn read_sent_default(document: &Document, parameter: &Parameter) -> O
     is_sendable(&default, parameter.location).then_some(default)
 }
 
-/// A default that cannot be sent is no default: the caller has to give the value.
+/// A default that cannot be sent is not a default: the caller has to give the value.
 fn is_sendable(default: &Value, location: Location) -> bool {
     match (default, location) {
         (Value::Null, _) => false,

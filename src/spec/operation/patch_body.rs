@@ -8,7 +8,7 @@ use crate::spec::node::Node;
 /// Puts the media types of a PATCH body in the order of preference, and reads a JSON Patch as the list that it is:
 ///
 /// - JSON Patch is sent for a list only, so that every other JSON type is preferred to it;
-/// - a YAML patch that is no text is written as JSON, which is valid YAML 1.2, and is preferred to nothing;
+/// - a YAML patch that is not text is written as JSON, which is valid YAML 1.2, and is preferred to nothing;
 /// - documents describe a JSON Patch as an object, with the schema of the other types; RFC 6902 says that it is a list.
 pub(crate) fn arrange_patch_types(document: &Document, media_types: &mut [MediaType]) {
     for media_type in media_types.iter_mut() {

@@ -48,7 +48,7 @@ fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
     let (spec, upstream) = (spec(), upstream());
     let mut session = Session::serving(&spec, &upstream, &["--response-filter", "jq"]);
     for (tool, filter, remark) in [
-        ("plain", ".items[", "no jq program"),
+        ("plain", ".items[", "not a jq program"),
         ("plain", ".total.name", "The filter was not applied"),
         ("plain", "def f: f; f", "more time or memory"),
         ("plain", "[range(1e12)]", "more time or memory"),
@@ -57,7 +57,7 @@ fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
         ("plain", "import \"x\" as $d; $d", "not available here"),
         ("plain", "def f: [f]; f", "more time or memory"),
         ("plain", "\"secret\" | halt_error", "`halt_error`"),
-        ("text", ".", "the reply is no JSON"),
+        ("text", ".", "the reply is not JSON"),
     ] {
         let result = session.call(tool, &json!({"response_filter": filter}));
         let last = result["content"].as_array().unwrap().last().unwrap()["text"]

@@ -66,7 +66,7 @@ pub(crate) fn read_file_argument(argument: &str, value: &Value, folder: Option<&
             file.media_type = text("mediaType").or(file.media_type);
             Ok(file)
         }
-        _ => Err(unsendable("is no file: give base64, a data: URI, or an object with `data`")),
+        _ => Err(unsendable("is not a file: give base64, a data: URI, or an object with `data`")),
     }?;
     match &file.media_type {
         Some(given) if !media_type::is_media_type(given) => Err(unsendable(&format!(

@@ -32,7 +32,7 @@ impl FileRoot {
     /// The folder at `path`.
     ///
     /// # Errors
-    /// Where it is no folder, or cannot be read.
+    /// Where it is not a folder, or cannot be read.
     pub fn new(path: &Path) -> io::Result<Self> {
         let root = path.canonicalize()?;
         if !root.is_dir() {

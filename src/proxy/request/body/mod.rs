@@ -40,7 +40,7 @@ pub(crate) fn write_body(document: &Document, media_type: &MediaType, value: &Va
     let mut content_type = media_type.name.clone();
     let content = match media_type.kind {
         MediaKind::Json => Payload::from(value.to_string()),
-        // A value that is no list is a sequence of one.
+        // A value that is not a list is a sequence of one.
         MediaKind::Lines | MediaKind::Sequence => {
             let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
             let before = if media_type.kind == MediaKind::Sequence { "\u{1e}" } else { "" };

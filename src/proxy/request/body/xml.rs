@@ -111,7 +111,7 @@ impl Xml {
         if is_name(&full) {
             Ok(full)
         } else {
-            Err(invalid_xml_body(&format!("has a member `{name}`, which is no name that XML knows")))
+            Err(invalid_xml_body(&format!("has a member `{name}`, which is not an XML name")))
         }
     }
 
@@ -318,7 +318,7 @@ fn split_attributes<'k, 'a, 'v>(
         let of_member = shape.member(name);
         let xml = of_member.xml();
         match (xml.node_type.unwrap_or(NodeType::Element), value) {
-            // OAS 3.2: what is null is no attribute and no text.
+            // OAS 3.2: what is null is neither an attribute nor text.
             (NodeType::Attribute | NodeType::Text | NodeType::Cdata, Value::Null) => {}
             (NodeType::Attribute, value) => {
                 attributes.extend(xml.declaration());
@@ -353,7 +353,7 @@ fn start_tag(tag: &str, attributes: Vec<(String, String)>) -> Result<BytesStart<
     let mut seen: Vec<String> = Vec::new();
     for (key, value) in attributes {
         if seen.contains(&key) {
-            // Two attributes of one name are no XML (XML 1.0 section 3.1); a namespace may well be declared twice.
+            // Two attributes of one name are not XML (XML 1.0 section 3.1); a namespace may well be declared twice.
             if key.starts_with("xmlns") {
                 continue;
             }
