@@ -30,13 +30,13 @@
 //! Inside, it is one straight pipe; `ARCHITECTURE.md` is its map. At start:
 //!
 //! ```text
-//! Source ─read─▶ bytes ─parse─▶ Document ─operations─▶ Operations + Diagnostics ─annotate─▶ Tools ─▶ Server
+//! Source ─read─▶ bytes ─parse─▶ Document ─operations─▶ Operations ─annotate─▶ Tools ─bind─▶ Api ─▶ Server
 //! ```
 //!
 //! and for each call:
 //!
 //! ```text
-//! JSON arguments ─bind─▶ Arguments ─build─▶ Request ─send─▶ Response ─render─▶ CallToolResult
+//! JSON arguments ─prepare─▶ PreparedCall ─send─▶ Reply ─finish─▶ CallToolResult
 //! ```
 
 mod annotate;
@@ -46,13 +46,13 @@ mod cli;
 mod config;
 mod descriptors;
 mod error;
-pub(crate) mod json;
+mod json;
 mod mock;
 mod outbound;
 mod proxy;
 mod server;
 mod spec;
-pub(crate) mod text;
+mod text;
 
 pub use crate::annotate::{AnnotateOptions, Enforcement, Hint, Hints, OutputSchemas, Policy, Reason};
 pub use crate::api::{Api, ApiOptions, BuildError, Caller, Destination, OfferedTool, OnMissingCredential};

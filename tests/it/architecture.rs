@@ -85,6 +85,16 @@ fn what_architecture_md_names_exists() {
         }
     }
     assert!(missing.is_empty(), "ARCHITECTURE.md names what does not exist: {missing:?}");
+    // "`item` in `file.rs`": the file defines or names the item.
+    let pieces: Vec<&str> = prose.split('`').collect();
+    for window in pieces.windows(3).skip(1).step_by(2) {
+        let [item, between, file] = window else { continue };
+        let path = project("src").join(file);
+        if between.split_whitespace().collect::<Vec<_>>() == ["in"] && path.is_file() {
+            let text = std::fs::read_to_string(path).unwrap();
+            assert!(text.contains(item), "ARCHITECTURE.md says that `{item}` is in {file}");
+        }
+    }
 }
 
 #[test]
