@@ -81,6 +81,10 @@ fn type_numbers(document: &Document, operation: &Operation, arguments: &mut Map<
 }
 
 fn next_page(operation: &Operation, headers: &HeaderMap, body: &str) -> Option<Map<String, Value>> {
+    // Every way to a next page ends in an argument of the query: most operations need not be looked at.
+    if !operation.parameters.iter().any(|parameter| parameter.location == Location::Query) {
+        return None;
+    }
     let by_link = headers
         .get_all(LINK)
         .iter()
