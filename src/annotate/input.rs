@@ -168,6 +168,7 @@ fn media_type_schema(
         BodySchema::FilesByName => Some(json!({
             "type": "object",
             "description": "Files, each under the name of its form field, such as `file`",
+            "properties": {},
             "additionalProperties": files.schema_of_many(),
             "minProperties": 1,
         })),
