@@ -242,6 +242,11 @@ mod tests {
             ("QWxh+ZGRpb/jp==", "<p>QWxh&#43;ZGRpb&#x2F;jp&equals;=&amp;", "<p>[redacted]&amp;"),
             ("QWxh+ZGRpb/jp==", "QWxh%2bZGRpb%2fjp=%3d%", "[redacted]%"),
             (
+                "correct horse/battery",
+                "a=correct+horse%2Fbattery&b=correct+horse/battery",
+                "a=[redacted]&b=[redacted]",
+            ),
+            (
                 "QWxh+ZGRpb/jp==",
                 r"QWxh\\u002bZGRpb\\/jp== QWxh\u0026#43;ZGRpb/jp==",
                 "[redacted] [redacted]",

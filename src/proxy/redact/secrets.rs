@@ -50,7 +50,11 @@ impl SecretForms {
             return;
         }
         if let Ok(text) = std::str::from_utf8(secret) {
-            self.insert(style::percent_encode(text, Keep::Unreserved).into_bytes());
+            let encoded = style::percent_encode(text, Keep::Unreserved);
+            // A form writes a space as `+`, and may leave other characters as they are (WHATWG URL section 5.1).
+            self.insert(encoded.replace("%20", "+").into_bytes());
+            self.insert(text.replace(' ', "+").into_bytes());
+            self.insert(encoded.into_bytes());
             let json = serde_json::Value::from(text).to_string();
             let inner = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or_default();
             self.insert(inner.as_bytes().to_vec());
