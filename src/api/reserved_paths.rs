@@ -12,6 +12,8 @@ pub(crate) struct KnownPath {
     pointer: String,
     method: Method,
     template: PathTemplate,
+    /// Whether it has servers of its own.
+    has_own_base: bool,
 }
 
 /// All operations, before any is hidden; none where no rule lets values hold slashes.
@@ -23,6 +25,7 @@ pub(crate) fn known_paths(operations: &[Box<Operation>], layers: &Layers) -> Vec
         pointer: operation.pointer.clone(),
         method: operation.method.clone(),
         template: operation.template.clone(),
+        has_own_base: !operation.servers.is_empty(),
     };
     operations.iter().map(Box::as_ref).map(known).collect()
 }
@@ -39,16 +42,22 @@ pub(crate) fn reserve_paths(tools: &mut [BoundTool], known: &[KnownPath]) {
         }
         let others = known
             .iter()
-            .filter(|other| other.method == operation.method && other.pointer != *own);
+            .filter(|other| is_same_to_servers(&other.method, &operation.method) && other.pointer != *own);
         let patterns = others.map(|other| {
             let shown = offered.iter().find(|(pointer, _)| *pointer == other.pointer);
-            PathPattern::of(&other.template, |name| {
+            let pattern = PathPattern::of(&other.template, |name| {
                 shown.is_none_or(|(_, spans)| spans.iter().any(|spanning| spanning == name))
-            })
+            });
+            if other.has_own_base { pattern.behind_any_base() } else { pattern }
         });
         let reserved = patterns.filter(|pattern| !pattern.covers(&operation.template)).collect();
         tool.target.reserved_paths = reserved;
     }
+}
+
+/// Many servers run what answers GET for HEAD as well (RFC 9110 section 9.3.2).
+fn is_same_to_servers(one: &Method, other: &Method) -> bool {
+    one == other || matches!((one, other), (&Method::GET, &Method::HEAD) | (&Method::HEAD, &Method::GET))
 }
 
 /// The operation's place, and which of its path parameters may hold slashes.

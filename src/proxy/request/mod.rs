@@ -158,7 +158,7 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
     if let Some(value) = path.iter().find(|value| value.segments > 1) {
         let finished = url.path().strip_prefix(base.url().path().trim_end_matches('/'));
         let finished = finished.ok_or(TargetError::Assertion)?;
-        if reserved_paths.iter().any(|reserved| reserved.matches(finished)) {
+        if reserved_paths.iter().any(|reserved| reserved.is_reached_by(url.path(), finished)) {
             return Err(TargetError::OtherOperation(value.name.clone()).into());
         }
     }

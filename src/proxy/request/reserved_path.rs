@@ -10,6 +10,8 @@ use crate::spec::operation::template::TemplatePart;
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
     pieces: Vec<PathPiece>,
+    /// Its operation has servers of its own: it may stand behind any other base path.
+    has_own_base: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -34,7 +36,25 @@ impl PathPattern {
                 TemplatePart::Variable(_) => PathPiece::Segment,
             }));
         }
-        Self { pieces }
+        Self {
+            pieces,
+            has_own_base: false,
+        }
+    }
+
+    /// The same for an operation with servers of its own, whose base path is not compared.
+    #[must_use]
+    pub(crate) fn behind_any_base(mut self) -> Self {
+        self.has_own_base = true;
+        self
+    }
+
+    /// Whether a finished path is one of them: `full` with the server's base path, `path` without it. Servers do not agree whether a
+    /// slash at the end makes another path, so that it does not count.
+    #[must_use]
+    pub(crate) fn is_reached_by(&self, full: &str, path: &str) -> bool {
+        let path = if self.has_own_base { full } else { path };
+        self.matches(path) || self.matches(&format!("{path}/"))
     }
 
     /// Whether the path of a finished URL, without the server's base path, is one of them.
@@ -44,9 +64,8 @@ impl PathPattern {
         let bytes = path.as_bytes();
         // At which offsets what was matched so far may end.
         let mut ends = vec![false; bytes.len() + 1];
-        if let Some(start) = ends.first_mut() {
-            *start = true;
-        }
+        let starts = if self.has_own_base { ends.len() } else { 1 };
+        ends.iter_mut().take(starts).for_each(|start| *start = true);
         for piece in &self.pieces {
             let mut next = vec![false; ends.len()];
             for start in ends.iter().enumerate().filter(|(_, is_end)| **is_end).map(|(offset, _)| offset) {

@@ -372,6 +372,8 @@ fn p1_a_value_spans_segments_only_where_the_operator_allows_slashes() {
     let spec = SpecFile::with_paths(&json!({
         "/v1/{name}": get("get_any"), "/v1/{name}:read": get("read"), "/v1/{other}/list": get("list"),
         "/v1/projects/{p}:purge": {"get": {"operationId": "purge", "x-mcp": {"slashes": ["p"]}}}, "/v2/{name}": get("encoded"),
+        "/v1/with/slash/": get("with_slash"), "/v1/head/x": {"head": {"operationId": "headed"}},
+        "/admin/secret": {"get": {"operationId": "elsewhere", "servers": [{"url": format!("{}/base/v1", upstream.url)}]}},
     }));
     let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
     let rules = "overrides:\n  - {match: {path: ['/v1/{name}', '/v1/{name}:read']}, slashes: [name]}\n  - {match: {operation: purge}, enabled: false}\n";
@@ -399,6 +401,9 @@ fn p1_a_value_spans_segments_only_where_the_operator_allows_slashes() {
         ("Projects/p/q:PURGE", "another operation"),
         ("projects/list", "another operation"),
         ("projects/p:read", "another operation"),
+        ("with/slash", "another operation"),
+        ("head/x", "another operation"),
+        ("admin/secret", "another operation"),
     ] {
         let result = session.call("get_any", &json!({"name": value}));
         let text = result["content"][0]["text"].as_str().unwrap();
