@@ -220,6 +220,32 @@ pub(crate) fn apply_inference(hints: &mut Hints, operation: &Operation, local: b
     }
 }
 
+/// Makes what is enforced of a POST more careful than the hints that are inferred: there, no position excuses a harmful word, in the
+/// operationId or in any literal segment of the path. Only the operator can say that it names a thing.
+pub(crate) fn apply_caution(hints: &mut Hints, operation: &Operation) {
+    if operation.method != Method::POST || hints.is_destructive() {
+        return;
+    }
+    let segments = operation.template.segments.iter().flatten().filter_map(|part| match part {
+        TemplatePart::Literal(text) => Some(text.as_str()),
+        TemplatePart::Variable(_) => None,
+    });
+    let name = segments.chain(operation.id.as_deref()).flat_map(split_words);
+    if let Some(word) = name
+        .into_iter()
+        .find_map(|word| known(&HARMS, word.trim_end_matches(|last: char| last.is_ascii_digit())))
+    {
+        hints.set(Hint::ReadOnly, false, Reason::Word(word));
+        hints.set(Hint::Destructive, true, Reason::Word(word));
+    }
+}
+
+/// The words of a name in any spelling, in lower case.
+fn split_words(name: &str) -> Vec<String> {
+    let snake = name.to_snake_case();
+    snake.split('_').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
 /// The words of an operation's name.
 struct Name {
     /// The words of each part of its operationId: `repos/list-for-org` has two parts.
@@ -246,14 +272,10 @@ impl Name {
         let path_ends = segments.clone().next().is_some_and(|parts| literal(parts).is_some());
         let segment = segments.find_map(literal).unwrap_or_default();
         let id = operation.id.as_deref().unwrap_or_default();
-        let words = |part: &str| -> Vec<String> {
-            let snake = part.to_snake_case();
-            snake.split('_').filter(|word| !word.is_empty()).map(str::to_owned).collect()
-        };
-        let parts = id.split(['/', '.', ':', '#', ' ']).map(words);
+        let parts = id.split(['/', '.', ':', '#', ' ']).map(split_words);
         Self {
             id: parts.filter(|words: &Vec<String>| !words.is_empty()).collect(),
-            path: words(&segment),
+            path: split_words(&segment),
             path_ends,
         }
     }

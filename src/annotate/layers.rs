@@ -67,7 +67,7 @@ pub struct Layers {
 pub(crate) struct Decision {
     /// The hints.
     pub(crate) hints: Hints,
-    /// What the policy `infer` says, which is enforced under every policy.
+    /// What the policy `infer` says, and more careful for POST, which is enforced under every policy.
     pub(crate) inferred: Hints,
     /// Everything else.
     pub(crate) said: Override,
@@ -90,12 +90,14 @@ impl Layers {
         };
         let decide = |operation: &Operation| {
             let inferred = policy_hints(Policy::Infer, self.local, operation, document);
+            let mut enforced = inferred;
+            infer::apply_caution(&mut enforced, operation);
             let mut decision = Decision {
                 hints: match self.policy {
                     Policy::Infer => inferred,
                     policy => policy_hints(policy, self.local, operation, document),
                 },
-                inferred,
+                inferred: enforced,
                 said: Override::default(),
             };
             if self.trust != HintTrust::Ignore {

@@ -191,3 +191,19 @@ fn check_warns_of_names_that_are_enforced() {
     let report = stdout(&run(&[&["check", "--spec", spec.path()], &freed[..]].concat()));
     assert!(!report.contains("is left out"), "{report}");
 }
+
+/// Under POST no position in a name excuses a harmful word: only the operator can say that it names a thing.
+#[test]
+fn p59_a_post_whose_name_or_path_says_harm_anywhere_is_held_back() {
+    let post = |id: &str| json!({"post": {"operationId": id}});
+    let spec = SpecFile::with_paths(&json!({
+        "/a": post("addOnRemove"), "/b": post("exportJobCancelById"), "/c": post("readReplicaDeleteV2"), "/d": post("JobsKill2"),
+        "/jobs/kill/all": post("op5"), "/vms/stop/{id}": {"post": {"parameters": [{"name": "id", "in": "path", "required": true, "schema": {}}]}},
+        "/kept": post("createOrder"), "/stops/{id}": {"get": {"operationId": "getForStop", "parameters": [{"name": "id", "in": "path", "required": true, "schema": {}}]}},
+    }));
+    let output = run(&["tools", "--spec", spec.path(), "--format", "json", "--no-destructive"]);
+    let tools: Vec<Value> = serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let mut names: Vec<&str> = tools.iter().map(|tool| tool["tool"]["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["createOrder", "getForStop"]);
+}
