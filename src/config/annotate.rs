@@ -30,6 +30,11 @@ fn split_outside_braces(text: &str) -> Vec<&str> {
 /// The settings of how tools look; what is wrong with them is pushed to `problems`.
 pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> AnnotateOptions {
     let mut patterns = |flag: &str, texts: &[String]| -> Vec<Pattern> {
+        for text in texts.iter().filter(|text| split_outside_braces(text).is_empty()) {
+            problems.push(format!(
+                "{flag}: `{text}` holds no pattern; leave the setting out, or write patterns such as `tag:admin`"
+            ));
+        }
         texts
             .iter()
             .flat_map(|text| split_outside_braces(text))
@@ -94,6 +99,11 @@ pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> Annotate
 /// `--confirm`: a level, patterns, or both.
 pub(crate) fn confirm(texts: &[String], problems: &mut Vec<String>) -> Confirm {
     let mut confirm = Confirm::default();
+    for text in texts.iter().filter(|text| split_outside_braces(text).is_empty()) {
+        problems.push(format!(
+            "--confirm: `{text}` holds neither a level nor a pattern; write none, destructive, write or patterns"
+        ));
+    }
     let all: Vec<&str> = texts.iter().flat_map(|text| split_outside_braces(text)).collect();
     for text in &all {
         let level = match *text {
