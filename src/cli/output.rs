@@ -2,8 +2,12 @@
 
 use std::io::{self, ErrorKind, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use crate::error::Failure;
+
+/// How long a remark may take to be written.
+const REMARK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Writes the result of a command to standard output. A reader that left, as `head` does, is not an error.
 ///
@@ -14,17 +18,25 @@ pub(crate) fn print_result(text: &str) -> Result<(), Failure> {
     delivered(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
-/// Writes a remark that is not a part of the result to standard error, as a line.
+/// Writes a remark that is not a part of the result to standard error, as a line. Standard error that nobody reads costs the
+/// remark, not the end of the command.
 pub(crate) fn print_remark(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let line = format!("{text}\n");
+    let (sender, written) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let _ = io::stderr().write_all(line.as_bytes());
+        let _ = sender.send(());
+    });
+    let _ = written.recv_timeout(REMARK_TIMEOUT);
 }
 
 /// Prints help, the version, or what is wrong with the command line, and gives the exit code.
 pub(crate) fn print_usage(error: &clap::Error) -> Result<ExitCode, Failure> {
-    let printed = error.print().and_then(|()| io::stdout().flush());
     if error.use_stderr() {
+        print_remark(error.render().to_string().trim_end());
         return Ok(ExitCode::from(2));
     }
+    let printed = error.print().and_then(|()| io::stdout().flush());
     delivered(printed)?;
     Ok(ExitCode::SUCCESS)
 }
