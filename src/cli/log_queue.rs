@@ -42,6 +42,8 @@ struct QueueState {
     dropped: usize,
     /// Whether the thread is writing lines that it took.
     writing: bool,
+    /// Whether standard error was waited for in vain: nobody waits for it again.
+    is_unread: bool,
 }
 
 impl LogQueue {
@@ -57,18 +59,20 @@ impl LogQueue {
     }
 }
 
-/// Writes the last words of the process to standard error, after what was logged before. What goes through the queue is waited
-/// for, at most [`FLUSH_TIMEOUT`].
-pub(crate) fn write_last(text: &str) {
-    let Some(LogQueue(queue)) = QUEUE.get() else {
-        let _ = io::stderr().write_all(text.as_bytes());
+/// Writes a text to standard error, after what was logged before, and waits for it, at most [`FLUSH_TIMEOUT`]: a standard error
+/// that nobody reads costs the text, not the end of the process.
+pub(crate) fn write_and_wait(text: &str) {
+    if text.is_empty() && QUEUE.get().is_none() {
         return;
-    };
+    }
+    let LogQueue(queue) = LogQueue::start();
     let mut state = queue.lock();
     state.lines.extend_from_slice(text.as_bytes());
     queue.filled.notify_one();
-    let is_busy = |state: &mut QueueState| state.writing || !state.lines.is_empty();
-    let _ = queue.written.wait_timeout_while(state, FLUSH_TIMEOUT, is_busy);
+    let is_busy = |state: &mut QueueState| !state.is_unread && (state.writing || !state.lines.is_empty());
+    if let Ok((mut state, waited)) = queue.written.wait_timeout_while(state, FLUSH_TIMEOUT, is_busy) {
+        state.is_unread |= waited.timed_out();
+    }
 }
 
 impl SharedQueue {

@@ -83,7 +83,7 @@ pub fn run() -> ExitCode {
         Ok(code) => (String::new(), code),
         Err(failure) => (failure.report(), failure.code()),
     };
-    log_queue::write_last(&text);
+    log_queue::write_and_wait(&text);
     code
 }
 

@@ -2,12 +2,9 @@
 
 use std::io::{self, ErrorKind, Write as _};
 use std::process::ExitCode;
-use std::time::Duration;
 
+use super::log_queue;
 use crate::error::Failure;
-
-/// How long a remark may take to be written.
-const REMARK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Writes the result of a command to standard output. A reader that left, as `head` does, is not an error.
 ///
@@ -21,13 +18,7 @@ pub(crate) fn print_result(text: &str) -> Result<(), Failure> {
 /// Writes a remark that is not a part of the result to standard error, as a line. Standard error that nobody reads costs the
 /// remark, not the end of the command.
 pub(crate) fn print_remark(text: &str) {
-    let line = format!("{text}\n");
-    let (sender, written) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let _ = io::stderr().write_all(line.as_bytes());
-        let _ = sender.send(());
-    });
-    let _ = written.recv_timeout(REMARK_TIMEOUT);
+    log_queue::write_and_wait(&format!("{text}\n"));
 }
 
 /// Prints help, the version, or what is wrong with the command line, and gives the exit code.
