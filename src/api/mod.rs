@@ -79,12 +79,16 @@ pub enum BuildError {
     Patterns(Vec<String>),
 }
 
+/// Where a tool is in its API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ToolIndex(usize);
+
 /// An API as tools.
 pub struct Api {
     /// The tools without what is long: schemas and descriptions.
     tools: Vec<Tool>,
     bound: Vec<BoundTool>,
-    by_name: HashMap<String, usize>,
+    by_name: HashMap<String, ToolIndex>,
     restrictions: Vec<Restriction>,
     warnings: Vec<String>,
     proxy: ApiProxy,
@@ -125,7 +129,7 @@ impl Api {
             by_name: tools
                 .iter()
                 .enumerate()
-                .map(|(index, tool)| (tool.name.to_string(), index))
+                .map(|(index, tool)| (tool.name.to_string(), ToolIndex(index)))
                 .collect(),
             tools,
             bound,
@@ -183,13 +187,23 @@ impl Api {
     /// The tool of that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<OfferedTool<'_>> {
-        let (tool, entry) = self.find(name)?;
-        Some(entry.offered(tool))
+        Some(self.offered(self.find(name)?))
     }
 
-    fn find(&self, name: &str) -> Option<(&Tool, &BoundTool)> {
-        let index = *self.by_name.get(name)?;
-        Some((self.tools.get(index)?, self.bound.get(index)?))
+    /// Where the tool of that name is.
+    pub(crate) fn find(&self, name: &str) -> Option<ToolIndex> {
+        self.by_name.get(name).copied()
+    }
+
+    /// A tool of this API.
+    pub(crate) fn offered(&self, index: ToolIndex) -> OfferedTool<'_> {
+        let (tool, bound) = self.at(index);
+        bound.offered(tool)
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "an index is made for this API, whose tools never change")]
+    fn at(&self, index: ToolIndex) -> (&Tool, &BoundTool) {
+        (&self.tools[index.0], &self.bound[index.0])
     }
 
     /// The tool names nearest to one that does not exist.
@@ -201,13 +215,18 @@ impl Api {
     /// Calls a tool. Everything that goes wrong, here or at the API, is a result with `isError`; `None` means that there is
     /// no such tool. Dropping the future ends the request.
     pub async fn call(&self, name: &str, arguments: Option<JsonObject>, caller: Caller<'_>) -> Option<CallToolResult> {
-        let (tool, entry) = self.find(name)?;
+        Some(self.call_at(self.find(name)?, arguments, caller).await)
+    }
+
+    /// Calls the tool at that place, like [`Api::call`].
+    pub(crate) async fn call_at(&self, index: ToolIndex, arguments: Option<JsonObject>, caller: Caller<'_>) -> CallToolResult {
+        let (tool, entry) = self.at(index);
         // A panic is a bug of ours; it must not take down the calls of others.
         let outcome = AssertUnwindSafe(self.run(tool, entry, arguments, caller)).catch_unwind().await;
-        Some(outcome.unwrap_or_else(|_| {
-            tracing::error!(tool = name, "a call ended in a panic; please report this");
+        outcome.unwrap_or_else(|_| {
+            tracing::error!(tool = %tool.name, "a call ended in a panic; please report this");
             CallToolResult::error(vec![ContentBlock::text("The call failed because of an error inside this server.")])
-        }))
+        })
     }
 
     /// The request that a call would make, with `***` for the operator's credentials; or the result with `isError` that it
@@ -219,7 +238,17 @@ impl Api {
         arguments: Option<JsonObject>,
         on_missing: OnMissingCredential,
     ) -> Option<Result<Request, Box<CallToolResult>>> {
-        let (tool, bound) = self.find(name)?;
+        Some(self.prepare_at(self.find(name)?, arguments, on_missing))
+    }
+
+    /// The request of the tool at that place, like [`Api::prepare`].
+    pub(crate) fn prepare_at(
+        &self,
+        index: ToolIndex,
+        arguments: Option<JsonObject>,
+        on_missing: OnMissingCredential,
+    ) -> Result<Request, Box<CallToolResult>> {
+        let (tool, bound) = self.at(index);
         let preview = || {
             if on_missing == OnMissingCredential::Refuse {
                 bound.target.check_credential()?;
@@ -227,7 +256,7 @@ impl Api {
             let checked = bound.check_arguments(tool, arguments.unwrap_or_default())?;
             self.proxy.preview(&bound.target, checked.arguments, on_missing)
         };
-        Some(preview().map_err(|error| Box::new(render_error(&bound.target.operation, &error))))
+        preview().map_err(|error| Box::new(render_error(&bound.target.operation, &error)))
     }
 
     async fn run(&self, tool: &Tool, bound: &BoundTool, arguments: Option<JsonObject>, caller: Caller<'_>) -> CallToolResult {

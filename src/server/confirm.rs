@@ -17,6 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::answered_questions::AnsweredQuestions;
 use super::auth::client_of;
+use super::catalog::ResolvedCall;
 use super::http::limits::ClientKey;
 use crate::api::OfferedTool;
 use crate::proxy::Request;
@@ -67,13 +68,14 @@ pub(crate) enum Verdict {
 /// Asks about one call; `prepared` is the request that it would make, without credentials.
 pub(crate) async fn ask(
     confirmation: &Confirmation,
-    offered: OfferedTool<'_>,
+    call: &ResolvedCall,
     prepared: &Request,
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Verdict {
     let modern = context.meta.protocol_version().is_some();
-    let about = about(prepared, request);
+    let offered = call.offered();
+    let about = about(prepared, call);
     if modern && let (Some(seal), Some(state), Some(answers)) = (&confirmation.seal, &request.request_state, &request.input_responses) {
         let answer = answers
             .get(QUESTION)
@@ -97,7 +99,7 @@ pub(crate) async fn ask(
     }
     let question = ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: message(offered, &line(prepared), request),
+        message: message(call, &line(prepared)),
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
     };
     if modern {
@@ -151,12 +153,12 @@ async fn answer_of_client(
 }
 
 /// What the answer is bound to: this tool with these arguments, and where the call goes, which a changed document may change.
-fn about(prepared: &Request, request: &CallToolRequestParams) -> Vec<u8> {
+fn about(prepared: &Request, call: &ResolvedCall) -> Vec<u8> {
     let mut digest = Sha256::new();
     digest.update(format!("{} {}\n", prepared.method, prepared.url));
-    digest.update(request.name.as_bytes());
+    digest.update(call.offered().tool.name.as_bytes());
     digest.update([0]);
-    digest.update(Value::Object(request.arguments.clone().unwrap_or_default()).to_string());
+    digest.update(Value::Object(call.arguments().cloned().unwrap_or_default()).to_string());
     digest.finalize().to_vec()
 }
 
@@ -186,7 +188,8 @@ fn what(offered: OfferedTool<'_>) -> String {
 }
 
 /// The question: what would be sent, with every argument. The document's words come after it, as such.
-fn message(offered: OfferedTool<'_>, line: &str, request: &CallToolRequestParams) -> String {
+fn message(call: &ResolvedCall, line: &str) -> String {
+    let offered = call.offered();
     let weight = if offered.enforcement.is_destructive() {
         "It may change or remove what exists."
     } else if offered.enforcement.is_read_only() {
@@ -194,7 +197,7 @@ fn message(offered: OfferedTool<'_>, line: &str, request: &CallToolRequestParams
     } else {
         "It writes."
     };
-    let arguments = request.arguments.iter().flatten().map(|(name, value)| {
+    let arguments = call.arguments().into_iter().flatten().map(|(name, value)| {
         let whole = visible(&value.to_string());
         let shown = whole.get(..whole.floor_char_boundary(MAX_SHOWN_ARGUMENT)).unwrap_or_default();
         let more = match whole.len() - shown.len() {

@@ -14,10 +14,11 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use serde_json::json;
 
+use super::catalog::{Catalog, ResolvedCall};
 use super::confirm::{self, Confirmation};
 use super::progress::ProgressReporter;
 use super::{McpServer, auth, server_config, tool_list};
-use crate::api::{Api, Caller, OfferedTool, OnMissingCredential};
+use crate::api::{Caller, OnMissingCredential};
 use crate::proxy::Progress;
 use crate::text;
 
@@ -30,7 +31,7 @@ const INITIALIZE_PATIENCE: Duration = Duration::from_secs(5);
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         match self.live.served() {
-            Some(served) => served.config.clone(),
+            Some(served) => served.config().clone(),
             None => server_config(None, self.live.reload.is_some()),
         }
     }
@@ -75,7 +76,7 @@ impl ServerHandler for McpServer {
             return Err(ErrorData::invalid_params("unknown cursor: the list has one page", None));
         }
         let _in_flight = self.calls.token();
-        let tools = if self.live.api().await?.tools().is_empty() {
+        let tools = if self.live.catalog().await?.is_empty() {
             Vec::new()
         } else {
             vec![tool_list::stand_in()]
@@ -99,7 +100,11 @@ impl ServerHandler for McpServer {
         ))
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(
+        &self,
+        mut request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
         let reporter = context
             .meta
             .get_progress_token()
@@ -110,26 +115,26 @@ impl ServerHandler for McpServer {
         let progress: Option<Progress<'_>> = report.as_ref().map(|report| report as _);
         let parts = context.extensions.get::<::http::request::Parts>();
         let in_flight = self.calls.token();
-        // One API from here to the end, and the one by which it was judged who may call: meanwhile there may be another one.
-        let judged = parts.and_then(|parts| parts.extensions.get::<auth::ApiSnapshot>());
-        let api = if let Some(auth::ApiSnapshot(api)) = judged {
-            Arc::clone(api)
+        // One call from here to the end, and the one of which it was judged that the client may make it: the API may be replaced
+        // meanwhile.
+        let allowed = parts.and_then(|parts| parts.extensions.get::<auth::AllowedCall>());
+        let call = if let Some(auth::AllowedCall(call)) = allowed {
+            call.as_ref().clone()
         } else {
-            tokio::select! {
+            let catalog = tokio::select! {
                 () = context.ct.cancelled() => return Err(cancelled()),
-                api = self.live.api() => api?,
-            }
+                catalog = self.live.catalog() => catalog?,
+            };
+            let resolved = catalog.resolve(&request.name, request.arguments.take());
+            resolved.ok_or_else(|| unknown_tool(&catalog, &request.name))?
         };
-        let question = self.confirmation.as_deref().and_then(|confirmation| {
-            let offered = api.get(&request.name)?;
-            offered.must_confirm.then_some((confirmation, offered))
-        });
+        let question = self.confirmation.as_deref().filter(|_| call.offered().must_confirm);
         let _in_flight = match question {
             None => in_flight,
-            Some((confirmation, offered)) => {
+            Some(confirmation) => {
                 // While a person thinks, nothing is in flight that an end would have to wait for.
                 drop(in_flight);
-                if let Some(answer) = Self::confirmed(&api, confirmation, offered, &request, &context).await? {
+                if let Some(answer) = Self::confirmed(&call, confirmation, &request, &context).await {
                     return Ok(answer);
                 }
                 self.calls.token()
@@ -140,19 +145,9 @@ impl ServerHandler for McpServer {
             headers: parts.map(|parts| &parts.headers),
         };
         // rmcp does not end a cancelled handler by itself; dropping the call closes the request upstream.
-        let result = tokio::select! {
+        let mut result = tokio::select! {
             () = context.ct.cancelled() => return Err(cancelled()),
-            result = api.call(&request.name, request.arguments, caller) => result,
-        };
-        let Some(mut result) = result else {
-            let hint = api
-                .nearest(&request.name)
-                .map(|name| format!("; did you mean {name}?"))
-                .unwrap_or_default();
-            return Err(ErrorData::invalid_params(
-                format!("Unknown tool: {}{hint}", text::truncate(&text::one_line(&request.name), 128)),
-                None,
-            ));
+            result = call.call(caller) => result,
         };
         if let Some(meta) = meta(&context) {
             result.meta.get_or_insert_default().extend(meta);
@@ -185,27 +180,35 @@ impl ServerHandler for McpServer {
 impl McpServer {
     /// Asks the person behind the client about a call; `None` is a yes, and anything else the answer to the call.
     async fn confirmed(
-        api: &Api,
+        call: &ResolvedCall,
         confirmation: &Confirmation,
-        offered: OfferedTool<'_>,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Option<CallToolResponse>, ErrorData> {
+    ) -> Option<CallToolResponse> {
         // Nobody is asked about a call that could not be made.
-        let prepared = match api.prepare(&request.name, request.arguments.clone(), OnMissingCredential::Refuse) {
-            Some(Ok(prepared)) => prepared,
-            Some(Err(wrong)) => return Ok(Some((*wrong).into())),
-            None => return Ok(None),
+        let prepared = match call.prepare(OnMissingCredential::Refuse) {
+            Ok(prepared) => prepared,
+            Err(wrong) => return Some((*wrong).into()),
         };
-        Ok(match confirm::ask(confirmation, offered, &prepared, request, context).await {
+        match confirm::ask(confirmation, call, &prepared, request, context).await {
             confirm::Verdict::Yes => None,
             confirm::Verdict::Ask(question) => Some((*question).into()),
             confirm::Verdict::No(mut refusal) => {
                 refusal.meta = meta(context);
                 Some((*refusal).into())
             }
-        })
+        }
     }
+}
+
+/// The error of a call whose tool does not exist.
+fn unknown_tool(catalog: &Catalog, name: &str) -> ErrorData {
+    let hint = catalog
+        .nearest(name)
+        .map(|name| format!("; did you mean {name}?"))
+        .unwrap_or_default();
+    let name = text::truncate(&text::one_line(name), 128);
+    ErrorData::invalid_params(format!("Unknown tool: {name}{hint}"), None)
 }
 
 /// 2026-07-28: results SHOULD name the server in `_meta`. Older clients do not know the key.

@@ -2,6 +2,7 @@
 
 mod answered_questions;
 mod auth;
+pub(crate) mod catalog;
 mod confirm;
 mod handler;
 pub(crate) mod http;
@@ -18,8 +19,9 @@ use std::time::Duration;
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
 use tokio_util::task::TaskTracker;
 
+use self::catalog::Catalog;
 use self::confirm::Confirmation;
-use self::state::{Changes, ServedApi, ServerState};
+use self::state::{Changes, ServerState};
 use crate::api::Api;
 use crate::text;
 
@@ -68,7 +70,7 @@ impl McpServer {
     /// told are told where the list of tools is another one.
     pub fn ready(&self, api: Arc<Api>) {
         let config = server_config(Some(&api), self.live.reload.is_some());
-        self.live.ready(ServedApi { api, config });
+        self.live.ready(Catalog::new(api, config));
     }
 
     /// Tells a pending server that its API will never come: what waits for it, and what comes yet, is answered with `why`,

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{ErrorData, ServerConfig};
+use rmcp::model::ErrorData;
 use rmcp::service::{Peer, SubscriptionContext};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::Api;
+use super::catalog::Catalog;
 
 /// How often it is looked whether a session is still there that nothing is told.
 const SESSION_CHECK: Duration = Duration::from_mins(1);
@@ -31,15 +31,9 @@ pub(crate) type Changes = watch::Receiver<u64>;
 enum ApiState {
     /// Nothing yet.
     Pending,
-    Ready(Arc<ServedApi>),
+    Ready(Arc<Catalog>),
     /// Nothing ever, and why, in words for a model.
     Failed(String),
-}
-
-/// An API, and how a server of it introduces itself.
-pub(crate) struct ServedApi {
-    pub(crate) api: Arc<Api>,
-    pub(crate) config: ServerConfig,
 }
 
 impl ServerState {
@@ -53,9 +47,9 @@ impl ServerState {
     }
 
     /// Serves this from now on, and tells who wants to know where the list of tools is another one.
-    pub(crate) fn ready(&self, served: ServedApi) {
+    pub(crate) fn ready(&self, served: Catalog) {
         let before = self.served();
-        let is_other = before.is_some_and(|before| !before.api.texts().eq(served.api.texts()));
+        let is_other = before.is_some_and(|before| !before.texts().eq(served.texts()));
         self.state.send_replace(ApiState::Ready(Arc::new(served)));
         if is_other {
             self.changes.send_modify(|count| *count += 1);
@@ -67,22 +61,22 @@ impl ServerState {
     }
 
     /// What is served now, if it is there.
-    pub(crate) fn served(&self) -> Option<Arc<ServedApi>> {
+    pub(crate) fn served(&self) -> Option<Arc<Catalog>> {
         match &*self.state.borrow() {
             ApiState::Ready(served) => Some(Arc::clone(served)),
             ApiState::Pending | ApiState::Failed(_) => None,
         }
     }
 
-    /// The API of now; waits for the first one.
-    pub(crate) async fn api(&self) -> Result<Arc<Api>, ErrorData> {
+    /// What is served now; waits for the first of it.
+    pub(crate) async fn catalog(&self) -> Result<Arc<Catalog>, ErrorData> {
         if let ApiState::Ready(served) = &*self.state.borrow() {
-            return Ok(Arc::clone(&served.api));
+            return Ok(Arc::clone(served));
         }
         let mut states = self.state.subscribe();
         let state = states.wait_for(|state| !matches!(state, ApiState::Pending)).await;
         match state.as_deref() {
-            Ok(ApiState::Ready(served)) => Ok(Arc::clone(&served.api)),
+            Ok(ApiState::Ready(served)) => Ok(Arc::clone(served)),
             Ok(ApiState::Failed(why)) => Err(ErrorData::internal_error(why.clone(), None)),
             // The sender lives as long as this value.
             Ok(ApiState::Pending) | Err(_) => Err(ErrorData::internal_error("the server is ending", None)),

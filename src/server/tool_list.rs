@@ -58,11 +58,10 @@ struct AnswerId {
 pub(crate) fn splice(bytes: &[u8], live: &ServerState) -> Option<Vec<u8>> {
     let json = STAND_IN.1.as_bytes();
     let at = memmem::find(bytes, json)?;
-    let served = live.served()?;
-    let api = &served.api;
-    let mut out = Vec::with_capacity(bytes.len() + api.texts().map(|text| text.len() + 1).sum::<usize>());
+    let catalog = live.served()?;
+    let mut out = Vec::with_capacity(bytes.len() + catalog.texts().map(|text| text.len() + 1).sum::<usize>());
     out.extend_from_slice(bytes.get(..at)?);
-    for (index, text) in api.texts().enumerate() {
+    for (index, text) in catalog.texts().enumerate() {
         if index > 0 {
             out.push(b',');
         }
@@ -77,9 +76,9 @@ pub(crate) fn splice(bytes: &[u8], live: &ServerState) -> Option<Vec<u8>> {
 pub(crate) fn pieces(bytes: &Bytes, live: &ServerState) -> Option<(usize, impl Iterator<Item = Bytes> + Send + use<>)> {
     let json = STAND_IN.1.as_bytes();
     let at = memmem::find(bytes, json)?;
-    let api = Arc::clone(&live.served()?.api);
+    let catalog = live.served()?;
     let ends = bytes.len() - json.len();
-    let texts: usize = api.texts().map(|text| text.len() + 1).sum();
+    let texts: usize = catalog.texts().map(|text| text.len() + 1).sum();
     let length = ends + texts.saturating_sub(1);
     let (mut head, tail) = (Some(bytes.slice(..at)), bytes.slice(at + json.len()..));
     let mut tail = Some(tail);
@@ -89,7 +88,7 @@ pub(crate) fn pieces(bytes: &Bytes, live: &ServerState) -> Option<(usize, impl I
             return Some(head);
         }
         let mut piece = BytesMut::new();
-        for text in api.texts().skip(next) {
+        for text in catalog.texts().skip(next) {
             if next > 0 {
                 piece.extend_from_slice(b",");
             }
@@ -110,7 +109,7 @@ mod tests {
 
     use super::*;
     use crate::api::{Api, ApiOptions};
-    use crate::server::state::ServedApi;
+    use crate::server::catalog::Catalog;
 
     fn api() -> Arc<Api> {
         use crate::outbound::{OutboundOptions, http_client};
@@ -130,10 +129,7 @@ mod tests {
         let answer = format!("{{\"tools\":[{}]}}", serde_json::to_string(&stand_in()).unwrap());
         assert_eq!(splice(answer.as_bytes(), &live), None, "there is no list yet");
         let config = ServerConfig::default();
-        live.ready(ServedApi {
-            api: Arc::clone(&api),
-            config,
-        });
+        live.ready(Catalog::new(Arc::clone(&api), config));
         assert_eq!(splice(b"another answer", &live), None);
         let written = String::from_utf8(splice(answer.as_bytes(), &live).unwrap()).unwrap();
         let tools = api.texts().collect::<Vec<_>>().join(",");

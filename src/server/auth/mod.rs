@@ -19,15 +19,16 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::jwt::{Oauth, OauthOptions, Scopes, TokenError, WELL_KNOWN};
 use self::static_token::StaticToken;
+use super::catalog::ResolvedCall;
 use super::http::limits::{ClientKey, Peer, RateLimit};
 use super::state::ServerState;
-use crate::api::Api;
 use crate::outbound::HttpClient;
 
 /// How often files of tokens and certificates are looked at.
@@ -275,11 +276,13 @@ struct CalledMessage<'a> {
 #[derive(Deserialize)]
 struct CallParameters {
     name: String,
+    #[serde(default)]
+    arguments: Value,
 }
 
-/// The API by whose hints it was judged that a client may make a call.
+/// The call of which it was judged that its client may make it.
 #[derive(Clone)]
-pub(crate) struct ApiSnapshot(pub(crate) Arc<Api>);
+pub(crate) struct AllowedCall(pub(crate) Arc<ResolvedCall>);
 
 /// The layer behind the one that has read the body: a call needs the scope for reading or for writing, by what is enforced of its tool.
 pub(crate) async fn demand_scope(
@@ -303,17 +306,23 @@ pub(crate) async fn demand_scope(
     };
     if message.method.as_deref() == Some("tools/call") {
         let parameters = message.params.map(|params| serde_json::from_str::<CallParameters>(params.get()));
-        let Some(Ok(CallParameters { name })) = parameters else {
+        let Some(Ok(CallParameters { name, arguments })) = parameters else {
             return (StatusCode::BAD_REQUEST, "the parameters of tools/call cannot be read\n").into_response();
         };
-        // What no tool has as its name is refused where it always is.
-        if let Ok(api) = state.api().await {
-            if let Some(offered) = api.get(&name)
-                && let Some(needed) = oauth.lacking(&caller.scopes, offered.enforcement.is_read_only())
-            {
+        let arguments = match arguments {
+            Value::Null => Some(None),
+            Value::Object(arguments) => Some(Some(arguments)),
+            _ => None,
+        };
+        // A name that no tool has, and arguments that are not an object, are refused where they are for every client.
+        if let Some(arguments) = arguments
+            && let Ok(catalog) = state.catalog().await
+            && let Some(call) = catalog.resolve(&name, arguments)
+        {
+            if let Some(needed) = oauth.lacking(&caller.scopes, call.offered().enforcement.is_read_only()) {
                 return gate.refuse(&Refusal::Scope(needed));
             }
-            parts.extensions.insert(ApiSnapshot(api));
+            parts.extensions.insert(AllowedCall(Arc::new(call)));
         }
     }
     next.run(Request::from_parts(parts, Body::from(bytes))).await
