@@ -1,4 +1,4 @@
-//! The questions that a person has answered: each answer counts once.
+//! The questions that were answered, so that each answer counts once.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::share::may_take_place;
 /// Answers that are remembered at the same time.
 const MAX_ANSWERS: usize = 10_000;
 
-/// The answered questions, each kept until nobody could answer it any more.
+/// The answered questions, each kept until it expires.
 pub(crate) struct AnsweredQuestions {
     lifetime: Duration,
     questions: HashSet<Vec<u8>>,
@@ -30,8 +30,8 @@ impl AnsweredQuestions {
         }
     }
 
-    /// Takes the answer of a client to a question: whether it is the first one, and there is room to remember it. Without
-    /// that it cannot count, because it could count twice.
+    /// Whether this is the first answer to the question and there is room to remember it. An answer that cannot be remembered does
+    /// not count, because it could be repeated.
     pub(crate) fn take_first_answer(&mut self, question: Vec<u8>, client: ClientKey, now: Instant) -> bool {
         self.forget_old(now);
         let own = self.held.get(&client).copied().unwrap_or_default();

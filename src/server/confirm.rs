@@ -1,5 +1,5 @@
-//! A person's word before a call is made, through the client: by an elicitation where there is a connection that can carry
-//! one (protocol versions up to 2025-11-25), by an answer that asks for input where every request stands alone (2026-07-28).
+//! Asks a person before a call, through the client: by an elicitation request in protocol versions up to 2025-11-25, which have
+//! sessions, and by an `input_required` result in 2026-07-28, which has none.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -23,16 +23,16 @@ use crate::api::OfferedTool;
 use crate::proxy::Request;
 use crate::text;
 
-/// How long a person may think.
+/// How long a question can be answered.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
-/// The question's name among the inputs that are asked for.
+/// The name of the question in `inputRequests`.
 const QUESTION: &str = "confirm";
-/// More of one argument than this is not shown, and told.
+/// How much of an argument the question shows, in bytes; it says how much is left out.
 const MAX_SHOWN_ARGUMENT: usize = 400;
 
-/// What was asked, and what was answered.
+/// The key that seals questions, and the questions that were answered.
 pub(crate) struct Confirmation {
-    /// Seals what a client carries back to us. The key is made anew in every process: after a restart, or by another replica,
+    /// Seals the `requestState` that a client returns. Each process has its own random key: after a restart, or at another replica,
     /// the person is asked again.
     seal: Option<RequestStateCodec>,
     answered: Mutex<AnsweredQuestions>,
@@ -48,20 +48,20 @@ impl Confirmation {
         }
     }
 
-    /// Takes a client's answer to a question, once.
+    /// Accepts a client's answer to a question, once.
     fn first_answer(&self, question: Vec<u8>, client: ClientKey) -> bool {
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
         answered.take_first_answer(question, client, Instant::now())
     }
 }
 
-/// What became of the question.
+/// The outcome of a question.
 pub(crate) enum Verdict {
     /// The call may be made.
     Yes,
-    /// It may not: the answer to it.
+    /// The call is refused, with this result.
     No(Box<CallToolResult>),
-    /// The client has to ask, and to call again.
+    /// The client must ask the person and call again.
     Ask(Box<InputRequiredResult>),
 }
 
@@ -80,7 +80,7 @@ pub(crate) async fn ask(
         let answer = answers
             .get(QUESTION)
             .and_then(|answer| serde_json::from_value::<ElicitResult>(answer.clone()).ok());
-        // An answer to another question, one that is too old, or one that was given before, is none.
+        // An answer to another question, an expired answer and a repeated answer do not count.
         if let (Ok(question), Some(answer)) = (seal.open_with(state, &about), answer)
             && confirmation.first_answer(question, client_of(context.extensions.get::<Parts>()))
         {
@@ -125,7 +125,7 @@ pub(crate) async fn ask(
     }
 }
 
-/// Asks over the connection. `None` where the call is cancelled meanwhile; then the question is withdrawn.
+/// Sends the elicitation request. `None` where the call is cancelled meanwhile; then the question is cancelled too.
 async fn answer_of_client(
     question: ElicitRequestParams,
     context: &RequestContext<RoleServer>,
@@ -152,7 +152,7 @@ async fn answer_of_client(
     }
 }
 
-/// What the answer is bound to: this tool with these arguments, and where the call goes, which a changed document may change.
+/// The data that an answer is bound to: the tool, its arguments, and the method and URL of the request.
 fn about(prepared: &Request, call: &ResolvedCall) -> Vec<u8> {
     let mut digest = Sha256::new();
     digest.update(format!("{} {}\n", prepared.method, prepared.url));
@@ -187,7 +187,7 @@ fn what(offered: OfferedTool<'_>) -> String {
     format!("{} ({})", offered.tool.name, text::one_line(&offered.operation.label()))
 }
 
-/// The question: what would be sent, with every argument. The document's words come after it, as such.
+/// The question: the request line and every argument, and then the title from the document, marked as such.
 fn message(call: &ResolvedCall, line: &str) -> String {
     let offered = call.offered();
     let weight = if offered.enforcement.is_destructive() {
@@ -215,7 +215,7 @@ fn message(call: &ResolvedCall, line: &str) -> String {
     )
 }
 
-/// A text in which nothing is hidden: characters that nobody sees are written as escapes.
+/// The text with invisible characters written as escapes.
 fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! What rmcp calls for each request of a client.
+//! The handler that rmcp calls for each request of a client.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::api::{Caller, OnMissingCredential};
 use crate::proxy::Progress;
 use crate::text;
 
-/// For how long clients may keep the list at the most: five minutes.
+/// The longest time for which clients may cache the list.
 const LIST_TTL: Duration = Duration::from_mins(5);
-/// How long `initialize` waits for a document from a URL, which gives the title and the instructions. Clients give up after ten
-/// seconds or more.
+/// How long `initialize` waits for a document from a URL, which contains the title and the instructions. Clients time out after
+/// ten seconds or more.
 const INITIALIZE_PATIENCE: Duration = Duration::from_secs(5);
 
 impl ServerHandler for McpServer {
@@ -42,14 +42,14 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         context.peer.set_peer_info(request.clone());
-        // What comes late is missing from the answer: some of what a client shows, but nothing that it needs.
+        // Without the document, the answer lacks the title and the instructions, which no client needs.
         tokio::select! {
             () = context.ct.cancelled() => return Err(cancelled()),
             () = self.live.ending.cancelled() => {}
             _ = tokio::time::timeout(INITIALIZE_PATIENCE, self.live.settled()) => {}
         }
         let mut result = self.negotiate_initialize(&request)?;
-        // Without a session there is no way to tell a client of this era anything.
+        // Without a session, a client of these protocol versions cannot be notified.
         if let Some(tools) = result.capabilities.tools.as_mut().filter(|_| self.untold.is_none()) {
             tools.list_changed = None;
         }
@@ -60,7 +60,7 @@ impl ServerHandler for McpServer {
         let Some(untold) = self.untold.as_ref().filter(|_| self.live.reload.is_some()) else {
             return;
         };
-        // Once, however often a client says it.
+        // Once, even if a client sends the notification again.
         if let Some(changes) = untold.lock().unwrap_or_else(PoisonError::into_inner).take() {
             tokio::spawn(Arc::clone(&self.live).tell(changes, context.peer));
         }
@@ -71,7 +71,7 @@ impl ServerHandler for McpServer {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        // One page by default: several clients read only the first. A cursor can then only be made up.
+        // The list has one page, because several clients read only the first, so that no cursor is valid.
         if request.and_then(|request| request.cursor).is_some() {
             return Err(ErrorData::invalid_params("unknown cursor: the list has one page", None));
         }
@@ -132,7 +132,7 @@ impl ServerHandler for McpServer {
         let _in_flight = match question {
             None => in_flight,
             Some(confirmation) => {
-                // While a person thinks, nothing is in flight that an end would have to wait for.
+                // A shutdown does not wait for an unanswered question.
                 drop(in_flight);
                 if let Some(answer) = Self::confirmed(&call, confirmation, &request, &context).await {
                     return Ok(answer);
@@ -144,7 +144,7 @@ impl ServerHandler for McpServer {
             progress,
             headers: parts.map(|parts| &parts.headers),
         };
-        // rmcp does not end a cancelled handler by itself; dropping the call closes the request upstream.
+        // rmcp does not stop the handler of a cancelled request; dropping the call closes the upstream request.
         let mut result = tokio::select! {
             () = context.ct.cancelled() => return Err(cancelled()),
             result = call.call(caller) => result,
@@ -155,7 +155,7 @@ impl ServerHandler for McpServer {
         Ok(result.into())
     }
 
-    /// 2026-07-28: clients ask for the changes that they want to be told of.
+    /// 2026-07-28: clients subscribe to the changes that they want to be notified of.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         self.live.reload.map(|_| requested.clone())
     }
@@ -165,7 +165,7 @@ impl ServerHandler for McpServer {
         Ok(())
     }
 
-    /// rmcp takes a malformed `tools/call` for an unknown method; the method is known, its parameters are wrong.
+    /// rmcp treats a malformed `tools/call` as an unknown method; the method is known, but its parameters are invalid.
     async fn on_custom_request(&self, request: CustomRequest, _context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
         if matches!(request.method.as_str(), "tools/call" | "tools/list") {
             return Err(ErrorData::invalid_params(
@@ -178,14 +178,14 @@ impl ServerHandler for McpServer {
 }
 
 impl McpServer {
-    /// Asks the person behind the client about a call; `None` is a yes, and anything else the answer to the call.
+    /// Asks a person about a call; `None` means that the person agreed, anything else is the answer to the call.
     async fn confirmed(
         call: &ResolvedCall,
         confirmation: &Confirmation,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Option<CallToolResponse> {
-        // Nobody is asked about a call that could not be made.
+        // There is no question about a call that would be refused.
         let prepared = match call.prepare(OnMissingCredential::Refuse) {
             Ok(prepared) => prepared,
             Err(wrong) => return Some((*wrong).into()),

@@ -1,4 +1,4 @@
-//! Messages that are none: what JSON-RPC 2.0 (section 5.1) answers to them, which rmcp leaves out or calls something else.
+//! Answers to texts that are not valid messages, by JSON-RPC 2.0 section 5.1; rmcp does not answer them, or with another error.
 
 use rmcp::RoleServer;
 use rmcp::service::RxJsonRpcMessage;
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::json;
 
-/// What an unreadable message still says of itself.
+/// The members that can still be read of an invalid message.
 #[derive(Deserialize)]
 struct Loose<'a> {
     #[serde(borrow)]
@@ -21,7 +21,7 @@ struct Loose<'a> {
 /// A message as rmcp reads it.
 pub(crate) type Message = RxJsonRpcMessage<RoleServer>;
 
-/// The message of a text, or the answer to a text that is none; the answer is missing where none may be given.
+/// Reads a message, or returns the answer to a text that is not a message; `None` where no answer may be given.
 pub(crate) fn read_message(text: &[u8]) -> Result<Message, Option<String>> {
     if !json::is_plain(text) {
         return Err(Some(error_answer(
@@ -33,14 +33,14 @@ pub(crate) fn read_message(text: &[u8]) -> Result<Message, Option<String>> {
     serde_json::from_slice(text).map_err(|error| refusal(text, &error))
 }
 
-/// The answer over HTTP, where each request gets one, to a text that is not a message.
+/// The answer over HTTP to a text that is not a message; there, each request is answered.
 pub(crate) fn answer_unreadable(text: &[u8]) -> String {
     let refusal = read_message(text.trim_ascii()).err().flatten();
     refusal.unwrap_or_else(|| error_answer("null", -32600, "Invalid Request: it is not a JSON-RPC 2.0 message of MCP"))
 }
 
-/// The answer to a text that could not be read as a message because of `error`, or `None` where none may be given: to
-/// notifications and to answers.
+/// The answer to a text that could not be read as a message because of `error`; `None` for notifications and responses, which
+/// are not answered.
 fn refusal(text: &[u8], error: &serde_json::Error) -> Option<String> {
     let is_json = std::str::from_utf8(text).is_ok() && serde_json::from_slice::<IgnoredAny>(text).is_ok();
     if !is_json {
@@ -69,7 +69,7 @@ fn refusal(text: &[u8], error: &serde_json::Error) -> Option<String> {
     Some(error_answer(id, -32600, why))
 }
 
-/// The answer to a text that was too long to be kept: `head` and `tail` are its two ends, of which one usually has the id.
+/// The answer to a text that is too long: `head` and `tail` are its two ends, one of which usually contains the id.
 pub(crate) fn too_long(head: &[u8], tail: &[u8], longest: usize) -> String {
     let id = id_at_start(head).or_else(|| id_at_end(tail)).unwrap_or("null");
     error_answer(

@@ -1,4 +1,4 @@
-//! The MCP side: tools listed and called over stdio and streamable HTTP, in both protocol eras. Knows only the API.
+//! The MCP server: lists and calls tools over stdio and streamable HTTP, in all supported protocol versions.
 
 mod answered_questions;
 mod auth;
@@ -25,22 +25,22 @@ use self::state::{Changes, ServerState};
 use crate::api::Api;
 use crate::text;
 
-/// The handler of one client, or of one request where there are no sessions: a cheap clone.
+/// An MCP server, and the handler of one client or request: clones share their state.
 ///
-/// The API may still be on its way when the first client arrives: the handshake is answered at once, and what needs the
-/// tools waits for them. Afterwards it may become another one.
+/// The API may still be loading when the first client connects: the handshake is answered at once, and requests that need the
+/// tools wait. With a reload interval, the API may be replaced later.
 #[derive(Clone)]
 pub struct McpServer {
     live: Arc<ServerState>,
     calls: TaskTracker,
-    /// Where a person is asked about calls first.
+    /// Set where a person is asked before calls.
     confirmation: Option<Arc<Confirmation>>,
-    /// In a session, the changes since it began, until somebody tells its client of them.
+    /// In a session, the changes since its start, until the task that reports them takes this.
     untold: Option<Arc<Mutex<Option<Changes>>>>,
 }
 
 impl McpServer {
-    /// A server that waits for its API. `reload` says how often that may become another one afterwards, if at all.
+    /// A server that waits for its API. `reload` is the interval at which the API may be replaced; `None` means never.
     #[must_use]
     pub fn pending(reload: Option<Duration>) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl McpServer {
         }
     }
 
-    /// The same, but with `asks` it asks a person before calls of the tools for which its APIs require that.
+    /// With `asks`, a person is asked before calls of tools that require it.
     #[must_use]
     pub fn with_confirm(mut self, asks: bool) -> Self {
         self.confirmation = asks.then(|| Arc::new(Confirmation::new()));
@@ -66,32 +66,31 @@ impl McpServer {
         server
     }
 
-    /// Gives the server its API, or another one; calls in flight stay with the one that they began with. Clients that can be
-    /// told are told where the list of tools is another one.
+    /// Sets or replaces the API; calls in flight continue with the one that they began with. Clients are notified if the list of
+    /// tools changed.
     pub fn ready(&self, api: Arc<Api>) {
         let config = server_config(Some(&api), self.live.reload.is_some());
         self.live.ready(Catalog::new(api, config));
     }
 
-    /// Tells a pending server that its API will never come: what waits for it, and what comes yet, is answered with `why`,
-    /// a sentence for a model.
+    /// Tells a pending server that loading failed: waiting and later requests are answered with `why`, a sentence for a model.
     pub fn fail(&self, why: &str) {
         self.live.fail(why);
     }
 
-    /// Whether the API is there.
+    /// Whether the API is loaded.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.live.served().is_some()
     }
 
-    /// The calls in flight; waiting for it to empty is a clean end.
+    /// Tracks the calls in flight, so that a clean shutdown can wait for them.
     #[must_use]
     pub fn calls(&self) -> &TaskTracker {
         &self.calls
     }
 
-    /// The handler of a session: a client that stays, and can be told of changes.
+    /// The handler of a session, whose client can be notified of changes.
     fn of_session(&self) -> Self {
         Self {
             untold: Some(Arc::new(Mutex::new(Some(self.live.changes())))),
@@ -101,7 +100,7 @@ impl McpServer {
 }
 
 fn server_config(api: Option<&Api>, reloads: bool) -> ServerConfig {
-    // Prompts, resources and completions are declared, and empty: clients that ask anyway get a clean answer.
+    // Prompts, resources and completions are declared although there are none: clients that request them get an empty list.
     let mut capabilities = ServerCapabilities::builder()
         .enable_tools()
         .enable_prompts()

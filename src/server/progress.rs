@@ -20,7 +20,7 @@ pub(super) struct ProgressReporter {
 }
 
 impl ProgressReporter {
-    /// For the call that carried this token.
+    /// Reports the progress of the call that carried this token.
     pub(super) fn new(peer: Peer<RoleServer>, token: ProgressToken) -> Self {
         Self {
             peer,
@@ -29,7 +29,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Reports so many bytes of so many, unless the client has stopped taking notifications.
+    /// Reports `done` of `total` bytes, unless the client has stopped reading notifications.
     pub(super) async fn report(&self, done: u64, total: Option<u64>) {
         if self.silent.load(Relaxed) {
             return;

@@ -1,4 +1,4 @@
-//! What one client may hold of something that all clients share, so that it cannot use it up for the others.
+//! The share of a common resource that one client may hold.
 
 /// Whether a client that holds `own` of `taken` places may take one more of `capacity`. It may hold at most half of what others
 /// leave free, and the last tenth is for clients that hold nothing yet.

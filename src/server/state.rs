@@ -1,4 +1,4 @@
-//! What is served now: nothing yet, an API, or another one after its document changed.
+//! What a server currently serves: nothing yet, a catalog, or a newer catalog after the document changed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,28 +11,28 @@ use tokio_util::sync::CancellationToken;
 
 use super::catalog::Catalog;
 
-/// How often it is looked whether a session is still there that nothing is told.
+/// How often an idle session is checked for a closed connection.
 const SESSION_CHECK: Duration = Duration::from_mins(1);
 
-/// What all handlers of a server have in common.
+/// The state that all handlers of a server share.
 pub(crate) struct ServerState {
     state: watch::Sender<ApiState>,
-    /// How many times the list of tools became another one.
+    /// How many times the list of tools has changed.
     changes: watch::Sender<u64>,
-    /// How often the API may become another one.
+    /// How often the document is checked for changes.
     pub(crate) reload: Option<Duration>,
-    /// No request is taken any more; what only waits for changes must end.
+    /// Cancelled when the server stops: waits for changes end.
     pub(crate) ending: CancellationToken,
 }
 
-/// Tells when the list of tools became another one.
+/// Receives a count each time the list of tools changes.
 pub(crate) type Changes = watch::Receiver<u64>;
 
 enum ApiState {
     /// Nothing yet.
     Pending,
     Ready(Arc<Catalog>),
-    /// Nothing ever, and why, in words for a model.
+    /// Loading has failed, with a sentence for a model.
     Failed(String),
 }
 
@@ -46,7 +46,7 @@ impl ServerState {
         }
     }
 
-    /// Serves this from now on, and tells who wants to know where the list of tools is another one.
+    /// Serves this catalog from now on, and notifies subscribers if the list of tools changed.
     pub(crate) fn ready(&self, served: Catalog) {
         let before = self.served();
         let is_other = before.is_some_and(|before| !before.texts().eq(served.texts()));
@@ -60,7 +60,7 @@ impl ServerState {
         self.state.send_replace(ApiState::Failed(why.to_owned()));
     }
 
-    /// What is served now, if it is there.
+    /// The current catalog, if there is one.
     pub(crate) fn served(&self) -> Option<Arc<Catalog>> {
         match &*self.state.borrow() {
             ApiState::Ready(served) => Some(Arc::clone(served)),
@@ -68,7 +68,7 @@ impl ServerState {
         }
     }
 
-    /// What is served now; waits for the first of it.
+    /// The current catalog; waits for the first one.
     pub(crate) async fn catalog(&self) -> Result<Arc<Catalog>, ErrorData> {
         if let ApiState::Ready(served) = &*self.state.borrow() {
             return Ok(Arc::clone(served));
@@ -83,19 +83,19 @@ impl ServerState {
         }
     }
 
-    /// Waits until there is an API, or it is known that there will be none.
+    /// Waits until loading has succeeded or failed.
     pub(crate) async fn settled(&self) {
         let mut states = self.state.subscribe();
         // The sender lives as long as this value.
         let _ = states.wait_for(|state| !matches!(state, ApiState::Pending)).await;
     }
 
-    /// The changes from now on.
+    /// Subscribes to changes from now on.
     pub(crate) fn changes(&self) -> Changes {
         self.changes.subscribe()
     }
 
-    /// Tells the client of a session that began with a handshake of changes, until the session or the server ends.
+    /// Notifies the client of a session of changes, until the session or the server ends.
     pub(crate) async fn tell(self: Arc<Self>, mut changes: Changes, peer: Peer<RoleServer>) {
         while !peer.is_transport_closed() {
             let told = tokio::select! {
@@ -109,7 +109,7 @@ impl ServerState {
         }
     }
 
-    /// Tells a client of changes that listens for them by a request (2026-07-28), until the request or the server ends.
+    /// Notifies a client that subscribed by a request (2026-07-28) of changes, until the request or the server ends.
     pub(crate) async fn listened(&self, subscription: &SubscriptionContext) {
         let mut changes = self.changes();
         let wants_tools = subscription.accepted().tools_list_changed == Some(true);

@@ -1,4 +1,4 @@
-//! `Authorization` headers that are made for each request anew: access tokens, and answers to digest challenges.
+//! `Authorization` headers that are created for each request: access tokens, and answers to digest challenges.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) enum Authenticator {
 }
 
 impl Authenticator {
-    /// What it sends in a form that the operator did not write, and that must not come back in a reply.
+    /// Values that it derives from the credentials, and that must not appear in a reply.
     #[must_use]
     pub(crate) fn secrets(&self) -> Option<Vec<u8>> {
         match self {
@@ -36,9 +36,9 @@ impl Authenticator {
 /// The authentication of one call, which may take more than one request.
 pub(crate) struct CallAuthentication<'c> {
     authenticator: Option<&'c Authenticator>,
-    /// The access token that is sent now.
+    /// The current access token.
     token: Option<Arc<AccessToken>>,
-    /// Tokens that the API refused during the call: they may come back in a reply as well.
+    /// Tokens that the API refused during the call; they may appear in a reply as well.
     refused: Vec<Arc<Redactor>>,
     is_renewed: bool,
 }
@@ -92,7 +92,7 @@ impl<'c> CallAuthentication<'c> {
         Ok(self.is_renewed)
     }
 
-    /// What takes the tokens of this call out of a reply.
+    /// The redactors for the tokens of this call.
     #[must_use]
     pub(crate) fn into_redactors(self) -> Vec<Arc<Redactor>> {
         let mut redactors = self.refused;

@@ -1,4 +1,4 @@
-//! HTTP digest authentication (RFC 7616): the API gives a challenge with a 401, which answers requests from then on.
+//! HTTP digest authentication (RFC 7616): the challenge of a 401 is used for that request again and for later ones.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,11 +1,11 @@
-//! Headers of a client that go upstream: those that the operator lists, under the names that the operator gives.
+//! Client headers that are forwarded to the API: those that the operator lists, under the names that the operator gives.
 
 use http::header::{CONNECTION, HeaderMap, HeaderName};
 
 use crate::proxy::redact::names::carries_credential;
 use crate::proxy::redact::{Redactor, secrets_of_header};
 
-/// Which headers go upstream; by default none.
+/// Which headers are forwarded; by default none.
 #[derive(Debug, Clone, Default)]
 pub struct Forwarding {
     /// The client's name for each, and the API's.
@@ -25,11 +25,11 @@ impl Forwarding {
         self.headers.iter().find(|(_, theirs)| theirs == name).map(|(ours, _)| ours)
     }
 
-    /// Takes from a client's headers what goes upstream.
+    /// Selects the headers of a client that are forwarded.
     #[must_use]
     pub fn pick(&self, client: &HeaderMap) -> HeaderMap {
         let mut picked = HeaderMap::new();
-        // What a client names there belongs to its connection with us (RFC 9110 section 7.6.1).
+        // `Connection` names headers of the client's connection to this server (RFC 9110 section 7.6.1).
         let of_connection: Vec<&str> = client
             .get_all(CONNECTION)
             .iter()
@@ -50,8 +50,8 @@ impl Forwarding {
     }
 }
 
-/// Takes the credentials among forwarded headers out of replies: headers whose names say that they carry one, and what a security
-/// scheme asks for.
+/// Redacts the credentials among forwarded headers in replies: headers whose names say that they carry one, and headers that a
+/// security scheme requires.
 #[must_use]
 pub(crate) fn redactor(picked: &HeaderMap, credentials: &[(HeaderName, HeaderName)]) -> Redactor {
     let is_credential = |name: &HeaderName| carries_credential(name) || credentials.iter().any(|(_, theirs)| theirs == name);

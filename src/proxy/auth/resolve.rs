@@ -1,7 +1,7 @@
-//! Who a call says it is: what each operation carries of the operator's credentials.
+//! Selects the operator's credentials for each operation.
 //!
-//! Everything that can be is decided at start: an operation ends up with headers, query pairs and cookies that are ready
-//! to be sent, or with the sentence that says what is missing.
+//! As much as possible is decided at start: an operation gets headers, query pairs and cookies that are ready to be sent, or a
+//! sentence that says what is missing.
 
 use crate::proxy::response::failure::Advice;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,27 +18,27 @@ use crate::proxy::request::Injected;
 use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
 use crate::text;
 
-/// What a call carries of the operator's, or why it cannot be made.
+/// The credentials of a call, or why it cannot be made.
 #[derive(Debug, Clone)]
 pub(crate) enum OperationAccess {
-    /// It can be made with this.
+    /// The call can be made with these.
     Granted(Arc<Credential>),
-    /// It cannot: a sentence for the model.
+    /// The call cannot be made: a sentence for the model.
     Missing(Arc<str>),
 }
 
-/// What a call carries of the operator's.
+/// The operator's credentials of a call.
 #[derive(Debug, Default)]
 pub(crate) struct Credential {
     /// Ready to be sent.
     pub fixed: Injected,
-    /// Makes an `Authorization` header for each request anew.
+    /// Creates the `Authorization` header of each request.
     pub authenticator: Option<Authenticator>,
     /// Headers that the client must send for it: the client's name of each, and the API's.
     pub of_client: Vec<(HeaderName, HeaderName)>,
     /// Whether headers of the client may go there.
     pub forwards: bool,
-    /// What to say of the credential where the API refuses it.
+    /// What an error says about the credential where the API refuses it.
     pub advice: Option<Advice>,
 }
 
@@ -66,7 +66,7 @@ struct Decided {
     operations: usize,
 }
 
-/// A list of requirements as the very same allocation, which it keeps alive: what many operations share is decided once.
+/// A list of requirements, compared by its allocation, which it keeps alive: a list that many operations share is decided once.
 #[derive(Debug, Clone)]
 struct SameRequirements(Rc<[SecurityRequirement]>);
 
@@ -96,7 +96,7 @@ pub(crate) struct AccessResolver<'a> {
 }
 
 impl<'a> AccessResolver<'a> {
-    /// Nothing is decided yet.
+    /// A resolver without decisions.
     #[must_use]
     pub(crate) fn new(given: SchemeResolver<'a>) -> Self {
         let fixed = Injected {

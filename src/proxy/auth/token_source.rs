@@ -1,5 +1,5 @@
-//! Access tokens (RFC 6749 sections 4.4 and 6): fetched when a call first needs one, kept, refreshed before they expire,
-//! and fetched once for however many calls wait.
+//! Access tokens (RFC 6749 sections 4.4 and 6): fetched when a call first needs one, cached, refreshed before they expire, and
+//! fetched once for all calls that wait.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -25,11 +25,11 @@ use crate::proxy::upstream::exchange::{self, CallOptions};
 use crate::spec::media_type::essence;
 use crate::text;
 
-/// A token is refreshed this long before it expires, or at nine tenths of its life where that is shorter.
+/// A token is refreshed this long before it expires, or after nine tenths of its lifetime where that is later.
 const EXPIRY_MARGIN: Duration = Duration::from_mins(1);
-/// After a failure, a token that is still good is not refreshed again at once.
+/// How long after a failed refresh a token that is still valid is not refreshed again.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
-/// No reply of a token endpoint is larger.
+/// The largest reply of a token endpoint, in bytes.
 const MAX_REPLY_BYTES: usize = 256 << 10;
 
 /// How tokens are asked for.
@@ -37,13 +37,13 @@ const MAX_REPLY_BYTES: usize = 256 << 10;
 pub(crate) struct Grant {
     /// The security scheme, for messages.
     pub scheme: String,
-    /// Where.
+    /// The endpoint.
     pub endpoint: Endpoint,
-    /// Who asks; a public client has no secret.
+    /// The client's identifier; a public client has no secret.
     pub client_id: Option<SecretString>,
     /// The client's secret.
     pub client_secret: Option<SecretString>,
-    /// Where there is one, it is what is exchanged.
+    /// The refresh token, if the grant is `refresh_token`.
     pub refresh_token: Option<SecretString>,
     /// `scope` of the request.
     pub scopes: Option<SecretString>,
@@ -61,7 +61,7 @@ pub(crate) enum Endpoint {
 }
 
 impl Endpoint {
-    /// What the operator or the document named.
+    /// The URL from the settings or the document.
     #[must_use]
     pub(crate) fn url(&self) -> &Url {
         match self {
@@ -75,7 +75,7 @@ impl Endpoint {
 pub(crate) struct AccessToken {
     /// `Authorization` with it.
     pub header: HeaderValue,
-    /// Takes it out of replies.
+    /// Redacts the token in replies.
     pub redactor: Arc<Redactor>,
     fresh_until: Option<Instant>,
     expires: Option<Instant>,
@@ -87,7 +87,7 @@ pub(crate) struct TokenSource {
     grant: Grant,
     client: HttpClient,
     current: RwLock<Option<Arc<AccessToken>>>,
-    /// Held by the one who fetches.
+    /// Locked by the task that fetches a token.
     flight: Arc<tokio::sync::Mutex<Flight>>,
 }
 
@@ -127,7 +127,7 @@ impl AccessToken {
 }
 
 impl TokenSource {
-    /// Nothing is fetched yet.
+    /// A source without a token.
     #[must_use]
     pub(crate) fn new(grant: Grant, client: HttpClient) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl TokenSource {
         }
     }
 
-    /// A token that is good now, and not `spent`, which the API has just refused.
+    /// A token that is valid now, and not `spent`, which the API has just refused.
     ///
     /// # Errors
     /// [`CallError::Credential`] where none can be had.
@@ -160,7 +160,7 @@ impl TokenSource {
         if let Some(token) = usable().filter(|token| token.is_fresh(Instant::now())) {
             return Ok(token);
         }
-        // However short its life, whoever waited for it shares it.
+        // Every caller that waited uses it, even if its lifetime is short.
         if let Some((at, token)) = &flight.fetched
             && *at > asked
             && !spent.is_some_and(|spent| Arc::ptr_eq(spent, token))
@@ -170,10 +170,10 @@ impl TokenSource {
         if let Some((at, error)) = &flight.failed
             && *at > asked
         {
-            // Whoever waited for that attempt shares its outcome.
+            // Every caller that waited for that attempt gets its outcome.
             return usable().ok_or_else(|| error.clone());
         }
-        // Whoever asked may give up; a refresh token that was exchanged meanwhile would be lost for everybody.
+        // In a task of its own: if the caller were cancelled, a refresh token that was exchanged meanwhile would be lost.
         let fetched = tokio::spawn(Arc::clone(self).renew(flight)).await;
         let fetched = fetched.unwrap_or_else(|_| Err(self.failure("asking for it failed")));
         fetched.or_else(|error| usable().ok_or(error))
@@ -213,7 +213,7 @@ impl TokenSource {
         flight.endpoint = Some(endpoint.clone());
         let started = Instant::now();
         let mut reply = self.ask(&endpoint, flight).await?;
-        // RFC 6749 section 2.3.1: the header is what every server must take; some take only the body.
+        // RFC 6749 section 2.3.1: every server must accept the header, but some accept only the body.
         if !flight.in_body
             && self.grant.client_secret.is_some()
             && matches!(reply.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED)
@@ -221,7 +221,7 @@ impl TokenSource {
         {
             flight.in_body = true;
             let second = self.ask(&endpoint, flight).await?;
-            // Another complaint than the one about the client means that the client was recognized.
+            // Another error than `invalid_client` means that the client was recognized.
             if second.status.is_success() || error_code(&second).is_some_and(|code| code != "invalid_client") {
                 reply = second;
             } else {
@@ -236,7 +236,7 @@ impl TokenSource {
             let code = error_code(&reply).map(|code| format!(" ({code})")).unwrap_or_default();
             self.failure(&format!("the token endpoint's answer holds no `access_token`{code}"))
         })?;
-        // `Bearer ` with nothing behind it would be sent to the API.
+        // An empty token would be sent to the API as `Bearer `.
         if granted.access_token.expose_secret().trim().is_empty() {
             return Err(self.failure("the token endpoint's answer holds an empty `access_token`"));
         }
@@ -364,13 +364,13 @@ impl TokenSource {
     }
 }
 
-/// Encrypted, or not leaving this machine.
+/// Whether requests to the URL are encrypted or stay on this machine.
 #[must_use]
 pub(crate) fn is_safe(url: &Url) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && outbound::is_loopback(url))
 }
 
-/// The codes that a token endpoint may refuse with (RFC 6749 section 5.2, RFC 8707 section 2, and what others give).
+/// Known error codes of token endpoints (RFC 6749 section 5.2, RFC 8707 section 2, RFC 8628 section 3.5, and common others).
 const CODES: [&str; 11] = [
     "invalid_request",
     "invalid_client",
@@ -394,7 +394,7 @@ fn token_reply(reply: &Response) -> Value {
     serde_json::from_slice(&reply.body).unwrap_or_default()
 }
 
-/// A code that is known: anything else could be what we have just sent.
+/// The error code, if it is a known one: any other text could contain a credential of the request.
 fn error_code(reply: &Response) -> Option<String> {
     #[derive(Deserialize)]
     struct Refused {
@@ -404,7 +404,7 @@ fn error_code(reply: &Response) -> Option<String> {
     CODES.contains(&code.as_str()).then_some(code)
 }
 
-/// A number, or the text of one, as some servers write it.
+/// Reads a number of seconds, or a string with one, as some servers send.
 fn seconds(value: &Value) -> Option<Duration> {
     const MAX_LIFETIME_SECONDS: u64 = 366 * 24 * 3600;
     let seconds = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;

@@ -11,11 +11,11 @@ use url::Origin;
 use crate::spec::SecurityScheme;
 use crate::text;
 
-/// How the environment variables of credentials begin.
+/// The prefix of the environment variables of credentials.
 pub(crate) const PREFIX: &str = "OPENAPI_MCP_AUTH_";
 
-/// Settings of the server whose variables begin in the same way, without [`PREFIX`]. The credential of a scheme with such a
-/// name can only be given in the configuration file.
+/// Settings of the server whose variables have the same prefix, without it. The credential of a scheme with such a name can only
+/// be set in the configuration file.
 pub(crate) const RESERVED_SUFFIXES: [&str; 2] = ["TOKEN_ENV", "TOKEN_FILE"];
 
 /// A part of a credential.
@@ -44,7 +44,7 @@ pub enum CredentialPart {
 }
 
 impl CredentialPart {
-    /// All of them.
+    /// All parts.
     pub const ALL: [Self; 10] = [
         Self::Value,
         Self::Username,
@@ -58,7 +58,7 @@ impl CredentialPart {
         Self::Issuer,
     ];
 
-    /// How the name of its variable ends.
+    /// The suffix of the name of its variable.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl CredentialPart {
         }
     }
 
-    /// Whether nobody else may see it.
+    /// Whether it is a secret.
     #[must_use]
     pub fn is_secret(self) -> bool {
         matches!(self, Self::Value | Self::Password | Self::ClientSecret | Self::RefreshToken)
@@ -95,10 +95,10 @@ impl CredentialPart {
     }
 }
 
-/// What the operator gave for one scheme. Values are free of control characters and not empty.
+/// The settings for one scheme. Values have no control characters and are not empty.
 pub(crate) type CredentialValues = BTreeMap<CredentialPart, SecretString>;
 
-/// What the operator gave for all schemes.
+/// The settings for all schemes.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
     /// By the name of the variable, without [`PREFIX`].
@@ -152,7 +152,7 @@ impl Credentials {
         scheme.to_shouty_snake_case().chars().map(plain).collect()
     }
 
-    /// Everything that must not come back in a reply.
+    /// All values that must not appear in a reply.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
         let given = self.schemes.values().flatten().map(|(part, value)| (*part, value));
         let variables = self
@@ -254,7 +254,7 @@ impl Credentials {
         given
     }
 
-    /// Settings that belong to no scheme of the document: most likely a name was misspelt.
+    /// Settings that belong to no scheme of the document; probably a name is misspelled.
     #[must_use]
     pub fn strangers(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
         if self.variables.is_empty() && self.schemes.is_empty() {

@@ -1,5 +1,5 @@
-//! The public keys of an OAuth issuer (JWKS, RFC 7517), and where they are found (RFC 8414, `OpenID` Connect Discovery). They
-//! are kept, read again from time to time and when a token names one that is not among them, and outlive the issuer's pauses.
+//! The public keys of an OAuth issuer (JWKS, RFC 7517), and their discovery (RFC 8414, `OpenID` Connect Discovery). The keys are
+//! cached, read again every [`REFRESH_INTERVAL`] and when a token names an unknown key, and kept while the issuer is unavailable.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -16,15 +16,16 @@ use crate::text;
 
 /// How often the keys are read again.
 const REFRESH_INTERVAL: Duration = Duration::from_mins(10);
-/// How often they are asked for while there are none.
+/// How often the issuer is asked while no key is known.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
-/// How often tokens with unknown keys may make us ask: anybody can make such tokens up, and a key may have been replaced.
+/// How often tokens that name unknown keys may cause a request to the issuer: a key may have been replaced, but anybody can send
+/// such a token.
 const UNKNOWN_INTERVAL: Duration = Duration::from_secs(5);
-/// Keys that could not be read again for this long are given up.
+/// Keys that could not be read again for this long are discarded.
 const MAX_KEY_AGE: Duration = Duration::from_hours(24);
 /// How long one request to the issuer may take.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
-/// The largest document that is read from it.
+/// The largest document that is read from the issuer, in bytes.
 const MAX_KEY_SET_BYTES: usize = 1 << 20;
 
 const RSA: [Algorithm; 6] = [
@@ -36,7 +37,7 @@ const RSA: [Algorithm; 6] = [
     Algorithm::PS512,
 ];
 
-/// One key, and the algorithms that it may be used with: the key decides, never the token.
+/// A key and the algorithms that it may be used with. The key determines the algorithm, not the token (RFC 8725 section 3.1).
 pub(crate) struct IssuerKey {
     id: Option<String>,
     algorithms: Vec<Algorithm>,
@@ -44,7 +45,7 @@ pub(crate) struct IssuerKey {
 }
 
 impl IssuerKey {
-    /// The key of a JWK, unless it is none that verifies signatures of others: symmetric, for encryption, of an unknown kind.
+    /// Reads a JWK; `None` where it cannot verify signatures: symmetric keys, keys for encryption, unknown types.
     fn new(jwk: &Value) -> Option<Self> {
         let jwk: Jwk = serde_json::from_value(jwk.clone()).ok()?;
         let common = &jwk.common;
@@ -95,16 +96,16 @@ pub(crate) struct Keys {
     issuer: String,
     url: Option<Url>,
     current: RwLock<Option<Arc<KeySet>>>,
-    /// Held while the issuer is asked; when unknown keys last made us ask.
+    /// When an unknown key last caused a request. The lock is held during requests to the issuer.
     flight: Mutex<Option<Instant>>,
 }
 
-/// It cannot be said now whether there is such a key.
+/// The issuer cannot be asked now, so that it is unknown whether the key exists.
 #[derive(Debug)]
 pub(crate) struct Unavailable;
 
 impl Keys {
-    /// The keys of `issuer`, at `url` or wherever the issuer says.
+    /// The keys of `issuer`, read from `url` or from the `jwks_uri` of the issuer's metadata.
     pub(crate) fn new(client: HttpClient, issuer: String, url: Option<Url>) -> Self {
         Self {
             client,
@@ -115,7 +116,7 @@ impl Keys {
         }
     }
 
-    /// Reads the keys, and reads them again from time to time.
+    /// Reads the keys, and then again at intervals.
     pub(crate) async fn keep_fresh(self: Arc<Self>) {
         let mut told = String::new();
         loop {
@@ -144,23 +145,22 @@ impl Keys {
         }
     }
 
-    /// The keys that a token with this header may be signed with; none where the issuer has no such key.
+    /// The keys that may have signed a token with this header; empty where the issuer has no such key.
     ///
     /// # Errors
-    /// [`Unavailable`] where there are no keys, or where the issuer was asked too recently to be asked for this one: then a good
-    /// token must not be called invalid.
+    /// [`Unavailable`] where no keys are known, or where the issuer was asked too recently to be asked again: the token may be valid.
     pub(crate) async fn find(self: &Arc<Self>, id: Option<&str>, algorithm: Algorithm) -> Result<Vec<Arc<IssuerKey>>, Unavailable> {
         let suitable = |set: &KeySet| -> Vec<Arc<IssuerKey>> { set.keys.iter().filter(|key| key.suits(id, algorithm)).cloned().collect() };
         let seen = self.current();
         if let Some(set) = &seen {
             let found = suitable(set);
             let is_named = || id.is_some() && set.keys.iter().any(|key| key.id.as_deref() == id);
-            // A key that is there is not used in another way than it says, and no key of the issuer can be symmetric.
+            // A known key is used only with its own algorithms, and the issuer publishes no symmetric keys.
             if !found.is_empty() || is_named() || is_symmetric(algorithm) {
                 return Ok(found);
             }
         }
-        // A task of its own: it must not end because the client that caused it has left.
+        // In a task of its own, so that it continues when the client that caused it disconnects.
         let (keys, before) = (Arc::clone(self), seen.map(|set| set.read));
         let _ = tokio::spawn(async move { keys.ask_again(before).await }).await;
         let set = self.current().ok_or(Unavailable)?;
@@ -171,7 +171,7 @@ impl Keys {
         Ok(found)
     }
 
-    /// Asks the issuer again, unless somebody else just did.
+    /// Asks the issuer again, unless another task has just done so.
     async fn ask_again(&self, seen: Option<Instant>) {
         let mut asked = self.flight.lock().await;
         let is_newer = self.current().map(|set| set.read) != seen;
@@ -213,7 +213,7 @@ impl Keys {
         Ok(count)
     }
 
-    /// Where the issuer says that its keys are. The places and their order are those of MCP (basic/authorization,
+    /// The `jwks_uri` of the issuer's metadata. The URLs and their order are those of MCP (basic/authorization,
     /// "Authorization Server Metadata Discovery").
     async fn discover(&self) -> Result<Url, String> {
         let issuer = Url::parse(&self.issuer).map_err(|error| format!("the issuer is not a valid URL: {error}"))?;
@@ -242,7 +242,7 @@ impl Keys {
     }
 
     fn keys_url(&self, issuer: &Url, document: &Value) -> Result<Url, String> {
-        // RFC 8414 section 3.3: it must be the same, or somebody else speaks.
+        // RFC 8414 section 3.3: the metadata must name the issuer that was asked for.
         match document.get("issuer").and_then(Value::as_str) {
             Some(named) if named == self.issuer => {}
             Some(named) => {
@@ -257,7 +257,7 @@ impl Keys {
             .and_then(Value::as_str)
             .and_then(|text| Url::parse(text).ok())
             .ok_or("it has no `jwks_uri`")?;
-        // An issuer on this machine may be without TLS, and so may its keys.
+        // An issuer on loopback may use plain HTTP, and so may its keys.
         if url.scheme() != "https" && url.scheme() != issuer.scheme() {
             return Err("its `jwks_uri` is not https".into());
         }

@@ -1,5 +1,5 @@
-//! An OAuth 2.1 resource server: access tokens of one issuer, as JWTs (RFC 9068), and the metadata that tells clients where to
-//! get them (RFC 9728). Tokens for anybody else are refused, and none is passed on (MCP, basic/authorization).
+//! An OAuth 2.1 resource server: verifies JWT access tokens (RFC 9068) of one issuer and publishes the protected resource metadata
+//! (RFC 9728). Tokens for other audiences are refused, and no token is passed on (MCP, basic/authorization).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,46 +16,46 @@ use crate::json as spec_json;
 use crate::outbound::HttpClient;
 use crate::server::http::limits::ClientKey;
 
-/// Where RFC 9728 section 3 puts the metadata, between host and path of the resource.
+/// The well-known path of RFC 9728 section 3, inserted between the host and the path of the resource.
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
-/// By how many seconds clocks may differ.
+/// The tolerated clock difference, in seconds.
 const LEEWAY: u64 = 30;
-/// Longer tokens are not looked at.
+/// The longest token that is read, in bytes.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
 
 /// What an operator sets about tokens of an issuer.
 #[derive(Debug, Clone)]
 pub struct OauthOptions {
-    /// The issuer, to the letter as its tokens name it.
+    /// The issuer, exactly as its tokens name it in `iss`.
     pub issuer: String,
-    /// Audiences of which a token must have one; empty for the resource's own URL.
+    /// A token must have one of these audiences; empty means the URL of the resource.
     pub audiences: Vec<String>,
-    /// Where the keys are, if the issuer is not to be asked.
+    /// The URL of the keys; without it, the issuer's metadata names it.
     pub jwks_url: Option<Url>,
     /// Scopes that every request needs.
     pub scopes: Vec<String>,
-    /// A scope that calls of read-only tools need.
+    /// The scope that calls of read-only tools need.
     pub read_scope: Option<String>,
-    /// A scope that calls of all other tools need.
+    /// The scope that calls of all other tools need.
     pub write_scope: Option<String>,
 }
 
 /// What a client may do.
 #[derive(Debug, Clone)]
 pub(crate) enum Scopes {
-    /// Everything: the operator's own tokens have no scopes.
+    /// Everything: static tokens have no scopes.
     All,
-    /// What the issuer granted.
+    /// The scopes that the issuer granted.
     Granted(Arc<BTreeSet<String>>),
 }
 
-/// Why a token is not good.
+/// Why a token is refused.
 pub(crate) enum TokenError {
-    /// It never will be.
+    /// The token is invalid.
     Invalid(&'static str),
-    /// It lacks one of these.
+    /// The token lacks one of these scopes.
     Scope(Vec<String>),
-    /// Nobody can say.
+    /// The keys of the issuer are unavailable.
     Unavailable,
 }
 
@@ -68,14 +68,14 @@ pub(crate) struct Oauth {
 }
 
 impl Oauth {
-    /// For a resource; the keys are asked for with `client`.
+    /// Verifies tokens for `resource`; `client` fetches the keys.
     pub(crate) fn new(options: OauthOptions, resource: Url, client: HttpClient) -> Self {
         let mut validation = Validation::new(Algorithm::RS256);
         validation.leeway = LEEWAY;
         validation.validate_nbf = true;
         validation.set_issuer(&[&options.issuer]);
         if options.audiences.is_empty() {
-            // RFC 8707 and MCP write it without a slash at the end; both are the same place.
+            // RFC 8707 and MCP write the URL without a trailing slash; both forms name the same resource.
             let plain = resource.as_str().trim_end_matches('/');
             validation.set_audience(&[plain, &format!("{plain}/")]);
         } else {
@@ -95,19 +95,19 @@ impl Oauth {
         &self.keys
     }
 
-    /// Who a token belongs to, and what it allows.
+    /// Verifies a token; returns its client and its scopes.
     pub(crate) async fn verify(&self, token: &[u8]) -> Result<(ClientKey, Scopes), TokenError> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(TokenError::Invalid("the token is too long"));
         }
-        // Its parts are read as trees, by another's hands.
+        // The library parses the parts into trees.
         let plain = |part: &[u8]| URL_SAFE_NO_PAD.decode(part).is_ok_and(|text| spec_json::is_plain(&text));
         if !token.split(|byte| *byte == b'.').take(2).all(plain) {
             return Err(TokenError::Invalid("the token is not a JWT"));
         }
         let header = decode_header(token).map_err(|_| TokenError::Invalid("the token is not a JWT"))?;
-        // RFC 8725 section 3.11: what is made for another purpose is not an access token. RFC 7515 section 4.1.11: what must be
-        // understood and is not makes it invalid.
+        // RFC 8725 section 3.11: a JWT of another `typ` is not an access token. RFC 7515 section 4.1.11: an unknown critical header
+        // parameter makes the token invalid.
         let kind = header.typ.as_deref().unwrap_or("JWT").to_ascii_lowercase();
         if !matches!(kind.trim_start_matches("application/"), "jwt" | "at+jwt") || header.crit.is_some() {
             return Err(TokenError::Invalid("the token is not an access token"));
@@ -139,7 +139,7 @@ impl Oauth {
         }
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
         let name = text("sub").or_else(|| text("client_id")).or_else(|| text("azp"));
-        // Tokens that name nobody are clients of their own; there is one issuer.
+        // A token without `sub` counts as a client of its own. There is one issuer, so that `sub` alone identifies a client.
         let client = match name.filter(|name| !name.is_empty()) {
             Some(name) => ClientKey::named("subject", name.as_bytes()),
             None => ClientKey::named("nameless token", token),
@@ -152,7 +152,7 @@ impl Oauth {
         self.options.read_scope.is_some() || self.options.write_scope.is_some()
     }
 
-    /// The scopes that a call lacks, with all that it needs, or `None` where it may be made.
+    /// All scopes that a call needs where the client lacks one of them; `None` where the call is allowed.
     pub(crate) fn lacking(&self, scopes: &Scopes, is_read_only: bool) -> Option<Vec<String>> {
         let Scopes::Granted(granted) = scopes else { return None };
         let wanted = if is_read_only {
@@ -164,15 +164,15 @@ impl Oauth {
         (!granted.contains(wanted)).then(|| self.needed(&[wanted.as_str()], granted))
     }
 
-    /// All scopes to ask for at once, those of ours that the client has included: a client that asks anew for less would lose
-    /// them (MCP, "Scope Challenge Handling").
+    /// All scopes to request at once, including those of this server that the client already has: a new token replaces the old one
+    /// (MCP, "Scope Challenge Handling").
     fn needed(&self, wanted: &[&str], granted: &BTreeSet<String>) -> Vec<String> {
         let ours = self.supported();
         let needed = |scope: &String| self.options.scopes.contains(scope) || wanted.contains(&scope.as_str()) || granted.contains(scope);
         ours.into_iter().filter(needed).collect()
     }
 
-    /// The scopes that a client should begin with: those of every request, and to read.
+    /// The scopes of a client's first token: those of every request, and the scope for reading.
     pub(crate) fn first_scopes(&self) -> Vec<String> {
         let mut scopes = self.options.scopes.clone();
         scopes.extend(
@@ -193,12 +193,12 @@ impl Oauth {
         scopes
     }
 
-    /// The path that this server's own metadata has.
+    /// The path of the metadata for the URL of this resource.
     pub(crate) fn metadata_path(&self) -> String {
         format!("{WELL_KNOWN}{}", self.resource.path().trim_end_matches('/'))
     }
 
-    /// Where a client finds the metadata.
+    /// The URL of the metadata.
     pub(crate) fn metadata_url(&self) -> String {
         let mut url = self.resource.clone();
         url.set_path(&self.metadata_path());
@@ -222,7 +222,7 @@ impl Oauth {
     }
 }
 
-/// `scope` is a text (RFC 8693 section 4.2); some issuers write `scp`, and some a list.
+/// `scope` is a string (RFC 8693 section 4.2); some issuers write `scp`, and some an array.
 fn scopes(claims: &Map<String, Value>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for claim in ["scope", "scp"] {

@@ -1,7 +1,7 @@
-//! Who a client is, asked before its request is read: a bearer token, compared or verified, and its rate limit. The
-//! challenges are those of RFC 6750 section 3, of RFC 9728 section 5.1, and of MCP (basic/authorization).
+//! Authenticates clients before their requests are read: compares or verifies the bearer token, and applies the rate limit of the
+//! client. The challenges are those of RFC 6750 section 3, RFC 9728 section 5.1, and MCP (basic/authorization).
 //!
-//! The `Authorization` header ends here: nothing behind this layer can pass it on or log it (MCP forbids token passthrough).
+//! This layer removes the `Authorization` header, so that no later layer can pass it on or log it (MCP forbids token passthrough).
 
 pub(crate) mod jwks;
 pub(crate) mod jwt;
@@ -31,13 +31,13 @@ use super::http::limits::{ClientKey, Peer, RateLimit};
 use super::state::ServerState;
 use crate::outbound::HttpClient;
 
-/// How often files of tokens and certificates are looked at.
+/// How often the files of tokens and certificates are checked for changes.
 pub(crate) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How clients prove who they are.
+/// How clients authenticate.
 #[derive(Debug, Clone, Default)]
 pub struct AccessOptions {
-    /// Tokens that were given at start.
+    /// Tokens from the settings.
     pub tokens: Vec<StaticToken>,
     /// Files of tokens, which are read again when they change.
     pub token_files: Vec<(PathBuf, Vec<StaticToken>)>,
@@ -48,7 +48,7 @@ pub struct AccessOptions {
 }
 
 impl AccessOptions {
-    /// Whether nobody is asked.
+    /// Whether clients need no authentication.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.tokens.is_empty() && self.token_files.is_empty() && self.oauth.is_none()
@@ -60,7 +60,7 @@ impl AccessOptions {
     }
 }
 
-/// Asks every client, and counts its requests.
+/// Authenticates each client and counts its requests.
 pub(crate) struct Authenticate {
     tokens: watch::Receiver<Arc<[StaticToken]>>,
     oauth: Option<Oauth>,
@@ -68,15 +68,15 @@ pub(crate) struct Authenticate {
     rate: Option<RateLimit>,
 }
 
-/// A client that was let in.
+/// A client that has authenticated.
 #[derive(Clone)]
 pub(crate) struct AuthenticatedClient {
-    /// Who it is.
+    /// Identifies the client for limits.
     pub(crate) client: ClientKey,
     scopes: Scopes,
 }
 
-/// Who sent a request: the client that was let in, else the address, else the only client of a transport without addresses.
+/// The sender of a request: the authenticated client, else the peer's address, else the only client of stdio.
 pub(crate) fn client_of(parts: Option<&Parts>) -> ClientKey {
     let extensions = parts.map(|parts| &parts.extensions);
     let authenticated = extensions.and_then(|extensions| extensions.get::<AuthenticatedClient>());
@@ -87,17 +87,17 @@ pub(crate) fn client_of(parts: Option<&Parts>) -> ClientKey {
         .unwrap_or_else(|| ClientKey::named("local", &[]))
 }
 
-/// Why a request is not let in.
+/// Why a request is refused.
 enum Refusal {
-    /// It has no bearer token.
+    /// No bearer token.
     NoToken,
-    /// It has one, of no use.
+    /// An invalid token.
     Wrong(&'static str),
-    /// It has several.
+    /// Several `Authorization` headers.
     Many,
-    /// Its token does not allow that much; with the scopes that would.
+    /// The token lacks a scope; with all scopes that are needed.
     Scope(Vec<String>),
-    /// The issuer's keys are not there.
+    /// The keys of the issuer are unavailable.
     Unavailable,
 }
 
@@ -112,7 +112,7 @@ impl From<TokenError> for Refusal {
 }
 
 impl Authenticate {
-    /// The gate, or `None` where there is nothing to ask or count. An issuer's keys are asked for with `client`.
+    /// `None` where there is neither authentication nor a rate limit. `client` fetches the keys of an issuer.
     pub(crate) fn new(
         access: &AccessOptions,
         rate: Option<f64>,
@@ -144,7 +144,7 @@ impl Authenticate {
         }))
     }
 
-    /// Who sent the request.
+    /// Authenticates the sender of a request.
     async fn caller(&self, headers: &HeaderMap, peer: ClientKey) -> Result<AuthenticatedClient, Refusal> {
         let known = |client| AuthenticatedClient {
             client,
@@ -167,7 +167,7 @@ impl Authenticate {
         }
     }
 
-    /// Whether requests need another scope for one tool than for another.
+    /// Whether the scope that a call needs depends on its tool.
     pub(crate) fn depends_on_tool(&self) -> bool {
         self.oauth.as_ref().is_some_and(Oauth::depends_on_tool)
     }
@@ -175,7 +175,7 @@ impl Authenticate {
     fn refuse(&self, refusal: &Refusal) -> Response {
         let first = || self.oauth.as_ref().map(Oauth::first_scopes).unwrap_or_default();
         let (status, error, why, scopes) = match refusal {
-            // RFC 6750 section 3.1: a request without credentials is told nothing but how to authenticate.
+            // RFC 6750 section 3.1: the challenge to a request without credentials has no error code.
             Refusal::NoToken => (StatusCode::UNAUTHORIZED, "", "a bearer token is needed", first()),
             Refusal::Wrong(why) => (StatusCode::UNAUTHORIZED, "invalid_token", *why, first()),
             Refusal::Many => (
@@ -233,7 +233,7 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
     }
 }
 
-/// The layer.
+/// The layer that authenticates, counts and passes on requests.
 pub(crate) async fn authenticate(State(gate): State<Arc<Authenticate>>, mut request: Request, next: Next) -> Response {
     let peer = ClientKey::at(
         request
@@ -263,8 +263,8 @@ pub(crate) async fn authenticate(State(gate): State<Arc<Authenticate>>, mut requ
     }
 }
 
-/// What of a message says which tool it calls. A member that is there twice makes it unreadable: others might take the other
-/// one.
+/// The members of a message that say which tool it calls. A repeated member is an error, because another parser might use the
+/// other value.
 #[derive(Deserialize)]
 struct CalledMessage<'a> {
     #[serde(borrow)]
@@ -280,11 +280,12 @@ struct CallParameters {
     arguments: Value,
 }
 
-/// The call of which it was judged that its client may make it.
+/// A call that the scopes of its client allow.
 #[derive(Clone)]
 pub(crate) struct AllowedCall(pub(crate) Arc<ResolvedCall>);
 
-/// The layer behind the one that has read the body: a call needs the scope for reading or for writing, by what is enforced of its tool.
+/// The layer that checks scopes, behind the one that reads the body: the enforced effect of the tool decides whether a call needs the
+/// scope for reading or the one for writing.
 pub(crate) async fn demand_scope(
     State((gate, state)): State<(Arc<Authenticate>, Arc<ServerState>)>,
     request: Request,
@@ -297,7 +298,7 @@ pub(crate) async fn demand_scope(
         return next.run(request).await;
     }
     let (mut parts, body) = request.into_parts();
-    // It is one piece in memory already.
+    // The body is in memory already.
     let Ok(bytes) = to_bytes(body, usize::MAX).await else {
         return StatusCode::BAD_REQUEST.into_response();
     };
@@ -314,7 +315,7 @@ pub(crate) async fn demand_scope(
             Value::Object(arguments) => Some(Some(arguments)),
             _ => None,
         };
-        // A name that no tool has, and arguments that are not an object, are refused where they are for every client.
+        // Unknown names and arguments that are not an object are refused later, in the same way for every client.
         if let Some(arguments) = arguments
             && let Ok(catalog) = state.catalog().await
             && let Some(call) = catalog.resolve(&name, arguments)
@@ -328,7 +329,7 @@ pub(crate) async fn demand_scope(
     next.run(Request::from_parts(parts, Body::from(bytes))).await
 }
 
-/// The metadata that tells clients where to get tokens (RFC 9728), at the places where they look for it.
+/// Answers with the protected resource metadata (RFC 9728).
 pub(crate) async fn metadata(State(gate): State<Arc<Authenticate>>, uri: Uri) -> Response {
     let path = uri.path();
     match &gate.oauth {
@@ -339,8 +340,8 @@ pub(crate) async fn metadata(State(gate): State<Arc<Authenticate>>, uri: Uri) ->
     }
 }
 
-/// Reads the files of tokens again when they change: tokens are rotated without a restart. A file that is of no use keeps
-/// the tokens it had.
+/// Reads the files of tokens again when they change, so that tokens can be rotated without a restart. Where a file cannot be
+/// read, its last tokens stay valid.
 async fn reload_tokens(mut access: AccessOptions, sender: watch::Sender<Arc<[StaticToken]>>) {
     let mut told = Vec::new();
     loop {

@@ -1,11 +1,11 @@
-//! Bearer tokens that an operator hands to clients. Only their digests are kept: what is not there cannot leak.
+//! Static bearer tokens. Only their digests are kept in memory.
 
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// The fewest characters of a token; less can be guessed.
+/// The minimum length of a token, in characters; shorter ones can be guessed.
 const MIN_TOKEN_LEN: usize = 16;
 
 /// The SHA-256 digest of a token.
@@ -19,7 +19,7 @@ impl std::fmt::Debug for StaticToken {
 }
 
 impl StaticToken {
-    /// A token as it stands in a variable or a line of a file.
+    /// Reads a token from a variable or from a line of a file.
     ///
     /// # Errors
     /// What is wrong with it, without repeating it.
@@ -27,7 +27,7 @@ impl StaticToken {
         if text.is_empty() {
             return Err("is empty".into());
         }
-        // What RFC 6750 section 2.1 allows is less; what a header cannot carry as one word is what matters.
+        // RFC 6750 section 2.1 allows fewer characters; this refuses only what a header cannot carry as one word.
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("holds spaces or characters beyond ASCII, which no client can send".into());
         }
@@ -39,10 +39,10 @@ impl StaticToken {
         Ok(Self::of(text.as_bytes()))
     }
 
-    /// The tokens of a text, one a line; empty lines and those that begin with `#` say nothing.
+    /// Reads tokens, one on each line; empty lines and lines that begin with `#` are ignored.
     ///
     /// # Errors
-    /// All that is wrong, each with its line.
+    /// All problems, each with its line number.
     pub fn in_text(text: &str) -> Result<Vec<Self>, Vec<String>> {
         let lines = text.lines().map(str::trim).enumerate();
         let (mut tokens, mut problems) = (Vec::new(), Vec::new());
@@ -58,16 +58,16 @@ impl StaticToken {
         if problems.is_empty() { Ok(tokens) } else { Err(problems) }
     }
 
-    /// The tokens of a file.
+    /// Reads the tokens of a file.
     ///
     /// # Errors
-    /// All that is wrong, the file named in each.
+    /// All problems, each with the path of the file.
     pub fn in_file(path: &Path) -> Result<Vec<Self>, Vec<String>> {
         let text = std::fs::read_to_string(path).map_err(|error| vec![format!("`{}` cannot be read: {error}", path.display())])?;
         Self::in_text(&text).map_err(|problems| problems.iter().map(|problem| format!("`{}`: {problem}", path.display())).collect())
     }
 
-    /// Whether `presented` is one of `tokens`. It takes as long for a wrong one as for a right one.
+    /// Whether `presented` is one of `tokens`, in constant time.
     #[must_use]
     pub fn is_among(presented: &[u8], tokens: &[Self]) -> bool {
         let presented = Self::of(presented);

@@ -1,12 +1,12 @@
-//! Who may talk to us over HTTP: Host and Origin, judged before anything else reads the request.
+//! Checks `Host` and `Origin` before anything else reads the request.
 //!
-//! A page in the operator's browser can send requests to loopback, and by DNS rebinding even read the answers. It cannot
-//! choose its Origin, and a rebound name shows in Host. MCP (transports, "Security Warning") asks for 403.
+//! A page in the operator's browser can send requests to loopback and, with DNS rebinding, read the answers. It cannot choose its
+//! `Origin`, and a rebound name appears in `Host`. MCP (transports, "Security Warning") requires 403.
 
 use http::uri::Authority;
 use http::{HeaderMap, Uri, header};
 
-/// Names and origins that are let in besides loopback.
+/// Host names and origins that are accepted besides loopback.
 #[derive(Debug, Clone, Default)]
 pub struct Allowed {
     /// `name` for any port, or `name:port`.
@@ -16,17 +16,17 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// Whether a request may pass, else a sentence on why not and what to do.
+    /// Checks a request.
     ///
     /// # Errors
-    /// The sentence.
+    /// A sentence that says what is not allowed, and how to allow it.
     pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), String> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let named = hosts.next().map(|value| value.to_str().unwrap_or_default().to_owned());
         if hosts.next().is_some() {
             return Err("the request has two Host headers".into());
         }
-        // HTTP/2 has no Host but `:authority`; where there are both they must agree (RFC 9113 section 8.3.1).
+        // HTTP/2 sends `:authority` in place of Host; where both are present they must be equal (RFC 9113 section 8.3.1).
         let authority = uri.authority().map(Authority::to_string);
         let host = match (named, authority) {
             (Some(host), Some(authority)) if !host.eq_ignore_ascii_case(&authority) => return Err("Host and :authority differ".into()),
@@ -52,7 +52,7 @@ impl Allowed {
         Ok(())
     }
 
-    /// Whether the text can be a host, with or without a port.
+    /// Whether the text is a host, with or without a port.
     #[must_use]
     pub fn is_host(text: &str) -> bool {
         split_host_port(text).is_some()
@@ -67,7 +67,7 @@ impl Allowed {
             })
     }
 
-    /// Whether pages of that origin were allowed by name, and may therefore read answers (CORS).
+    /// Whether that origin was allowed by name, so that its pages may read answers (CORS).
     pub(crate) fn names_origin(&self, origin: &str) -> bool {
         self.origins
             .iter()
@@ -87,7 +87,7 @@ fn is_loopback(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
 }
 
-/// Name and port of `name`, `name:port` or `[address]:port`; nothing else is a host.
+/// Splits `name`, `name:port` or `[address]:port`; `None` for anything else.
 fn split_host_port(host: &str) -> Option<(&str, Option<u16>)> {
     let (name, rest) = match host.strip_prefix('[') {
         Some(inner) => {

@@ -1,4 +1,4 @@
-//! How much clients may ask for: connections, and requests of each client in a second.
+//! Limits for clients: connections, and requests of each client per second.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher as _;
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 /// Limits that an operator may change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Connections at the same time; more wait to be accepted.
+    /// The maximum number of open connections; further ones wait to be accepted.
     pub connections: usize,
-    /// Requests of one client in a second, or as many as it likes.
+    /// Requests per second of one client; `None` is no limit.
     pub rate: Option<f64>,
 }
 
@@ -28,17 +28,17 @@ impl Default for Limits {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// Who a request counts for: a hash, so that neither tokens nor subjects are kept.
+/// Identifies the client that a request counts for: a hash, so that neither tokens nor subjects are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ClientKey(u64);
 
 impl ClientKey {
-    /// Somebody who has proved a name.
+    /// An authenticated client.
     pub(crate) fn named(kind: &str, name: &[u8]) -> Self {
         Self(seeds().hash_one((kind, name)))
     }
 
-    /// Somebody at an address; an IPv6 network of one household counts as one (RFC 6177).
+    /// The client at an address; an IPv6 /64 network counts as one client (RFC 6177).
     pub(crate) fn at(Peer(address): Peer) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self::named("v4", &address.octets()),
@@ -52,14 +52,14 @@ fn seeds() -> &'static foldhash::quality::RandomState {
     &SEEDS
 }
 
-/// Clients that are counted one by one; beyond, all others count as one.
+/// Clients that are counted separately; all others share one count.
 const MAX_CLIENTS: usize = 10_000;
 
-/// How often those who are owed nothing are forgotten at most.
+/// The shortest time between two removals of idle clients.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Counts requests by the generic cell rate algorithm (ITU-T I.371): a client that was silent may send a second's worth
-/// at once, and after that one each time a place becomes free. A crate for it (governor) would bring 22 more.
+/// Limits requests by the generic cell rate algorithm (ITU-T I.371): an idle client may send the requests of one second at once,
+/// and then one each interval. The crate for it (governor) would add 22 dependencies.
 pub(crate) struct RateLimit {
     interval: Duration,
     burst: Duration,
@@ -68,9 +68,9 @@ pub(crate) struct RateLimit {
 
 #[derive(Default)]
 struct ClientTable {
-    /// When the requests that each client has sent so far would have been sent at the even rate.
+    /// For each client, when its requests so far would have been sent at the even rate.
     due: HashMap<ClientKey, Instant>,
-    /// When those who are owed nothing were last forgotten.
+    /// When idle clients were last removed.
     swept: Option<Instant>,
 }
 
@@ -89,7 +89,7 @@ impl RateLimit {
     pub(crate) fn take(&self, client: ClientKey, now: Instant) -> Result<(), Duration> {
         let mut clients = self.clients.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let ClientTable { due, swept } = &mut *clients;
-        // Not for each of a crowd that is new: it would be a way to keep us busy.
+        // Not for each new client: a flood of new clients would cause a scan each.
         let is_due = swept.is_none_or(|at| now.saturating_duration_since(at) >= SWEEP_INTERVAL);
         if due.len() >= MAX_CLIENTS && is_due && !due.contains_key(&client) {
             due.retain(|_, at| *at > now);

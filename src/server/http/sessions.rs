@@ -1,5 +1,5 @@
-//! Sessions, where there are any: how many, and whose. Only clients of the handshake era have them, and only where a person is
-//! asked before calls.
+//! Limits the number of sessions, and binds each to its client. Sessions exist only with `--confirm`, for clients of protocol
+//! versions before 2026-07-28.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use super::limits::ClientKey;
 use crate::server::auth::{AuthenticatedClient, client_of};
 use crate::server::share::may_take_place;
 
-/// Sessions at the same time.
+/// The maximum number of sessions.
 const MAX_SESSIONS: usize = 1000;
 const SESSION_ID_HEADER: &str = "mcp-session-id";
 
@@ -27,20 +27,20 @@ pub(crate) struct Sessions {
     known: Mutex<HashMap<String, KnownSession>>,
 }
 
-/// A session that was begun here.
+/// An open session.
 struct KnownSession {
-    /// Who may use it, where clients have proved who they are.
+    /// The client that may use it, where clients authenticate.
     owner: Option<ClientKey>,
-    /// Whose share it counts for.
+    /// The client whose share it counts for.
     client: ClientKey,
     last_used: Instant,
 }
 
-/// What becomes of a session that has just begun.
+/// What happens to a new session.
 enum NewSession {
-    /// It stays, and this one of the same client ends for it, if any.
+    /// It is kept; this older one of the same client ends, if any.
     Kept { ended: Option<String> },
-    /// There is no place for it.
+    /// It is refused, because there are too many.
     Refused,
 }
 
@@ -89,8 +89,8 @@ impl Sessions {
     }
 }
 
-/// The layer. Sessions cost memory for as long as they are not closed: beyond a number, the oldest ones of the same client end,
-/// and a client that has none has to wait.
+/// The layer that limits sessions. A session takes memory until it is closed: above the limit, the oldest session of the same
+/// client ends, and a client without a session is refused.
 pub(crate) async fn limit_sessions(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let caller = parts.extensions.get::<AuthenticatedClient>().map(|caller| caller.client);
@@ -114,7 +114,7 @@ pub(crate) async fn limit_sessions(State(sessions): State<Arc<Sessions>>, reques
         return (StatusCode::BAD_REQUEST, "the request names two sessions\n").into_response();
     }
     if !id.to_str().is_ok_and(|id| sessions.admits(id, caller)) {
-        // The same as of one that does not exist: others need not know that it does.
+        // The same answer as for a session that does not exist, so that others cannot find out about it.
         return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
     }
     next.run(Request::from_parts(parts, body)).await
