@@ -41,7 +41,7 @@ USER 65532:65532
 EXPOSE 8080
 # The image has no curl, so the binary makes the request. The check uses the port of EXPOSE: set --health-cmd for another port, and
 # --no-healthcheck for stdio.
-HEALTHCHECK --interval=30s --timeout=3s --start-period=5s CMD ["/openapi-mcp", "health", "http://127.0.0.1:8080/healthz"]
+HEALTHCHECK --interval=30s --timeout=3s --start-period=5s CMD ["/openapi-mcp", "health", "http://127.0.0.1:8080/readyz"]
 # In the exec form, the binary is process 1 and receives SIGTERM.
 ENTRYPOINT ["/openapi-mcp"]
 # The server needs a document, so `docker run` without arguments prints the help.

@@ -15,7 +15,7 @@ use crate::text;
 #[derive(Debug, clap::Args)]
 pub(crate) struct HealthCommand {
     /// Where the server answers
-    #[arg(default_value = "http://127.0.0.1:8080/healthz")]
+    #[arg(default_value = "http://127.0.0.1:8080/readyz")]
     url: Url,
 
     /// PEM file of authorities to trust besides those of the system (repeatable)
@@ -43,7 +43,7 @@ pub(crate) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
         Err(error) => text::error_in_a_line(&error.without_url()),
     };
     output::print_remark(&format!(
-        "{} is not well: {ill}",
+        "{} is not ready: {ill}",
         crate::spec::document::source::redacted(&command.url)
     ));
     Ok(ExitCode::FAILURE)

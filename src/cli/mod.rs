@@ -53,7 +53,7 @@ enum Command {
     /// Run one filter over one reply, within limits
     #[command(hide = true)]
     Filter,
-    /// Ask a running HTTP server whether it is well (for container health checks)
+    /// Ask a running HTTP server whether it is ready (for container health checks)
     Health(health::HealthCommand),
 }
 

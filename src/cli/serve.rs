@@ -35,8 +35,12 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     }
     descriptors::raise_descriptor_limit();
     let stop = CancellationToken::new();
-    watch_signals(stop.clone()).map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
     let server = McpServer::pending(config.reload).with_confirm(config.annotate.confirm.is_on());
+    let drain_delay = match &process.transport {
+        Transport::Stdio => Duration::ZERO,
+        Transport::Http { options, .. } => options.drain_delay,
+    };
+    watch_signals(stop.clone(), server.clone(), drain_delay).map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
     // A file is read before anything is answered, so that a bad one is told at once. A URL may be slow, and clients give up
     // on a handshake that is.
     let mut standing = None;
@@ -118,20 +122,34 @@ fn serving_failed(error: std::io::Error) -> Failure {
     Failure::Io("serving failed".into(), error)
 }
 
-/// The first SIGTERM or SIGINT asks for a clean end, the second one ends at once.
-fn watch_signals(stop: CancellationToken) -> std::io::Result<()> {
+/// The first SIGTERM or SIGINT asks for a clean end, the second one ends at once. After SIGTERM, which is how platforms end a
+/// process, requests are still answered for `drain_delay`.
+fn watch_signals(stop: CancellationToken, server: McpServer, drain_delay: Duration) -> std::io::Result<()> {
     #[cfg(unix)]
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::spawn(async move {
         for round in 0..2 {
             #[cfg(unix)]
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
+            let is_polite = tokio::select! {
+                _ = tokio::signal::ctrl_c() => false,
+                _ = terminate.recv() => true,
+            };
             #[cfg(not(unix))]
-            let _ = tokio::signal::ctrl_c().await;
-            if round == 0 {
+            let is_polite = tokio::signal::ctrl_c().await.is_err();
+            if round == 0 && is_polite && !drain_delay.is_zero() {
+                server.begin_draining();
+                tracing::info!(
+                    "draining: requests are still answered for {} s, and /readyz asks for no more; a second signal ends at once",
+                    drain_delay.as_secs_f64()
+                );
+                let stop = stop.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(drain_delay).await;
+                    tracing::info!("stopping: calls in flight are answered first");
+                    stop.cancel();
+                });
+            } else if round == 0 {
+                server.begin_draining();
                 tracing::info!("stopping: calls in flight are answered first; a second signal ends at once");
                 stop.cancel();
             } else {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::access::AccessSettings;
 use super::forward::ForwardSettings;
+use super::seconds::read_seconds;
 
 /// Settings that only HTTP uses; over stdio each of them is an error, because it would have no effect.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -30,6 +31,12 @@ pub(crate) struct HttpSettings {
     #[arg(long, env = "OPENAPI_MCP_ALLOW_UNAUTHENTICATED", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_unauthenticated: Option<bool>,
+
+    /// How long requests are still answered after SIGTERM while /readyz answers 503, so that a balancer stops sending before
+    /// the listener closes, in seconds [default: 0]
+    #[arg(long, env = "OPENAPI_MCP_DRAIN_DELAY", value_parser = read_seconds, value_name = "SECONDS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain_delay: Option<f64>,
 
     /// What goes from a client's request to the API's.
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! How clients reach the server, and who may.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use url::Url;
 
@@ -59,6 +60,7 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
     if settings.forward.forward_authorization == Some(true) && !settings.access.is_open() {
         problems.push("--forward-authorization cannot be used with --auth-token-env, --auth-token-file or --oauth-issuer: the token that opens this server is not meant for the API (MCP, \"Token Passthrough\")".into());
     }
+    let drain_delay = resolve_drain_delay(settings.drain_delay, problems);
     let Some(bind) = bind else { return Transport::Stdio };
     if !is_local {
         check_exposure(bind, settings, &allowed, problems);
@@ -68,8 +70,20 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
         access,
         limits,
         tls,
+        drain_delay,
     });
     Transport::Http { bind, options }
+}
+
+fn resolve_drain_delay(seconds: Option<f64>, problems: &mut Vec<String>) -> Duration {
+    /// Ten minutes; platforms end a process by force long before.
+    const MAX_DELAY_SECONDS: f64 = 600.0;
+    let seconds = seconds.unwrap_or(0.0);
+    if !(0.0..=MAX_DELAY_SECONDS).contains(&seconds) {
+        problems.push(format!("--drain-delay must be between 0 and {MAX_DELAY_SECONDS} seconds"));
+        return Duration::ZERO;
+    }
+    Duration::from_secs_f64(seconds)
 }
 
 /// The hosts and origins of `--allow-host` and `--allow-origin`.

@@ -84,6 +84,11 @@ impl McpServer {
         self.live.served().is_some()
     }
 
+    /// From now on `/readyz` tells balancers to send no more requests; those that come are still answered.
+    pub fn begin_draining(&self) {
+        self.live.draining.cancel();
+    }
+
     /// Tracks the calls in flight, so that a clean shutdown can wait for them.
     #[must_use]
     pub fn calls(&self) -> &TaskTracker {

@@ -23,6 +23,8 @@ pub(crate) struct ServerState {
     pub(crate) reload: Option<Duration>,
     /// Cancelled when the server stops: waits for changes end.
     pub(crate) ending: CancellationToken,
+    /// Requests are still taken, but no more should be sent.
+    pub(crate) draining: CancellationToken,
 }
 
 /// Receives a count each time the list of tools changes.
@@ -43,6 +45,7 @@ impl ServerState {
             changes: watch::Sender::new(0),
             reload,
             ending: CancellationToken::new(),
+            draining: CancellationToken::new(),
         }
     }
 

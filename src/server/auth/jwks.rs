@@ -185,6 +185,11 @@ impl Keys {
         }
     }
 
+    /// Whether the issuer has given its keys once.
+    pub(crate) fn were_read(&self) -> bool {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     fn current(&self) -> Option<Arc<KeySet>> {
         let set = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
         set.filter(|set| set.read.elapsed() < MAX_KEY_AGE)

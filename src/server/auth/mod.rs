@@ -167,6 +167,12 @@ impl Authenticate {
         }
     }
 
+    /// Whether no client can be let in yet, because the issuer's keys were never read and there are no other tokens.
+    pub(crate) fn awaits_keys(&self) -> bool {
+        let oauth = self.oauth.as_ref().filter(|_| self.tokens.borrow().is_empty());
+        oauth.is_some_and(|oauth| !oauth.keys().were_read())
+    }
+
     /// Whether the scope that a call needs depends on its tool.
     pub(crate) fn depends_on_tool(&self) -> bool {
         self.oauth.as_ref().is_some_and(Oauth::depends_on_tool)

@@ -1,17 +1,19 @@
 //! One connection of a client: how hyper serves it, and when it is ended although it is open.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Version, header};
 use hyper::body::Incoming;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::Watcher;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::activity::Activity;
 use super::idle_timeout::IdleTimeout;
@@ -27,33 +29,68 @@ pub(super) struct Connections {
     builder: Arc<Builder<TokioExecutor>>,
     /// Whether anybody asks where a request came from.
     knows_peers: bool,
+    /// Answers ask clients to connect anew, elsewhere if a balancer decides so.
+    draining: CancellationToken,
+    /// Connections end after the answers that are on their way.
+    closing: CancellationToken,
+    tasks: TaskTracker,
 }
 
 impl Connections {
-    /// With a router.
-    pub(super) fn new(router: Router, knows_peers: bool) -> Self {
+    /// With a router. Once `draining` is cancelled, each connection ends with its next answer.
+    pub(super) fn new(router: Router, knows_peers: bool, draining: CancellationToken) -> Self {
         Self {
             app: TowerToHyperService::new(router),
             builder: Arc::new(connection_builder()),
             knows_peers,
+            draining,
+            closing: CancellationToken::new(),
+            tasks: TaskTracker::new(),
         }
     }
 
+    /// The tasks that serve connections.
+    pub(super) fn tasks(&self) -> &TaskTracker {
+        &self.tasks
+    }
+
+    /// Ends every connection after the answers that are on their way, and waits for all of them.
+    pub(super) async fn close(self) {
+        self.closing.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
     /// Serves one connection to its end.
-    pub(super) async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: Peer, watcher: Watcher) {
-        let Self { app, builder, knows_peers } = self;
+    pub(super) async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: Peer) {
+        let Self {
+            app,
+            builder,
+            knows_peers,
+            draining,
+            closing,
+            tasks: _,
+        } = self;
         let activity = Activity::new();
+        // HTTP/2 has no `Connection` header (RFC 9113 section 8.2.2); there the whole connection is told by GOAWAY.
+        let leaving = closing.child_token();
+        let leave = leaving.clone();
         let seen = activity.clone();
         let app = service_fn(move |mut request: hyper::Request<Incoming>| {
             if knows_peers {
                 request.extensions_mut().insert(peer);
             }
-            let is_last = has_odd_coding(request.headers());
+            let is_odd = has_odd_coding(request.headers());
+            let is_multiplexed = request.version() == Version::HTTP_2;
+            let (draining, leave) = (draining.clone(), leave.clone());
             let (seen, working) = (seen.clone(), seen.working());
             let answered = app.call(request);
             async move {
                 let mut response = answered.await?;
-                if is_last {
+                let is_draining = draining.is_cancelled();
+                if is_draining && is_multiplexed {
+                    leave.cancel();
+                } else if is_odd || is_draining {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
                 let response = response.map(|body| seen.watch(body));
@@ -64,8 +101,21 @@ impl Connections {
         let connection = builder
             .serve_connection(TokioIo::new(IdleTimeout::new(stream, activity.clone())), app)
             .into_owned();
+        let mut connection = pin!(connection);
+        let mut is_leaving = false;
+        let ended = async {
+            loop {
+                tokio::select! {
+                    ended = connection.as_mut() => return ended,
+                    () = leaving.cancelled(), if !is_leaving => {
+                        is_leaving = true;
+                        connection.as_mut().graceful_shutdown();
+                    }
+                }
+            }
+        };
         tokio::select! {
-            ended = watcher.watch(connection) => if let Err(error) = ended {
+            ended = ended => if let Err(error) = ended {
                 tracing::debug!("a connection ended early: {error}");
             },
             () = activity.stalled() => tracing::debug!("nothing moves on a connection any more; it is ended"),

@@ -1,4 +1,4 @@
-//! MCP over streamable HTTP at `/mcp`, with `/healthz` beside it.
+//! MCP over streamable HTTP at `/mcp`, with `/healthz` and `/readyz` beside it.
 //!
 //! Without sessions and with JSON answers: any replica can answer any request, nothing is kept between two of them, and
 //! an answer is one write. Only where a person is asked before calls do older clients get a session, because the question
@@ -8,6 +8,7 @@
 pub(crate) mod activity;
 mod connection;
 mod cors;
+pub(crate) mod health;
 pub(crate) mod host;
 pub(crate) mod idle_timeout;
 pub(crate) mod limits;
@@ -20,7 +21,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hyper_util::server::graceful::GracefulShutdown;
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -65,6 +65,8 @@ pub struct HttpOptions {
     pub limits: Limits,
     /// TLS, unless something before us does it.
     pub tls: Option<Tls>,
+    /// How long requests are still answered after SIGTERM while `/readyz` says that no more should be sent.
+    pub drain_delay: Duration,
 }
 
 impl HttpOptions {
@@ -96,14 +98,14 @@ pub async fn serve(
     let gate = Authenticate::new(&options.access, options.limits.rate, resource, client, &stop);
     let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
     let knows_peers = gate.is_some() || server.confirmation.is_some();
+    let draining = server.live.draining.clone();
     let router = router::router(server, options.allowed.clone(), gate, streams.clone());
-    let connections = Connections::new(router, knows_peers);
-    let graceful = GracefulShutdown::new();
-    let accepted = accept_connections(&listener, options.limits.connections, connections, tls, &graceful, &stop).await;
+    let connections = Connections::new(router, knows_peers, draining);
+    let accepted = accept_connections(&listener, options.limits.connections, &connections, tls, &stop).await;
     drop(listener);
     accepted?;
     ending.cancel();
-    drain_connections(graceful, &calls, &streams).await;
+    drain_connections(connections, &calls, &streams).await;
     Ok(())
 }
 
@@ -111,9 +113,8 @@ pub async fn serve(
 async fn accept_connections(
     listener: &TcpListener,
     max_connections: usize,
-    connections: Connections,
+    connections: &Connections,
     tls: Option<watch::Receiver<Arc<ServerConfig>>>,
-    graceful: &GracefulShutdown,
     stop: &CancellationToken,
 ) -> io::Result<()> {
     let places = Arc::new(Semaphore::new(descriptors::client_connections(max_connections)));
@@ -141,12 +142,12 @@ async fn accept_connections(
         let _ = stream.set_nodelay(true);
         let connections = connections.clone();
         let acceptor = tls.as_ref().map(|tls| TlsAcceptor::from(Arc::clone(&tls.borrow())));
-        let watcher = graceful.watcher();
-        tokio::spawn(async move {
+        let tasks = connections.tasks().clone();
+        tasks.spawn(async move {
             match acceptor {
-                None => connections.serve(stream, peer, watcher).await,
+                None => connections.serve(stream, peer).await,
                 Some(acceptor) => match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
-                    Ok(Ok(stream)) => connections.serve(stream, peer, watcher).await,
+                    Ok(Ok(stream)) => connections.serve(stream, peer).await,
                     Ok(Err(error)) => tracing::debug!("a TLS handshake failed: {error}"),
                     Err(_) => tracing::debug!("a TLS handshake took too long"),
                 },
@@ -184,9 +185,9 @@ impl ExhaustedLog {
 
 /// Lets every connection finish its answer. Streams that only wait for changes would never end by themselves: once no call
 /// is in flight any more, and its answer had time to leave, they are ended.
-async fn drain_connections(graceful: GracefulShutdown, calls: &TaskTracker, streams: &CancellationToken) {
+async fn drain_connections(connections: Connections, calls: &TaskTracker, streams: &CancellationToken) {
     calls.close();
-    let finished = graceful.shutdown();
+    let finished = connections.close();
     tokio::pin!(finished);
     let answered = async {
         if tokio::time::timeout(DRAIN_TIMEOUT, calls.wait()).await.is_err() {

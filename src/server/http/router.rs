@@ -16,6 +16,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
 use super::cors::guard;
+use super::health::Health;
 use super::host::Allowed;
 use super::sessions::{self, Sessions};
 use crate::json;
@@ -40,7 +41,8 @@ pub(super) fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Authe
         // `guard` has judged Host and Origin already, and more strictly.
         .disable_allowed_hosts()
         .disable_allowed_origins();
-    let (ready, known) = (server.clone(), Arc::clone(&server.live));
+    let known = Arc::clone(&server.live);
+    let health = Health::new(Arc::clone(&server.live), gate.clone());
     let live = Arc::clone(&server.live);
     let router = if with_sessions {
         let sessions = Arc::<Sessions>::default();
@@ -68,17 +70,8 @@ pub(super) fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Authe
     }
     router
         .layer(middleware::from_fn_with_state(Arc::new(allowed), guard))
-        // Outside of the guard: a probe asks by address, and learns nothing but that we are alive.
-        .route(
-            "/healthz",
-            get(move || async move {
-                if ready.is_ready() {
-                    (StatusCode::OK, "ok\n")
-                } else {
-                    (StatusCode::SERVICE_UNAVAILABLE, "loading\n")
-                }
-            }),
-        )
+        // Outside of the guard: a probe asks by address, and learns nothing but whether to send requests.
+        .merge(health.routes())
 }
 
 /// Reads a body within limits of size and time, and answers what is not a message as JSON-RPC asks, which rmcp would call an

@@ -149,8 +149,10 @@ fn p43_help_names_every_setting_and_no_secret() {
 #[test]
 fn health_asks_a_running_server() {
     let server = HttpServer::start(&["--spec", &petstore(), "--mock"]);
-    let well = format!("http://{}/healthz", server.address);
-    assert_eq!(run(&["health", &well]).status.code(), Some(0));
+    for page in ["readyz", "healthz"] {
+        let well = format!("http://{}/{page}", server.address);
+        assert_eq!(run(&["health", &well]).status.code(), Some(0));
+    }
     assert_eq!(
         run(&["health", &format!("http://{}/nowhere", server.address)]).status.code(),
         Some(1)

@@ -2,6 +2,7 @@
 
 mod auth_oauth;
 mod auth_static;
+mod health;
 mod host_and_origin;
 mod hostile_clients;
 mod sessions;

@@ -84,7 +84,7 @@ fn health_trusts_a_certificate_that_it_is_told_of() {
     assert_eq!(well.status.code(), Some(0), "{}", stderr(&well));
     let unknown = run(&["health", &url]);
     assert!(
-        unknown.status.code() == Some(1) && stderr(&unknown).contains("is not well"),
+        unknown.status.code() == Some(1) && stderr(&unknown).contains("is not ready"),
         "{}",
         stderr(&unknown)
     );
