@@ -404,6 +404,33 @@ fn p55_keys_are_kept_and_asked_for_again_when_a_token_names_a_new_one() {
 }
 
 #[test]
+fn p45_tokens_that_name_nobody_are_limited_one_by_one() {
+    let signer = Signer::rsa();
+    let issuer = Issuer::start(vec![signer.jwk("one")]);
+    let server = HttpServer::start(&[
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--oauth-issuer",
+        &issuer.name(),
+        // One request in 100 s: no machine is so slow that the second one is due.
+        "--client-rate-limit",
+        "0.01",
+    ]);
+    wait_for_keys(&issuer);
+    let nameless = |id: &str| {
+        let mut claims = issuer.claims(&server);
+        claims.as_object_mut().unwrap().remove("sub");
+        claims["jti"] = json!(id);
+        signer.token(&json!({"alg": "RS256", "kid": "one"}), &claims)
+    };
+    let (first, second) = (nameless("1"), nameless("2"));
+    assert_eq!(post(&server, &first, LIST).0, 200);
+    assert_eq!(post(&server, &first, LIST).0, 429, "the client has used its share");
+    assert_eq!(post(&server, &second, LIST).0, 200, "another token is another client");
+}
+
+#[test]
 fn p55_an_issuer_that_is_not_ready_is_asked_again_and_the_reason_is_logged() {
     let rsa = Signer::rsa();
     // It answers with the name of another one.
