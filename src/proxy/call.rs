@@ -1,6 +1,6 @@
-//! A call, in three steps: `prepare` makes a request of checked arguments, `send` gets the reply, and `finish` makes the result.
+//! A call in three steps: `prepare` makes a request from checked arguments, `send` gets the reply, and `finish` makes the result.
 //!
-//! A reply that comes from somewhere else than the API enters between the first and the last step.
+//! A reply that does not come from the API, as from a cache, replaces the second step.
 
 use std::sync::Arc;
 use std::time::Instant;

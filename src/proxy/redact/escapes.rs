@@ -1,9 +1,9 @@
-//! Texts with their escapes taken off: those of JSON (RFC 8259 section 7), URLs (RFC 3986 section 2.1) and HTML ("Character
-//! references"), without knowing which of them a text is in.
+//! Decodes the escapes of JSON (RFC 8259 section 7), URLs (RFC 3986 section 2.1) and HTML ("Character references") in a text of
+//! unknown format.
 
 use memchr::memchr3;
 
-/// The punctuation that HTML has names for and that credentials are written with, and the space that pages are made of.
+/// The HTML character references of punctuation that occurs in credentials, and of the no-break space.
 const NAMES: [(&[u8], char); 30] = [
     (b"amp", '&'),
     (b"lt", '<'),
@@ -37,17 +37,17 @@ const NAMES: [(&[u8], char); 30] = [
     (b"nbsp", '\u{a0}'),
 ];
 
-/// A text without its escapes, and where it came from.
+/// A decoded text, with a mapping to the positions of its source.
 #[derive(Debug)]
 pub(crate) struct Layer {
     /// The text.
     pub text: Vec<u8>,
-    /// After each escape: where the text goes on, here and in the source.
+    /// The position after each escape, in this text and in the source.
     jumps: Vec<(usize, usize)>,
 }
 
 impl Layer {
-    /// The place in the source of a place in the text.
+    /// The position in the source of a position in the text.
     #[must_use]
     pub(crate) fn source(&self, at: usize) -> usize {
         let before = self.jumps.partition_point(|(here, _)| *here <= at);
@@ -56,7 +56,7 @@ impl Layer {
     }
 }
 
-/// Takes one layer of escapes off; `None` where there are none.
+/// Decodes one layer of escapes; `None` where there are none.
 #[must_use]
 pub(crate) fn unescape(source: &[u8]) -> Option<Layer> {
     let mut layer: Option<Layer> = None;

@@ -1,5 +1,5 @@
-//! JSON without secrets: texts and keys are judged as they read, numbers as a whole, and everything else stays as it is written,
-//! so that what was JSON stays JSON of the same shape.
+//! Redacts JSON: strings and keys are compared decoded, numbers as a whole, and everything else stays as it is written, so that
+//! the result is valid JSON of the same structure.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -12,13 +12,13 @@ use serde_json::{Map, Value};
 use super::secrets::{MARK, Secrets, has_escapes};
 use crate::json::string_length;
 
-/// What stands in the place of a number that is a secret.
+/// What replaces a number that is a secret.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum NumberMark {
-    /// A string that says so.
+    /// The string [`MARK`].
     #[default]
     Text,
-    /// Zero, where a client checks that a number is one.
+    /// Zero, where a client checks the type of the number.
     Zero,
 }
 
@@ -36,12 +36,13 @@ pub(super) fn is_json(text: &[u8]) -> bool {
     serde_json::from_slice::<IgnoredAny>(text).is_ok()
 }
 
-/// Valid JSON without secrets; `None` where it has none. Works on the text: a tree of a large reply takes many times its memory.
+/// Redacts valid JSON; `None` where it contains no secret. This works on the text, because the tree of a large reply takes many
+/// times its memory.
 pub(super) fn redact_json(secrets: &Secrets, json: &[u8], numbers: NumberMark) -> Option<Vec<u8>> {
     let mut redaction = JsonRedaction {
         secrets,
         json,
-        // Where none stands in the whole text, only a string with escapes can hold one.
+        // If no secret is in the whole text, only a string with escapes can contain one.
         everywhere: secrets.are_in(json),
         out: Vec::new(),
         copied: 0,
@@ -56,7 +57,7 @@ pub(super) fn redact_json(secrets: &Secrets, json: &[u8], numbers: NumberMark) -
     })
 }
 
-/// Takes secrets out of a tree; says whether there were any.
+/// Redacts a tree; returns whether it contained a secret.
 pub(super) fn redact_value(secrets: &Secrets, value: &mut Value, numbers: NumberMark) -> bool {
     match value {
         Value::String(text) => match secrets.clean_string(text) {
@@ -94,7 +95,7 @@ fn redact_keys(secrets: &Secrets, object: &mut Map<String, Value>) -> bool {
     true
 }
 
-/// Names for keys that held secrets: two keys of one object must not become one.
+/// Names for redacted keys, so that two keys of one object stay different.
 #[derive(Debug, Default)]
 struct KeyNames {
     /// The names given so far in each object that is open, by its depth.
@@ -104,7 +105,7 @@ struct KeyNames {
 }
 
 impl KeyNames {
-    /// The clean key, with a number behind it where the object has that key already, or the text has it anywhere.
+    /// The redacted key, with a number where the object or the text already contains that key.
     fn name(&mut self, depth: usize, clean: String, taken: &HashSet<String>) -> String {
         let given = self.given.entry(depth).or_default();
         if !taken.contains(&clean) && given.insert(clean.clone()) {
@@ -135,7 +136,7 @@ struct JsonRedaction<'r> {
     /// How much of the text is in `out`.
     copied: usize,
     names: KeyNames,
-    /// The keys of the text that hold the mark already; read on first use.
+    /// The keys of the text that already contain the mark; read on first use.
     taken: Option<HashSet<String>>,
 }
 
@@ -218,7 +219,7 @@ fn marked_keys(json: &[u8]) -> HashSet<String> {
     keys
 }
 
-/// What a JSON string reads as; halves of surrogate pairs, which no text can hold, become replacement characters.
+/// Decodes a JSON string; lone surrogates become replacement characters.
 fn decode_string(quoted: &[u8]) -> Cow<'_, str> {
     struct Bytes;
     impl Visitor<'_> for Bytes {

@@ -1,7 +1,7 @@
-//! Takes the operator's secrets out of replies that echo them, before anybody reads those.
+//! Redacts the operator's secrets in replies that echo them.
 //!
-//! Only what is secret is taken out: credentials, headers whose values were given as secrets, and headers whose names say that
-//! they carry credentials. The framing of a reply stays as it is, and JSON stays JSON of the same shape.
+//! Only secrets are redacted: credentials, headers whose values were given as secrets, and headers whose names say that they carry
+//! credentials. The framing of a reply stays as it is, and JSON stays valid JSON of the same structure.
 
 pub(crate) mod escapes;
 pub(crate) mod json;
@@ -24,9 +24,9 @@ use super::auth::values::Credentials;
 use crate::proxy::response::records::{self, Framing};
 use crate::proxy::response::{Kind, Response, content_type, decode_text, reply_kind};
 
-/// Shorter words of a header's value are words, not secrets.
+/// The minimum length of a word of a header's value that counts as a secret.
 const MIN_WORD_LEN: usize = 8;
-/// The headers that say how a body is to be read. No secret is looked for in them: without them nobody can read the body.
+/// The headers that describe the body. They are not redacted, because the body cannot be read without them.
 const FRAMING: [HeaderName; 7] = [
     CONTENT_TYPE,
     CONTENT_LENGTH,
@@ -37,7 +37,7 @@ const FRAMING: [HeaderName; 7] = [
     CONNECTION,
 ];
 
-/// Knows what must not come back.
+/// Redacts the secrets of an API.
 #[derive(Debug, Default)]
 pub(crate) struct Redactor {
     secrets: Secrets,
@@ -68,7 +68,7 @@ impl Redactor {
         Self { secrets: forms.into() }
     }
 
-    /// Takes the secrets out of the body and the headers of a reply.
+    /// Redacts the body and the headers of a reply.
     pub(crate) fn redact(&self, response: &mut Response, numbers: NumberMark) {
         if self.secrets.is_empty() {
             return;
@@ -90,7 +90,7 @@ impl Redactor {
         self.redact_wide_text(response);
     }
 
-    /// Takes the secrets out of everything that a model reads: what was put together of decoded parts.
+    /// Redacts a result, which may contain decoded parts of a reply.
     pub(crate) fn redact_result(&self, result: &mut CallToolResult, numbers: NumberMark) {
         if self.secrets.is_empty() {
             return;
@@ -120,7 +120,7 @@ impl Redactor {
         }
     }
 
-    /// The records of a stream are judged one by one; where one holds a secret, all are written anew as lines of JSON.
+    /// Redacts the records of a stream one by one; if one contains a secret, all are written again as lines of JSON.
     fn redact_records(&self, response: &mut Response, framing: Framing, numbers: NumberMark) {
         if !self.secrets.may_be_in(&response.body) {
             return;
@@ -140,7 +140,7 @@ impl Redactor {
             .insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
     }
 
-    /// A text of UTF-16 that does not say so: if a secret is in it, it goes on as UTF-8.
+    /// Redacts UTF-16 text without a declared charset; if it contains a secret, it becomes UTF-8.
     fn redact_wide_text(&self, response: &mut Response) {
         let guessed = match response.body.get(..2) {
             Some([0, _]) => "text/plain; charset=utf-16be",
@@ -155,7 +155,7 @@ impl Redactor {
         }
     }
 
-    /// A text without secrets, JSON or any other; `None` where it has none.
+    /// Redacts a text, JSON or any other; `None` where it contains no secret.
     fn clean(&self, text: &[u8], numbers: NumberMark) -> Option<Vec<u8>> {
         if !self.secrets.may_be_in(text) {
             return None;
@@ -166,7 +166,7 @@ impl Redactor {
         self.secrets.clean(text, TextPlace::Text)
     }
 
-    /// Takes the secrets out of a line of the log.
+    /// Redacts a log line.
     pub(crate) fn redact_line(&self, line: &mut String) {
         self.redact_text(line, NumberMark::Text);
     }

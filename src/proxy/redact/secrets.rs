@@ -1,4 +1,4 @@
-//! The texts that must not come back, in each of the forms that a reply may hold them in, and how they are taken out of a text.
+//! The secrets in each form in which a reply may contain them, and the replacement of them in a text.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use memchr::memmem::{self, Finder};
 use super::escapes::{Layer, unescape};
 use crate::proxy::request::style::{self, Keep};
 
-/// What stands in the place of a secret.
+/// What replaces a secret.
 pub(super) const MARK: &str = "[redacted]";
-/// The shortest secret, in bytes: a shorter one would be found everywhere.
+/// The minimum length of a secret, in bytes: shorter ones occur in unrelated text.
 const MIN_SECRET_LEN: usize = 6;
-/// The shortest secret of digits alone: identifiers in replies are short numbers as well.
+/// The minimum length of a secret that consists of digits: identifiers in replies are short numbers as well.
 const MIN_NUMBER_LEN: usize = 12;
-/// How many layers of escapes are taken off.
+/// How many layers of escapes are decoded.
 const MAX_ESCAPE_DEPTH: usize = 3;
-/// How often a text is looked through. A mark and the text beside it may spell another secret.
+/// How often a text is searched. A mark and the text next to it may form another secret.
 const MAX_PASSES: usize = 8;
 
-/// Collects secrets, and the forms that each of them is written in.
+/// Collects secrets in all their forms.
 #[derive(Debug, Default)]
 pub(super) struct SecretForms(BTreeSet<Vec<u8>>);
 
@@ -99,22 +99,22 @@ impl Secrets {
         self.0.is_empty()
     }
 
-    /// Whether a text may hold a secret. `false` is certain: it holds none as it is, and nothing that could be an escape.
+    /// Whether a text may contain a secret. `false` is certain: it contains neither a secret nor anything that could be an escape.
     pub(super) fn may_be_in(&self, text: &[u8]) -> bool {
         has_escapes(text) || self.are_in(text)
     }
 
-    /// Whether a text holds a secret as it is.
+    /// Whether a text contains an unescaped secret.
     pub(super) fn are_in(&self, text: &[u8]) -> bool {
         self.0.iter().any(|secret| secret.finder.find(text).is_some())
     }
 
-    /// Whether a number as JSON writes it is a secret as a whole.
+    /// Whether a JSON number is a secret.
     pub(super) fn is_number(&self, number: &[u8]) -> bool {
         self.0.iter().any(|secret| secret.finder.needle() == number)
     }
 
-    /// The text without secrets, plain ones and escaped ones; `None` where it has none.
+    /// Redacts the text, including escaped secrets; `None` where it contains none.
     pub(super) fn clean(&self, text: &[u8], place: TextPlace) -> Option<Vec<u8>> {
         let mut clean = self.replaced(text, place)?;
         for _ in 0..MAX_PASSES {

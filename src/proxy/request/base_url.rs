@@ -1,4 +1,4 @@
-//! Where the requests of each operation go, and where the operator's credentials may go with them.
+//! The base URL of each operation, and the origins that the operator's credentials may be sent to.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub enum Destination {
     Declared(Choice),
     /// To this URL, whatever the document says.
     Fixed(Url),
-    /// Nowhere: the tools are only looked at.
+    /// Nowhere: the tools are only listed.
     #[default]
     Nowhere,
 }

@@ -1,4 +1,4 @@
-//! The style table: how a parameter's value becomes text, encoded exactly once.
+//! The serialization of parameters by style; each value is encoded exactly once.
 //!
 //! Sources: OAS 3.0.4, 3.1.1 and 3.2.0 "Style Values" and "Style Examples"; RFC 6570; RFC 3986 section 2.
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::spec::Style;
 use crate::spec::operation::request_body::Encoding;
 
-/// What stays as it is when a value is percent-encoded.
+/// Which characters are not percent-encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// Only unreserved characters (RFC 3986 section 2.3).

@@ -1,7 +1,7 @@
-//! The URL of a call: assembled from encoded pieces, then asserted.
+//! The URL of a call: assembled from encoded pieces, then checked.
 //!
-//! The encoder is only the way there. The promise is the assertion at the end: scheme, host, port, base path, and every
-//! byte of path and query are what was assembled, whatever the model or the document put in.
+//! The finished URL is parsed and compared with the pieces: scheme, host, port, base path, and every byte of path and query must be
+//! what was assembled, whatever the arguments and the document contain.
 
 use thiserror::Error;
 use url::Url;
@@ -9,7 +9,7 @@ use url::Url;
 use crate::spec::PathTemplate;
 use crate::spec::operation::template::{TemplatePart, has_dot_segment};
 
-/// Why a URL was not made. The words are for the model.
+/// Why no URL was made, in words for the model.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum TargetError {
     /// A path value with nothing in it: `DELETE /items/` is not `DELETE /items/{id}`.
@@ -27,7 +27,7 @@ pub enum TargetError {
     /// A path value that was not given.
     #[error("`{0}` is missing: it is part of the path")]
     Missing(String),
-    /// The finished URL is not the one that was assembled. This should never be seen.
+    /// The finished URL is not the one that was assembled: a bug, or an input that the encoder does not cover.
     #[error("the request was not sent because its URL would not be the one that was meant")]
     Assertion,
 }

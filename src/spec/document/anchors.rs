@@ -1,4 +1,4 @@
-//! Schemas that have names of their own: `$id`, `$anchor`, `$dynamicAnchor` (JSON Schema 2020-12 core section 8.2).
+//! Schemas named by `$id`, `$anchor` or `$dynamicAnchor` (JSON Schema 2020-12 core section 8.2).
 
 use url::Url;
 
@@ -28,7 +28,7 @@ struct Anchor {
 }
 
 impl NamedSchemas {
-    /// Nearly every document has none, which one scan tells.
+    /// Reads the names; nearly all documents have none, which one scan of the text shows.
     pub(crate) fn of(files: &[DocumentFile], url: Option<&Url>) -> Self {
         let mut named = Self::default();
         for (number, file) in files.iter().enumerate() {
@@ -53,7 +53,7 @@ impl NamedSchemas {
         let mut own = None;
         if let Some(id) = object.text("$id") {
             match id.strip_prefix('#') {
-                // Before 2019-09 an anchor was written so.
+                // The form of anchors before draft 2019-09.
                 Some(name) => self.anchor(name, false, span),
                 None => own = base.join(&id).ok(),
             }
@@ -67,7 +67,7 @@ impl NamedSchemas {
             }
         }
         for (key, inner) in object.iter() {
-            // What looks like a schema there is a value.
+            // There, an object with these keys is a value, not a schema.
             if !matches!(key, "example" | "examples" | "default" | "const" | "enum") {
                 self.collect(inner, own.as_ref().unwrap_or(base), depth + 1);
             }
@@ -82,7 +82,7 @@ impl NamedSchemas {
         });
     }
 
-    /// The resources that references in `from` may be relative to: those around it, the nearest first, then those in it.
+    /// The resources that references in `from` may be relative to: the enclosing ones, innermost first, then those inside `from`.
     fn around(&self, from: Span) -> impl Iterator<Item = &Resource> {
         let outer = self.resources.iter().rev().filter(move |resource| resource.span.holds(from));
         let inner = self
@@ -92,8 +92,8 @@ impl NamedSchemas {
         outer.chain(inner)
     }
 
-    /// The schemas that a fragment without a file may be relative to: those with an `$id` around the reference, the nearest
-    /// first, and the one that the reference is in.
+    /// The schemas that a fragment without a file may be relative to: the enclosing schemas with an `$id`, innermost first, and the
+    /// component that contains the reference.
     pub(crate) fn scopes(&self, from: Span) -> impl Iterator<Item = Span> {
         self.around(from).map(|resource| resource.span).chain([from])
     }

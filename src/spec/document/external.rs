@@ -1,8 +1,8 @@
-//! References into other files: which are read, and which never.
+//! References into other files: which of them are read.
 //!
-//! A document may be untrusted, and a reference names a file or an address of its author's choosing. So by default
-//! only files that lie with the document are read: below its own folder once symbolic links are resolved, with the name of
-//! a document, and within limits of count and size; of a document from a URL, only what lies below the same address.
+//! A document may be untrusted, and its author chooses the files and URLs that it refers to. By default, only files next to the
+//! document are read: below its own folder after symbolic links are resolved, with the extension of a document, and within limits
+//! of count and size. For a document from a URL, only URLs below the same address are read.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ use super::source::{FetchedSource, MAX_DOCUMENT_BYTES, Source, fetch, redacted};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node;
 
-/// More files than this are not read; the largest known document has about 2,900.
+/// The maximum number of files; the largest known document has about 2,900.
 const MAX_FILES: usize = 5000;
 /// More bytes than this, in all, are not read.
 const MAX_TOTAL_BYTES: usize = 2 * MAX_DOCUMENT_BYTES;
@@ -33,7 +33,7 @@ const MAX_TOTAL_BYTES: usize = 2 * MAX_DOCUMENT_BYTES;
 pub enum ExternalReferences {
     /// None.
     None,
-    /// Those that lie with the document.
+    /// Those next to the document.
     #[default]
     Local,
     /// Any file and any http(s) URL: only for documents whose author is trusted.
@@ -59,7 +59,7 @@ impl fmt::Display for Place {
 /// A file of the document, and how it is reached.
 #[derive(Debug, Clone)]
 struct OpenedFile {
-    /// With symbolic links resolved.
+    /// The path with symbolic links resolved.
     place: Place,
     /// As the references to it spell it, symbolic links and all, where it is a file. What a link leads to may be deleted when
     /// the link is changed (a Kubernetes `ConfigMap` volume), so that this path is the one to watch.
@@ -68,19 +68,19 @@ struct OpenedFile {
 
 struct Loader<'l> {
     client: &'l reqwest::Client,
-    /// Only for the document's own origin.
+    /// Sent to the document's own origin only.
     headers: &'l HeaderMap,
     policy: ExternalReferences,
-    /// What everything must lie below.
+    /// The folder or URL that contains all files that may be read.
     root: Place,
     numbers: HashMap<Place, Result<u32, String>>,
     files: Vec<DocumentFile>,
-    /// What was read, also where it was of no use.
+    /// What was read, including files that could not be used.
     seen: Vec<Revision>,
     bytes: usize,
 }
 
-/// Reads all files that the document's references lead to, directly or through others, and tells which could not be read.
+/// Reads all files that the document refers to, directly or through other files, and reports those that cannot be read.
 /// A reference that cannot be followed affects only what uses it.
 pub async fn complete(
     document: &mut Document,
@@ -181,7 +181,7 @@ impl Loader<'_> {
             Place::Path(path) => Source::Path(path.clone()).read_from(self.client, headers).await,
             Place::Url(url) => {
                 let own = matches!(&self.root, Place::Url(root) if root.origin() == url.origin());
-                // A redirect could lead out of what may be read.
+                // A redirect could lead to a URL that may not be read.
                 headers = if own { self.headers } else { &none };
                 fetch(self.client, url, headers, 0).await
             }
@@ -202,7 +202,7 @@ impl Loader<'_> {
         Ok(number)
     }
 
-    /// Where the reference leads, if it may be followed.
+    /// The file or URL that the reference names, if it may be read.
     fn place(&self, uri: &str, from: &Place) -> Result<Place, String> {
         let refused = |why: &str| format!("`{uri}` is not read: {why}");
         let any = self.policy == ExternalReferences::Any;
@@ -237,7 +237,7 @@ impl Loader<'_> {
                 if !named {
                     return Err(refused("its name does not end in .json, .yaml or .yml"));
                 }
-                // Resolves symbolic links, so that one cannot lead out.
+                // Resolves symbolic links, so that none leads out of the folder.
                 let path = path.canonicalize().map_err(|error| refused(&error.to_string()))?;
                 match &self.root {
                     Place::Path(root) if any || path.starts_with(root) => Ok(Place::Path(path)),
@@ -256,12 +256,12 @@ impl Loader<'_> {
     }
 }
 
-/// The file that a relative reference names, where there is none: its author may still be about to write it.
+/// The path of a file that does not exist yet: it is watched, because its author may create it later.
 fn absent(uri: &str, from: &OpenedFile) -> Option<Revision> {
     let Place::Path(base) = &from.place else { return None };
     let base = from.written.as_ref().unwrap_or(base);
     let relative = percent_decode_str(uri).decode_utf8().ok()?;
-    // Nothing outside is even looked at.
+    // Paths outside the folder are not checked at all.
     let is_below = Path::new(relative.as_ref())
         .components()
         .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));

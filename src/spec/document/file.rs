@@ -1,4 +1,4 @@
-//! One file of a document: its text as JSON, and where a value stands in what its author wrote.
+//! One file of a document: its text as JSON, and the line and column of each value in the original text.
 
 use super::error::LoadError;
 use super::positions::{Wanted, marks};
@@ -7,7 +7,7 @@ use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node::Node;
 use crate::spec::pointer;
 
-/// Places are read one by one no more often than this.
+/// Up to this many positions are read one by one.
 const MAX_READINGS: usize = 20;
 
 /// Whether a text that begins with `<` is HTML.
@@ -23,22 +23,22 @@ fn is_web_page(text: &str) -> bool {
 /// A file, read.
 #[derive(Debug)]
 pub struct DocumentFile {
-    /// How the file is called in messages; empty for the document itself.
+    /// The name of the file in messages; empty for the document itself.
     pub name: String,
     number: u32,
     text: String,
-    /// What was written, where that was YAML: line and column are counted in it.
+    /// The original text, if it was YAML: lines and columns are counted in it.
     yaml: Option<String>,
-    /// What was read differently from how it is written, with pointers into this file.
+    /// Values that were read differently from how they are written, with pointers into this file.
     pub(crate) remarks: Vec<Diagnostic>,
 }
 
 impl DocumentFile {
-    /// Reads bytes that hold JSON or YAML; the content decides which of the two, never a file name. `accept` has the
-    /// last word on JSON text, because a YAML flow mapping may open with a brace as well.
+    /// Reads bytes that contain JSON or YAML; the content determines the format, not the file name. `accept` checks the JSON text,
+    /// because a YAML flow mapping may begin with a brace as well.
     ///
     /// # Errors
-    /// What is wrong with the text, or what `accept` says.
+    /// Where the text is not valid, or where `accept` refuses it.
     pub(crate) fn parse<T>(
         number: u32,
         name: &str,
@@ -69,7 +69,7 @@ impl DocumentFile {
         };
         match text.trim_start().as_bytes().first() {
             None => Err(LoadError::Empty),
-            // JSON goes past the YAML parser: that one refuses legal escapes of surrogate pairs, and is slower.
+            // JSON does not go through the YAML parser, which refuses legal escapes of surrogate pairs, and is slower.
             Some(b'{' | b'[') => match accept(&text) {
                 Ok(accepted) => {
                     let file = Self {
@@ -83,7 +83,7 @@ impl DocumentFile {
                 }
                 Err(LoadError::NotJson(error)) => match yaml::read_yaml(text) {
                     Ok(mut converted) => {
-                        // A flow mapping may be meant; quoted names look like JSON that was meant and is not.
+                        // The text may be a YAML flow mapping; with a quoted first name it is reported as invalid JSON.
                         if is_json_like {
                             converted.remarks.push(Diagnostic::note(
                                 "#",

@@ -1,4 +1,4 @@
-//! A whole OpenAPI document: its JSON text, which version it speaks, and where its reusable parts lie.
+//! An OpenAPI document: its JSON text, its version, and the positions of its components.
 
 pub(crate) mod anchors;
 pub(crate) mod error;
@@ -25,7 +25,7 @@ use super::node::{self, Node, Object};
 use super::pointer;
 use super::span::Span;
 
-/// The OpenAPI versions that are read.
+/// The supported OpenAPI versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     /// Swagger 2.0: bodies and forms are parameters, schemas are a dialect of draft 4.
@@ -50,12 +50,12 @@ pub struct Document {
     pub(crate) index: Index,
     /// Large objects that references lead through, opened.
     pub(crate) opened: Mutex<HashMap<Span, HashMap<String, Span>>>,
-    /// Looked for when a reference first needs it.
+    /// Read when a reference first needs it.
     named: OnceLock<NamedSchemas>,
     seen: Vec<Revision>,
 }
 
-/// What the root object says, and where its parts lie.
+/// The members of the root object, and the positions of the components.
 #[derive(Debug)]
 pub(crate) struct Index {
     pub(crate) version: Version,
@@ -115,10 +115,10 @@ impl Index {
 }
 
 impl Document {
-    /// Reads bytes that hold JSON or YAML; the content decides which of the two, never a file name.
+    /// Reads bytes that contain JSON or YAML; the content determines the format, not the file name.
     ///
     /// # Errors
-    /// [`LoadError`] where the document cannot be read as a whole. Faults of single operations come later, one by one.
+    /// [`LoadError`] where the document as a whole cannot be read. Errors of single operations are reported when they are read.
     pub fn parse(bytes: Vec<u8>, url: Option<Url>) -> Result<Self, LoadError> {
         let (file, index) = DocumentFile::parse(0, "", bytes, Index::new)?;
         let url = index
@@ -286,7 +286,7 @@ fn version(root: &Object<'_>) -> Result<Version, LoadError> {
     }
 }
 
-/// What a document is that people give in place of an OpenAPI document, and what to do with it.
+/// Recognizes documents of other formats, and says what to do with them.
 fn name_other_format(root: &Object<'_>) -> Option<&'static str> {
     let has = |name| root.get(name).is_some();
     let info = root.get("info").and_then(Node::object).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! OpenAPI Overlays 1.0 and 1.1: the standard way to rename, re-describe or remove without touching the document.
+//! OpenAPI Overlays 1.0 and 1.1, which change a document without editing its file.
 
 use enumset::EnumSet;
 use roas_overlay::apply::{Apply, ApplyReport};
@@ -16,16 +16,16 @@ pub(crate) enum OverlayError {
     /// The overlay, or the document it is for, cannot be read.
     #[error("it cannot be read")]
     Unreadable(#[source] LoadError),
-    /// JSON or YAML, but not an overlay.
+    /// The text is valid JSON or YAML, but not an overlay.
     #[error("it is not an OpenAPI Overlay: {0}")]
     NotAnOverlay(String),
-    /// An action of it fails.
+    /// An action fails.
     #[error("it cannot be applied: {0}")]
     Failed(String),
 }
 
-/// The document's text with all overlays applied, one after the other, and a remark on every action that met nothing.
-/// Places in messages are then those of the result, not of the author's text.
+/// Applies all overlays, one after the other; returns the new text, and a diagnostic for every action that matched nothing.
+/// Positions in later messages refer to the result, not to the original text.
 ///
 /// # Errors
 /// [`OverlayError`] of the first overlay that fails, with its name.

@@ -1,7 +1,7 @@
-//! Where the values of a YAML text stand, and how its scalars are written: what a parser that makes JSON does not tell.
+//! The positions of the values of a YAML text, and the text of its scalars, which the parser of documents does not report.
 //!
-//! Another parser than the one that reads documents: it tells the place of every value in one pass. It is also stricter;
-//! where it stops, the rest has no positions.
+//! This uses a second parser, which reports the position of every value in one pass. It is also stricter: after its first error,
+//! values have no positions.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
 
 use crate::spec::node::Node;
 
-/// Places of a JSON text, as a tree of the steps that lead to them.
+/// Places in a JSON text, as a tree of the steps that lead to them.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
-    /// The numbers of the places that are just here.
+    /// The numbers of the places at this node.
     here: Vec<usize>,
-    /// By name, and by which of the members of that name, from 0.
+    /// By name, and by the index among the members of that name, from 0.
     members: HashMap<String, Vec<(usize, Wanted)>>,
     items: HashMap<usize, Wanted>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Mark {
     /// The text of a scalar without its quotes, where it is the value itself; of the nearest value around what has no place of
     /// its own, there is none.
     pub(crate) scalar: Option<String>,
-    /// Whether that stands without quotes.
+    /// Whether the scalar is written without quotes.
     pub(crate) is_plain: bool,
 }
 
@@ -102,7 +102,7 @@ impl Wanted {
 enum OpenNode<'w> {
     Mapping {
         wanted: Option<&'w Wanted>,
-        /// The name of the member whose value comes next.
+        /// The name of the member whose value is read next.
         name: Option<String>,
         seen: HashMap<String, usize>,
     },
@@ -113,7 +113,7 @@ enum OpenNode<'w> {
 }
 
 impl<'w> OpenNode<'w> {
-    /// Takes notice of a value that begins; gives what is wanted of it.
+    /// Records the start of a value; returns the places that are wanted in it.
     fn value(&mut self, scalar: Option<&str>) -> Option<&'w Wanted> {
         match self {
             Self::Mapping { wanted, name, seen } => {

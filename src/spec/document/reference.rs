@@ -1,11 +1,11 @@
-//! What the `$ref`s of a document lead to (RFC 6901 pointers, `$anchor`, `$id`, other files).
+//! Resolves the `$ref`s of a document (RFC 6901 pointers, `$anchor`, `$id`, other files).
 
 use super::{Document, Version};
 use crate::spec::node::{Node, Object};
 use crate::spec::pointer;
 use crate::spec::span::Span;
 
-/// References that lead to references are followed this often.
+/// The maximum length of a chain of references.
 const MAX_CHAIN: usize = 32;
 const ENDLESS: &str = "a chain of references that never ends";
 
@@ -13,7 +13,7 @@ impl Document {
     /// The value that a `$ref` names. `from` is a value of the file in which the reference stands.
     ///
     /// # Errors
-    /// A sentence on why there is none: dangling, or in a file that is not read.
+    /// A sentence that says why there is no value: the reference is dangling, or names a file that is not read.
     pub fn target<'a>(&'a self, reference: &str, from: Node<'_>) -> Result<Node<'a>, String> {
         self.target_from(reference, from.span())
     }
@@ -39,7 +39,7 @@ impl Document {
             }
         };
         let dangling = || format!("`{reference}` points to nothing");
-        // Of another file, what is around the reference says nothing.
+        // In another file, the schemas around the reference have no meaning.
         let place = if file == from.file {
             Some(from)
         } else {
@@ -56,7 +56,7 @@ impl Document {
             return found.map_or_else(otherwise, |place| Ok(self.node(*place)));
         }
         let root = self.files.get(file as usize).ok_or_else(dangling)?.root();
-        // A pointer into a component starts there, and not at the whole text.
+        // A pointer into a component is followed from the component, not from the root.
         let start = tokens
             .get(..3)
             .filter(|_| file == 0)
@@ -69,7 +69,7 @@ impl Document {
         found.map_or_else(otherwise, Ok)
     }
 
-    /// As [`pointer::target`]; what is large is opened once and remembered, so that many references into it cost little.
+    /// As [`pointer::target`], with large objects opened once and cached.
     pub(crate) fn walk<'a>(&'a self, mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
         const MIN_REMEMBERED_BYTES: usize = 16 << 10;
         for (index, token) in tokens.iter().enumerate() {
@@ -102,10 +102,10 @@ impl Document {
     /// resolved where they are translated, because they may recurse).
     ///
     /// # Errors
-    /// As [`Document::target`], or a chain of references that never ends.
+    /// As [`Document::target`]; or where the chain of references is circular or too long.
     pub fn resolve<'a>(&'a self, mut node: Node<'a>) -> Result<Node<'a>, String> {
         for _ in 0..MAX_CHAIN {
-            // Most objects are not references; looking for the word is cheaper than opening them.
+            // Most objects are not references; searching for the key is cheaper than opening them.
             if !node.text().contains("\"$ref\"") {
                 return Ok(node);
             }

@@ -1,4 +1,4 @@
-//! The folder that files may be sent from, where the operator names one.
+//! The folder of `--allow-file-args`: files may be sent from it, and from nowhere else.
 
 use std::fs::File;
 use std::io;
@@ -8,10 +8,10 @@ const OUTSIDE: &str = "names no file in the folder that this server sends files 
 const NOT_A_FILE: &str = "names a folder or something else that is not a regular file";
 const UNREADABLE: &str = "names a file that this server cannot read";
 
-/// Larger files are not sent.
+/// The largest file that is sent, in bytes.
 const MAX_FILE_BYTES: u64 = 4 << 30;
 
-/// A folder, and nothing outside it, wherever symbolic links lead.
+/// A folder whose files may be sent; symbolic links that lead out of it are not followed.
 #[derive(Debug, Clone)]
 pub struct FileRoot {
     root: PathBuf,
@@ -41,7 +41,7 @@ impl FileRoot {
         Ok(Self { root })
     }
 
-    /// The path within the folder, without dots; `None` where it leads out, be it for a part of the way.
+    /// The path within the folder, without `.` and `..`; `None` where any part of the path leads out of the folder.
     fn own(&self, path: &str) -> Option<PathBuf> {
         let path = Path::new(path);
         let path = if path.is_absolute() {
@@ -61,8 +61,8 @@ impl FileRoot {
         Some(own)
     }
 
-    /// Opens what is at a path below the folder. What is judged is what was opened: somebody may put a link in its place at any
-    /// moment. A pipe does not block.
+    /// Opens a path below the folder. The opened file itself is checked, because the path may be replaced by a link at any time.
+    /// Opening a pipe does not block.
     #[cfg(target_os = "linux")]
     fn open_below(&self, own: &Path) -> Result<File, &'static str> {
         use std::os::fd::AsRawFd as _;

@@ -307,7 +307,7 @@ fn element(out: &mut XmlWriter, inferred: &str, shape: &XmlShape<'_, '_>, value:
 
 type XmlContent<'k, 'a, 'v> = Vec<(String, XmlShape<'k, 'a>, NodeType, &'v Value)>;
 
-/// The members of an object as the attributes and the content of its element.
+/// Writes the members of an object as attributes and content of its element.
 fn split_attributes<'k, 'a, 'v>(
     shape: &XmlShape<'k, 'a>,
     members: &'v Map<String, Value>,
