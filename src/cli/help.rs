@@ -5,24 +5,92 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 
-/// The settings that belong neither to the API nor to the server or the log; see `config/openapi-mcp.yaml`.
-const OF_THE_TOOLS: [&str; 15] = [
-    "read_only",
-    "no_destructive",
-    "annotation_policy",
-    "local_api",
-    "document_hints",
-    "hint",
-    "tool_include",
-    "tool_exclude",
-    "tool_prefix",
-    "max_tool_name_length",
-    "client",
-    "output_schemas",
-    "max_schema_bytes",
-    "max_list_bytes",
-    "strict",
+/// The sections of `--help` and of `config/openapi-mcp.yaml`, each with its settings.
+const SECTIONS: [(&str, &[&str]); 9] = [
+    (
+        "Document",
+        &["spec", "spec_header", "spec_header_env", "overlay", "external_refs", "strict"],
+    ),
+    (
+        "Credentials",
+        &[
+            "header",
+            "header_env",
+            "credential_origin",
+            "allow_missing_credentials",
+            "forward_header",
+            "forward_authorization",
+        ],
+    ),
+    (
+        "Tools",
+        &[
+            "read_only",
+            "no_destructive",
+            "annotation_policy",
+            "local_api",
+            "document_hints",
+            "hint",
+            "tool_include",
+            "tool_exclude",
+            "tool_prefix",
+            "max_tool_name_length",
+            "output_schemas",
+            "max_schema_bytes",
+            "max_list_bytes",
+        ],
+    ),
+    (
+        "Calls",
+        &[
+            "timeout",
+            "max_response_bytes",
+            "max_result_tokens",
+            "response_filter",
+            "allow_file_args",
+            "confirm",
+        ],
+    ),
+    ("Clients", &["transport", "client"]),
+    (
+        "HTTP",
+        &[
+            "bind",
+            "allow_host",
+            "allow_origin",
+            "public_url",
+            "tls_cert",
+            "tls_key",
+            "max_connections",
+            "client_rate_limit",
+        ],
+    ),
+    (
+        "Authentication",
+        &[
+            "allow_unauthenticated",
+            "auth_token_env",
+            "auth_token_file",
+            "oauth_issuer",
+            "oauth_audience",
+            "oauth_jwks_url",
+            "oauth_scope",
+            "oauth_read_scope",
+            "oauth_write_scope",
+        ],
+    ),
+    ("Operations", &["reload", "drain_delay"]),
+    ("Log", &["log_level", "log_format"]),
 ];
+
+/// The section of every setting that no other names.
+const REMAINING_SECTION: &str = "Upstream";
+
+/// The section of a setting in `--help`.
+pub(crate) fn section_of(setting: &str) -> &'static str {
+    let section = SECTIONS.iter().find(|(_, settings)| settings.contains(&setting));
+    section.map_or(REMAINING_SECTION, |(name, _)| name)
+}
 
 /// The settings that `-h` shows, in the words that fit into a line there.
 const MOST_NEEDED: [(&str, &str); 12] = [
@@ -32,11 +100,11 @@ const MOST_NEEDED: [(&str, &str); 12] = [
     ("mock", "Answer from the document's examples"),
     ("read_only", "Offer only read-only tools"),
     ("tool_include", "Offer only these, as in tag:pets"),
-    ("transport", "How clients connect [default: stdio]"),
+    ("transport", "stdio (the default) or http"),
     ("bind", "Where to listen [default: 127.0.0.1:8080]"),
     ("allow_host", "A name of this host that clients may use"),
     ("auth_token_env", "A variable with the token of clients"),
-    ("confirm", "Ask the user before calls [default: none]"),
+    ("confirm", "Ask first: destructive, write or a pattern"),
     ("config", "A YAML file with all these settings"),
 ];
 
@@ -82,13 +150,38 @@ Exit codes: 0 nothing is lost, 1 an operation is left out or no tool is left (wi
 --strict: or anything is read loosely), 2 wrong settings, 3 the document cannot be read.
 Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 
-/// The command line with its help arranged.
-pub(crate) fn arrange_help(command: Command, of_the_server: &[String]) -> Command {
-    command.mut_subcommands(|command| command.mut_args(|argument| arrange_setting(argument, of_the_server)))
+/// The sections of `-h`, where one screen has no room for a heading per setting.
+const SHORT_SECTIONS: [(&str, &[&str]); 3] = [
+    ("API", &["spec", "base_url", "mock", "header_env"]),
+    ("Tools", &["read_only", "tool_include", "confirm"]),
+    ("Clients", &["transport", "bind", "allow_host", "auth_token_env"]),
+];
+
+/// What `-h` says and `--help` does not.
+const SHORT_HELP_MARK: &str = "(see more with '--help')";
+
+/// The help that was asked for, with the settings in sections.
+pub(crate) fn arranged_help(command: &Command) -> Option<clap::Error> {
+    let arranged = |arrange: fn(Arg) -> Arg| {
+        let command = command.clone().mut_subcommands(|command| command.mut_args(arrange));
+        command.try_get_matches().err()
+    };
+    let long = arranged(arrange_for_long_help)?;
+    if long.render().to_string().contains(SHORT_HELP_MARK) {
+        arranged(arrange_for_short_help)
+    } else {
+        Some(long)
+    }
+}
+
+/// The section of a setting in `-h`.
+fn short_section_of(setting: &str) -> &'static str {
+    let section = SHORT_SECTIONS.iter().find(|(_, settings)| settings.contains(&setting));
+    section.map_or_else(|| section_of(setting), |(name, _)| name)
 }
 
 /// An argument without a variable is not a setting, and stays as it is.
-fn arrange_setting(argument: Arg, of_the_server: &[String]) -> Arg {
+fn arrange_for_long_help(argument: Arg) -> Arg {
     let Some(variable) = argument.get_env().map(|name| name.to_string_lossy().into_owned()) else {
         return argument;
     };
@@ -101,16 +194,26 @@ fn arrange_setting(argument: Arg, of_the_server: &[String]) -> Arg {
         .get_value_names()
         .is_some_and(|names| names.iter().any(|name| name == "BOOL"));
     let argument = argument.hide_possible_values(is_switch);
-    let argument = match id.as_str() {
-        "config" => argument,
-        "log_level" | "log_format" => argument.help_heading("The log, always on standard error"),
-        setting if OF_THE_TOOLS.contains(&setting) => argument.help_heading("The tools"),
-        _ if of_the_server.contains(&id) => argument.help_heading("The server"),
-        _ => argument.help_heading("The API"),
+    if id == "config" {
+        argument
+    } else {
+        argument.help_heading(section_of(&id))
+    }
+}
+
+fn arrange_for_short_help(argument: Arg) -> Arg {
+    if argument.get_env().is_none() {
+        return argument;
+    }
+    let id = argument.get_id().to_string();
+    let Some((_, words)) = MOST_NEEDED.iter().find(|(needed, _)| *needed == id) else {
+        return argument.hide_short_help(true);
     };
-    match MOST_NEEDED.iter().find(|(needed, _)| *needed == id) {
-        Some((_, words)) => argument.help(*words),
-        None => argument.hide_short_help(true),
+    let argument = argument.help(*words).hide_env(true).hide_possible_values(true);
+    match id.as_str() {
+        "config" => argument,
+        "confirm" => argument.value_name("WHICH").help_heading(short_section_of(&id)),
+        _ => argument.help_heading(short_section_of(&id)),
     }
 }
 

@@ -37,7 +37,8 @@ pub(crate) fn server_settings(
 
 fn resolve(layered: LayeredSettings, level: LogLevel, delivery: LogDelivery) -> Result<(ProcessConfig, ApiConfig), Failure> {
     log::start_logging(layered.log_options(), level, delivery);
-    for warning in config::variables::unknown_variables(&Cli::command()) {
+    let unfilled = config::variables::unfilled_variables();
+    for warning in config::variables::unknown_variables(&Cli::command()).iter().chain(&unfilled) {
         tracing::warn!("{warning}");
     }
     let (process, api) = layered.resolve().map_err(Failure::Settings)?;

@@ -10,6 +10,7 @@ mod listing;
 mod load;
 mod log;
 mod log_queue;
+mod manual;
 mod output;
 mod reload;
 mod serve;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::settings::{ApiSettings, ServerSettings};
 use crate::config::variables;
@@ -50,6 +51,8 @@ enum Command {
     Check(check::CheckCommand),
     /// Make one call, as a client would, and show the result
     Call(call::CallCommand),
+    /// Show the tools of an example API, and one call; nothing needs to be set up
+    Demo,
     /// Run one filter over one reply, within limits
     #[command(hide = true)]
     Filter,
@@ -89,14 +92,11 @@ pub fn run() -> ExitCode {
 
 /// The help is arranged only where it is asked for.
 fn print_help(error: clap::Error) -> Result<ExitCode, Failure> {
-    let settings = ServerSettings::augment_args(clap::Command::new("serve"));
-    let of_the_server: Vec<String> = settings.get_arguments().map(|argument| argument.get_id().to_string()).collect();
-    let arranged = help::arrange_help(Cli::command(), &of_the_server).try_get_matches();
-    output::print_usage(&arranged.err().unwrap_or(error))
+    output::print_usage(&help::arranged_help(&Cli::command()).unwrap_or(error))
 }
 
 fn run_command() -> Result<ExitCode, Failure> {
-    let parsed = variables::without_empty(Cli::command()).try_get_matches();
+    let parsed = variables::without_unset(Cli::command()).try_get_matches();
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::DisplayHelp => return print_help(error),
@@ -115,6 +115,7 @@ fn run_command() -> Result<ExitCode, Failure> {
             Command::Check(command) => check::run(&command).await,
             Command::Call(command) => call::run(&command).await,
             Command::Health(command) => health::run(&command).await,
+            Command::Demo => manual::demo::run().await,
             Command::Filter => filter::run(),
         }
     });

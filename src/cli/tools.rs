@@ -41,22 +41,22 @@ struct Filter {
     #[arg(long)]
     destructive: bool,
     /// Show only tools whose repetition changes nothing more
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     idempotent: bool,
     /// Show only those whose repetition may
-    #[arg(long, conflicts_with = "idempotent")]
+    #[arg(long, hide_short_help = true, conflicts_with = "idempotent")]
     no_idempotent: bool,
     /// Show only tools that deal with things outside
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     open_world: bool,
     /// Show only those that do not
-    #[arg(long, conflicts_with = "open_world")]
+    #[arg(long, hide_short_help = true, conflicts_with = "open_world")]
     no_open_world: bool,
     /// Show only tools with this tag (repeatable: any of them)
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
     /// Show only tools of this category (repeatable: any of them)
-    #[arg(long, value_name = "CATEGORY")]
+    #[arg(long, hide_short_help = true, value_name = "CATEGORY")]
     category: Vec<String>,
     /// Show only tools with all these words in name, title, tags, path or description, best match first
     #[arg(long, value_name = "TEXT")]
@@ -65,7 +65,7 @@ struct Filter {
     #[arg(long, value_name = "NUMBER")]
     limit: Option<usize>,
     /// Pass over this many first
-    #[arg(long, value_name = "NUMBER", default_value = "0")]
+    #[arg(long, hide_short_help = true, value_name = "NUMBER", default_value = "0")]
     offset: usize,
 }
 

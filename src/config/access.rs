@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use url::Url;
 
+use super::credentials::describe_unset;
 use super::layer::given_flags;
 use super::path::ConfigPath;
-use super::variables::called;
+use super::variables::read_variable;
 use crate::outbound;
 use crate::server::http::{AccessOptions, Limits, OauthOptions, StaticToken, Tls};
 
@@ -97,8 +98,8 @@ pub(crate) fn access(settings: &AccessSettings, is_local: bool, problems: &mut V
         ..AccessOptions::default()
     };
     for variable in &settings.auth_token_env {
-        match std::env::var(variable) {
-            Ok(value) => match StaticToken::in_text(&value) {
+        match read_variable(variable) {
+            Some(value) => match StaticToken::in_text(&value) {
                 Ok(tokens) => access.tokens.extend(tokens),
                 Err(wrong) => problems.extend(
                     wrong
@@ -106,7 +107,7 @@ pub(crate) fn access(settings: &AccessSettings, is_local: bool, problems: &mut V
                         .map(|problem| format!("--auth-token-env: the variable `{variable}`: {problem}")),
                 ),
             },
-            Err(_) => problems.push(format!("--auth-token-env: {} is not set, or is not valid UTF-8", called(variable))),
+            None => problems.push(format!("--auth-token-env: {}", describe_unset(variable))),
         }
     }
     for path in &settings.auth_token_file {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use url::{Origin, Url};
 
 use super::path::ConfigPath;
-use super::variables::called;
+use super::variables::{called, counts_as_unset, is_placeholder, read_variable};
 use super::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES};
 use crate::proxy::{CredentialPart, CredentialValues, Credentials};
@@ -156,7 +156,7 @@ fn credential_variables(problems: &mut Vec<String>) -> BTreeMap<String, SecretSt
         let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
             continue;
         };
-        if RESERVED_SUFFIXES.contains(&suffix) {
+        if RESERVED_SUFFIXES.contains(&suffix) || value.to_str().is_some_and(counts_as_unset) {
             continue;
         }
         match value
@@ -268,8 +268,19 @@ fn read_secret(reference: &Reference) -> Result<SecretString, String> {
 
 /// The secret that a variable holds.
 pub(crate) fn secret_variable(name: &str) -> Result<SecretString, String> {
-    let value = std::env::var(name).map_err(|_| format!("{} is not set, or is not valid UTF-8", called(name)))?;
+    let value = read_variable(name).ok_or_else(|| describe_unset(name))?;
     secret(&value).map_err(|why| format!("the variable `{name}` {why}"))
+}
+
+/// Why a variable that a setting names has no value.
+pub(crate) fn describe_unset(name: &str) -> String {
+    match std::env::var(name) {
+        Ok(value) if is_placeholder(&value) => {
+            format!("the variable `{name}` holds a placeholder that the client did not fill, and counts as not set")
+        }
+        Ok(value) if value.is_empty() => format!("the variable `{name}` is empty, and counts as not set"),
+        _ => format!("{} is not set, or is not valid UTF-8", called(name)),
+    }
 }
 
 /// A secret is a line: more than this is another file.

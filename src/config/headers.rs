@@ -2,7 +2,8 @@
 
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
-use super::variables::called;
+use super::credentials::describe_unset;
+use super::variables::read_variable;
 use crate::proxy::redact::names::carries_credential;
 use crate::spec::operation::parameter;
 
@@ -22,15 +23,12 @@ pub(crate) fn read_headers([flag, env_flag]: [&str; 2], given: &[String], from_e
             problems.push(format!("{env_flag} must be `Name=VARIABLE`"));
             continue;
         };
-        match std::env::var(variable) {
-            Ok(value) if value.trim().is_empty() => {
+        match read_variable(variable) {
+            Some(value) if value.trim().is_empty() => {
                 problems.push(format!("{env_flag}: the variable `{variable}` for the header `{name}` is empty"));
             }
-            Ok(value) => add_header(&mut headers, env_flag, (name, &value), true, problems),
-            Err(_) => problems.push(format!(
-                "{env_flag}: {} for the header `{name}` is not set, or is not valid UTF-8",
-                called(variable)
-            )),
+            Some(value) => add_header(&mut headers, env_flag, (name, &value), true, problems),
+            None => problems.push(format!("{env_flag}, for the header `{name}`: {}", describe_unset(variable))),
         }
     }
     headers

@@ -8,21 +8,66 @@ use crate::text;
 
 const PREFIX: &str = "OPENAPI_MCP_";
 
-/// The command line, on which a variable that is empty counts as one that is not set: compose files and unit files write
-/// them so.
+/// The value of a variable; nothing where it is not valid UTF-8, empty, or a placeholder that a client did not fill.
+pub(crate) fn read_variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !counts_as_unset(value))
+}
+
+/// Whether a variable with this value counts as one that is not set. Compose files and unit files leave variables empty. Several
+/// clients hand over the placeholder itself where the variable behind it is not set or a field was left blank.
+pub(crate) fn counts_as_unset(value: &str) -> bool {
+    value.is_empty() || is_placeholder(value)
+}
+
+/// Whether a text is exactly one placeholder of a client's configuration: `${X}`, `${env:X}`, `{env:X}`, `${input:x}`,
+/// `${user_config.x}` or `${{ secrets.X }}`.
+pub(crate) fn is_placeholder(text: &str) -> bool {
+    let text = text.trim();
+    let is_name = |name: &str| {
+        let name = name.trim();
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+        !name.is_empty() && name.bytes().all(is_allowed)
+    };
+    let within = |start: &str, end: &str| text.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
+    if let Some(name) = within("${{", "}}") {
+        return is_name(name);
+    }
+    if let Some(name) = within("{env:", "}") {
+        return is_name(name);
+    }
+    let name = within("${", "}").unwrap_or_default();
+    is_name(name.strip_prefix("env:").or(name.strip_prefix("input:")).unwrap_or(name))
+}
+
+/// A sentence for each setting whose variable holds a placeholder that a client did not fill.
 #[must_use]
-pub(crate) fn without_empty(command: Command) -> Command {
+pub(crate) fn unfilled_variables() -> Vec<String> {
+    let set: BTreeSet<String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, value)| name.starts_with(PREFIX) && is_placeholder(value))
+        .map(|(name, _)| name)
+        .collect();
+    set.iter()
+        .map(|name| {
+            format!("the variable `{name}` holds a placeholder that the client did not fill and counts as not set; set the variable or field behind it")
+        })
+        .collect()
+}
+
+/// The command line, on which a variable that counts as not set gives no value.
+#[must_use]
+pub(crate) fn without_unset(command: Command) -> Command {
     let command = command.mut_args(|argument| {
-        let is_empty = argument
+        let is_unset = argument
             .get_env()
-            .is_some_and(|name| std::env::var_os(name).is_some_and(|value| value.is_empty()));
-        if is_empty {
+            .is_some_and(|name| std::env::var_os(name).is_some_and(|value| value.to_str().is_some_and(counts_as_unset)));
+        if is_unset {
             argument.env(clap::builder::Resettable::Reset)
         } else {
             argument
         }
     });
-    command.mut_subcommands(without_empty)
+    command.mut_subcommands(without_unset)
 }
 
 /// How a variable is named in an error. People sometimes give the value (`$TOKEN`) in place of the name; a value is not
@@ -68,4 +113,33 @@ fn gather_variables(command: &Command, known: &mut BTreeSet<String>) {
     let names = command.get_arguments().filter_map(|argument| argument.get_env()?.to_str());
     known.extend(names.map(str::to_owned));
     command.get_subcommands().for_each(|command| gather_variables(command, known));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_placeholder_is_the_whole_value_and_nothing_else() {
+        for (text, expected) in [
+            ("${X}", true),
+            ("${env:PETS_KEY}", true),
+            ("{env:PETS_KEY}", true),
+            ("${input:pets-apiKey}", true),
+            ("${user_config.api_key}", true),
+            ("${{ secrets.PETS }}", true),
+            ("  ${X}\n", true),
+            ("${}", false),
+            ("${X", false),
+            ("x${X}", false),
+            ("Bearer ${X}", false),
+            ("${X}${Y}", false),
+            ("$X", false),
+            ("{X}", false),
+            ("${a b}", false),
+            ("${env:}", false),
+        ] {
+            assert_eq!(is_placeholder(text), expected, "{text:?}");
+        }
+    }
 }

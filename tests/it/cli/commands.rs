@@ -20,6 +20,70 @@ fn tools_are_shown_as_a_table_and_as_json() {
 }
 
 #[test]
+fn a_demonstration_needs_nothing_and_ends_with_what_to_do_next() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = command(&["demo"]).current_dir(directory.path()).output().unwrap();
+    let text = stdout(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
+    for expected in [
+        "20 tools, 9 of them read-only",
+        "\"name\": \"Biscuit\"",
+        "openapi-mcp tools --spec FILE",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(text.lines().count() < 75 && stderr(&output).is_empty(), "{text}");
+}
+
+#[test]
+fn a_placeholder_that_a_client_did_not_fill_counts_as_not_set() {
+    let upstream = Upstream::echo();
+    let spec = SpecFile::new(
+        r#"{"openapi":"3.1.0","info":{"title":"T","version":"1"},"components":{"securitySchemes":{"key":{"type":"apiKey","in":"header","name":"X-Key"}}},
+            "paths":{"/a":{"get":{"operationId":"open_one"}},"/b":{"get":{"operationId":"closed_one","security":[{"key":[]}]}}}}"#,
+    );
+    let call = |tool: &str, value: &str| {
+        let mut command = command(&["call", "--spec", spec.path(), "--base-url", &upstream.url, tool]);
+        command.env("OPENAPI_MCP_AUTH_KEY", value).env("OPENAPI_MCP_TIMEOUT", value);
+        command.output().unwrap()
+    };
+    for placeholder in [
+        "${PETS_KEY}",
+        "${env:PETS_KEY}",
+        "{env:PETS_KEY}",
+        "${input:pets-key}",
+        "${{ secrets.KEY }}",
+        "${user_config.key}",
+    ] {
+        let output = call("open_one", placeholder);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(
+            stderr(&output).contains("`OPENAPI_MCP_AUTH_KEY` holds a placeholder that the client did not fill"),
+            "{}",
+            stderr(&output)
+        );
+        assert_eq!(upstream.take_one().header("x-key"), None);
+        let output = call("closed_one", placeholder);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stdout(&output).contains("OPENAPI_MCP_AUTH_KEY"), "{}", stdout(&output));
+        assert!(upstream.received().is_empty());
+    }
+    let output = call("open_one", "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    // A variable that a setting names is treated in the same way, and a missing one is told at start.
+    let output = command(&["tools", "--spec", spec.path(), "--header-env", "X-Key=PETS_KEY_FOR_TEST"])
+        .env("PETS_KEY_FOR_TEST", "${PETS_KEY}")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("holds a placeholder that the client did not fill"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
 fn tools_can_be_chosen() {
     for (args, expected) in [
         (&["--read-only"][..], "9 tools, 9 of them read-only"),

@@ -80,6 +80,15 @@ fn short_help_of_serve_fits_a_screen_and_names_what_is_needed_first() {
 }
 
 #[test]
+fn short_help_of_every_command_fits_a_screen() {
+    for name in ["", "serve", "tools", "check", "call", "health", "demo"] {
+        let args: Vec<&str> = [name, "-h"].into_iter().filter(|part| !part.is_empty()).collect();
+        let help = stdout(&command(&args).env("COLUMNS", "80").output().unwrap());
+        assert!(help.lines().count() < 40, "{name}: {} lines\n{help}", help.lines().count());
+    }
+}
+
+#[test]
 fn help_has_examples_credentials_and_variables() {
     for name in ["serve", "tools", "check", "call"] {
         for flag in ["-h", "--help"] {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 use crate::support::certificates::Authority;
-use crate::support::{Upstream, petstore, project, reply, run, stderr, stdout};
+use crate::support::{Upstream, command, petstore, project, reply, stderr, stdout};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -13,6 +13,8 @@ struct Mistake {
     args: Vec<String>,
     #[serde(default)]
     files: BTreeMap<String, String>,
+    #[serde(default)]
+    variables: BTreeMap<String, String>,
     exit: i32,
     words: Vec<String>,
 }
@@ -37,6 +39,7 @@ fn p40_every_mistake_is_told_with_what_to_do_next() {
             ("{petstore}", petstore()),
             ("{api}", api.url.clone()),
             ("{tls}", tls.clone()),
+            ("{taken}", api.url.trim_start_matches("http://").trim_end_matches('/').to_owned()),
         ];
         let placed = |argument: &String| {
             places
@@ -44,10 +47,11 @@ fn p40_every_mistake_is_told_with_what_to_do_next() {
                 .fold(argument.clone(), |text, (name, value)| text.replace(name, value))
         };
         let args: Vec<String> = mistake.args.iter().map(placed).collect();
-        let output = run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut command = command(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        let output = command.envs(&mistake.variables).output().unwrap();
         let said = stderr(&output) + &stdout(&output);
         assert_eq!(output.status.code(), Some(mistake.exit), "{}: {said}", mistake.name);
-        for word in &mistake.words {
+        for word in mistake.words.iter().map(placed) {
             assert!(said.contains(word.as_str()), "{}: `{word}` is not in: {said}", mistake.name);
         }
         assert!(!said.contains("panicked"), "{}: {said}", mistake.name);

@@ -1,0 +1,3 @@
+//! What shows a person how the program is used: a demonstration, completions for shells, the manual page.
+
+pub(crate) mod demo;
