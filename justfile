@@ -57,6 +57,10 @@ build:
 fuzz target="document" seconds="60":
     cargo +nightly fuzz run {{ target }} -- -max_total_time={{ seconds }}
 
+# Mutate one file with cargo-mutants, and list the mutations that no test detects.
+mutants file:
+    cargo mutants --in-place --output target --file {{ file }}
+
 # Check the tools of every document in OPENAPI_MCP_CORPUS with the validators that clients use, and read OPENAPI_DIRECTORY.
 corpus: build
     tests/corpus/run target/debug/openapi-mcp
