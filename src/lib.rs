@@ -50,6 +50,7 @@ mod json;
 mod mock;
 mod outbound;
 mod proxy;
+mod search;
 mod server;
 mod spec;
 mod text;

@@ -11,7 +11,30 @@ pub struct Enforcement {
     word: Option<&'static str>,
 }
 
+/// What a call does to what exists: the class of a tool, by what is enforced of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Effect {
+    /// It changes nothing.
+    Read,
+    /// It adds something, or changes nothing that exists.
+    Write,
+    /// It may change or remove what exists.
+    Destructive,
+}
+
 impl Enforcement {
+    /// The class of the tool. One that is said to be read-only as well as destructive is destructive.
+    #[must_use]
+    pub(crate) fn effect(&self) -> Effect {
+        if self.is_destructive() {
+            Effect::Destructive
+        } else if self.is_read_only() {
+            Effect::Read
+        } else {
+            Effect::Write
+        }
+    }
+
     /// For each hint, the more careful of two values: the one that is `served`, and the one that the policy `infer` takes from
     /// the operation and its name (`inferred`). A hint that the operator set counts as it is.
     #[must_use]

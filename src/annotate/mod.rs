@@ -16,7 +16,6 @@ pub(crate) mod layers;
 pub(crate) mod names;
 pub(crate) mod output;
 pub(crate) mod overrides;
-pub(crate) mod search;
 pub(crate) mod selection;
 mod tool_json;
 pub(crate) mod unmatched;
@@ -37,6 +36,7 @@ use crate::text;
 
 pub use self::annotations::{Hint, Hints, Reason};
 pub(crate) use self::client_profile::{ClientProfile, KnownClient};
+pub(crate) use self::enforcement::Effect;
 pub use self::enforcement::Enforcement;
 pub(crate) use self::files::Files;
 pub use self::layers::Policy;

@@ -4,6 +4,7 @@
 
 pub(crate) mod bound_tool;
 mod reserved_paths;
+pub(crate) mod search;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -25,6 +26,7 @@ use crate::proxy::{
     ApiProxy, Binder, BindingOptions, CallError, CallOptions, CallRules, Credentials, Forwarding, Progress, Sandbox, UpstreamOptions,
     link_etags, render_error,
 };
+use crate::search::SearchIndex;
 use crate::spec::operation::security;
 use crate::spec::operation::server::ServerError;
 use crate::spec::{Diagnostic, Document, Operation, Severity, operations};
@@ -92,6 +94,7 @@ pub struct Api {
     restrictions: Vec<Restriction>,
     warnings: Vec<String>,
     proxy: ApiProxy,
+    search_index: OnceLock<SearchIndex>,
 }
 
 impl Api {
@@ -145,6 +148,7 @@ impl Api {
                 redactor: found.redactor,
                 sandbox: options.sandbox,
             },
+            search_index: OnceLock::new(),
         };
         Ok((api, diagnostics))
     }

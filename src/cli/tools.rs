@@ -8,7 +8,6 @@ use super::listing::{self, Shown};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, Failure, help, output};
 use crate::annotate::Hint;
-use crate::annotate::search::{self, Fields};
 use crate::api::{Api, OfferedTool};
 use crate::config::settings::{ApiSettings, LogLevel};
 
@@ -58,7 +57,7 @@ struct Filter {
     /// Show only tools of this category (repeatable: any of them)
     #[arg(long, hide_short_help = true, value_name = "CATEGORY")]
     category: Vec<String>,
-    /// Show only tools with all these words in name, title, tags, path or description, best match first
+    /// Show only tools that answer this question, best match first: words of what they do, a name, or a path
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     /// Show at most this many
@@ -122,17 +121,11 @@ fn terminal_columns() -> Option<usize> {
 
 impl Filter {
     fn apply<'a>(&self, api: &'a Api) -> Vec<OfferedTool<'a>> {
-        let mut found: Vec<(u32, OfferedTool<'a>)> = api
-            .iter()
-            .filter(|offered| self.admits(offered))
-            .filter_map(|offered| match &self.search {
-                None => Some((0, offered)),
-                Some(query) => Some((tool_score(query, &offered)?, offered)),
-            })
-            .collect();
-        // Stable: equals stay in the order of the document.
-        found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-        found.into_iter().map(|(_, offered)| offered).collect()
+        let Some(question) = &self.search else {
+            return api.iter().filter(|offered| self.admits(offered)).collect();
+        };
+        let found = api.search(question, &|index| self.admits(&api.offered(index)));
+        found.hits.into_iter().map(|index| api.offered(index)).collect()
     }
 
     fn admits(&self, offered: &OfferedTool<'_>) -> bool {
@@ -152,23 +145,4 @@ impl Filter {
         let tags: Vec<&str> = offered.operation.tags.iter().map(String::as_str).collect();
         wanted.into_iter().all(|(asked, is)| !asked || is) && any(&self.tag, &tags) && any(&self.category, offered.category.as_slice())
     }
-}
-
-fn tool_score(query: &str, offered: &OfferedTool<'_>) -> Option<u32> {
-    let whole: serde_json::Value = serde_json::from_str(offered.text).unwrap_or_default();
-    let tags: Vec<&str> = offered
-        .category
-        .into_iter()
-        .chain(offered.operation.tags.iter().map(String::as_str))
-        .collect();
-    search::search_score(
-        query,
-        &Fields {
-            name: &offered.tool.name,
-            title: offered.tool.title.as_deref().unwrap_or_default(),
-            tags: &tags,
-            label: &offered.operation.label(),
-            description: whole.get("description").and_then(serde_json::Value::as_str).unwrap_or_default(),
-        },
-    )
 }

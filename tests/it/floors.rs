@@ -9,15 +9,16 @@ use syn::visit::Visit;
 use crate::support::project;
 
 /// Folder or file under `src/`, and the modules of ours that it may import besides itself.
-const FLOORS: [(&str, &[&str]); 15] = [
+const FLOORS: [(&str, &[&str]); 16] = [
     ("text", &[]),
     ("json", &[]),
     ("descriptors", &[]),
     ("outbound", &[]),
     ("spec", &["json", "text"]),
     ("annotate", &["spec", "json", "text"]),
+    ("search", &["annotate", "spec", "text"]),
     ("proxy", &["spec", "outbound", "descriptors", "json", "text"]),
-    ("api", &["annotate", "proxy", "spec", "outbound", "json", "text"]),
+    ("api", &["annotate", "proxy", "search", "spec", "outbound", "json", "text"]),
     ("mock", &["spec", "json", "text"]),
     ("check", &["annotate", "api", "spec", "text"]),
     ("server", &["api", "proxy", "spec", "outbound", "descriptors", "json", "text"]),

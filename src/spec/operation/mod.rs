@@ -4,7 +4,7 @@
 
 mod alternatives;
 mod body;
-mod body_properties;
+pub(crate) mod body_properties;
 mod multipart_files;
 pub(crate) mod parameter;
 mod parameter_default;

@@ -1,0 +1,83 @@
+//! Search among the tools of an API. The index is built on the first search, once however many ask at the same time.
+
+use super::{Api, OfferedTool, ToolIndex};
+use crate::search::{Ranking, SearchIndex, SearchedOperation, names_exactly};
+use crate::spec::Operation;
+
+#[expect(dead_code, reason = "for search_operations")]
+/// A value that a tool needs, and the tool that yields it.
+pub(crate) struct NeededValue<'a> {
+    /// The argument.
+    pub(crate) argument: &'a str,
+    /// The tool that yields it.
+    pub(crate) source: ToolIndex,
+}
+
+impl Api {
+    /// All tools, in the order of the document.
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = ToolIndex> + use<> {
+        (0..self.tools.len()).map(ToolIndex)
+    }
+
+    /// The tools among the `admitted` that answer a question, best first. A tool whose name, operationId, path, or method and path
+    /// the question is to the letter comes first.
+    pub(crate) fn search(&self, question: &str, admitted: &dyn Fn(ToolIndex) -> bool) -> SearchedTools {
+        let exact: Vec<ToolIndex> = self
+            .indexes()
+            .filter(|index| {
+                let OfferedTool { tool, operation, .. } = self.offered(*index);
+                let Operation { id, method, path, .. } = operation;
+                names_exactly(question, &tool.name, id.as_deref(), method, path) && admitted(*index)
+            })
+            .collect();
+        let Ranking { hits, is_known, has_words } = self.search_index().rank(question, &|operation| admitted(ToolIndex(operation)));
+        let others = hits.into_iter().map(ToolIndex).filter(|hit| !exact.contains(hit));
+        SearchedTools {
+            is_known: is_known || !exact.is_empty(),
+            has_words: has_words || !exact.is_empty(),
+            hits: exact.iter().copied().chain(others).collect(),
+        }
+    }
+
+    /// Where the values come from that a tool needs, best source first.
+    #[expect(dead_code, reason = "for search_operations")]
+    pub(crate) fn needed_values(&self, index: ToolIndex) -> impl Iterator<Item = NeededValue<'_>> {
+        let parameters = &self.offered(index).operation.parameters;
+        self.search_index().needs(index.0).iter().filter_map(|need| {
+            Some(NeededValue {
+                argument: &parameters.get(usize::from(need.parameter))?.key,
+                source: ToolIndex(need.operation as usize),
+            })
+        })
+    }
+
+    /// The index, built where it is not there yet: that takes some time for a large API.
+    pub(crate) fn search_index(&self) -> &SearchIndex {
+        self.search_index.get_or_init(|| {
+            let searched = self.iter().map(|offered| SearchedOperation {
+                name: &offered.tool.name,
+                title: offered.tool.title.as_deref().unwrap_or_default(),
+                operation: offered.operation,
+                effect: offered.enforcement.effect(),
+                category: offered.category,
+                keywords: &[],
+            });
+            let index = SearchIndex::build(self.document(), searched);
+            let (text, bytes) = index.sizes();
+            tracing::debug!("the search index takes {bytes} bytes for {text} bytes of text");
+            index
+        })
+    }
+}
+
+/// The tools that answer a question.
+pub(crate) struct SearchedTools {
+    /// Best first.
+    pub(crate) hits: Vec<ToolIndex>,
+    #[expect(dead_code, reason = "for search_operations")]
+    /// Whether any word of the question occurs in any tool.
+    pub(crate) is_known: bool,
+    #[expect(dead_code, reason = "for search_operations")]
+    /// Whether the question says anything.
+    pub(crate) has_words: bool,
+}

@@ -1,0 +1,14 @@
+//! Search among the operations of an API: words, index, ranking, and what a hit says. Pure: it reads a document, and answers.
+
+mod fields;
+mod index;
+mod needs;
+mod question;
+mod ranking;
+mod synonyms;
+mod verbs;
+mod words;
+
+pub(crate) use self::fields::SearchedOperation;
+pub(crate) use self::index::SearchIndex;
+pub(crate) use self::ranking::{Ranking, names_exactly};

@@ -1,0 +1,204 @@
+//! A question: its words, what else they may mean, what it wants to do, and the steps that it consists of.
+
+use super::index::{SearchIndex, Term};
+use super::synonyms::alternatives_of;
+use super::verbs::Verb;
+use super::words::{Writing, each_word, is_ideograph, is_stop_word, stem};
+
+/// More of a question is not read.
+pub(crate) const MAX_QUESTION_CHARACTERS: usize = 400;
+/// How much a synonym counts.
+const SYNONYM: f32 = 0.35;
+/// A question as the index understands it.
+pub(crate) struct Question {
+    pub(crate) words: Vec<QuestionWord>,
+    pub(crate) verb: Option<Verb>,
+}
+
+/// A word of a question, or a phrase that the synonyms know.
+pub(crate) struct QuestionWord {
+    pub(crate) term: Option<Term>,
+    /// How much the word tells.
+    pub(crate) rarity: f32,
+    /// What else it may mean, each with how much that counts.
+    pub(crate) alternatives: Vec<(Vec<Term>, f32)>,
+    /// Whether it says what to do, and not with what.
+    pub(crate) is_verb: bool,
+    /// Whether it is a name or another value, which no operation has to know.
+    pub(crate) is_value: bool,
+}
+
+/// The folded words of a text; of scripts without spaces, the pairs of letters, and a letter that stands alone.
+fn folded_words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    each_word(text, Writing::Prose, |word| {
+        let mut letters = word.chars();
+        let is_pair = letters.next().is_some_and(is_ideograph) && letters.next().is_some();
+        if is_pair && let Some(before) = words.pop_if(|before| before.chars().count() == 1 && word.starts_with(before.as_str())) {
+            drop(before);
+        }
+        words.push(word.to_owned());
+    });
+    // The second letter of a pair came as a letter of its own, after which the pair was shown.
+    let mut kept: Vec<String> = Vec::with_capacity(words.len());
+    for word in words {
+        if let Some(last) = kept.last()
+            && word.chars().count() > 1
+            && word.chars().next().is_some_and(is_ideograph)
+            && last.chars().count() == 1
+            && word.ends_with(last.as_str())
+        {
+            kept.pop();
+        }
+        kept.push(word);
+    }
+    kept
+}
+
+impl Question {
+    /// Reads a question; it has no words where it consists of stop words only.
+    #[must_use]
+    pub(crate) fn read(text: &str, index: &SearchIndex) -> Self {
+        let words = folded_words(text);
+        let verb = Verb::of_question(&words);
+        let values = values_in(text);
+        let mut read: Vec<QuestionWord> = Vec::new();
+        let mut stems: Vec<String> = Vec::new();
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            let phrase = [3, 2].into_iter().find_map(|length| {
+                let part = words.get(at..at + length)?;
+                let key = part.iter().map(|word| stem(word)).collect::<Vec<_>>().join("_");
+                (!alternatives_of(&key).is_empty()).then_some((length, key))
+            });
+            if let Some((length, key)) = phrase {
+                if !stems.contains(&key) {
+                    read.extend(QuestionWord::of_phrase(&key, index));
+                    stems.push(key);
+                }
+                at += length;
+                continue;
+            }
+            at += 1;
+            let stemmed = stem(word).into_owned();
+            if is_stop_word(word) || stems.contains(&stemmed) {
+                continue;
+            }
+            let mut known = QuestionWord::of_stem(&stemmed, index);
+            known.is_value = known.term.is_none() && known.alternatives.is_empty() && values.contains(word);
+            known.is_verb = Verb::is_verb(word);
+            read.push(known);
+            stems.push(stemmed);
+        }
+        Self { words: read, verb }
+    }
+
+    /// Whether any word of it occurs in any operation.
+    #[must_use]
+    pub(crate) fn is_known(&self) -> bool {
+        self.words.iter().any(|word| word.term.is_some() || !word.alternatives.is_empty())
+    }
+}
+
+impl QuestionWord {
+    fn of_stem(stemmed: &str, index: &SearchIndex) -> Self {
+        let term = index.term(stemmed);
+        let alternatives = known_alternatives(stemmed, index);
+        Self {
+            term,
+            rarity: index.rarity(term),
+            alternatives,
+            is_verb: false,
+            is_value: false,
+        }
+    }
+
+    /// A phrase; `None` where no operation has what it may mean.
+    fn of_phrase(key: &str, index: &SearchIndex) -> Option<Self> {
+        let alternatives = known_alternatives(key, index);
+        let rarest = alternatives
+            .iter()
+            .flat_map(|(terms, _)| terms)
+            .map(|term| index.rarity(Some(*term)));
+        let rarity = rarest.fold(0.0, f32::max);
+        (!alternatives.is_empty()).then_some(Self {
+            term: None,
+            rarity,
+            alternatives,
+            is_verb: false,
+            is_value: false,
+        })
+    }
+}
+
+fn known_alternatives(key: &str, index: &SearchIndex) -> Vec<(Vec<Term>, f32)> {
+    let known = |stems: &Vec<String>| stems.iter().map(|stem| index.term(stem)).collect::<Option<Vec<Term>>>();
+    alternatives_of(key)
+        .iter()
+        .filter_map(known)
+        .map(|terms| (terms, SYNONYM))
+        .collect()
+}
+
+/// The folded words of what looks like a value: what stands in quotes, holds a digit or a mark, or begins with a capital letter
+/// without being the first word.
+fn values_in(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut is_quoted = false;
+    for (index, token) in text.split_whitespace().enumerate() {
+        let trimmed = token.trim_matches(|character: char| matches!(character, '.' | ',' | '?' | '!' | ':' | ';' | '(' | ')'));
+        let opens = trimmed.starts_with(['"', '\u{201c}', '\'']);
+        let closes = trimmed.len() > 1 && trimmed.ends_with(['"', '\u{201d}', '\'']);
+        is_quoted |= opens;
+        let has_marks =
+            trimmed.contains(|character: char| character.is_numeric() || matches!(character, '/' | '@' | '.' | '_' | '#' | '='));
+        let is_name = index > 0 && trimmed.starts_with(char::is_uppercase);
+        if is_quoted || has_marks || is_name {
+            found.extend(folded_words(trimmed));
+        }
+        is_quoted &= !closes;
+    }
+    found
+}
+
+/// The steps of a question that asks for several: its parts at `and`, `then`, and marks of punctuation. None where it is one.
+#[must_use]
+pub(crate) fn steps(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    for piece in text.split([',', ';', ':', '\n']) {
+        parts.extend(split_at_words(piece));
+    }
+    parts.retain(|part| folded_words(part).iter().filter(|word| !is_stop_word(word)).count() > 1);
+    if parts.len() > 1 { parts } else { Vec::new() }
+}
+
+fn split_at_words(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for (at, _) in text.match_indices(' ') {
+        let rest = text.get(at + 1..).unwrap_or_default();
+        let joint = ["and ", "then ", "und ", "et ", "y "]
+            .into_iter()
+            .find(|joint| rest.starts_with(joint));
+        if let Some(joint) = joint.filter(|_| at >= start) {
+            parts.push(text.get(start..at).unwrap_or_default());
+            start = at + 1 + joint.len();
+        }
+    }
+    parts.push(text.get(start..).unwrap_or_default());
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_of_several_steps_is_taken_apart() {
+        assert_eq!(
+            steps("Cut release v1 of acme and attach the archive, then notify the team"),
+            ["Cut release v1 of acme", "attach the archive", " then notify the team"]
+        );
+        assert!(steps("list the pets of an owner").is_empty() && steps("pets, please").is_empty());
+    }
+}

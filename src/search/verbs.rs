@@ -1,0 +1,134 @@
+//! Verbs: what a question wants to do, and what an operation does.
+
+use http::Method;
+
+use super::words::{Writing, each_word, stem};
+use crate::annotate::Effect;
+
+/// A kind of action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Read,
+    Create,
+    Update,
+    Delete,
+}
+
+/// Words that begin a question about what there is.
+const ASKS: &str = " who whom whose which what where when why how is are was were does did has have do ";
+const READS: &str = " list show view see check find search get read fetch look lookup retrieve display inspect download export count compare browse monitor query describe ";
+const CREATES: &str = " create add make new invite post send generate register submit upload insert start launch attach write publish import buy book schedule \
+     clone fork copy put give email leave trigger run rerun redeliver sync issue request ";
+const UPDATES: &str = " update change rename set edit modify replace enable promote move adjust upgrade resize extend convert alter mark assign configure transfer \
+     restrict lock reorder rotate make ";
+const DELETES: &str = " delete remove kick revoke cancel drop purge disable stop unfollow unsubscribe unstar unwatch unassign unlink unblock uninstall destroy erase \
+     wipe clear terminate detach expire dismiss discard leave deactivate abort end kill void ";
+
+impl Verb {
+    /// What a word says, where it is a verb of one kind.
+    fn of_word(word: &str) -> Option<Self> {
+        let stemmed = stem(word);
+        let has = |list: &str| list.split_whitespace().any(|known| known == word || stem(known) == stemmed);
+        if has(DELETES) {
+            Some(Self::Delete)
+        } else if has(UPDATES) {
+            Some(Self::Update)
+        } else if has(CREATES) {
+            Some(Self::Create)
+        } else {
+            has(READS).then_some(Self::Read)
+        }
+    }
+
+    /// Whether a word says what to do.
+    #[must_use]
+    pub(crate) fn is_verb(word: &str) -> bool {
+        Self::of_word(word).is_some()
+    }
+
+    /// What a question in folded words wants.
+    #[must_use]
+    pub(crate) fn of_question(words: &[String]) -> Option<Self> {
+        let first = words.first()?;
+        if ASKS.split_whitespace().any(|asks| asks == first) {
+            return Some(Self::Read);
+        }
+        for (index, word) in words.iter().enumerate() {
+            match (word.as_str(), words.get(index + 1).map(String::as_str)) {
+                ("turn" | "switch" | "power" | "shut", Some("off" | "down")) => return Some(Self::Delete),
+                ("turn" | "switch", Some("on")) => return Some(Self::Update),
+                ("set", Some("up")) => return Some(Self::Create),
+                ("tell" | "give", Some("me")) => return Some(Self::Read),
+                ("get", Some("rid")) => return Some(Self::Delete),
+                ("take", Some("away")) => return Some(Self::Delete),
+                _ => {}
+            }
+            if let Some(verb) = Self::of_word(word) {
+                return Some(verb);
+            }
+        }
+        None
+    }
+
+    /// What an operation does: by its method; POST and PUT by the verb that one of its texts begins with, the first text that has
+    /// one, or else that its path ends with.
+    #[must_use]
+    pub(crate) fn of_operation(method: &Method, effect: Effect, texts: &[&str]) -> Self {
+        let otherwise = match method.as_str() {
+            "GET" | "HEAD" | "OPTIONS" | "QUERY" => return Self::Read,
+            "DELETE" => return Self::Delete,
+            "PATCH" => return Self::Update,
+            "PUT" => Self::Update,
+            _ if effect == Effect::Read => return Self::Read,
+            _ if effect == Effect::Destructive => Self::Delete,
+            _ => Self::Create,
+        };
+        let first_verb = |text: &&str| {
+            let mut found = None;
+            let mut seen = 0;
+            each_word(text, Writing::Identifier, |word| {
+                seen += 1;
+                if seen <= 2 && found.is_none() && word != "post" && word != "put" {
+                    found = Self::of_word(word);
+                }
+            });
+            found
+        };
+        texts.iter().find_map(first_verb).unwrap_or(otherwise)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_says_what_it_wants_to_do() {
+        for (question, expected) in [
+            ("who can push", Some(Verb::Read)),
+            ("kick someone from org", Some(Verb::Delete)),
+            ("turn off security updates", Some(Verb::Delete)),
+            ("please renaming the branch", Some(Verb::Update)),
+            ("inviting a person", Some(Verb::Create)),
+            ("workflow minutes", None),
+        ] {
+            let words: Vec<String> = question.split(' ').map(str::to_owned).collect();
+            assert_eq!(Verb::of_question(&words), expected, "{question}");
+        }
+    }
+
+    #[test]
+    fn an_operation_does_what_its_texts_say() {
+        for (method, text, expected) in [
+            ("GET", "Delete a pet", Verb::Read),
+            ("POST", "Update a pet", Verb::Update),
+            ("POST", "Cancels an order", Verb::Delete),
+            ("PUT", "Add a member", Verb::Create),
+            ("PUT", "Members", Verb::Update),
+            ("POST", "PostCustomers", Verb::Create),
+        ] {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            assert_eq!(Verb::of_operation(&method, Effect::Write, &[text]), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The words of a text: split, folded and stemmed. The same rules read documents and questions.
+
+use std::borrow::Cow;
+
+use frostem::{Algorithm, Stemmer};
+use unicode_normalization::UnicodeNormalization as _;
+
+/// Longer runs of letters are data, such as base64: their beginning counts.
+const MAX_WORD_CHARACTERS: usize = 40;
+
+/// Words that say nothing about an operation.
+const STOP_WORDS: &str = " a about actually after again all already also always am an and another any anymore anyone anything are aren around as at be \
+     because been before being both but by called can could d did didn do does doesn doing don done each either else ever every \
+     everyone everything few for from get gets give given gives going had has hasn have haven having he her here hers him his how \
+     however i if in instead into is isn it its itself just let lets like ll long longer m made many may maybe me might mine more \
+     most much must my named need needs neither never no nobody none nor not nothing now of off on once only onto or other our \
+     ours out over own owned please re really right s same saying says shall she should show shows since so some somebody someone \
+     something still such t tell than that the their them then there these they thing things this those through till to too under \
+     until up us ve very via want wants was wasn we were what whatever when where whether which while who whole whom whose why \
+     will with within without won would yet you your yours ";
+
+/// Whether a folded word says nothing about an operation.
+#[must_use]
+pub(crate) fn is_stop_word(word: &str) -> bool {
+    let is_letter = word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    is_letter || memchr::memmem::find_iter(STOP_WORDS.as_bytes(), word.as_bytes()).any(|at| is_surrounded(at, word.len()))
+}
+
+fn is_surrounded(at: usize, length: usize) -> bool {
+    let list = STOP_WORDS.as_bytes();
+    let before = at.checked_sub(1).and_then(|before| list.get(before));
+    before == Some(&b' ') && list.get(at + length) == Some(&b' ')
+}
+
+/// How a text writes its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writing {
+    /// A name: `listPets`.
+    Identifier,
+    /// Sentences, in which `MySQL` is one word as well as two.
+    Prose,
+}
+
+/// Shows each word of a text, folded, in order, stop words included; a word of several parts comes in parts.
+pub(crate) fn each_word(text: &str, writing: Writing, mut visit: impl FnMut(&str)) {
+    let text = fold_marks(text);
+    let mut run = String::new();
+    // The last letter of a script without spaces, which forms a pair with the next one.
+    let mut last_ideograph: Option<char> = None;
+    for character in text.chars() {
+        if is_ideograph(character) {
+            each_part(&run, writing, &mut visit);
+            run.clear();
+            let mut single = [0; 4];
+            visit(character.encode_utf8(&mut single));
+            if let Some(last) = last_ideograph {
+                visit(&[last, character].iter().collect::<String>());
+            }
+            last_ideograph = Some(character);
+            continue;
+        }
+        last_ideograph = None;
+        if character.is_alphanumeric() {
+            run.push(character);
+        } else if !run.is_empty() {
+            each_part(&run, writing, &mut visit);
+            run.clear();
+        }
+    }
+    each_part(&run, writing, &mut visit);
+}
+
+/// A text in compatibility forms without accents (NFKC, marks of Latin, Greek and Cyrillic letters dropped); its case stays.
+fn fold_marks(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let is_accent = |character: &char| ('\u{300}'..='\u{36f}').contains(character);
+    text.nfkd()
+        .filter(|character| !is_accent(character))
+        .nfc()
+        .collect::<String>()
+        .into()
+}
+
+/// Whether a letter belongs to a script that writes words without spaces between them.
+#[must_use]
+pub(crate) fn is_ideograph(character: char) -> bool {
+    matches!(character,
+        '\u{e00}'..='\u{eff}' | '\u{1100}'..='\u{11ff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3134f}')
+        && character.is_alphanumeric()
+}
+
+/// The parts of a run of letters and digits: `listPets` is `list` and `pets`, `IPv6` is `ipv` and `ipv6`.
+fn each_part(run: &str, writing: Writing, visit: &mut impl FnMut(&str)) {
+    if run.is_empty() {
+        return;
+    }
+    let is_lower = run.bytes().all(|byte| byte.is_ascii_lowercase());
+    if is_lower && run.len() <= MAX_WORD_CHARACTERS {
+        visit(run);
+        return;
+    }
+    let characters: Vec<char> = run.chars().take(MAX_WORD_CHARACTERS).collect();
+    let mut parts: Vec<String> = vec![String::new()];
+    for (index, character) in characters.iter().enumerate() {
+        let before = index.checked_sub(1).and_then(|before| characters.get(before));
+        let is_start = before.is_some_and(|before| {
+            let next_is_lower = characters.get(index + 1).is_some_and(|next| next.is_lowercase());
+            character.is_uppercase() && (!before.is_uppercase() || next_is_lower)
+        });
+        // A single letter at the start belongs to what follows: `OAuth`, `iOS`, `IPv6`.
+        let is_first_letter = parts.len() == 1 && index == 1;
+        if is_start && !is_first_letter {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut() {
+            part.extend(character.to_lowercase());
+        }
+    }
+    for part in &parts {
+        let has_digits = part.chars().any(char::is_numeric);
+        if has_digits {
+            for letters in part.split(char::is_numeric).filter(|letters| letters.chars().count() > 1) {
+                visit(letters);
+            }
+        }
+        visit(part);
+    }
+    if writing == Writing::Prose && parts.len() == 2 {
+        visit(&parts.concat());
+    }
+}
+
+/// The stem of a folded word; only English is stemmed, so that words of other scripts stay whole.
+#[must_use]
+pub(crate) fn stem(word: &str) -> Cow<'_, str> {
+    if word.is_ascii() {
+        Stemmer::new(Algorithm::English).stem(word)
+    } else {
+        Cow::Borrowed(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str, writing: Writing) -> String {
+        let mut found = Vec::new();
+        each_word(text, writing, |word| found.push(word.to_owned()));
+        found.join(" ")
+    }
+
+    #[test]
+    fn words_are_split_where_people_see_a_new_word() {
+        for (text, expected) in [
+            ("listPets", "list pets listpets"),
+            ("HTTPServer_error", "http server httpserver error"),
+            ("On GitHub with OAuth", "on git hub github with oauth"),
+            ("IPv6 and SHA-256", "ipv ipv6 and sha 256"),
+            ("Größe, naïve ＡＢＣ", "große naive abc"),
+            ("Улица й", "улица и"),
+            ("猫を飼う", "猫 を 猫を 飼 を飼 う 飼う"),
+            ("a猫b", "a 猫 b"),
+            ("\u{202e}x\u{0}y", "x y"),
+        ] {
+            assert_eq!(words(text, Writing::Prose), expected, "{text}");
+        }
+        assert_eq!(words("createAPet/{petId}", Writing::Identifier), "create a pet pet id");
+    }
+
+    #[test]
+    fn stop_words_are_whole_words() {
+        for (word, stops) in [
+            ("the", true),
+            ("show", true),
+            ("th", false),
+            ("pets", false),
+            ("x", true),
+            ("7", false),
+            ("猫", false),
+        ] {
+            assert_eq!(is_stop_word(word), stops, "{word}");
+        }
+    }
+}
