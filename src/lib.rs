@@ -48,6 +48,7 @@ mod descriptors;
 mod error;
 mod json;
 mod mock;
+mod observe;
 mod outbound;
 mod proxy;
 mod search;

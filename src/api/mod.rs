@@ -21,6 +21,8 @@ use self::bound_tool::{BoundTool, output_contract};
 use self::reserved_paths::{known_paths, reserve_paths};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
 use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools, OutputSchemas, annotate};
+use crate::observe::call::note_outcome;
+use crate::observe::outcome::CallOutcome;
 use crate::outbound::Clients;
 use crate::proxy::{
     ApiProxy, Binder, BindingOptions, CallError, CallOptions, CallRules, Credentials, Forwarding, Progress, Sandbox, UpstreamOptions,
@@ -229,6 +231,7 @@ impl Api {
         let outcome = AssertUnwindSafe(self.run(tool, entry, arguments, caller)).catch_unwind().await;
         outcome.unwrap_or_else(|_| {
             tracing::error!(tool = %tool.name, "a call ended in a panic; please report this");
+            note_outcome(CallOutcome::Panic);
             CallToolResult::error(vec![ContentBlock::text("The call failed because of an error inside this server.")])
         })
     }
@@ -260,7 +263,9 @@ impl Api {
             let checked = bound.check_arguments(tool, arguments.unwrap_or_default())?;
             self.proxy.preview(&bound.target, checked.arguments, on_missing)
         };
-        preview().map_err(|error| Box::new(render_error(&bound.target.operation, &error)))
+        preview()
+            .inspect_err(|error| note_outcome(error.outcome()))
+            .map_err(|error| Box::new(render_error(&bound.target.operation, &error)))
     }
 
     async fn run(&self, tool: &Tool, bound: &BoundTool, arguments: Option<JsonObject>, caller: Caller<'_>) -> CallToolResult {
@@ -278,7 +283,8 @@ impl Api {
         };
         outcome
             .await
-            .unwrap_or_else(|error: CallError| render_error(&bound.target.operation, &error))
+            .inspect_err(|error: &CallError| note_outcome(error.outcome()))
+            .unwrap_or_else(|error| render_error(&bound.target.operation, &error))
     }
 }
 

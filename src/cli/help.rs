@@ -79,7 +79,19 @@ const SECTIONS: [(&str, &[&str]); 9] = [
             "oauth_write_scope",
         ],
     ),
-    ("Operations", &["reload", "drain_delay"]),
+    (
+        "Operations",
+        &[
+            "reload",
+            "drain_delay",
+            "metrics_bind",
+            "metrics_tool_label",
+            "audit_log",
+            "audit_key_env",
+            "audit_key_file",
+            "audit_log_required",
+        ],
+    ),
     ("Log", &["log_level", "log_format"]),
 ];
 

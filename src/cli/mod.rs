@@ -11,6 +11,7 @@ mod load;
 mod log;
 mod log_queue;
 mod manual;
+mod operations;
 mod output;
 mod reload;
 mod serve;

@@ -36,9 +36,11 @@ pub(crate) async fn watch(config: Arc<ApiConfig>, server: McpServer, mut standin
                 now.mocks.extend(before.filter(|(api, _)| api.strong_count() > 0));
                 standing = now;
                 unread = None;
+                server.note_reload(true);
                 tracing::info!("the document changed and is served anew");
             }
             Err(failure) => {
+                server.note_reload(false);
                 let why = text::error_in_a_line(&failure);
                 if unread.as_ref() != Some(&why) {
                     tracing::error!("the document changed and cannot be served; the tools stay as they were: {why}");

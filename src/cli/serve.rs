@@ -8,10 +8,11 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{ServeCommand, load, reload, served};
+use super::{ServeCommand, load, operations, reload, served};
 use crate::config::{ConfigError, Transport};
 use crate::descriptors;
 use crate::error::Failure;
+use crate::observe;
 use crate::outbound::{self, OutboundOptions};
 use crate::server::{McpServer, http, stdio};
 use crate::spec::Source;
@@ -40,6 +41,8 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
         Transport::Stdio => Duration::ZERO,
         Transport::Http { options, .. } => options.drain_delay,
     };
+    operations::start(&process, &server).await?;
+    let _finish = FinishOnDrop;
     watch_signals(stop.clone(), server.clone(), drain_delay).map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
     // A file is read before anything is answered, so that a bad one is told at once. A URL may be slow, and clients give up
     // on a handshake that is.
@@ -118,6 +121,15 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// However serving ends, what was observed is written.
+struct FinishOnDrop;
+
+impl Drop for FinishOnDrop {
+    fn drop(&mut self) {
+        observe::call::finish();
+    }
+}
+
 fn serving_failed(error: std::io::Error) -> Failure {
     Failure::Io("serving failed".into(), error)
 }
@@ -153,6 +165,7 @@ fn watch_signals(stop: CancellationToken, server: McpServer, drain_delay: Durati
                 tracing::info!("stopping: calls in flight are answered first; a second signal ends at once");
                 stop.cancel();
             } else {
+                observe::call::finish();
                 #[expect(clippy::exit, reason = "the operator asked twice")]
                 std::process::exit(INTERRUPTED);
             }

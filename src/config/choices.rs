@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::annotate::{HintTrust, KnownClient, OutputSchemas, Policy};
+use crate::observe::metrics::ToolLabel;
 use crate::spec::ExternalReferences;
 
 /// Which references into other files are followed.
@@ -45,6 +46,29 @@ pub(crate) enum DocumentHints {
     Trust,
     /// They are ignored
     Ignore,
+}
+
+/// Whether metrics of calls name the tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ToolLabelName {
+    /// Where there are at most 500 tools
+    Auto,
+    /// Always
+    On,
+    /// Never
+    Off,
+}
+
+impl From<ToolLabelName> for ToolLabel {
+    fn from(name: ToolLabelName) -> Self {
+        match name {
+            ToolLabelName::Auto => Self::Auto,
+            ToolLabelName::On => Self::On,
+            ToolLabelName::Off => Self::Off,
+        }
+    }
 }
 
 /// The language of filters of replies.

@@ -11,6 +11,7 @@ pub(crate) mod forward;
 mod headers;
 mod http_settings;
 mod layer;
+pub(crate) mod operations;
 mod overrides;
 mod path;
 pub(crate) mod process;

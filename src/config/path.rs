@@ -36,7 +36,9 @@ pub(crate) struct ConfigPath(PathBuf);
 
 impl<'de> Deserialize<'de> for ConfigPath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(|text| Self(resolve(Path::new(&text))))
+        // `-` is standard output.
+        let read = |text: String| if text == "-" { text.into() } else { resolve(Path::new(&text)) };
+        String::deserialize(deserializer).map(|text| Self(read(text)))
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub(crate) use super::choices::*;
 use super::credentials::CredentialSettings;
 use super::http_settings::HttpSettings;
+use super::operations::OperationsSettings;
 use super::path::{ConfigPath, ConfigSource};
 use super::seconds::read_seconds;
 use super::upstream::UpstreamSettings;
@@ -246,6 +247,11 @@ pub(crate) struct ServerSettings {
     #[command(flatten)]
     #[serde(flatten)]
     pub http: HttpSettings,
+
+    /// What it shows of itself.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub operations: OperationsSettings,
 
     /// How often to check whether the document changed, in seconds; 0 means never [default: 0]
     #[arg(long, env = "OPENAPI_MCP_RELOAD", value_parser = read_seconds, value_name = "SECONDS")]

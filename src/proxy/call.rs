@@ -23,6 +23,7 @@ use super::response::x_gzip::decompress_x_gzip;
 use super::upstream::exchange::{CallOptions, Progress};
 use super::upstream::{OutgoingCall, Reply, Upstream};
 use super::{arguments, response};
+use crate::observe::call::{note, record_begin};
 use crate::spec::Document;
 use crate::text;
 
@@ -124,12 +125,14 @@ impl ApiProxy {
             options: &self.options,
             progress,
         };
+        record_begin().await.map_err(|_| CallError::NotRecorded)?;
         let outcome = call.upstream.call(outgoing).await;
         let (tool, ms) = (&call.target.tool, call.started.elapsed().as_millis());
         match &outcome {
             Ok(reply) => {
                 let (status, bytes) = (reply.response.status.as_u16(), reply.response.body.len());
                 tracing::debug!(%tool, status, bytes, ms, "called");
+                note(|record| (record.status, record.bytes) = (Some(status), Some(bytes)));
             }
             Err(error) if error.is_the_callers() => {}
             Err(error) => {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::request::target::TargetError;
+use crate::observe::outcome::CallOutcome;
 
 /// A failed call. Every variant becomes a result with `isError`, never a protocol error (MCP 2025-11-25, SEP-1303).
 #[derive(Debug, Clone, Error)]
@@ -61,6 +62,11 @@ pub enum CallError {
         /// How long it is still left alone.
         left: Duration,
     },
+    /// `--audit-log-required`.
+    #[error(
+        "the call was not made, because it could not be written to the audit log of this server; nothing was sent; whoever runs the server has to look after the log"
+    )]
+    NotRecorded,
     /// The reply was not read to its end.
     #[error("the reply is larger than {limit} bytes, which is this server's limit; ask for less, for instance by paging or filtering")]
     TooLarge {
@@ -74,6 +80,24 @@ impl CallError {
     #[must_use]
     pub fn is_the_callers(&self) -> bool {
         matches!(self, Self::Arguments(_) | Self::Target(_) | Self::InvalidRequest { .. })
+    }
+
+    /// How metrics and the audit log name it.
+    #[must_use]
+    pub(crate) fn outcome(&self) -> CallOutcome {
+        match self {
+            Self::Arguments(_) => CallOutcome::InvalidArguments,
+            Self::Target(_) | Self::InvalidRequest { .. } => CallOutcome::InvalidRequest,
+            Self::Credential(_) => CallOutcome::CredentialMissing,
+            Self::Timeout(_) => CallOutcome::Timeout,
+            Self::NoResponse { .. } => CallOutcome::Unreachable,
+            Self::Network { .. } => CallOutcome::BrokenReply,
+            Self::Busy(_) => CallOutcome::Busy,
+            Self::RateLimited(_) => CallOutcome::RateLimited,
+            Self::CircuitOpen { .. } => CallOutcome::CircuitOpen,
+            Self::TooLarge { .. } => CallOutcome::TooLarge,
+            Self::NotRecorded => CallOutcome::NotRecorded,
+        }
     }
 
     /// The chain of errors below a connection or reply that failed. It may name hosts and addresses: it is for the log alone.

@@ -38,6 +38,11 @@ impl Catalog {
         self.api.texts()
     }
 
+    /// How many tools there are.
+    pub(crate) fn tool_count(&self) -> usize {
+        self.api.tools().len()
+    }
+
     /// Whether there is no tool.
     pub(crate) fn is_empty(&self) -> bool {
         self.api.tools().is_empty()
@@ -62,6 +67,11 @@ impl ResolvedCall {
     /// The tool.
     pub(crate) fn offered(&self) -> OfferedTool<'_> {
         self.api.offered(self.tool)
+    }
+
+    /// The title of the API's document.
+    pub(crate) fn api_title(&self) -> &str {
+        self.api.document().title()
     }
 
     /// The arguments as the client gave them.

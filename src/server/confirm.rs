@@ -20,6 +20,9 @@ use super::auth::client_of;
 use super::catalog::ResolvedCall;
 use super::http::limits::ClientKey;
 use crate::api::OfferedTool;
+use crate::observe::call::{note, note_outcome};
+use crate::observe::line::hex;
+use crate::observe::outcome::CallOutcome;
 use crate::proxy::Request;
 use crate::text;
 
@@ -82,8 +85,9 @@ pub(crate) async fn ask(
             .and_then(|answer| serde_json::from_value::<ElicitResult>(answer.clone()).ok());
         // An answer to another question, an expired answer and a repeated answer do not count.
         if let (Ok(question), Some(answer)) = (seal.open_with(state, &about), answer)
-            && confirmation.first_answer(question, client_of(context.extensions.get::<Parts>()))
+            && confirmation.first_answer(question.clone(), client_of(context.extensions.get::<Parts>()))
         {
+            note_question(&question);
             return judge(offered, &answer.action);
         }
     }
@@ -107,6 +111,7 @@ pub(crate) async fn ask(
         let (Some(seal), Ok(())) = (&confirmation.seal, getrandom::fill(&mut question_id)) else {
             return refuse(format!("{} was not called: nobody can be asked. Nothing was sent.", what(offered)));
         };
+        note_question(&question_id);
         let state = seal.seal_with(&question_id, &SealOptions::new().associated_data(&about).ttl(ANSWER_TIMEOUT));
         let question = InputRequest::Elicitation(ElicitRequest::new(question));
         let questions = BTreeMap::from([(QUESTION.to_owned(), question)]);
@@ -121,7 +126,10 @@ pub(crate) async fn ask(
                 what(offered)
             ))
         }
-        None => refuse(format!("{} was not called: it was cancelled. Nothing was sent.", what(offered))),
+        None => refuse_as(
+            CallOutcome::Cancelled,
+            format!("{} was not called: it was cancelled. Nothing was sent.", what(offered)),
+        ),
     }
 }
 
@@ -164,16 +172,34 @@ fn about(prepared: &Request, call: &ResolvedCall) -> Vec<u8> {
 
 fn judge(offered: OfferedTool<'_>, action: &ElicitationAction) -> Verdict {
     match action {
-        ElicitationAction::Accept => Verdict::Yes,
-        ElicitationAction::Decline => refuse(format!("{} was not called: the user declined. Nothing was sent.", what(offered))),
-        _ => refuse(format!(
-            "{} was not called: the user gave no answer. Nothing was sent.",
-            what(offered)
-        )),
+        ElicitationAction::Accept => {
+            note(|record| record.confirmed = true);
+            Verdict::Yes
+        }
+        ElicitationAction::Decline => refuse_as(
+            CallOutcome::Declined,
+            format!("{} was not called: the user declined. Nothing was sent.", what(offered)),
+        ),
+        _ => refuse_as(
+            CallOutcome::Unanswered,
+            format!("{} was not called: the user gave no answer. Nothing was sent.", what(offered)),
+        ),
     }
 }
 
+/// Joins the lines of the question and of its answer in the audit log.
+fn note_question(id: &[u8]) {
+    note(|record| record.question = Some(hex(id)));
+}
+
+fn refuse_as(outcome: CallOutcome, text: String) -> Verdict {
+    note_outcome(outcome);
+    refuse(text)
+}
+
 fn refuse(text: String) -> Verdict {
+    // Whoever knows better has said so before.
+    note_outcome(CallOutcome::Unanswered);
     Verdict::No(Box::new(CallToolResult::error(vec![ContentBlock::text(text)])))
 }
 

@@ -17,8 +17,10 @@ use serde_json::json;
 use super::catalog::{Catalog, ResolvedCall};
 use super::confirm::{self, Confirmation};
 use super::progress::ProgressReporter;
-use super::{McpServer, auth, server_config, tool_list};
+use super::{McpServer, auth, observed, server_config, tool_list};
 use crate::api::{Caller, OnMissingCredential};
+use crate::observe::call::{CallObservation, note_outcome};
+use crate::observe::outcome::CallOutcome;
 use crate::proxy::Progress;
 use crate::text;
 
@@ -100,7 +102,36 @@ impl ServerHandler for McpServer {
         ))
     }
 
-    async fn call_tool(
+    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+        let observation = CallObservation::begin(|| observed::arrival(&context));
+        observation.watch(self.make_call(request, context), observed::judge).await
+    }
+
+    /// 2026-07-28: clients subscribe to the changes that they want to be notified of.
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.live.reload.map(|_| requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.live.listened(&context).await;
+        Ok(())
+    }
+
+    /// rmcp treats a malformed `tools/call` as an unknown method; the method is known, but its parameters are invalid.
+    async fn on_custom_request(&self, request: CustomRequest, _context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+        if matches!(request.method.as_str(), "tools/call" | "tools/list") {
+            return Err(ErrorData::invalid_params(
+                format!("the parameters of {} are not valid", request.method),
+                None,
+            ));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
+    }
+}
+
+impl McpServer {
+    /// The whole of a call, but for its observation.
+    async fn make_call(
         &self,
         mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
@@ -128,6 +159,7 @@ impl ServerHandler for McpServer {
             let resolved = catalog.resolve(&request.name, request.arguments.take());
             resolved.ok_or_else(|| unknown_tool(&catalog, &request.name))?
         };
+        observed::note_operation(&call);
         let question = self.confirmation.as_deref().filter(|_| call.offered().must_confirm);
         let _in_flight = match question {
             None => in_flight,
@@ -155,29 +187,6 @@ impl ServerHandler for McpServer {
         Ok(result.into())
     }
 
-    /// 2026-07-28: clients subscribe to the changes that they want to be notified of.
-    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.live.reload.map(|_| requested.clone())
-    }
-
-    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.live.listened(&context).await;
-        Ok(())
-    }
-
-    /// rmcp treats a malformed `tools/call` as an unknown method; the method is known, but its parameters are invalid.
-    async fn on_custom_request(&self, request: CustomRequest, _context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
-        if matches!(request.method.as_str(), "tools/call" | "tools/list") {
-            return Err(ErrorData::invalid_params(
-                format!("the parameters of {} are not valid", request.method),
-                None,
-            ));
-        }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
-    }
-}
-
-impl McpServer {
     /// Asks a person about a call; `None` means that the person agreed, anything else is the answer to the call.
     async fn confirmed(
         call: &ResolvedCall,
@@ -225,5 +234,6 @@ fn meta(context: &RequestContext<RoleServer>) -> Option<MetaObject> {
 }
 
 fn cancelled() -> ErrorData {
+    note_outcome(CallOutcome::Cancelled);
     ErrorData::internal_error("cancelled", None)
 }

@@ -7,12 +7,14 @@ mod confirm;
 mod handler;
 pub(crate) mod http;
 pub(crate) mod jsonrpc;
+pub(crate) mod observed;
 mod progress;
 mod share;
 pub(crate) mod state;
 pub(crate) mod stdio;
 pub(crate) mod tool_list;
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -23,6 +25,7 @@ use self::catalog::Catalog;
 use self::confirm::Confirmation;
 use self::state::{Changes, ServerState};
 use crate::api::Api;
+use crate::observe;
 use crate::text;
 
 /// An MCP server, and the handler of one client or request: clones share their state.
@@ -69,6 +72,12 @@ impl McpServer {
     /// Sets or replaces the API; calls in flight continue with the one that they began with. Clients are notified if the list of
     /// tools changed.
     pub fn ready(&self, api: Arc<Api>) {
+        if let Some(metrics) = observe::metrics() {
+            let effects = api
+                .iter()
+                .map(|offered| observed::effect(offered.enforcement.is_read_only(), offered.enforcement.is_destructive()));
+            metrics.tools_served(effects);
+        }
         let config = server_config(Some(&api), self.live.reload.is_some());
         self.live.ready(Catalog::new(api, config));
     }
@@ -82,6 +91,14 @@ impl McpServer {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.live.served().is_some()
+    }
+
+    /// Notes whether a changed document could be served.
+    pub(crate) fn note_reload(&self, is_served: bool) {
+        self.live.has_failed_reload.store(!is_served, Ordering::Relaxed);
+        if let Some(metrics) = observe::metrics() {
+            metrics.reloaded(is_served);
+        }
     }
 
     /// From now on `/readyz` tells balancers to send no more requests; those that come are still answered.

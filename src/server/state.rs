@@ -1,6 +1,7 @@
 //! What a server currently serves: nothing yet, a catalog, or a newer catalog after the document changed.
 
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rmcp::RoleServer;
@@ -25,6 +26,10 @@ pub(crate) struct ServerState {
     pub(crate) ending: CancellationToken,
     /// Requests are still taken, but no more should be sent.
     pub(crate) draining: CancellationToken,
+    /// Whether clients cannot be let in yet, because the keys of their issuer are not there.
+    pub(crate) awaits_keys: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// Whether the last change of the document could not be served.
+    pub(crate) has_failed_reload: AtomicBool,
 }
 
 /// Receives a count each time the list of tools changes.
@@ -46,6 +51,8 @@ impl ServerState {
             reload,
             ending: CancellationToken::new(),
             draining: CancellationToken::new(),
+            awaits_keys: OnceLock::new(),
+            has_failed_reload: AtomicBool::new(false),
         }
     }
 

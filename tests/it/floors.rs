@@ -9,20 +9,27 @@ use syn::visit::Visit;
 use crate::support::project;
 
 /// Folder or file under `src/`, and the modules of ours that it may import besides itself.
-const FLOORS: [(&str, &[&str]); 16] = [
+const FLOORS: [(&str, &[&str]); 17] = [
     ("text", &[]),
     ("json", &[]),
     ("descriptors", &[]),
     ("outbound", &[]),
+    ("observe", &["text"]),
     ("spec", &["json", "text"]),
     ("annotate", &["spec", "json", "text"]),
     ("search", &["annotate", "spec", "text"]),
-    ("proxy", &["spec", "outbound", "descriptors", "json", "text"]),
-    ("api", &["annotate", "proxy", "search", "spec", "outbound", "json", "text"]),
+    ("proxy", &["observe", "spec", "outbound", "descriptors", "json", "text"]),
+    (
+        "api",
+        &["observe", "annotate", "proxy", "search", "spec", "outbound", "json", "text"],
+    ),
     ("mock", &["spec", "json", "text"]),
     ("check", &["annotate", "api", "spec", "text"]),
-    ("server", &["api", "proxy", "spec", "outbound", "descriptors", "json", "text"]),
-    ("config", &["annotate", "proxy", "server", "spec", "outbound", "text"]),
+    (
+        "server",
+        &["observe", "api", "proxy", "spec", "outbound", "descriptors", "json", "text"],
+    ),
+    ("config", &["observe", "annotate", "proxy", "server", "spec", "outbound", "text"]),
     ("error", &["config", "outbound", "spec", "text"]),
     (
         "cli",
@@ -34,6 +41,7 @@ const FLOORS: [(&str, &[&str]); 16] = [
             "descriptors",
             "error",
             "mock",
+            "observe",
             "outbound",
             "server",
             "spec",
@@ -44,7 +52,8 @@ const FLOORS: [(&str, &[&str]); 16] = [
 ];
 
 /// A library, and the only places that may name it.
-const FENCES: [(&str, &[&str]); 8] = [
+const FENCES: [(&str, &[&str]); 9] = [
+    ("prometheus_client", &["observe/metrics"]),
     ("openapiv3", &["spec", "mock"]),
     (
         "serde_yaml",

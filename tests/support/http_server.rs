@@ -59,7 +59,18 @@ impl HttpServer {
     /// A server whose process may have so many file descriptors, and can raise that no further.
     #[cfg(unix)]
     pub fn start_with_descriptors(descriptors: u32, args: &[&str]) -> Self {
-        let script = format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"");
+        Self::start_after_shell(&format!("ulimit -n {descriptors}"), args)
+    }
+
+    /// A server that can write so many blocks of 512 bytes to a file, and no more, as on a full disk.
+    #[cfg(unix)]
+    pub fn start_with_file_limit(blocks: u32, args: &[&str]) -> Self {
+        Self::start_after_shell(&format!("trap '' XFSZ; ulimit -f {blocks}"), args)
+    }
+
+    #[cfg(unix)]
+    fn start_after_shell(before: &str, args: &[&str]) -> Self {
+        let script = format!("{before}; exec \"$0\" \"$@\"");
         let direct = command(&[&SERVE_HTTP[..], args].concat());
         let mut command = std::process::Command::new("sh");
         command.args(["-c", &script]).arg(direct.get_program()).args(direct.get_args());

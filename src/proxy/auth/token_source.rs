@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 use url::{Url, form_urlencoded};
 
+use crate::observe;
 use crate::outbound::{self, HttpClient};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::error::CallError;
@@ -180,7 +181,11 @@ impl TokenSource {
     }
 
     async fn renew(self: Arc<Self>, mut flight: OwnedMutexGuard<Flight>) -> Result<Arc<AccessToken>, CallError> {
-        match self.fetch(&mut flight).await {
+        let fetched = self.fetch(&mut flight).await;
+        if let Some(metrics) = observe::metrics() {
+            metrics.refreshed(fetched.is_ok());
+        }
+        match fetched {
             Ok(token) => {
                 flight.failed = None;
                 let token = Arc::new(token);

@@ -17,7 +17,7 @@ use crate::proxy::request::style::{self, Keep};
 use crate::proxy::response::failure::Advice;
 use crate::proxy::response::{Response, Stopped};
 use crate::spec::{Document, Operation};
-use crate::{json as spec_json, text};
+use crate::{json as spec_json, observe, text};
 
 /// Blobs above this size are named, not embedded: base64 of more than this helps no model.
 const MAX_BLOB_BYTES: usize = 4 << 20;
@@ -133,6 +133,12 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
     )
 }
 
+fn note_cut() {
+    if let Some(metrics) = observe::metrics() {
+        metrics.result_cut();
+    }
+}
+
 /// A text that is longer than the room that is left, cut and told.
 fn shortened(block: ContentBlock, limited: bool, room: &mut usize) -> Vec<ContentBlock> {
     let Some(whole) = block.as_text().filter(|_| limited) else {
@@ -143,6 +149,7 @@ fn shortened(block: ContentBlock, limited: bool, room: &mut usize) -> Vec<Conten
     match loss {
         None => vec![block],
         Some(loss) => {
+            note_cut();
             let remark = format!("The reply was cut, because it is longer than a result may be: {loss} are shown.");
             vec![ContentBlock::text(kept.to_owned()), ContentBlock::text(remark)]
         }
@@ -226,6 +233,7 @@ fn structured(operation: &Operation, response: &Response, json: &str, tree: Opti
         }
     }
     if !losses.is_empty() {
+        note_cut();
         result.content.push(ContentBlock::text(lost(operation, &losses)));
         if rendering.promise == OutputContract::AsDeclared {
             // A client that checks would throw all of it away: an error is not checked.

@@ -62,6 +62,11 @@ impl Breaker {
         }
     }
 
+    /// Whether it lets no call pass, or one that tries.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.is_closed.load(Ordering::Acquire)
+    }
+
     fn state(&self) -> MutexGuard<'_, BreakerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -13,6 +13,7 @@ use crate::proxy::error::CallError;
 #[derive(Debug)]
 pub(crate) struct ConcurrencyLimit {
     places: Semaphore,
+    capacity: usize,
     waiting: AtomicUsize,
     longest: usize,
 }
@@ -32,9 +33,20 @@ impl ConcurrencyLimit {
     pub(crate) fn new(places: usize, queue: usize) -> Self {
         Self {
             places: Semaphore::new(places.min(Semaphore::MAX_PERMITS)),
+            capacity: places.min(Semaphore::MAX_PERMITS),
             waiting: AtomicUsize::new(0),
             longest: queue,
         }
+    }
+
+    /// Calls in flight.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.capacity.saturating_sub(self.places.available_permits())
+    }
+
+    /// Calls that wait for a place.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// A place, for as long as what is returned lives.

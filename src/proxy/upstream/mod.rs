@@ -14,7 +14,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::AUTHORIZATION;
 use tokio::time::{Instant, sleep, timeout_at};
-use url::Origin;
+use url::{Origin, Url};
 
 use self::breaker::{Breaker, Outcome};
 use self::exchange::{CallOptions, Progress};
@@ -27,6 +27,10 @@ use super::redact::Redactor;
 use super::redact::json::NumberMark;
 use super::request::Request;
 use super::request::target::BaseUrl;
+use crate::observe;
+use crate::observe::call::note;
+use crate::observe::metrics::gauges::UpstreamGauges;
+use crate::observe::upstream::{RequestTimer, watch_upstream};
 use crate::outbound::{Clients, HttpClient};
 use crate::proxy::response::Response;
 
@@ -70,6 +74,8 @@ pub(crate) struct Upstream {
     concurrency: ConcurrencyLimit,
     rate: Option<RequestRate>,
     breaker: Breaker,
+    /// Host and port, for metrics.
+    address: (Box<str>, u16),
     budget: Budget,
     retries: u32,
 }
@@ -96,8 +102,27 @@ impl<'o> Upstreams<'o> {
     /// The one that a base belongs to; `elsewhere` says that it is none of those that credentials may go to.
     pub(crate) fn of(&mut self, base: &BaseUrl, elsewhere: bool) -> Arc<Upstream> {
         let client = if elsewhere { &self.clients.other } else { &self.clients.own };
-        let fresh = || Arc::new(Upstream::new(client.clone(), self.options));
+        let fresh = || {
+            let upstream = Arc::new(Upstream::new(client.clone(), base.url(), self.options));
+            let (host, port) = &upstream.address;
+            watch_upstream(host, *port, &upstream);
+            upstream
+        };
         Arc::clone(self.known.entry(base.url().origin()).or_insert_with(fresh))
+    }
+}
+
+impl UpstreamGauges for Upstream {
+    fn in_flight(&self) -> usize {
+        self.concurrency.in_flight()
+    }
+
+    fn waiting(&self) -> usize {
+        self.concurrency.waiting()
+    }
+
+    fn is_open(&self) -> bool {
+        self.breaker.is_open()
     }
 }
 
@@ -118,12 +143,16 @@ pub(crate) struct OutgoingCall<'c, 'p, M> {
 impl Upstream {
     /// An upstream that is well, as far as we know.
     #[must_use]
-    pub(crate) fn new(client: HttpClient, options: &UpstreamOptions) -> Self {
+    pub(crate) fn new(client: HttpClient, url: &Url, options: &UpstreamOptions) -> Self {
         Self {
             client,
             concurrency: ConcurrencyLimit::new(options.concurrency, options.queue),
             rate: options.rate.map(RequestRate::new),
             breaker: Breaker::new(options.breaker_failures, options.breaker_pause),
+            address: (
+                url.host_str().unwrap_or_default().into(),
+                url.port_or_known_default().unwrap_or_default(),
+            ),
             budget: Budget::default(),
             retries: options.retries,
         }
@@ -185,10 +214,19 @@ impl Upstream {
         if let Some(authorization) = authentication.authorization(&request) {
             request.headers.insert(AUTHORIZATION, authorization);
         }
+        note(|record| record.attempts += 1);
+        let (timer, method) = (RequestTimer::start(), request.method.clone());
         let exchange = exchange::exchange(&self.client, request, call.options, deadline, call.progress);
-        timeout_at(deadline, exchange)
+        let outcome = timeout_at(deadline, exchange)
             .await
-            .unwrap_or(Err(CallError::Timeout(call.options.timeout)))
+            .unwrap_or(Err(CallError::Timeout(call.options.timeout)));
+        let (host, port) = &self.address;
+        let status = outcome
+            .as_ref()
+            .map(|response| response.status.as_u16())
+            .map_err(CallError::outcome);
+        timer.end(&method, host, *port, status);
+        outcome
     }
 
     /// Whether a request that may be repeated is repeated; waits for its turn then. The budget pays for every repeat.
@@ -198,6 +236,9 @@ impl Upstream {
             return false;
         };
         tracing::debug!(attempt, ms = pause.as_millis(), "the request is sent again");
+        if let Some(metrics) = observe::metrics() {
+            metrics.retried();
+        }
         sleep(pause).await;
         true
     }

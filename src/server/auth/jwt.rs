@@ -13,6 +13,7 @@ use url::Url;
 
 use super::jwks::{Keys, Unavailable};
 use crate::json as spec_json;
+use crate::observe;
 use crate::outbound::HttpClient;
 use crate::server::http::limits::ClientKey;
 
@@ -96,7 +97,7 @@ impl Oauth {
     }
 
     /// Verifies a token; returns its client and its scopes.
-    pub(crate) async fn verify(&self, token: &[u8]) -> Result<(ClientKey, Scopes), TokenError> {
+    pub(crate) async fn verify(&self, token: &[u8]) -> Result<(ClientKey, Option<Arc<str>>, Scopes), TokenError> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(TokenError::Invalid("the token is too long"));
         }
@@ -128,7 +129,7 @@ impl Oauth {
         Err(TokenError::Invalid(problem))
     }
 
-    fn allowed(&self, token: &[u8], claims: &Map<String, Value>) -> Result<(ClientKey, Scopes), TokenError> {
+    fn allowed(&self, token: &[u8], claims: &Map<String, Value>) -> Result<(ClientKey, Option<Arc<str>>, Scopes), TokenError> {
         // RFC 7519 section 4.1.1: one string. The library also takes a list that holds the issuer.
         if claims.get("iss").and_then(Value::as_str) != Some(&self.options.issuer) {
             return Err(TokenError::Invalid("the token is from another issuer"));
@@ -144,7 +145,10 @@ impl Oauth {
             Some(name) => ClientKey::named("subject", name.as_bytes()),
             None => ClientKey::named("nameless token", token),
         };
-        Ok((client, Scopes::Granted(Arc::new(granted))))
+        let name = observe::audit()
+            .and(name)
+            .map(|name| format!("{} {name}", self.options.issuer).into());
+        Ok((client, name, Scopes::Granted(Arc::new(granted))))
     }
 
     /// Whether scopes depend on the tool that is called.

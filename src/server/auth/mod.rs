@@ -28,7 +28,11 @@ use self::jwt::{Oauth, OauthOptions, Scopes, TokenError, WELL_KNOWN};
 use self::static_token::StaticToken;
 use super::catalog::ResolvedCall;
 use super::http::limits::{ClientKey, Peer, RateLimit};
+use super::observed;
 use super::state::ServerState;
+use crate::observe;
+use crate::observe::call::CallObservation;
+use crate::observe::outcome::CallOutcome;
 use crate::outbound::HttpClient;
 
 /// How often the files of tokens and certificates are checked for changes.
@@ -73,6 +77,8 @@ pub(crate) struct Authenticate {
 pub(crate) struct AuthenticatedClient {
     /// Identifies the client for limits.
     pub(crate) client: ClientKey,
+    /// The name that was proved, for the audit log; only where there is one.
+    pub(crate) name: Option<Arc<str>>,
     scopes: Scopes,
 }
 
@@ -99,6 +105,19 @@ enum Refusal {
     Scope(Vec<String>),
     /// The keys of the issuer are unavailable.
     Unavailable,
+}
+
+impl Refusal {
+    /// As metrics and the audit log name it.
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::NoToken => "no_token",
+            Self::Wrong(_) => "invalid_token",
+            Self::Many => "several_tokens",
+            Self::Scope(_) => "insufficient_scope",
+            Self::Unavailable => "keys_unavailable",
+        }
+    }
 }
 
 impl From<TokenError> for Refusal {
@@ -146,23 +165,25 @@ impl Authenticate {
 
     /// Authenticates the sender of a request.
     async fn caller(&self, headers: &HeaderMap, peer: ClientKey) -> Result<AuthenticatedClient, Refusal> {
-        let known = |client| AuthenticatedClient {
+        let known = |client, name| AuthenticatedClient {
             client,
+            name,
             scopes: Scopes::All,
         };
         if self.is_open {
-            return Ok(known(peer));
+            return Ok(known(peer, None));
         }
         let token = bearer(headers)?;
         let tokens = Arc::clone(&self.tokens.borrow());
         if StaticToken::is_among(token, &tokens) {
-            return Ok(known(ClientKey::named("token", token)));
+            let name = observe::audit().map(|audit| audit.name_of_secret("token", token).into());
+            return Ok(known(ClientKey::named("token", token), name));
         }
         match &self.oauth {
             None => Err(Refusal::Wrong("the token is not known here")),
             Some(oauth) => {
-                let (client, scopes) = oauth.verify(token).await?;
-                Ok(AuthenticatedClient { client, scopes })
+                let (client, name, scopes) = oauth.verify(token).await?;
+                Ok(AuthenticatedClient { client, name, scopes })
             }
         }
     }
@@ -252,6 +273,7 @@ pub(crate) async fn authenticate(State(gate): State<Arc<Authenticate>>, mut requ
     if let Some(rate) = &gate.rate
         && let Err(wait) = rate.take(caller.as_ref().map_or(peer, |caller| caller.client), Instant::now())
     {
+        observe::refused_request("rate_limit");
         // Whole seconds (RFC 9110 section 10.2.3), rounded up so that the next try can succeed.
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         let text = format!("too many requests; the next one is answered in {seconds} s\n");
@@ -265,7 +287,10 @@ pub(crate) async fn authenticate(State(gate): State<Arc<Authenticate>>, mut requ
             }
             next.run(request).await
         }
-        Err(refusal) => gate.refuse(&refusal),
+        Err(refusal) => {
+            observe::refused_request(refusal.reason());
+            gate.refuse(&refusal)
+        }
     }
 }
 
@@ -327,6 +352,9 @@ pub(crate) async fn demand_scope(
             && let Some(call) = catalog.resolve(&name, arguments)
         {
             if let Some(needed) = oauth.lacking(&caller.scopes, call.offered().enforcement.is_read_only()) {
+                CallObservation::begin(|| observed::early_arrival(&parts)).end(CallOutcome::ScopeMissing, |record| {
+                    record.resolve(observed::called_operation(&call), call.arguments());
+                });
                 return gate.refuse(&Refusal::Scope(needed));
             }
             parts.extensions.insert(AllowedCall(Arc::new(call)));

@@ -9,11 +9,13 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::host::Allowed;
+use crate::observe;
 
 /// The layer: refuses other hosts and origins, and answers a preflight request.
 pub(super) async fn guard(State(allowed): State<Arc<Allowed>>, request: Request, next: Next) -> Response {
     if let Err(why) = allowed.check(request.headers(), request.uri()) {
         tracing::warn!("refused: {why}");
+        observe::refused_request("host_or_origin");
         return (StatusCode::FORBIDDEN, format!("Forbidden: {why}\n")).into_response();
     }
     let origin = request

@@ -2,20 +2,19 @@
 //! that is down is told by each call, and would otherwise take every replica out.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::server::auth::Authenticate;
 use crate::server::state::ServerState;
 
 /// What decides whether requests should be sent here.
 #[derive(Clone)]
 pub(crate) struct Health {
     live: Arc<ServerState>,
-    gate: Option<Arc<Authenticate>>,
 }
 
 /// Whether requests should be sent here.
@@ -49,19 +48,38 @@ impl Readiness {
 }
 
 impl Health {
-    pub(crate) fn new(live: Arc<ServerState>, gate: Option<Arc<Authenticate>>) -> Self {
-        Self { live, gate }
+    pub(crate) fn new(live: Arc<ServerState>) -> Self {
+        Self { live }
     }
 
     /// Whether requests should be sent here, now.
     pub(crate) fn readiness(&self) -> Readiness {
         if self.live.draining.is_cancelled() {
             Readiness::Draining
-        } else if self.live.served().is_none() || self.gate.as_ref().is_some_and(|gate| gate.awaits_keys()) {
+        } else if self.waits_for().is_some() {
             Readiness::Loading
         } else {
             Readiness::Ready
         }
+    }
+
+    /// What is still missing, for the operator.
+    pub(crate) fn waits_for(&self) -> Option<&'static str> {
+        if self.live.served().is_none() {
+            return Some("the document");
+        }
+        let awaits_keys = self.live.awaits_keys.get().is_some_and(|awaits_keys| awaits_keys());
+        awaits_keys.then_some("the keys of the issuer")
+    }
+
+    /// How many tools are served.
+    pub(crate) fn tool_count(&self) -> usize {
+        self.live.served().map_or(0, |catalog| catalog.tool_count())
+    }
+
+    /// Whether the last change of the document could not be served.
+    pub(crate) fn has_failed_reload(&self) -> bool {
+        self.live.has_failed_reload.load(Ordering::Relaxed)
     }
 
     /// Both pages as strangers may read them: one word.

@@ -58,7 +58,7 @@ impl Allowed {
         split_host_port(text).is_some()
     }
 
-    fn admits_host(&self, host: &str) -> bool {
+    pub(super) fn admits_host(&self, host: &str) -> bool {
         let Some((name, port)) = split_host_port(host) else { return false };
         is_loopback(name)
             || self.hosts.iter().any(|allowed| {

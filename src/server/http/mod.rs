@@ -12,6 +12,7 @@ pub(crate) mod health;
 pub(crate) mod host;
 pub(crate) mod idle_timeout;
 pub(crate) mod limits;
+mod metrics_page;
 mod router;
 pub(crate) mod sessions;
 pub(crate) mod tls;
@@ -30,6 +31,7 @@ use tokio_util::task::TaskTracker;
 use url::Url;
 
 use self::connection::Connections;
+use self::health::Health;
 pub(crate) use self::host::Allowed;
 pub(crate) use self::limits::Limits;
 use self::limits::Peer;
@@ -40,6 +42,7 @@ use super::auth::Authenticate;
 pub(crate) use super::auth::jwt::OauthOptions;
 pub(crate) use super::auth::static_token::StaticToken;
 use crate::descriptors;
+use crate::observe;
 use crate::outbound::HttpClient;
 
 /// How long a TLS handshake may take.
@@ -97,7 +100,11 @@ pub async fn serve(
     let resource = options.access.public_url.clone().or(own);
     let gate = Authenticate::new(&options.access, options.limits.rate, resource, client, &stop);
     let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
-    let knows_peers = gate.is_some() || server.confirmation.is_some();
+    if let Some(gate) = &gate {
+        let gate = Arc::clone(gate);
+        let _ = server.live.awaits_keys.set(Box::new(move || gate.awaits_keys()));
+    }
+    let knows_peers = gate.is_some() || server.confirmation.is_some() || observe::audit().is_some();
     let draining = server.live.draining.clone();
     let router = router::router(server, options.allowed.clone(), gate, streams.clone());
     let connections = Connections::new(router, knows_peers, draining);
@@ -107,6 +114,15 @@ pub async fn serve(
     ending.cancel();
     drain_connections(connections, &calls, &streams).await;
     Ok(())
+}
+
+/// Serves metrics and the health pages on a listener of their own, until `stop` is cancelled.
+pub(crate) async fn serve_metrics(listener: TcpListener, server: McpServer, allowed: Allowed, stop: CancellationToken) {
+    let router = metrics_page::router(Health::new(Arc::clone(&server.live)), allowed);
+    let connections = Connections::new(router, false, CancellationToken::new());
+    if let Err(error) = accept_connections(&listener, metrics_page::MAX_CONNECTIONS, &connections, None, &stop).await {
+        tracing::error!("metrics are not served any more: {error}");
+    }
 }
 
 /// Accepts connections and serves each in a task of its own, until `stop` is cancelled.

@@ -42,7 +42,7 @@ pub(super) fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Authe
         .disable_allowed_hosts()
         .disable_allowed_origins();
     let known = Arc::clone(&server.live);
-    let health = Health::new(Arc::clone(&server.live), gate.clone());
+    let health = Health::new(Arc::clone(&server.live));
     let live = Arc::clone(&server.live);
     let router = if with_sessions {
         let sessions = Arc::<Sessions>::default();

@@ -1,0 +1,86 @@
+//! What a server shows of itself: starts metrics and the audit log before the first call can come.
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::operations::OperationsConfig;
+use crate::config::{ConfigError, ProcessConfig, Transport};
+use crate::error::Failure;
+use crate::observe::audit::AuditLog;
+use crate::observe::audit::options::AuditTarget;
+use crate::observe::metrics::Metrics;
+use crate::observe::{self, Observers};
+use crate::server::McpServer;
+use crate::server::http::{self, Allowed};
+
+/// Begins to observe, and serves the page of metrics until the process ends.
+///
+/// # Errors
+/// The audit log cannot be opened, or, over HTTP, the address is taken. Over stdio each client starts a process of its own, and a
+/// taken address is a warning.
+pub(crate) async fn start(process: &ProcessConfig, server: &McpServer) -> Result<(), Failure> {
+    let OperationsConfig { metrics, audit } = &process.operations;
+    let log = audit
+        .as_ref()
+        .map(|options| AuditLog::start(options, observe::count_lost_line))
+        .transpose()
+        .map_err(|problem| Failure::Settings(ConfigError(vec![format!("--audit-log: {problem}")])))?;
+    let mut listener = None;
+    if let Some(metrics) = metrics {
+        match (http::bind(metrics.bind).await, &process.transport) {
+            (Ok(bound), _) => listener = Some(bound),
+            (Err(error), Transport::Http { .. }) => return Err(Failure::Bind(metrics.bind.to_string(), error)),
+            (Err(error), Transport::Stdio) => {
+                tracing::warn!(
+                    "--metrics-bind: {} cannot be listened on ({error}); there are no metrics",
+                    metrics.bind
+                );
+            }
+        }
+    }
+    observe::start(Observers {
+        metrics: metrics
+            .as_ref()
+            .filter(|_| listener.is_some())
+            .map(|metrics| Metrics::new(metrics.tool_label)),
+        audit: log,
+    });
+    #[cfg(unix)]
+    if audit.as_ref().is_some_and(|audit| matches!(audit.target, AuditTarget::File(_))) {
+        reopen_on_hangup().map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
+    }
+    if let Some(listener) = listener {
+        serve_metrics(listener, process, server);
+    }
+    Ok(())
+}
+
+fn serve_metrics(listener: TcpListener, process: &ProcessConfig, server: &McpServer) {
+    if let Ok(address) = listener.local_addr() {
+        tracing::info!("metrics at http://{address}/metrics");
+        if !address.ip().is_loopback() {
+            tracing::warn!(
+                "--metrics-bind: others can reach {address}, and metrics need no token; let the network admit only who scrapes them"
+            );
+        }
+    }
+    let allowed = match &process.transport {
+        Transport::Http { options, .. } => options.allowed.clone(),
+        Transport::Stdio => Allowed::default(),
+    };
+    tokio::spawn(http::serve_metrics(listener, server.clone(), allowed, CancellationToken::new()));
+}
+
+/// Opens the file anew at each SIGHUP, as tools that rotate logs expect. Without a file the signal keeps its meaning.
+#[cfg(unix)]
+fn reopen_on_hangup() -> std::io::Result<()> {
+    let mut hangup = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            if let Some(audit) = observe::audit() {
+                audit.reopen();
+            }
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! Settings of what a server shows of itself in production: metrics and the audit log.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+
+use super::choices::ToolLabelName;
+use super::path::ConfigPath;
+use super::variables::called;
+use crate::observe::audit::options::{AuditOptions, AuditTarget};
+use crate::observe::metrics::ToolLabel;
+
+/// The fewest bytes of a key; less can be guessed.
+const MIN_KEY_BYTES: usize = 16;
+
+/// Settings of metrics and of the audit log.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub(crate) struct OperationsSettings {
+    /// Serve metrics for Prometheus at /metrics of this address; port 0 takes a free port
+    #[arg(long, env = "OPENAPI_MCP_METRICS_BIND", value_name = "ADDRESS:PORT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics_bind: Option<String>,
+
+    /// Whether metrics of calls name the tool [default: auto, which is up to 500 tools]
+    #[arg(long, env = "OPENAPI_MCP_METRICS_TOOL_LABEL", value_name = "WHEN", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics_tool_label: Option<ToolLabelName>,
+
+    /// Append a line of JSON for every call to this file; - is standard output, with --transport http
+    #[arg(long, env = "OPENAPI_MCP_AUDIT_LOG", value_name = "FILE|-")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit_log: Option<ConfigPath>,
+
+    /// An environment variable with the key of the hashes in the audit log [default: a random key]
+    #[arg(long, env = "OPENAPI_MCP_AUDIT_KEY_ENV", value_name = "VARIABLE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit_key_env: Option<String>,
+
+    /// A file with the key of the hashes in the audit log
+    #[arg(long, env = "OPENAPI_MCP_AUDIT_KEY_FILE", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit_key_file: Option<ConfigPath>,
+
+    /// Write a line to the audit log before each call is made, and refuse the call if that fails
+    #[arg(long, env = "OPENAPI_MCP_AUDIT_LOG_REQUIRED", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit_log_required: Option<bool>,
+}
+
+/// What a server shows of itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OperationsConfig {
+    pub(crate) metrics: Option<MetricsConfig>,
+    pub(crate) audit: Option<AuditOptions>,
+}
+
+/// Where metrics are served.
+#[derive(Debug, Clone)]
+pub(crate) struct MetricsConfig {
+    pub(crate) bind: SocketAddr,
+    pub(crate) tool_label: ToolLabel,
+}
+
+/// The settings of metrics and of the audit log; what is wrong with them is pushed to `problems`.
+pub(crate) fn resolve_operations(settings: &OperationsSettings, is_stdio: bool, problems: &mut Vec<String>) -> OperationsConfig {
+    let metrics = settings.metrics_bind.as_deref().and_then(|text| {
+        let bind = text.replace("localhost:", "127.0.0.1:").parse().ok();
+        if bind.is_none() {
+            problems.push(format!(
+                "--metrics-bind: `{text}` is not an address with a port, as in 127.0.0.1:9464"
+            ));
+        }
+        Some(MetricsConfig {
+            bind: bind?,
+            tool_label: settings.metrics_tool_label.map(ToolLabel::from).unwrap_or_default(),
+        })
+    });
+    if settings.metrics_bind.is_none() && settings.metrics_tool_label.is_some() {
+        problems.push("--metrics-tool-label needs --metrics-bind".into());
+    }
+    OperationsConfig {
+        metrics,
+        audit: resolve_audit(settings, is_stdio, problems),
+    }
+}
+
+fn resolve_audit(settings: &OperationsSettings, is_stdio: bool, problems: &mut Vec<String>) -> Option<AuditOptions> {
+    let key = resolve_audit_key(settings, problems);
+    let Some(path) = &settings.audit_log else {
+        let dependent = [
+            ("--audit-key-env", settings.audit_key_env.is_some()),
+            ("--audit-key-file", settings.audit_key_file.is_some()),
+            ("--audit-log-required", settings.audit_log_required == Some(true)),
+        ];
+        for (flag, _) in dependent.iter().filter(|(_, is_given)| *is_given) {
+            problems.push(format!("{flag} needs --audit-log"));
+        }
+        return None;
+    };
+    let target = if path.as_os_str() == "-" {
+        if is_stdio {
+            problems.push("--audit-log - needs --transport http: over stdio, standard output belongs to the protocol; name a file".into());
+        }
+        AuditTarget::Stdout
+    } else {
+        AuditTarget::File(path.to_path_buf())
+    };
+    Some(AuditOptions {
+        target,
+        key,
+        required: settings.audit_log_required == Some(true),
+    })
+}
+
+fn resolve_audit_key(settings: &OperationsSettings, problems: &mut Vec<String>) -> Option<SecretString> {
+    let (flag, text) = match (&settings.audit_key_env, &settings.audit_key_file) {
+        (None, None) => return None,
+        (Some(_), Some(_)) => {
+            problems.push("--audit-key-env and --audit-key-file exclude each other".into());
+            return None;
+        }
+        (Some(variable), None) => {
+            let read = std::env::var(variable).map_err(|_| format!("{} is not set, or is not valid UTF-8", called(variable)));
+            ("--audit-key-env", read)
+        }
+        (None, Some(path)) => {
+            let read = std::fs::read_to_string(path).map_err(|error| format!("`{}` cannot be read: {error}", path.display()));
+            ("--audit-key-file", read)
+        }
+    };
+    let long_enough = text.and_then(|text| {
+        let key = text.trim().to_owned();
+        let is_long = key.len() >= MIN_KEY_BYTES;
+        is_long.then_some(key).ok_or_else(|| {
+            format!("the key is shorter than {MIN_KEY_BYTES} characters and can be guessed; `openssl rand -hex 32` makes a good one")
+        })
+    });
+    long_enough
+        .map(SecretString::from)
+        .map_err(|problem| problems.push(format!("{flag}: {problem}")))
+        .ok()
+}

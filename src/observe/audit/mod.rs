@@ -1,0 +1,222 @@
+//! The audit log: a JSON object a line for each call, refused ones included, never with values. A thread of its own writes it, so
+//! that no call waits for a disk, unless `--audit-log-required` asks for that.
+
+pub(crate) mod options;
+mod writer;
+
+use std::collections::HashMap;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use aws_lc_rs::hmac;
+use serde_json::{Map, Value};
+use tokio::sync::oneshot;
+
+use self::options::AuditOptions;
+use self::writer::WriterTask;
+use super::line::{AuditLine, hex};
+
+/// Lines that may wait for the disk.
+const MAX_QUEUED_LINES: usize = 8192;
+/// How long a call waits for its line where it has to.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the end of the process waits for the lines.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often the log says that requests were refused for one reason.
+const REFUSAL_INTERVAL: Duration = Duration::from_mins(1);
+/// Reasons that are told apart; they are ours.
+const MAX_REASONS: usize = 32;
+
+/// The log.
+pub(crate) struct AuditLog {
+    sender: SyncSender<WriterTask>,
+    key: hmac::Key,
+    key_id: String,
+    required: bool,
+    on_loss: fn(),
+    refusals: Mutex<HashMap<&'static str, Refusals>>,
+}
+
+struct Refusals {
+    told: Instant,
+    untold: u64,
+}
+
+impl AuditLog {
+    /// Opens the log and starts its thread; `on_loss` is told of each line that is lost.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is not a plain file; in a sentence.
+    pub(crate) fn start(options: &AuditOptions, on_loss: fn()) -> Result<Self, String> {
+        use secrecy::ExposeSecret as _;
+
+        let key = if let Some(key) = &options.key {
+            hmac::Key::new(hmac::HMAC_SHA256, key.expose_secret().as_bytes())
+        } else {
+            let mut bytes = [0; 32];
+            getrandom::fill(&mut bytes).map_err(|error| format!("no random key can be made: {error}"))?;
+            hmac::Key::new(hmac::HMAC_SHA256, &bytes)
+        };
+        let output = writer::AuditOutput::open(&options.target)?;
+        let (sender, receiver) = sync_channel(MAX_QUEUED_LINES);
+        std::thread::Builder::new()
+            .name("audit".into())
+            .spawn(move || writer::write_lines(output, &receiver, on_loss))
+            .map_err(|error| format!("its thread cannot be started: {error}"))?;
+        let key_id = hmac::sign(&key, b"openapi-mcp audit key");
+        Ok(Self {
+            sender,
+            key_id: hex(key_id.as_ref()).chars().take(16).collect(),
+            key,
+            required: options.required,
+            on_loss,
+            refusals: Mutex::default(),
+        })
+    }
+
+    /// Whether a call waits for its line.
+    pub(crate) fn is_required(&self) -> bool {
+        self.required
+    }
+
+    /// Tells hashes that may be compared from those that may not.
+    pub(crate) fn key_id(&self) -> &str {
+        &self.key_id
+    }
+
+    /// A name for who holds a secret, such as a token.
+    pub(crate) fn name_of_secret(&self, kind: &str, secret: &[u8]) -> String {
+        let mut context = hmac::Context::with_key(&self.key);
+        context.update(kind.as_bytes());
+        context.update(&[0]);
+        context.update(secret);
+        format!("{kind}:{}", hex(context.sign().as_ref()).chars().take(32).collect::<String>())
+    }
+
+    /// The HMAC-SHA-256 of the JSON text `[api, tool, arguments]`, with the members of objects sorted by name and numbers as they
+    /// were written.
+    pub(crate) fn hash_arguments(&self, api: &str, tool: &str, arguments: Option<&Map<String, Value>>) -> String {
+        let mut text = String::from("[");
+        for part in [api, tool] {
+            text.push_str(&Value::from(part).to_string());
+            text.push(',');
+        }
+        match arguments {
+            Some(arguments) => write_sorted_object(arguments, &mut text),
+            None => text.push_str("{}"),
+        }
+        text.push(']');
+        hex(hmac::sign(&self.key, text.as_bytes()).as_ref())
+    }
+
+    /// Hands a line to the thread; where there is no room it is lost, and counted.
+    pub(crate) fn write(&self, line: Vec<u8>) {
+        match self.sender.try_send(WriterTask::Line(line, None)) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                writer::count_lost(self.on_loss, "lines come faster than they can be written");
+            }
+        }
+    }
+
+    /// The same, and waits until it is written.
+    pub(crate) async fn write_and_wait(&self, line: Vec<u8>) -> Result<(), ()> {
+        let (done, written) = oneshot::channel();
+        self.sender.try_send(WriterTask::Line(line, Some(done))).map_err(|_| ())?;
+        match tokio::time::timeout(WRITE_TIMEOUT, written).await {
+            Ok(Ok(true)) => Ok(()),
+            _ => Err(()),
+        }
+    }
+
+    /// A request was refused before its body was read: one line a minute for each reason, with how many there were.
+    pub(super) fn refused_request(&self, reason: &'static str) {
+        let count = {
+            let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+            if refusals.len() >= MAX_REASONS && !refusals.contains_key(reason) {
+                return;
+            }
+            match refusals.get_mut(reason) {
+                Some(known) if known.told.elapsed() < REFUSAL_INTERVAL => {
+                    known.untold += 1;
+                    return;
+                }
+                Some(known) => {
+                    known.told = Instant::now();
+                    std::mem::take(&mut known.untold) + 1
+                }
+                None => {
+                    let first = Refusals {
+                        told: Instant::now(),
+                        untold: 0,
+                    };
+                    refusals.insert(reason, first);
+                    1
+                }
+            }
+        };
+        let mut line = AuditLine::new("refused", SystemTime::now());
+        line.text("reason", Some(reason), 64);
+        line.number("count", Some(count));
+        self.write(line.finish());
+    }
+
+    /// Opens the file anew, which may have been renamed.
+    pub(crate) fn reopen(&self) {
+        let _ = self.sender.try_send(WriterTask::Reopen);
+    }
+
+    /// Waits until everything is written, for two seconds at most.
+    pub(super) fn flush(&self) {
+        let (done, written) = std::sync::mpsc::channel();
+        let deadline = Instant::now() + FLUSH_TIMEOUT;
+        let mut message = WriterTask::Flush(done);
+        // The queue may be full at this moment.
+        while Instant::now() < deadline {
+            match self.sender.try_send(message) {
+                Ok(()) => {
+                    let _ = written.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+                    return;
+                }
+                Err(TrySendError::Full(back)) => {
+                    message = back;
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(TrySendError::Disconnected(_)) => return,
+            }
+        }
+    }
+}
+
+fn write_sorted(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(members) => write_sorted_object(members, out),
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_sorted(item, out);
+            }
+            out.push(']');
+        }
+        scalar => out.push_str(&scalar.to_string()),
+    }
+}
+
+fn write_sorted_object(members: &Map<String, Value>, out: &mut String) {
+    let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
+    sorted.sort_by_key(|(name, _)| *name);
+    out.push('{');
+    for (index, (name, value)) in sorted.into_iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        out.push_str(&Value::from(name.as_str()).to_string());
+        out.push(':');
+        write_sorted(value, out);
+    }
+    out.push('}');
+}

@@ -1,0 +1,191 @@
+//! The thread that writes the audit log: each line with one `write` to a file that is opened for appending, and the file anew where
+//! it was renamed.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::options::AuditTarget;
+
+/// How often the path is compared with the open file.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What the thread is told.
+pub(super) enum WriterTask {
+    /// A line, and who waits for it.
+    Line(Vec<u8>, Option<oneshot::Sender<bool>>),
+    Reopen,
+    Flush(Sender<()>),
+}
+
+/// How often the log says that lines are lost.
+const LOSS_LOG_INTERVAL: Duration = Duration::from_mins(1);
+
+/// When the log last said that lines are lost.
+static TOLD: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// Counts a lost line, and says so at most once in [`LOSS_LOG_INTERVAL`].
+pub(super) fn count_lost(on_loss: fn(), why: &str) {
+    on_loss();
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.is_none_or(|told| told.elapsed() >= LOSS_LOG_INTERVAL) {
+        *told = Some(Instant::now());
+        tracing::error!("a line of the audit log is lost: {why}; openapi_mcp_audit_lost_total counts them");
+    }
+}
+
+/// Where lines are written.
+pub(super) enum AuditOutput {
+    File {
+        path: PathBuf,
+        file: File,
+        /// The last write was cut short: the next line begins on a line of its own.
+        is_torn: bool,
+    },
+    Stdout,
+}
+
+impl AuditOutput {
+    pub(super) fn open(target: &AuditTarget) -> Result<Self, String> {
+        match target {
+            AuditTarget::Stdout => Ok(Self::Stdout),
+            AuditTarget::File(path) => Ok(Self::File {
+                path: path.clone(),
+                file: open_file(path).map_err(|error| format!("`{}` cannot be opened: {error}", path.display()))?,
+                is_torn: false,
+            }),
+        }
+    }
+
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Stdout => {
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(line)?;
+                stdout.flush()
+            }
+            Self::File { file, is_torn, .. } => {
+                let mut whole = Vec::new();
+                let line = if *is_torn {
+                    whole.push(b'\n');
+                    whole.extend_from_slice(line);
+                    &whole
+                } else {
+                    line
+                };
+                let written = loop {
+                    match file.write(line) {
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        other => break other?,
+                    }
+                };
+                *is_torn = if written == 0 { *is_torn } else { written < line.len() };
+                if written < line.len() {
+                    return Err(io::Error::new(io::ErrorKind::WriteZero, "the line was cut short"));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Opens the file anew; where that fails, the old one is written on.
+    fn reopen(&mut self) {
+        if let Self::File { path, file, is_torn } = self {
+            match open_file(path) {
+                Ok(fresh) => (*file, *is_torn) = (fresh, false),
+                Err(error) => tracing::error!(
+                    "the audit log `{}` cannot be opened anew ({error}); the old file is written on",
+                    path.display()
+                ),
+            }
+        }
+    }
+
+    /// Whether the path leads to another file than the open one, or to none.
+    fn was_moved(&self) -> bool {
+        match self {
+            Self::Stdout => false,
+            Self::File { path, file, .. } => !is_same_file(path, file),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_same_file(path: &Path, file: &File) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    match (std::fs::metadata(path), file.metadata()) {
+        (Ok(there), Ok(open)) => (there.dev(), there.ino()) == (open.dev(), open.ino()),
+        (Err(error), _) => error.kind() != io::ErrorKind::NotFound,
+        _ => true,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_same_file(path: &Path, _file: &File) -> bool {
+    path.exists()
+}
+
+/// A plain file, for appending; a new one can be read by its owner alone.
+fn open_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        // A named pipe would be waited for.
+        options.mode(0o600).custom_flags(libc::O_NONBLOCK);
+    }
+    let file = options.open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        if metadata.mode() & 0o077 != 0 {
+            tracing::warn!(
+                "other users of this machine can open the audit log `{}`; `chmod 600` ends that",
+                path.display()
+            );
+        }
+    }
+    Ok(file)
+}
+
+/// The thread: writes lines until nobody can send any more.
+pub(super) fn write_lines(mut output: AuditOutput, messages: &Receiver<WriterTask>, on_loss: fn()) {
+    let mut checked = Instant::now();
+    loop {
+        let message = messages.recv_timeout(CHECK_INTERVAL);
+        if checked.elapsed() >= CHECK_INTERVAL {
+            checked = Instant::now();
+            if output.was_moved() {
+                output.reopen();
+            }
+        }
+        match message {
+            Ok(WriterTask::Line(line, waiting)) => {
+                let written = output.write(&line);
+                if let Err(error) = &written {
+                    count_lost(on_loss, &error.to_string());
+                }
+                if let Some(waiting) = waiting {
+                    let _ = waiting.send(written.is_ok());
+                }
+            }
+            Ok(WriterTask::Reopen) => output.reopen(),
+            Ok(WriterTask::Flush(done)) => {
+                let _ = done.send(());
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}

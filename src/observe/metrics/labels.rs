@@ -1,0 +1,60 @@
+//! The labels, each with the closed set that its values come from.
+
+use http::Method;
+use prometheus_client::encoding::EncodeLabelSet;
+
+/// What is not in the set of a label.
+pub(crate) const OTHER: &str = "_other";
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct OperationLabels {
+    pub(super) mcp_method_name: &'static str,
+    pub(super) gen_ai_tool_name: Box<str>,
+    pub(super) error_type: &'static str,
+    pub(super) network_transport: &'static str,
+    pub(super) mcp_protocol_version: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct RequestLabels {
+    pub(super) http_request_method: &'static str,
+    pub(super) http_response_status_code: &'static str,
+    pub(super) error_type: &'static str,
+    pub(super) server_address: Box<str>,
+    pub(super) server_port: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ReasonLabel {
+    pub(super) reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct OutcomeLabel {
+    pub(super) outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct EffectLabel {
+    pub(super) effect: &'static str,
+}
+
+/// The methods of RFC 9110, of RFC 5789 and QUERY.
+pub(super) fn known_method(method: &Method) -> &'static str {
+    const KNOWN: [&str; 10] = [
+        "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY",
+    ];
+    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or(OTHER)
+}
+
+/// The status codes that are registered with IANA.
+pub(super) fn known_status(status: u16) -> &'static str {
+    const KNOWN: [&str; 63] = [
+        "100", "101", "102", "103", "104", "200", "201", "202", "203", "204", "205", "206", "207", "208", "226", "300", "301", "302",
+        "303", "304", "305", "306", "307", "308", "400", "401", "402", "403", "404", "405", "406", "407", "408", "409", "410", "411",
+        "412", "413", "414", "415", "416", "417", "418", "421", "422", "423", "424", "425", "426", "428", "429", "431", "451", "500",
+        "501", "502", "503", "504", "505", "506", "507", "508", "511",
+    ];
+    let text = status.to_string();
+    KNOWN.into_iter().find(|known| *known == text).unwrap_or(OTHER)
+}

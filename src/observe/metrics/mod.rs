@@ -1,0 +1,307 @@
+//! Metrics for Prometheus. The names are those of OpenTelemetry's semantic conventions for MCP and HTTP in Prometheus' form, and
+//! ours begin with `openapi_mcp_`. Every label comes from a closed set; what is not in it is `_other`.
+
+pub(crate) mod exposition;
+pub(crate) mod gauges;
+pub(crate) mod labels;
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use http::Method;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+use self::gauges::{UpstreamCollector, UpstreamGauges, WatchedUpstreams};
+use self::labels::{EffectLabel, OTHER, OperationLabels, OutcomeLabel, ReasonLabel, RequestLabels, known_method, known_status};
+use super::outcome::CallOutcome;
+
+/// `mcp.server.operation.duration`, in seconds.
+const OPERATION_BUCKETS: [f64; 14] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
+/// `http.client.request.duration`, in seconds.
+const REQUEST_BUCKETS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
+/// A histogram is a series for each bucket, one for `+Inf`, the sum and the count.
+const SERIES_OF_HISTOGRAM: usize = 17;
+/// Series of histograms in all; beyond, tools and origins are `_other`.
+const MAX_SERIES: usize = 10_000;
+/// Origins that are told apart.
+const MAX_ORIGINS: usize = 100;
+/// With more tools than this, `auto` leaves the tool out.
+const MAX_LABELLED_TOOLS: usize = 500;
+
+/// Whether metrics of calls name the tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ToolLabel {
+    /// Where there are at most 500 tools.
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+/// What one call adds.
+pub(crate) struct MeasuredCall<'c> {
+    pub(crate) method: &'static str,
+    /// A tool that exists; `None` for any other name.
+    pub(crate) tool: Option<&'c str>,
+    pub(crate) outcome: CallOutcome,
+    pub(crate) transport: &'static str,
+    pub(crate) protocol_version: &'static str,
+    pub(crate) duration: Duration,
+}
+
+/// All metrics of the process.
+pub(crate) struct Metrics {
+    registry: Registry,
+    operations: Family<OperationLabels, Histogram>,
+    requests: Family<RequestLabels, Histogram>,
+    retries: Counter,
+    results_cut: Counter,
+    rejected: Family<ReasonLabel, Counter>,
+    reloads: Family<OutcomeLabel, Counter>,
+    refreshes: Family<OutcomeLabel, Counter>,
+    audit_lost: Counter,
+    tools: Family<EffectLabel, Gauge>,
+    upstreams: WatchedUpstreams,
+    tool_label: ToolLabel,
+    tool_count: AtomicUsize,
+    series: AtomicUsize,
+    origins: Mutex<HashSet<(String, u16)>>,
+}
+
+impl Metrics {
+    pub(crate) fn new(tool_label: ToolLabel) -> Self {
+        let mut registry = Registry::default();
+        let upstreams = WatchedUpstreams::default();
+        let metrics = Self {
+            operations: Family::new_with_constructor(|| Histogram::new(OPERATION_BUCKETS)),
+            requests: Family::new_with_constructor(|| Histogram::new(REQUEST_BUCKETS)),
+            retries: Counter::default(),
+            results_cut: Counter::default(),
+            rejected: Family::default(),
+            reloads: Family::default(),
+            refreshes: Family::default(),
+            audit_lost: Counter::default(),
+            tools: Family::default(),
+            upstreams: upstreams.clone(),
+            tool_label,
+            tool_count: AtomicUsize::new(0),
+            series: AtomicUsize::new(0),
+            origins: Mutex::default(),
+            registry: Registry::default(),
+        };
+        metrics.register(&mut registry);
+        registry.register_collector(Box::new(UpstreamCollector(upstreams)));
+        Self { registry, ..metrics }
+    }
+
+    /// The names; the library appends `_total` to counters and `_info` to what only informs.
+    fn register(&self, registry: &mut Registry) {
+        let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("openapi_mcp_build", "The version of this server", build);
+        registry.register(
+            "mcp_server_operation_duration_seconds",
+            "How long calls of tools took",
+            self.operations.clone(),
+        );
+        registry.register(
+            "http_client_request_duration_seconds",
+            "How long requests to the API took",
+            self.requests.clone(),
+        );
+        registry.register("openapi_mcp_retries", "Requests that were sent again", self.retries.clone());
+        registry.register("openapi_mcp_results_cut", "Results that were shortened", self.results_cut.clone());
+        registry.register(
+            "openapi_mcp_rejected",
+            "Requests that were refused before their body was read",
+            self.rejected.clone(),
+        );
+        registry.register("openapi_mcp_spec_reload", "Changed documents that were read", self.reloads.clone());
+        registry.register(
+            "openapi_mcp_oauth_refresh",
+            "Access tokens for the API that were asked for",
+            self.refreshes.clone(),
+        );
+        registry.register(
+            "openapi_mcp_audit_lost",
+            "Lines of the audit log that could not be written",
+            self.audit_lost.clone(),
+        );
+        registry.register("openapi_mcp_tools", "Tools that are served", self.tools.clone());
+    }
+
+    /// A call has ended.
+    pub(crate) fn operation(&self, call: &MeasuredCall<'_>) {
+        let mut labels = OperationLabels {
+            mcp_method_name: call.method,
+            gen_ai_tool_name: self.tool_label(call.tool),
+            error_type: call.outcome.error_type(),
+            network_transport: call.transport,
+            mcp_protocol_version: call.protocol_version,
+        };
+        if self.operations.get(&labels).is_none() && !self.take_series() {
+            labels.gen_ai_tool_name = OTHER.into();
+        }
+        self.operations.get_or_create(&labels).observe(call.duration.as_secs_f64());
+    }
+
+    fn tool_label(&self, tool: Option<&str>) -> Box<str> {
+        let named = match self.tool_label {
+            ToolLabel::Auto => self.tool_count.load(Ordering::Relaxed) <= MAX_LABELLED_TOOLS,
+            ToolLabel::On => true,
+            ToolLabel::Off => false,
+        };
+        match tool {
+            _ if !named => "".into(),
+            Some(tool) => tool.into(),
+            None => OTHER.into(),
+        }
+    }
+
+    /// Whether there is room for one more histogram; it is taken then.
+    fn take_series(&self) -> bool {
+        let taken = self.series.fetch_add(SERIES_OF_HISTOGRAM, Ordering::Relaxed) + SERIES_OF_HISTOGRAM;
+        if taken > MAX_SERIES {
+            self.series.fetch_sub(SERIES_OF_HISTOGRAM, Ordering::Relaxed);
+        }
+        taken <= MAX_SERIES
+    }
+
+    /// A request to the API has ended.
+    pub(crate) fn request(&self, method: &Method, host: &str, port: u16, result: Result<u16, CallOutcome>, duration: Duration) {
+        let (server_address, server_port) = self.origin_label(host, port);
+        let mut labels = RequestLabels {
+            http_request_method: known_method(method),
+            http_response_status_code: result.map_or("", known_status),
+            error_type: match result {
+                Ok(status) if status >= 400 => known_status(status),
+                Ok(_) => "",
+                Err(outcome) => outcome.error_type(),
+            },
+            server_address,
+            server_port,
+        };
+        if self.requests.get(&labels).is_none() && !self.take_series() {
+            (labels.server_address, labels.server_port) = (OTHER.into(), 0);
+        }
+        self.requests.get_or_create(&labels).observe(duration.as_secs_f64());
+    }
+
+    fn origin_label(&self, host: &str, port: u16) -> (Box<str>, u16) {
+        let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        let origin = (host.to_owned(), port);
+        if origins.contains(&origin) || (origins.len() < MAX_ORIGINS && origins.insert(origin)) {
+            (host.into(), port)
+        } else {
+            (OTHER.into(), 0)
+        }
+    }
+
+    /// The state of this upstream is shown from now on.
+    pub(super) fn watch_upstream(&self, host: &str, port: u16, upstream: Weak<dyn UpstreamGauges>) {
+        let (host, _) = self.origin_label(host, port);
+        self.upstreams.add(host, upstream);
+    }
+
+    /// A request is sent again.
+    pub(crate) fn retried(&self) {
+        self.retries.inc();
+    }
+
+    /// A result was shortened.
+    pub(crate) fn result_cut(&self) {
+        self.results_cut.inc();
+    }
+
+    /// A request was refused before its body was read.
+    pub(super) fn rejected(&self, reason: &'static str) {
+        self.rejected.get_or_create(&ReasonLabel { reason }).inc();
+    }
+
+    /// A changed document was read.
+    pub(crate) fn reloaded(&self, is_served: bool) {
+        let outcome = if is_served { "ok" } else { "failed" };
+        self.reloads.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+
+    /// An access token was asked for.
+    pub(crate) fn refreshed(&self, is_granted: bool) {
+        let outcome = if is_granted { "ok" } else { "failed" };
+        self.refreshes.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+
+    /// A line of the audit log is lost.
+    pub(super) fn audit_line_lost(&self) {
+        self.audit_lost.inc();
+    }
+
+    /// These tools are served from now on.
+    pub(crate) fn tools_served(&self, effects: impl Iterator<Item = &'static str>) {
+        let mut counts = [("read", 0), ("write", 0), ("destructive", 0)];
+        for effect in effects {
+            if let Some((_, count)) = counts.iter_mut().find(|(name, _)| *name == effect) {
+                *count += 1;
+            }
+        }
+        let all: i64 = counts.iter().map(|(_, count)| count).sum();
+        self.tool_count.store(usize::try_from(all).unwrap_or(usize::MAX), Ordering::Relaxed);
+        for (effect, count) in counts {
+            self.tools.get_or_create(&EffectLabel { effect }).set(count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(metrics: &Metrics) -> usize {
+        metrics.exposition(exposition::TextFormat::Classic).lines().count()
+    }
+
+    #[test]
+    fn many_tools_and_origins_do_not_grow_the_set() {
+        let metrics = Metrics::new(ToolLabel::On);
+        for number in 0..10_000_u16 {
+            let tool = format!("tool_{number}");
+            metrics.operation(&MeasuredCall {
+                method: "tools/call",
+                tool: Some(&tool),
+                outcome: CallOutcome::Ok,
+                transport: "tcp",
+                protocol_version: "2025-11-25",
+                duration: Duration::from_millis(1),
+            });
+            let method = Method::from_bytes(tool.as_bytes()).unwrap();
+            metrics.request(&method, &format!("host-{number}"), 443, Ok(100 + number % 900), Duration::ZERO);
+        }
+        // The series of `_other`, and lines that say what a metric is.
+        assert!(lines(&metrics) < MAX_SERIES + 3000, "{}", lines(&metrics));
+        let text = metrics.exposition(exposition::TextFormat::Classic);
+        assert!(text.contains("gen_ai_tool_name=\"_other\"") && text.contains("server_address=\"_other\""));
+        assert!(text.contains("http_request_method=\"_other\""));
+    }
+
+    #[test]
+    fn a_large_api_leaves_its_tools_out_of_labels_unless_told_otherwise() {
+        let shown = |label, count| {
+            let metrics = Metrics::new(label);
+            metrics.tools_served(std::iter::repeat_n("read", count));
+            metrics.tool_label(Some("a")).to_string()
+        };
+        for (label, count, expected) in [
+            (ToolLabel::Auto, 500, "a"),
+            (ToolLabel::Auto, 501, ""),
+            (ToolLabel::On, 501, "a"),
+            (ToolLabel::Off, 1, ""),
+        ] {
+            assert_eq!(shown(label, count), expected, "{label:?} {count}");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What the operator sees of calls: metrics and the audit log. Whoever makes a call wraps it in a [`call::CallObservation`]; what
+//! happens on the way is noted by one line where it happens.
+//!
+//! The observers belong to the process, as the log does. Without any, a note is one load and one branch.
+
+pub(crate) mod audit;
+pub(crate) mod call;
+pub(crate) mod line;
+pub(crate) mod metrics;
+mod observers;
+pub(crate) mod outcome;
+pub(crate) mod upstream;
+
+pub(crate) use self::observers::{Observers, audit, count_lost_line, metrics, refused_request, start};

@@ -1,0 +1,56 @@
+//! Who is told of calls. One for the process, as the log is.
+
+use std::sync::OnceLock;
+
+use super::audit::AuditLog;
+use super::metrics::Metrics;
+
+static OBSERVERS: OnceLock<Observers> = OnceLock::new();
+
+/// Who is told of calls.
+#[derive(Default)]
+pub(crate) struct Observers {
+    pub(crate) metrics: Option<Metrics>,
+    pub(crate) audit: Option<AuditLog>,
+}
+
+/// Begins to observe; once for the process.
+pub(crate) fn start(observers: Observers) {
+    if observers.metrics.is_some() || observers.audit.is_some() {
+        let _ = OBSERVERS.set(observers);
+    }
+}
+
+/// Whether anybody is told of calls.
+pub(crate) fn is_on() -> bool {
+    OBSERVERS.get().is_some()
+}
+
+/// The metrics, where they are kept.
+pub(crate) fn metrics() -> Option<&'static Metrics> {
+    OBSERVERS.get()?.metrics.as_ref()
+}
+
+/// The audit log, where there is one.
+pub(crate) fn audit() -> Option<&'static AuditLog> {
+    OBSERVERS.get()?.audit.as_ref()
+}
+
+/// Counts a request that was refused before its body was read. The audit log gets one line a minute for each reason: strangers
+/// must not be able to fill the disk.
+pub(crate) fn refused_request(reason: &'static str) {
+    let Some(observers) = OBSERVERS.get() else { return };
+    if let Some(metrics) = &observers.metrics {
+        metrics.rejected(reason);
+    }
+    if let Some(audit) = &observers.audit {
+        audit.refused_request(reason);
+    }
+}
+
+/// Counts a line of the audit log that is lost.
+pub(crate) fn count_lost_line() {
+    if let Some(metrics) = metrics() {
+        metrics.audit_line_lost();
+    }
+}

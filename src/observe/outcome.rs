@@ -1,0 +1,80 @@
+//! How calls end.
+
+/// How a call ended: `outcome` in the audit log and, where something failed, `error_type` in metrics. A closed set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum CallOutcome {
+    /// A result without `isError`.
+    Ok,
+    /// A result with `isError`: the API answered with an error.
+    ApiError,
+    UnknownTool,
+    InvalidArguments,
+    /// The arguments fit the schema, but no request can be made of them.
+    InvalidRequest,
+    CredentialMissing,
+    ScopeMissing,
+    /// No place for one more call.
+    Busy,
+    RateLimited,
+    /// The upstream is left alone for now.
+    CircuitOpen,
+    Timeout,
+    Unreachable,
+    BrokenReply,
+    TooLarge,
+    /// A person is asked; the call that carries the answer is another one.
+    Asked,
+    Declined,
+    Unanswered,
+    /// By the client.
+    Cancelled,
+    /// The process ended before the call.
+    CutOff,
+    Panic,
+    /// There is no API to call.
+    Unavailable,
+    /// `--audit-log-required`, and the line could not be written.
+    NotRecorded,
+}
+
+impl CallOutcome {
+    /// As it stands in the audit log.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::ApiError => "api_error",
+            Self::UnknownTool => "unknown_tool",
+            Self::InvalidArguments => "invalid_arguments",
+            Self::InvalidRequest => "invalid_request",
+            Self::CredentialMissing => "credential_missing",
+            Self::ScopeMissing => "scope_missing",
+            Self::Busy => "busy",
+            Self::RateLimited => "rate_limited",
+            Self::CircuitOpen => "circuit_open",
+            Self::Timeout => "timeout",
+            Self::Unreachable => "unreachable",
+            Self::BrokenReply => "broken_reply",
+            Self::TooLarge => "too_large",
+            Self::Asked => "asked",
+            Self::Declined => "declined",
+            Self::Unanswered => "unanswered",
+            Self::Cancelled => "cancelled",
+            Self::CutOff => "cut_off",
+            Self::Panic => "panic",
+            Self::Unavailable => "unavailable",
+            Self::NotRecorded => "not_recorded",
+        }
+    }
+
+    /// `error.type` of OpenTelemetry's conventions for MCP: `tool_error` for a result of the API with `isError`, the code of a
+    /// JSON-RPC error, else a class of ours; empty where nothing failed.
+    pub(crate) fn error_type(self) -> &'static str {
+        match self {
+            Self::Ok | Self::Asked => "",
+            Self::ApiError => "tool_error",
+            Self::UnknownTool => "-32602",
+            Self::Unavailable => "-32603",
+            _ => self.name(),
+        }
+    }
+}

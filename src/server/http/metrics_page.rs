@@ -1,0 +1,115 @@
+//! The listener of the operator: `/metrics` for Prometheus, and the health pages with what strangers need not know.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde_json::json;
+
+use super::health::{Health, Readiness};
+use super::host::Allowed;
+use crate::observe;
+use crate::observe::metrics::exposition::TextFormat;
+
+/// Connections at the same time; a few scrapers need no more.
+pub(super) const MAX_CONNECTIONS: usize = 64;
+
+/// The routes.
+pub(super) fn router(health: Health, allowed: Allowed) -> Router {
+    let ready = move || async move { describe(&health) };
+    Router::new()
+        .route("/metrics", get(|headers: HeaderMap| async move { metrics(&headers) }))
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .layer(middleware::from_fn_with_state(Arc::new(allowed), admit))
+}
+
+/// A page in a browser must not read this by a name that it has bound to a loopback address (DNS rebinding): Host is an address, a
+/// loopback name, or one that the operator allows. A page of another origin cannot read the answer, which names no origin.
+async fn admit(State(allowed): State<Arc<Allowed>>, request: Request, next: Next) -> Response {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")]).into_response();
+    }
+    let hosts: Vec<&str> = request
+        .headers()
+        .get_all(header::HOST)
+        .iter()
+        .map(|host| host.to_str().unwrap_or_default())
+        .collect();
+    let authority = request.uri().authority().map(ToString::to_string);
+    let host = match (hosts.as_slice(), &authority) {
+        ([host], _) => *host,
+        ([], Some(authority)) => authority,
+        _ => "",
+    };
+    if is_address(host) || allowed.admits_host(host) {
+        return next.run(request).await;
+    }
+    let why = "Forbidden: the host is neither an address nor one that --allow-host names\n";
+    (StatusCode::FORBIDDEN, why).into_response()
+}
+
+/// `1.2.3.4`, `1.2.3.4:80`, `[::1]` or `[::1]:80`.
+fn is_address(host: &str) -> bool {
+    let is_port = |text: &str| text.is_empty() || text.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
+    if let Some((address, port)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return address.parse::<std::net::Ipv6Addr>().is_ok() && is_port(port);
+    }
+    let (address, port) = host.split_at(host.find(':').unwrap_or(host.len()));
+    address.parse::<std::net::Ipv4Addr>().is_ok() && is_port(port)
+}
+
+fn metrics(headers: &HeaderMap) -> Response {
+    let Some(metrics) = observe::metrics() else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let accept: Vec<&str> = headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .collect();
+    let format = TextFormat::accepted(&accept.join(","));
+    ([(header::CONTENT_TYPE, format.content_type())], metrics.exposition(format)).into_response()
+}
+
+/// What is served, for the operator alone.
+fn describe(health: &Health) -> Response {
+    let readiness = health.readiness();
+    let body = json!({
+        "status": readiness.name(),
+        "tools": health.tool_count(),
+        "waits_for": match readiness {
+            Readiness::Loading => health.waits_for(),
+            Readiness::Ready | Readiness::Draining => None,
+        },
+        "last_reload_failed": health.has_failed_reload(),
+    });
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    (readiness.status(), headers, format!("{body}\n")).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_hosts_with_or_without_port() {
+        for (host, expected) in [
+            ("127.0.0.1", true),
+            ("10.1.2.3:9464", true),
+            ("[::1]:9464", true),
+            ("[fd00::1]", true),
+            ("10.1.2.3.evil.example", false),
+            ("10.1.2.3:port", false),
+            ("evil.example:9464", false),
+            ("[evil]", false),
+            ("", false),
+        ] {
+            assert_eq!(is_address(host), expected, "{host}");
+        }
+    }
+}
