@@ -1,12 +1,11 @@
 //! A tool, bound to the calls of its operation.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use rmcp::model::{JsonObject, Tool};
-use serde_json::Value;
 
 use crate::annotate::{Enforcement, Hints};
-use crate::proxy::{ArgumentVerdict, BoundOperation, CallError, OutputContract, Validator, repair_arguments, write_integers_plainly};
+use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyNumber, OutputContract};
 use crate::spec::Operation;
 
 /// A tool as it is offered.
@@ -43,19 +42,6 @@ pub(crate) struct BoundTool {
     pub(crate) checks: OnceLock<Option<ArgumentChecks>>,
 }
 
-/// What the arguments of a tool are checked against.
-pub(crate) struct ArgumentChecks {
-    schema: Arc<JsonObject>,
-    validator: Validator,
-}
-
-/// Arguments that fit the input schema.
-pub(crate) struct CheckedArguments {
-    pub(crate) arguments: JsonObject,
-    /// Which of them do not match their `format`, in a sentence for the model.
-    pub(crate) format_mismatch: Option<String>,
-}
-
 impl BoundTool {
     pub(crate) fn offered<'a>(&'a self, tool: &'a Tool) -> OfferedTool<'a> {
         OfferedTool {
@@ -74,38 +60,22 @@ impl BoundTool {
     /// # Errors
     /// All that is wrong with them.
     pub(crate) fn check_arguments(&self, tool: &Tool, arguments: JsonObject) -> Result<CheckedArguments, CallError> {
-        let Some(ArgumentChecks { schema, validator }) = self.checks.get_or_init(|| self.compile_checks(tool)) else {
-            return Ok(CheckedArguments {
-                arguments,
-                format_mismatch: None,
-            });
+        // Without the argument, a call that removes things could remove more.
+        let empty = if self.enforcement.is_destructive() {
+            EmptyNumber::Kept
+        } else {
+            EmptyNumber::Dropped
         };
-        let mut arguments = Value::Object(arguments);
-        let mut verdict = validator.judge(&arguments);
-        if matches!(verdict, ArgumentVerdict::Invalid) {
-            repair_arguments(&mut arguments, schema);
-            verdict = validator.judge(&arguments);
-        }
-        match (verdict, arguments) {
-            (ArgumentVerdict::Valid { format_mismatch }, Value::Object(mut arguments)) => {
-                write_integers_plainly(&mut arguments, schema);
-                Ok(CheckedArguments {
-                    arguments,
-                    format_mismatch,
-                })
-            }
-            (_, arguments) => Err(CallError::Arguments(validator.explain(&tool.name, schema, &arguments))),
+        match self.checks.get_or_init(|| self.compile_checks(tool)) {
+            Some(checks) => checks.check(&tool.name, &self.target.operation, arguments, empty),
+            None => Ok(CheckedArguments::unchecked(arguments)),
         }
     }
 
     fn compile_checks(&self, tool: &Tool) -> Option<ArgumentChecks> {
         let compile = || {
             let tool = serde_json::from_str::<Tool>(&self.json).map_err(|error| error.to_string())?;
-            let validator = Validator::compile(&Value::Object(tool.input_schema.as_ref().clone()))?;
-            Ok(ArgumentChecks {
-                schema: tool.input_schema,
-                validator,
-            })
+            ArgumentChecks::compile(tool.input_schema)
         };
         compile()
             .map_err(|error: String| {

@@ -3,6 +3,8 @@
 //! Built once, then only read: a call takes no lock and allocates nothing in proportion to the document.
 
 pub(crate) mod bound_tool;
+#[cfg(test)]
+mod repair_proptests;
 mod reserved_paths;
 pub(crate) mod search;
 
@@ -276,6 +278,7 @@ impl Api {
             let reply = self.proxy.send(&call, caller.progress).await?;
             let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
             let mut result = self.proxy.finish(&call, reply).await;
+            result.content.extend(checked.repairs.map(ContentBlock::text));
             if is_refused {
                 result.content.extend(checked.format_mismatch.map(ContentBlock::text));
             }

@@ -11,9 +11,8 @@ pub(crate) mod request;
 pub(crate) mod response;
 pub(crate) mod upstream;
 
-pub(crate) use self::arguments::integers::write_integers_plainly;
-pub(crate) use self::arguments::repair::repair_arguments;
-pub(crate) use self::arguments::validate::{ArgumentVerdict, Validator};
+pub(crate) use self::arguments::check::{ArgumentChecks, CheckedArguments};
+pub(crate) use self::arguments::repair::EmptyNumber;
 pub(crate) use self::auth::forward::Forwarding;
 pub(crate) use self::auth::values::{CredentialPart, CredentialValues, Credentials};
 pub(crate) use self::binding::{Binder, BindingOptions, BoundOperation, CallRules, link_etags};

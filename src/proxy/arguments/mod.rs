@@ -1,7 +1,11 @@
 //! The arguments of a call: checked against the input schema, repaired where only one reading fits, and given the property
 //! names of the wire again.
 
+pub(crate) mod check;
 pub(crate) mod integers;
+pub(crate) mod placement;
 pub(crate) mod property_names;
 pub(crate) mod repair;
+pub(crate) mod repair_notes;
+pub(crate) mod spelling;
 pub(crate) mod validate;

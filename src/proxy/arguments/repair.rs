@@ -1,76 +1,159 @@
-//! Repair of arguments that models often give in the wrong shape, guided by the schema and never against it.
+//! Repair of values that models often give in the wrong type, guided by the schema and never against it.
 //!
 //! Only arguments that do not validate come here. An object or array given as a JSON string is parsed where the schema
 //! takes no string; `"5"` becomes 5 and `"true"` becomes true where only that fits; null for an optional argument that
-//! cannot be null is dropped; a lone value for a list becomes a list of one.
+//! cannot be null is dropped, and so is an empty text for an optional number; a lone value for a list becomes a list of one,
+//! and a text of values of an enum with commas between them becomes the list of them.
 
 use serde_json::{Map, Value};
 
+use super::repair_notes::RepairNotes;
 use crate::json;
 use crate::spec::schema::reference;
 
 /// Deeper than this nothing is repaired.
 const MAX_DEPTH: usize = 16;
 
-/// Repairs `arguments` in place, by the input schema `root`.
-pub(crate) fn repair_arguments(arguments: &mut Value, root: &Map<String, Value>) {
-    repair_object(arguments, root, root, 0);
+/// Repairs values one by one.
+struct ValueRepair<'s, 'n> {
+    root: &'s Map<String, Value>,
+    notes: &'n mut RepairNotes,
 }
 
-fn repair_value(value: &mut Value, schema: &Value, root: &Map<String, Value>, depth: usize) {
-    let Some(schema) = resolve_reference(schema, root) else { return };
-    if depth > MAX_DEPTH {
+/// What may become of an optional number that is given as an empty text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EmptyNumber {
+    /// It counts as not given.
+    Dropped,
+    /// It stays, and is refused: without the argument, the call could destroy more than was meant.
+    Kept,
+}
+
+/// Repairs `arguments` in place, by the input schema `root`, and notes what was repaired.
+pub(crate) fn repair_values(arguments: &mut Map<String, Value>, root: &Map<String, Value>, empty: EmptyNumber, notes: &mut RepairNotes) {
+    let Some(Value::Object(properties)) = root.get("properties") else {
         return;
+    };
+    let mut repair = ValueRepair { root, notes };
+    // Only an argument can be absent in this way: in a body, null may well mean that something is to go (RFC 7396).
+    arguments.retain(|name, value| match properties.get(name) {
+        Some(property) if !is_required(root, name) => !repair.means_absent(name, value, property, empty),
+        _ => true,
+    });
+    for (name, value) in arguments.iter_mut() {
+        if let Some(property) = properties.get(name) {
+            repair.repair_value(value, property, name, 1);
+        }
     }
-    if let Some(kinds) = kinds(schema, root, 0) {
+}
+
+impl ValueRepair<'_, '_> {
+    /// Whether the value of an optional argument says that it is not given.
+    fn means_absent(&mut self, name: &str, value: &Value, property: &Value, empty: EmptyNumber) -> bool {
+        let kinds = resolve_reference(property, self.root).and_then(|schema| kinds(schema, self.root, 0));
+        let Some(kinds) = kinds else { return false };
+        let is_numeric = !kinds.is_empty() && kinds.iter().all(|kind| ["integer", "number"].contains(kind));
+        let why = match value {
+            Value::Null if !kinds.contains(&"null") => "null",
+            Value::String(text) if text.trim().is_empty() && is_numeric && empty == EmptyNumber::Dropped => "empty",
+            _ => return false,
+        };
+        self.notes.push(name, &format!("was left out, because it was {why}"));
+        true
+    }
+
+    fn repair_value(&mut self, value: &mut Value, schema: &Value, place: &str, depth: usize) {
+        let Some(schema) = resolve_reference(schema, self.root) else {
+            return;
+        };
+        if depth > MAX_DEPTH {
+            return;
+        }
+        if let Some(kinds) = kinds(schema, self.root, 0) {
+            self.repair_type(value, schema, &kinds, place);
+        }
+        match value {
+            Value::Object(members) => {
+                let Some(Value::Object(properties)) = schema.get("properties") else {
+                    return;
+                };
+                for (name, member) in members.iter_mut() {
+                    if let Some(property) = properties.get(name) {
+                        self.repair_value(member, property, &inside(place, name), depth + 1);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                if let Some(inner) = schema.get("items") {
+                    for (index, item) in items.iter_mut().enumerate() {
+                        self.repair_value(item, inner, &inside(place, &index.to_string()), depth + 1);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn repair_type(&mut self, value: &mut Value, schema: &Map<String, Value>, kinds: &[&str], place: &str) {
         if let Value::String(text) = value
             && !kinds.contains(&"string")
-            && let Some(parsed) = reread(text, &kinds)
         {
-            *value = parsed;
+            if let Some(parsed) = reread(text, kinds) {
+                self.notes.push(place, &format!("was read as {}", name_type(&parsed)));
+                *value = parsed;
+            } else if kinds.contains(&"array")
+                && kinds.iter().all(|kind| ["array", "null"].contains(kind))
+                && let Some(items) = self.split_list(text, schema)
+            {
+                self.notes.push(place, &format!("was read as a list of {} values", items.len()));
+                *value = Value::Array(items);
+            }
         }
         if kinds == ["array"] && !value.is_array() && !value.is_null() {
+            self.notes.push(place, "was read as a list of one value");
             *value = Value::Array(vec![std::mem::take(value)]);
         }
     }
-    match value {
-        Value::Object(_) => repair_object(value, schema, root, depth),
-        Value::Array(items) => {
-            if let Some(inner) = schema.get("items") {
-                items.iter_mut().for_each(|item| self::repair_value(item, inner, root, depth + 1));
-            }
+
+    /// The values of an enum that a text lists with commas between them. `None` where it is one value itself, or where a part
+    /// is not exactly one.
+    fn split_list(&self, text: &str, schema: &Map<String, Value>) -> Option<Vec<Value>> {
+        let options = resolve_reference(schema.get("items")?, self.root)?.get("enum")?.as_array()?;
+        let option = |text: &str| {
+            let mut same = options.iter().filter(|option| match option {
+                Value::String(option) => option == text,
+                Value::Number(number) => number.to_string() == text,
+                _ => false,
+            });
+            same.next().filter(|_| same.next().is_none()).cloned()
+        };
+        if !text.contains(',') || options.iter().any(|option| option == text) {
+            return None;
         }
-        _ => {}
+        text.split(',').map(|part| option(part.trim())).collect()
     }
 }
 
-fn repair_object(value: &mut Value, schema: &Map<String, Value>, root: &Map<String, Value>, depth: usize) {
-    let (Value::Object(members), Some(Value::Object(properties))) = (value, schema.get("properties")) else {
-        return;
-    };
-    let required = |name: &str| {
-        schema
-            .get("required")
-            .and_then(Value::as_array)
-            .is_some_and(|names| names.iter().any(|other| other == name))
-    };
-    // Only an argument can be absent in this way: in a body, null may well mean that something is to go (RFC 7396).
-    members.retain(|name, member| {
-        if depth > 0 {
-            return true;
-        }
-        let Some(property) = properties.get(name) else { return true };
-        !(member.is_null()
-            && !required(name)
-            && resolve_reference(property, root)
-                .and_then(|schema| kinds(schema, root, 0))
-                .is_some_and(|kinds| !kinds.contains(&"null")))
-    });
-    for (name, member) in members.iter_mut() {
-        if let Some(property) = properties.get(name) {
-            self::repair_value(member, property, root, depth + 1);
-        }
+/// The name of an argument, or the JSON Pointer of what is inside one.
+fn inside(place: &str, name: &str) -> String {
+    let slash = if place.starts_with('/') { "" } else { "/" };
+    format!("{slash}{place}/{name}")
+}
+
+fn name_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
     }
+}
+
+fn is_required(schema: &Map<String, Value>, name: &str) -> bool {
+    let names = schema.get("required").and_then(Value::as_array);
+    names.is_some_and(|names| names.iter().any(|other| other == name))
 }
 
 /// The text read as JSON, where that gives one of the kinds that fit.
@@ -129,6 +212,16 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn repair(arguments: &mut Value, root: &Value) {
+        let notes = &mut RepairNotes::default();
+        repair_values(
+            arguments.as_object_mut().unwrap(),
+            root.as_object().unwrap(),
+            EmptyNumber::Dropped,
+            notes,
+        );
+    }
+
     #[test]
     fn what_models_mistype_is_put_right() {
         let root = json!({"type": "object", "properties": {
@@ -137,7 +230,7 @@ mod tests {
             "u": {"type": ["string", "integer"]}, "tree": {"$ref": "#/$defs/T"}, "c": {"anyOf": [{"type": "integer"}, {"type": "null"}]}
         }, "$defs": {"T": {"type": "object", "properties": {"child": {"$ref": "#/$defs/T"}, "n": {"type": "integer"}}}}});
         let mut arguments = json!({"n": "5", "f": "1.50", "b": "true", "s": "5", "any": "5", "o": "{\"n\":\"7\"}", "l": "3", "u": "5", "tree": {"child": {"n": "1"}}, "c": "null"});
-        repair_arguments(&mut arguments, root.as_object().unwrap());
+        repair(&mut arguments, &root);
         let expected: Value = serde_json::from_str(r#"{"n": 5, "f": 1.50, "b": true, "s": "5", "any": "5", "o": {"n": 7}, "l": [3], "u": "5", "tree": {"child": {"n": 1}}, "c": null}"#).unwrap();
         assert_eq!(arguments, expected);
     }
@@ -147,7 +240,7 @@ mod tests {
         let root =
             json!({"required": ["r"], "properties": {"a": {"type": "string"}, "b": {"type": ["string", "null"]}, "r": {"type": "string"}}});
         let mut arguments = json!({"a": null, "b": null, "r": null, "x": null});
-        repair_arguments(&mut arguments, root.as_object().unwrap());
+        repair(&mut arguments, &root);
         assert_eq!(arguments, json!({"b": null, "r": null, "x": null}));
     }
 
@@ -155,7 +248,25 @@ mod tests {
     fn nothing_is_repaired_into_what_does_not_fit() {
         let root = json!({"properties": {"n": {"type": "integer"}, "b": {"type": "boolean"}}});
         let mut arguments = json!({"n": "1.5", "b": "yes"});
-        repair_arguments(&mut arguments, root.as_object().unwrap());
+        repair(&mut arguments, &root);
         assert_eq!(arguments, json!({"n": "1.5", "b": "yes"}));
+    }
+
+    #[test]
+    fn a_list_of_enum_values_may_be_one_text() {
+        let status = json!({"type": "array", "items": {"enum": ["available", "sold", "a,b", "a", "b", 1, "1"]}});
+        let root = json!({"properties": {"s": status, "free": {"type": "array", "items": {"type": "string"}}}});
+        for (given, expected) in [
+            (json!({"s": "available, sold"}), json!({"s": ["available", "sold"]})),
+            (json!({"free": "a,b"}), json!({"free": ["a,b"]})),
+            // One value itself, a part that is not one, and a part that is two.
+            (json!({"s": "a,b"}), json!({"s": ["a,b"]})),
+            (json!({"s": "sold,lost"}), json!({"s": ["sold,lost"]})),
+            (json!({"s": "sold,1"}), json!({"s": ["sold,1"]})),
+        ] {
+            let mut arguments = given;
+            repair(&mut arguments, &root);
+            assert_eq!(arguments, expected);
+        }
     }
 }

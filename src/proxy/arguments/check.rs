@@ -1,0 +1,123 @@
+//! The arguments of a call against the input schema of its tool: valid, or repaired, or refused with all that is wrong.
+
+use std::sync::Arc;
+
+use rmcp::model::JsonObject;
+use serde_json::{Map, Value};
+
+use super::integers::write_integers_plainly;
+use super::placement::place_arguments;
+use super::repair::{EmptyNumber, repair_values};
+use super::repair_notes::RepairNotes;
+use super::validate::{ArgumentVerdict, Validator};
+use crate::proxy::error::CallError;
+use crate::spec::Operation;
+
+/// What the arguments of a tool are checked against.
+pub(crate) struct ArgumentChecks {
+    schema: Arc<JsonObject>,
+    validator: Validator,
+}
+
+/// Arguments that fit the input schema.
+pub(crate) struct CheckedArguments {
+    pub(crate) arguments: JsonObject,
+    /// Which of them do not match their `format`, in a sentence for the model.
+    pub(crate) format_mismatch: Option<String>,
+    /// What was repaired in them, in a sentence for the model.
+    pub(crate) repairs: Option<String>,
+}
+
+impl CheckedArguments {
+    /// Arguments that nothing can be said about.
+    #[must_use]
+    pub(crate) fn unchecked(arguments: JsonObject) -> Self {
+        Self {
+            arguments,
+            format_mismatch: None,
+            repairs: None,
+        }
+    }
+}
+
+impl ArgumentChecks {
+    /// Compiles an input schema.
+    ///
+    /// # Errors
+    /// A sentence where the schema cannot be compiled.
+    pub(crate) fn compile(schema: Arc<JsonObject>) -> Result<Self, String> {
+        let validator = Validator::compile(&Value::Object(schema.as_ref().clone()))?;
+        Ok(Self { schema, validator })
+    }
+
+    /// The arguments, repaired where that makes them valid and only one reading fits. `empty` says what may become of an
+    /// optional number that is given as an empty text.
+    ///
+    /// # Errors
+    /// [`CallError::Arguments`] with all that is wrong with them.
+    pub(crate) fn check(
+        &self,
+        tool: &str,
+        operation: &Operation,
+        arguments: JsonObject,
+        empty: EmptyNumber,
+    ) -> Result<CheckedArguments, CallError> {
+        let given = Value::Object(arguments);
+        if let ArgumentVerdict::Valid { format_mismatch } = self.validator.judge(&given) {
+            return Ok(self.checked(given, format_mismatch, None));
+        }
+        let Value::Object(given) = given else {
+            return Ok(CheckedArguments::unchecked(JsonObject::new()));
+        };
+        // Types alone first: what they explain needs no other reading.
+        let mut notes = RepairNotes::default();
+        let mut repaired = given.clone();
+        repair_values(&mut repaired, &self.schema, empty, &mut notes);
+        let repaired = Value::Object(repaired);
+        if let ArgumentVerdict::Valid { format_mismatch } = self.validator.judge(&repaired) {
+            return Ok(self.checked(repaired, format_mismatch, notes.sentence()));
+        }
+        let mut notes = RepairNotes::default();
+        let is_valid = |name: &str, value: &Value| self.is_valid_alone(name, value);
+        if let Some(mut placed) = place_arguments(&given, operation, &self.schema, &is_valid, &mut notes) {
+            repair_values(&mut placed, &self.schema, empty, &mut notes);
+            let placed = Value::Object(placed);
+            if let ArgumentVerdict::Valid { format_mismatch } = self.validator.judge(&placed) {
+                return Ok(self.checked(placed, format_mismatch, notes.sentence()));
+            }
+        }
+        Err(CallError::Arguments(self.validator.explain(tool, &self.schema, &repaired)))
+    }
+
+    fn checked(&self, arguments: Value, format_mismatch: Option<String>, repairs: Option<String>) -> CheckedArguments {
+        let mut arguments = match arguments {
+            Value::Object(arguments) => arguments,
+            _ => Map::new(),
+        };
+        write_integers_plainly(&mut arguments, &self.schema);
+        CheckedArguments {
+            arguments,
+            format_mismatch,
+            repairs,
+        }
+    }
+
+    /// Whether one argument is valid whatever the others are.
+    fn is_valid_alone(&self, name: &str, value: &Value) -> bool {
+        let Some(property) = self.schema.get("properties").and_then(|properties| properties.get(name)) else {
+            return false;
+        };
+        let mut schema = Map::from_iter([(
+            "properties".to_owned(),
+            Value::Object(Map::from_iter([(name.to_owned(), property.clone())])),
+        )]);
+        schema.extend(
+            self.schema
+                .get("$defs")
+                .map(|definitions| ("$defs".to_owned(), definitions.clone())),
+        );
+        let arguments = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
+        Validator::compile(&Value::Object(schema))
+            .is_ok_and(|validator| matches!(validator.judge(&arguments), ArgumentVerdict::Valid { .. }))
+    }
+}

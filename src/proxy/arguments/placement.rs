@@ -1,0 +1,208 @@
+//! Arguments in another place than the input schema has them: under a word for their kind (`{"arguments": {…}}`,
+//! `{"path": {…}}`), or properties of the body beside it.
+//!
+//! An argument moves only where exactly one place is meant. One name that can be read in two ways, or that nobody knows,
+//! leaves everything as it was.
+
+use serde_json::{Map, Value};
+
+use super::property_names::gather_schemas;
+use super::repair_notes::{RepairNotes, quote_name};
+use super::spelling::{declared_properties, letters, respell};
+use crate::json;
+use crate::spec::operation::request_body::BODY;
+use crate::spec::{Location, Operation};
+
+/// How often arguments may be wrapped: `{"arguments": {"path": {…}}}`.
+const MAX_WRAPPERS: usize = 3;
+
+/// What a word means that holds arguments.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ArgumentWrapper {
+    /// All arguments.
+    Arguments,
+    /// The parameters of one place.
+    Parameters(Location),
+    /// The body.
+    Body,
+}
+
+/// Where an argument belongs.
+#[derive(PartialEq, Eq)]
+enum ArgumentPlace<'s> {
+    Argument(&'s str),
+    BodyProperty(&'s str),
+}
+
+/// Finds the places of arguments by the input schema of an operation.
+struct Placer<'s> {
+    operation: &'s Operation,
+    /// The names of all arguments.
+    arguments: Vec<&'s str>,
+    /// The properties that the body declares.
+    body: Vec<&'s str>,
+}
+
+/// The arguments in the places that `root`, the input schema, has for them; `None` where nothing moves, or where more than
+/// one place could be meant. `is_valid` judges one argument by itself: what is valid as it was given keeps its place.
+pub(crate) fn place_arguments(
+    given: &Map<String, Value>,
+    operation: &Operation,
+    root: &Map<String, Value>,
+    is_valid: &dyn Fn(&str, &Value) -> bool,
+    notes: &mut RepairNotes,
+) -> Option<Map<String, Value>> {
+    let placer = Placer::new(operation, root)?;
+    let mut placed = Map::new();
+    for (name, value) in given {
+        placer.place(name, value, &mut placed, notes, 0)?;
+    }
+    placer.unwrap_body(&mut placed, is_valid, notes);
+    if placed.get(BODY).is_some_and(|body| !is_valid(BODY, body))
+        && let (Some(body), Some(schema)) = (
+            placed.get_mut(BODY),
+            root.get("properties").and_then(|all| all.get(BODY)?.as_object()),
+        )
+    {
+        respell(body, &[schema], root, &format!("/{BODY}"), notes);
+    }
+    (placed != *given).then_some(placed)
+}
+
+impl<'s> Placer<'s> {
+    fn new(operation: &'s Operation, root: &'s Map<String, Value>) -> Option<Self> {
+        let properties = root.get("properties")?.as_object()?;
+        let mut schemas = Vec::new();
+        if let Some(body) = properties.get(BODY).and_then(Value::as_object).filter(|_| operation.body.is_some()) {
+            gather_schemas(body, root, &mut schemas, 0);
+        }
+        Some(Self {
+            operation,
+            arguments: properties.keys().map(String::as_str).collect(),
+            body: declared_properties(&schemas),
+        })
+    }
+
+    /// Puts one member of the arguments into its place. `None` where it has none, or more than one.
+    fn place(&self, name: &str, value: &Value, placed: &mut Map<String, Value>, notes: &mut RepairNotes, depth: usize) -> Option<()> {
+        if let Some(argument) = self.arguments.iter().find(|argument| **argument == name) {
+            return put(placed, argument, value.clone());
+        }
+        let readings = self.readings(name);
+        match (readings.as_slice(), wrapper(name)) {
+            ([place], None) => put_into(place, name, value, placed, notes),
+            ([], Some(wrapper)) if depth < MAX_WRAPPERS => {
+                let members = object_of(value).filter(|members| !members.is_empty())?;
+                if wrapper == ArgumentWrapper::Body {
+                    notes.push(name, &format!("was read as `{BODY}`"));
+                    return self.arguments.contains(&BODY).then(|| put(placed, BODY, Value::Object(members)))?;
+                }
+                notes.push(name, "was unwrapped");
+                for (inner, value) in &members {
+                    match wrapper {
+                        ArgumentWrapper::Parameters(location) => put(placed, self.parameter(location, inner)?, value.clone())?,
+                        _ => self.place(inner, value, placed, notes, depth + 1)?,
+                    }
+                }
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    /// All that a name can mean which is not the name of an argument.
+    fn readings(&self, name: &str) -> Vec<ArgumentPlace<'s>> {
+        let spelling = letters(name);
+        if spelling.is_empty() {
+            return Vec::new();
+        }
+        let arguments = self.arguments.iter().filter(|argument| letters(argument) == spelling);
+        let body = self.body.iter().filter(|property| letters(property) == spelling);
+        let mut places: Vec<ArgumentPlace<'s>> = arguments.map(|argument| ArgumentPlace::Argument(argument)).collect();
+        // The name itself among properties of the same letters: `type` beside `@type`.
+        match body.clone().find(|property| **property == name) {
+            Some(property) => places.push(ArgumentPlace::BodyProperty(property)),
+            None => places.extend(body.map(|property| ArgumentPlace::BodyProperty(property))),
+        }
+        places
+    }
+
+    /// The argument of the only parameter there with the letters of that name.
+    fn parameter(&self, location: Location, name: &str) -> Option<&'s str> {
+        let spelling = letters(name);
+        let offered =
+            self.operation.parameters.iter().filter(|parameter| {
+                parameter.location == location && self.arguments.contains(&parameter.key.as_str()) && !spelling.is_empty()
+            });
+        let mut meant = offered.filter(|parameter| letters(&parameter.name) == spelling || letters(&parameter.key) == spelling);
+        meant
+            .next()
+            .filter(|_| meant.next().is_none())
+            .map(|parameter| parameter.key.as_str())
+    }
+
+    /// Takes a body out of a word that holds nothing but it: `{"body": {"body": {…}}}`.
+    fn unwrap_body(&self, placed: &mut Map<String, Value>, is_valid: &dyn Fn(&str, &Value) -> bool, notes: &mut RepairNotes) {
+        let Some(Value::Object(body)) = placed.get(BODY) else { return };
+        let mut members = body.iter();
+        let (Some((name, Value::Object(inner))), None) = (members.next(), members.next()) else {
+            return;
+        };
+        let is_word = matches!(wrapper(name), Some(ArgumentWrapper::Arguments | ArgumentWrapper::Body)) || name == BODY;
+        let is_property = self.body.iter().any(|property| letters(property) == letters(name));
+        let fits = inner.keys().all(|key| self.body.contains(&key.as_str()));
+        if is_word && !is_property && fits && !inner.is_empty() && !placed.get(BODY).is_some_and(|body| is_valid(BODY, body)) {
+            notes.push(&format!("/{BODY}/{name}"), "was unwrapped");
+            let inner = Value::Object(inner.clone());
+            placed.insert(BODY.to_owned(), inner);
+        }
+    }
+}
+
+fn put_into(place: &ArgumentPlace<'_>, name: &str, value: &Value, placed: &mut Map<String, Value>, notes: &mut RepairNotes) -> Option<()> {
+    match place {
+        ArgumentPlace::Argument(argument) => {
+            notes.push(name, &format!("was read as {}", quote_name(argument)));
+            put(placed, argument, value.clone())
+        }
+        ArgumentPlace::BodyProperty(property) => {
+            notes.push(name, &format!("was put into `{BODY}`"));
+            let body = placed.entry(BODY).or_insert_with(|| Value::Object(Map::new()));
+            put(body.as_object_mut()?, property, value.clone())
+        }
+    }
+}
+
+/// Inserts an argument; `None` where it is given already.
+fn put(into: &mut Map<String, Value>, name: &str, value: Value) -> Option<()> {
+    if into.contains_key(name) {
+        return None;
+    }
+    into.insert(name.to_owned(), value);
+    Some(())
+}
+
+/// An object, also where it was given as JSON text.
+fn object_of(value: &Value) -> Option<Map<String, Value>> {
+    match value {
+        Value::Object(members) => Some(members.clone()),
+        Value::String(text) => match json::parse_value(text.trim().as_bytes()).ok()? {
+            Value::Object(members) => Some(members),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The words that models wrap arguments in.
+fn wrapper(name: &str) -> Option<ArgumentWrapper> {
+    Some(match letters(name).as_str() {
+        "arguments" | "args" | "params" | "parameters" | "input" | "toolinput" | "toolarguments" => ArgumentWrapper::Arguments,
+        "path" | "pathparams" | "pathparameters" => ArgumentWrapper::Parameters(Location::Path),
+        "query" | "queryparams" | "queryparameters" => ArgumentWrapper::Parameters(Location::Query),
+        "header" | "headers" | "headerparams" | "headerparameters" => ArgumentWrapper::Parameters(Location::Header),
+        "cookie" | "cookies" => ArgumentWrapper::Parameters(Location::Cookie),
+        "requestbody" => ArgumentWrapper::Body,
+        _ => return None,
+    })
+}

@@ -1,0 +1,37 @@
+//! What was repaired in the arguments of a call, in a sentence for the model: the next call can then be right at once.
+
+use crate::text;
+
+/// More repairs than this are only counted.
+const MAX_SHOWN: usize = 5;
+/// Longer names are cut.
+const MAX_NAME_BYTES: usize = 64;
+
+/// The repairs of one call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RepairNotes {
+    clauses: Vec<String>,
+}
+
+impl RepairNotes {
+    /// Notes a repair of the argument `name`, as in "`limit` was read as a number". Never holds a value.
+    pub(crate) fn push(&mut self, name: &str, what: &str) {
+        self.clauses.push(format!("{} {what}", quote_name(name)));
+    }
+
+    /// The sentence; `None` where nothing was repaired.
+    #[must_use]
+    pub(crate) fn sentence(&self) -> Option<String> {
+        let more = self.clauses.len().saturating_sub(MAX_SHOWN);
+        let mut shown: Vec<String> = self.clauses.iter().take(MAX_SHOWN).cloned().collect();
+        if more > 0 {
+            shown.push(format!("and {more} more"));
+        }
+        (!shown.is_empty()).then(|| format!("The arguments were repaired before the call: {}.", shown.join("; ")))
+    }
+}
+
+/// A name that a client wrote, in backticks.
+pub(crate) fn quote_name(name: &str) -> String {
+    format!("`{}`", text::truncate(&text::one_line(name), MAX_NAME_BYTES))
+}

@@ -1,0 +1,109 @@
+//! Names in other letters: `pet_id` or `PetID` for `petId`. A name is read as another one only where exactly one is meant.
+
+use serde_json::{Map, Value};
+
+use super::property_names::gather_schemas;
+use super::repair_notes::{RepairNotes, quote_name};
+use crate::spec::schema::{of_item, of_member};
+
+/// Deeper than this no name is put right.
+const MAX_DEPTH: usize = 16;
+
+/// The letters and digits of a name in lower case: names with the same letters are the same to a model.
+pub(crate) fn letters(name: &str) -> String {
+    name.chars()
+        .filter(|character| character.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// The properties that the schemas of one value declare.
+pub(crate) fn declared_properties<'s>(schemas: &[&'s Map<String, Value>]) -> Vec<&'s str> {
+    let mut names: Vec<&str> = Vec::new();
+    for properties in schemas.iter().filter_map(|schema| schema.get("properties")?.as_object()) {
+        for name in properties.keys() {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// Gives the members of the objects in `value` the names of declared properties, where such a name can only be meant: the
+/// object declares no such member, takes no others or lacks the one that is meant, and no two members or properties have
+/// the same letters. `schemas` describe the value, `root` has their definitions, and `place` is the value's JSON Pointer.
+pub(crate) fn respell(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String, Value>, place: &str, notes: &mut RepairNotes) {
+    respell_at(value, schemas, root, place, notes, 0);
+}
+
+fn respell_at(
+    value: &mut Value,
+    schemas: &[&Map<String, Value>],
+    root: &Map<String, Value>,
+    place: &str,
+    notes: &mut RepairNotes,
+    depth: usize,
+) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    let mut all = Vec::new();
+    schemas.iter().for_each(|schema| gather_schemas(schema, root, &mut all, 0));
+    match value {
+        Value::Object(members) => {
+            rename_members(members, &all, place, notes);
+            for (name, member) in members.iter_mut() {
+                let inner: Vec<_> = all.iter().flat_map(|schema| of_member(schema, name)).collect();
+                respell_at(member, &inner, root, &format!("{place}/{name}"), notes, depth + 1);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                let inner: Vec<_> = all.iter().flat_map(|schema| of_item(schema, index)).collect();
+                respell_at(item, &inner, root, &format!("{place}/{index}"), notes, depth + 1);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn rename_members(members: &mut Map<String, Value>, schemas: &[&Map<String, Value>], place: &str, notes: &mut RepairNotes) {
+    let declared = declared_properties(schemas);
+    if members.keys().all(|name| declared.contains(&name.as_str())) {
+        return;
+    }
+    let is_closed = schemas.iter().any(|schema| {
+        ["additionalProperties", "unevaluatedProperties"]
+            .iter()
+            .any(|key| schema.get(*key) == Some(&Value::Bool(false)))
+    });
+    let is_required = |name: &str| {
+        let lists = schemas.iter().filter_map(|schema| schema.get("required")?.as_array());
+        lists.flatten().any(|required| required == name)
+    };
+    let is_patterned = schemas.iter().any(|schema| schema.contains_key("patternProperties"));
+    let mut renamed: Vec<(String, &str)> = Vec::new();
+    for name in members.keys().filter(|name| !declared.contains(&name.as_str())) {
+        let spelling = letters(name);
+        let mut meant = declared.iter().filter(|property| letters(property) == spelling);
+        if let (Some(property), None) = (meant.next(), meant.next())
+            && !spelling.is_empty()
+            && !is_patterned
+            && !members.contains_key(*property)
+            && (is_closed || is_required(property))
+            && members.keys().filter(|other| letters(other) == spelling).count() == 1
+        {
+            renamed.push((name.clone(), property));
+        }
+    }
+    for (name, property) in renamed {
+        if let Some(member) = members.remove(&name) {
+            notes.push(
+                &format!("{place}/{name}"),
+                &format!("was read as {}", quote_name(&format!("{place}/{property}"))),
+            );
+            members.insert(property.to_owned(), member);
+        }
+    }
+}
