@@ -18,7 +18,6 @@ pub(crate) mod output;
 pub(crate) mod overrides;
 pub(crate) mod selection;
 mod tool_json;
-pub(crate) mod unmatched;
 
 use std::sync::Arc;
 
@@ -28,8 +27,8 @@ use serde_json::{Map, Value};
 use self::confirm::{Confirm, ConfirmLevel};
 use self::enforcement::Restriction;
 use self::layers::Decision;
+use self::overrides::unmatched::{self, NamedOperations};
 use self::tool_json::{Grouping, ToolParts, to_json, write_tool};
-use self::unmatched::NamedOperations;
 use crate::spec::schema::{SchemaOptions, Schemas};
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;

@@ -3,11 +3,11 @@
 
 use serde_json::{Map, Value};
 
-use super::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::annotate::names::is_sayable;
 use crate::annotate::overrides::{ExpectedType, OverrideProblem, OverrideProblemKind};
 use crate::annotate::selection::PatternField;
 use crate::annotate::{Override, Pattern, Rule};
+use crate::config::wrong_value::{Disclosure, FileProblems, join_path};
 
 const MATCH_KEYS: [(&str, PatternField); 4] = [
     ("operation", PatternField::Operation),

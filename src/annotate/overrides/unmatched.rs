@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::confirm::Confirm;
-use super::layers::{Layers, Rule};
-use super::selection::{Pattern, PatternField, Selection};
+use crate::annotate::confirm::Confirm;
+use crate::annotate::layers::{Layers, Rule};
+use crate::annotate::selection::{Pattern, PatternField, Selection};
 use crate::spec::Operation;
 use crate::text;
 

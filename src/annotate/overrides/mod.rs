@@ -1,11 +1,13 @@
 //! What a document or an operator sets for a tool. Problems are collected: those of a document are reported and ignored, those
 //! of a configuration are errors.
 
+pub(crate) mod unmatched;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::annotations::Hint;
+use crate::annotate::annotations::Hint;
 use crate::spec::{Diagnostic, Location, Operation};
 use crate::text;
 
