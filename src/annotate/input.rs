@@ -21,7 +21,8 @@ pub(crate) fn input_schema(
 ) -> Completed {
     let mut properties = Map::new();
     let mut required = Vec::new();
-    for parameter in &operation.parameters {
+    let fixed = operation.rules.fixed.iter().map(|fixed| &fixed.parameter);
+    for parameter in operation.parameters.iter().chain(fixed) {
         properties.insert(parameter.key.clone(), Value::Object(parameter_schema(parameter, schemas, warnings)));
         if parameter.required && parameter.default.is_none() {
             required.push(Value::String(parameter.key.clone()));

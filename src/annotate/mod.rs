@@ -27,8 +27,13 @@ use serde_json::{Map, Value};
 use self::confirm::{Confirm, ConfirmLevel};
 use self::enforcement::Restriction;
 use self::layers::Decision;
+use self::overrides::arguments::{RuleFindings, rule_arguments, rules_name_arguments};
+use self::overrides::ruled_output::ruled_output;
+use self::overrides::ruled_schema::rule_schema;
 use self::overrides::unmatched::{self, NamedOperations};
 use self::tool_json::{Grouping, ToolParts, to_json, write_tool};
+use crate::spec::operation::response_rule::ResponseRule;
+use crate::spec::operation::rules::RuledProperty;
 use crate::spec::schema::{SchemaOptions, Schemas};
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
@@ -44,6 +49,9 @@ pub(crate) use self::names::NameOptions;
 pub use self::output::OutputSchemas;
 pub(crate) use self::overrides::Override;
 pub(crate) use self::selection::{Pattern, Selection};
+
+/// The budget of a schema that is not cut for its size.
+const WHOLE_SCHEMA_BYTES: usize = 4 << 20;
 
 /// What an operator sets about the look of tools.
 #[derive(Debug, Clone)]
@@ -110,6 +118,10 @@ pub struct Annotated {
     pub has_output: bool,
     /// Where property names had to be changed: the input schema with the names on the wire noted in it.
     pub wire: Option<Arc<Map<String, Value>>>,
+    /// Where rules set something for arguments: the document's input schema, with all of them.
+    pub(crate) unruled: Option<Arc<Map<String, Value>>>,
+    /// The properties of the body that rules are about.
+    pub(crate) ruled_properties: Vec<RuledProperty>,
     /// The whole tool as it stands in `tools/list`.
     pub json: Box<str>,
     /// Its long parts, until `json` is written.
@@ -135,6 +147,12 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     // Names come from all operations, so that a selection never changes the name of a tool.
     let mut names = names::names(&operations, &options.names);
     let mut diagnostics = Vec::new();
+    let mut operations = operations;
+    let mut rule_findings = RuleFindings::default();
+    if rules_name_arguments(&options.layers) {
+        let given = given_names(document, &operations, &names, options);
+        rule_arguments(&mut operations, &options.layers, [&names, &given], &mut rule_findings);
+    }
     let mut decisions = options.layers.author(document, &operations, &mut diagnostics);
     // Rules know a tool by the name that it has without them, and by the one that it has without anybody.
     let own = names.clone();
@@ -149,7 +167,6 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     let mut unmatched = unmatched::unmatched_patterns(&options.selection, &options.confirm, selected);
     unmatched.extend(unmatched::unmatched_rules(&options.layers, ruled));
     let titles = descriptions::titles(&operations);
-    let mut operations = operations;
     let said = decisions.iter().map(|decision| &decision.said);
     diagnostics.extend(overrides::allow_slashes(&mut operations, said));
     let mut schemas = Schemas::new(document);
@@ -180,6 +197,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             .map(|said| text::truncate(&text::one_line(&said), descriptions::MAX_TITLE_BYTES));
         tool.annotations = hints.to_annotations(own_title);
         let mut operation = operation;
+        operation.rules.response = (said.response != ResponseRule::default()).then_some(said.response);
         // Said in the tool now; a call needs neither.
         (operation.summary, operation.description) = (None, None);
         clean_tags(&mut operation.tags);
@@ -196,25 +214,37 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             enforcement,
             has_output: false,
             wire: None,
+            unruled: None,
+            ruled_properties: Vec::new(),
             json: Box::default(),
             parts: ToolParts {
                 description,
                 ..ToolParts::default()
             },
         };
-        annotated.describe_input(&mut schemas, &options.schemas, options, &mut diagnostics);
+        annotated.describe_input(&mut schemas, &options.schemas, options, &mut diagnostics, &mut rule_findings);
         tools.push(annotated);
     }
-    fit_list(&mut tools, &mut schemas, options, &mut diagnostics);
+    fit_list(&mut tools, &mut schemas, options, &mut diagnostics, &mut rule_findings);
     drop(schemas);
     describe_outputs(document, &mut tools, options, &mut diagnostics);
+    tools.iter_mut().for_each(|tool| tool.describe_shaped_output(document));
     tools.iter_mut().for_each(Annotated::write);
+    unmatched.extend(rule_findings.into_problems());
     AnnotatedTools {
         tools,
         restrictions,
         unmatched,
         diagnostics,
     }
+}
+
+/// The names that the document gives to operations, by which rules know them as well.
+fn given_names(document: &Document, operations: &[Box<Operation>], own: &[String], options: &AnnotateOptions) -> Vec<String> {
+    let mut given = own.to_vec();
+    let decisions = options.layers.author(document, operations, &mut Vec::new());
+    apply_wished_names(&mut given, operations, &decisions, options, &mut Vec::new());
+    given
 }
 
 /// What the settings would not do to the operation by its hints alone, but do because of a word in its name.
@@ -290,6 +320,15 @@ impl Annotated {
         self.parts = ToolParts::default();
     }
 
+    /// Where a rule shapes its replies, the output schema describes what is left of them.
+    fn describe_shaped_output(&mut self, document: &Document) {
+        let Some(rule) = self.operation.rules.response.as_ref().filter(|_| self.has_output) else {
+            return;
+        };
+        let output = ruled_output(rule, document, &self.operation);
+        (self.has_output, self.parts.output) = (output.is_some(), output.map(|schema| to_json(&schema)));
+    }
+
     /// About how many bytes the JSON takes, before it is written.
     fn bytes(&self) -> usize {
         /// The hints and the keys around the members.
@@ -305,6 +344,7 @@ impl Annotated {
         limits: &SchemaOptions,
         options: &AnnotateOptions,
         diagnostics: &mut Vec<Diagnostic>,
+        rule_findings: &mut RuleFindings,
     ) {
         let mut warnings = Vec::new();
         let mut completed = input::input_schema(&self.operation, schemas, limits, options.files, &mut warnings);
@@ -316,7 +356,27 @@ impl Annotated {
                 .into_iter()
                 .map(|warning| Diagnostic::warning(self.operation.pointer.clone(), warning)),
         );
-        self.parts.input = to_json(&completed.schema);
+        if self.operation.rules.fixed.is_empty() && self.operation.rules.arguments.is_empty() {
+            self.parts.input = to_json(&completed.schema);
+        } else {
+            let mut ruled = rule_schema(&self.operation, &completed);
+            if !ruled.absent.is_empty() && limits.budget < WHOLE_SCHEMA_BYTES {
+                // What is cut off for its size may hold a property that a rule is about.
+                let whole = SchemaOptions {
+                    budget: WHOLE_SCHEMA_BYTES,
+                    ..limits.clone()
+                };
+                completed = input::input_schema(&self.operation, schemas, &whole, options.files, &mut Vec::new());
+                if options.filter {
+                    input::offer_filter(&mut completed, &self.operation);
+                }
+                ruled = rule_schema(&self.operation, &completed);
+            }
+            rule_findings.note_properties(&ruled);
+            self.parts.input = to_json(&ruled.shown);
+            self.ruled_properties = ruled.properties;
+            self.unruled = Some(Arc::new(completed.schema));
+        }
         self.wire = completed.wire.map(Arc::new);
     }
 }
@@ -333,7 +393,13 @@ fn clean_tags(tags: &mut Vec<String>) {
 
 /// Where the list as a whole is over its budget, the largest schemas give way until it fits: all of them down to the same
 /// size, so that no small tool pays for a large one.
-fn fit_list(tools: &mut [Annotated], schemas: &mut Schemas<'_>, options: &AnnotateOptions, diagnostics: &mut Vec<Diagnostic>) {
+fn fit_list(
+    tools: &mut [Annotated],
+    schemas: &mut Schemas<'_>,
+    options: &AnnotateOptions,
+    diagnostics: &mut Vec<Diagnostic>,
+    rule_findings: &mut RuleFindings,
+) {
     const MIN_BUDGET: usize = 512;
     let total: usize = tools.iter().map(Annotated::bytes).sum();
     if total <= options.list_budget {
@@ -357,7 +423,7 @@ fn fit_list(tools: &mut [Annotated], schemas: &mut Schemas<'_>, options: &Annota
         ..options.schemas.clone()
     };
     for tool in tools.iter_mut().filter(|tool| tool.bytes() > cap) {
-        tool.describe_input(schemas, &limits, options, diagnostics);
+        tool.describe_input(schemas, &limits, options, diagnostics, rule_findings);
     }
 }
 

@@ -22,15 +22,16 @@ use thiserror::Error;
 use self::bound_tool::{BoundTool, output_contract};
 use self::reserved_paths::{known_paths, reserve_paths};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
-use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools, OutputSchemas, annotate};
+use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools, OutputSchemas, Rule, annotate};
 use crate::observe::call::note_outcome;
 use crate::observe::outcome::CallOutcome;
 use crate::outbound::Clients;
 use crate::proxy::{
-    ApiProxy, Binder, BindingOptions, CallError, CallOptions, CallRules, Credentials, Forwarding, Progress, Sandbox, UpstreamOptions,
-    link_etags, render_error,
+    ApiProxy, ArgumentRules, Binder, BindingOptions, CallError, CallOptions, CallRules, Credentials, Forwarding, Progress, Sandbox,
+    UpstreamOptions, link_etags, render_error,
 };
 use crate::search::SearchIndex;
+use crate::spec::operation::rules::ValueSource;
 use crate::spec::operation::security;
 use crate::spec::operation::server::ServerError;
 use crate::spec::{Diagnostic, Document, Operation, Severity, operations};
@@ -72,6 +73,8 @@ pub struct Caller<'c> {
     pub progress: Option<Progress<'c>>,
     /// The headers of the client's HTTP request.
     pub headers: Option<&'c HeaderMap>,
+    /// The claims of the client's verified access token.
+    pub claims: Option<&'c JsonObject>,
 }
 
 /// Why a document does not become an API.
@@ -115,12 +118,13 @@ impl Api {
         let (operations, mut diagnostics) = operations(&document);
         let (schemes, remarks) = security::schemes(&document);
         diagnostics.extend(remarks);
-        let binding = options.binding();
+        let mut binding = options.binding();
+        binding.secrets.extend(options.annotate.layers.rules.iter().flat_map(rule_secrets));
         let credentials = options.credentials.clone().unwrap_or_default();
         let mut binder = Binder::new(&document, &schemes, &binding, &credentials, clients.into());
         let known = known_paths(&operations, &options.annotate.layers);
         let annotated = annotate_operations(&document, operations, &mut binder, &options.annotate);
-        let (tools, mut bound, first_error) = bind_tools(annotated.tools, &mut binder, options.annotate.output);
+        let (tools, mut bound, first_error, problems) = bind_tools(annotated.tools, &mut binder, options.annotate.output);
         link_etags(bound.iter_mut().map(|tool| &mut tool.target));
         reserve_paths(&mut bound, &known);
         let found = binder.finish();
@@ -129,8 +133,13 @@ impl Api {
         if let Some(error) = first_error.filter(|_| tools.is_empty()) {
             return Err(BuildError::Server(error));
         }
-        if !annotated.unmatched.is_empty() {
-            return Err(BuildError::Patterns(explain_unmatched(annotated.unmatched, &diagnostics)));
+        if !annotated.unmatched.is_empty() || !problems.is_empty() {
+            let mut all = annotated.unmatched;
+            if !all.is_empty() {
+                all = explain_unmatched(all, &diagnostics);
+            }
+            all.extend(problems);
+            return Err(BuildError::Patterns(all));
         }
         let api = Self {
             by_name: tools
@@ -274,7 +283,9 @@ impl Api {
         let outcome = async {
             bound.target.check_credential()?;
             let checked = bound.check_arguments(tool, arguments.unwrap_or_default())?;
-            let call = self.proxy.prepare(&bound.target, checked.arguments, caller.headers)?;
+            let call = self
+                .proxy
+                .prepare(&bound.target, checked.arguments, caller.headers, caller.claims)?;
             let reply = self.proxy.send(&call, caller.progress).await?;
             let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
             let mut result = self.proxy.finish(&call, reply).await;
@@ -302,6 +313,14 @@ impl ApiOptions {
             upstream: self.upstream.clone(),
         }
     }
+}
+
+/// The values of a rule that nobody but the API may read.
+fn rule_secrets(rule: &Rule) -> impl Iterator<Item = SecretString> {
+    rule.says.arguments.iter().filter_map(|argument| match &argument.value {
+        Some(ValueSource::Secret(secret)) => Some(secret.clone()),
+        _ => None,
+    })
 }
 
 /// Rules cannot match operations that cannot be read.
@@ -337,19 +356,31 @@ fn bind_tools(
     annotated: Vec<Annotated>,
     binder: &mut Binder<'_>,
     output: OutputSchemas,
-) -> (Vec<Tool>, Vec<BoundTool>, Option<ServerError>) {
+) -> (Vec<Tool>, Vec<BoundTool>, Option<ServerError>, Vec<String>) {
     let mut tools = Vec::with_capacity(annotated.len());
     let mut bound = Vec::with_capacity(annotated.len());
     let mut first_error = None;
+    let mut problems = Vec::new();
     for annotated in annotated {
         let rules = CallRules {
             tool: annotated.tool.name.to_string().into_boxed_str(),
             repeats: annotated.enforcement.may_repeat(),
             wire: annotated.wire,
-            contract: output_contract(annotated.has_output, output == OutputSchemas::Strict),
+            contract: output_contract(
+                annotated.has_output,
+                output == OutputSchemas::Strict && annotated.operation.rules.response.is_none(),
+            ),
         };
+        let ruled = annotated
+            .unruled
+            .map(|schema| ArgumentRules::new(&annotated.operation, schema, annotated.ruled_properties));
+        let ruled = ruled.transpose().unwrap_or_else(|wrong| {
+            problems.extend(wrong);
+            None
+        });
         match binder.bind(annotated.operation, rules) {
-            Ok(target) => {
+            Ok(mut target) => {
+                target.rules = ruled.map(Box::new);
                 tools.push(annotated.tool);
                 bound.push(BoundTool {
                     target,
@@ -366,5 +397,5 @@ fn bind_tools(
             }
         }
     }
-    (tools, bound, first_error)
+    (tools, bound, first_error, problems)
 }

@@ -7,6 +7,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::annotate::{Hint, Hints};
 use crate::api::OfferedTool;
+use crate::spec::operation::rules::OperationRules;
 use crate::text::{counted, one_line};
 
 /// What is shown.
@@ -168,9 +169,56 @@ pub(crate) fn explained(shown: &Shown<'_>) -> String {
                 source(offered.hints, hint)
             );
         }
+        explain_rules(&offered.operation.rules, &mut out);
     }
     let _ = writeln!(out, "\n{}", shown.counted());
     out
+}
+
+/// What rules set for arguments and replies, a line each; never a value.
+fn explain_rules(rules: &OperationRules, out: &mut String) {
+    for rule in &rules.arguments {
+        let mut said = Vec::new();
+        match rule.closed_source() {
+            Some(source) => said.push(format!("always sent, {}", source.describe())),
+            None if rule.is_closed() => said.push("never sent".to_owned()),
+            None => {}
+        }
+        if !rule.is_closed() {
+            said.extend(rule.name.as_ref().map(|name| format!("called `{name}`")));
+            said.extend(rule.default.as_ref().map(|_| "has a default".to_owned()));
+            said.extend(
+                rule.values
+                    .as_ref()
+                    .map(|values| format!("one of {}", counted(values.len(), "value"))),
+            );
+            said.extend(
+                rule.required
+                    .map(|required| if required { "required" } else { "optional" }.to_owned()),
+            );
+            said.extend(rule.description.as_ref().map(|_| "described anew".to_owned()));
+        }
+        let origins: Vec<&str> = rule.origins.iter().map(|(origin, _)| origin.as_str()).collect();
+        let _ = writeln!(
+            out,
+            "  {} · {} · {}",
+            one_line(&rule.target.to_string()),
+            said.join(", "),
+            origins.join(", ")
+        );
+    }
+    if let Some(rule) = &rules.response {
+        let keys = [
+            ("fields", !rule.fields.is_empty()),
+            ("drop", !rule.drop.is_empty()),
+            ("jq", rule.jq.is_some()),
+            ("max_items", rule.max_items.is_some()),
+            ("max_tokens", rule.max_tokens.is_some()),
+            ("format", rule.format.is_some()),
+        ];
+        let keys: Vec<&str> = keys.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect();
+        let _ = writeln!(out, "  response · {}", keys.join(", "));
+    }
 }
 
 /// An array of tools as clients get them.

@@ -32,7 +32,13 @@ pub(crate) fn server_settings(
     server: &ServerSettings,
     file: Option<&Path>,
 ) -> Result<(ProcessConfig, ApiConfig), Failure> {
-    resolve(LayeredSettings::read(api, server, file), LogLevel::Info, LogDelivery::Queued)
+    let (process, api) = resolve(LayeredSettings::read(api, server, file), LogLevel::Info, LogDelivery::Queued)?;
+    let problems = config::overrides::check_client_values(&api.annotate.layers.rules, &process.transport);
+    if problems.is_empty() {
+        Ok((process, api))
+    } else {
+        Err(Failure::Settings(ConfigError(problems)))
+    }
 }
 
 fn resolve(layered: LayeredSettings, level: LogLevel, delivery: LogDelivery) -> Result<(ProcessConfig, ApiConfig), Failure> {

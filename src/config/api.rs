@@ -177,7 +177,8 @@ fn resolve_headers(api: &ApiSettings, problems: &mut Vec<String>) -> (HeaderMap,
 
 /// What runs filters: this program again.
 fn sandbox(api: &ApiSettings, limit: usize) -> Option<Sandbox> {
-    (api.response_filter == Some(ResponseFilter::Jq)).then_some(())?;
+    let has_program = api.overrides.iter().any(|rule| rule.says.response.jq.is_some());
+    (has_program || api.response_filter == Some(ResponseFilter::Jq)).then_some(())?;
     // The file may have been replaced since the start; what runs is what was started.
     let running = Path::new("/proc/self/exe");
     let program = if running.exists() {

@@ -61,7 +61,7 @@ pub(crate) fn resolve_forwarding(settings: &ForwardSettings, problems: &mut Vec<
 }
 
 /// Hop-by-hop and framing headers (RFC 9110 section 7.6.1), those of the body, cookies, and MCP's own.
-fn stays(name: &HeaderName) -> bool {
+pub(super) fn stays(name: &HeaderName) -> bool {
     let name = name.as_str();
     let reserved = parameter::is_reserved_header(name) && !matches!(name, "authorization") && !name.starts_with("x-forwarded-");
     reserved

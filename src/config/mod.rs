@@ -12,7 +12,7 @@ mod headers;
 mod http_settings;
 mod layer;
 pub(crate) mod operations;
-mod overrides;
+pub(crate) mod overrides;
 mod path;
 pub(crate) mod process;
 mod seconds;

@@ -8,6 +8,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use rmcp::model::JsonObject;
 use secrecy::{ExposeSecret as _, SecretString};
 
+use super::arguments::ruled::ArgumentRules;
 use super::auth::forward::Forwarding;
 use super::auth::resolve::{AccessResolver, OperationAccess};
 use super::auth::scheme::SchemeResolver;
@@ -65,6 +66,8 @@ pub(crate) struct BoundOperation {
     pub(super) declared_headers: OnceLock<Vec<DeclaredHeader>>,
     /// Where an `ETag` of a reply can be used.
     pub(crate) etag_use: Option<EtagUse>,
+    /// What rules set for its arguments.
+    pub(crate) rules: Option<Box<ArgumentRules>>,
 }
 
 /// What a tool says about the calls of its operation.
@@ -201,6 +204,7 @@ impl<'a> Binder<'a> {
             accept: OnceLock::new(),
             declared_headers: OnceLock::new(),
             etag_use: None,
+            rules: None,
         })
     }
 

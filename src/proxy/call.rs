@@ -9,16 +9,20 @@ use http::header::{AUTHORIZATION, HeaderMap};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::Value;
 
+use super::arguments::ruled::{ClientValues, RuledCall};
 use super::auth::forward::{self, Forwarding};
 use super::auth::resolve::{Credential, OperationAccess};
 use super::binding::BoundOperation;
 use super::error::CallError;
 use super::redact::Redactor;
 use super::redact::json::NumberMark;
+use super::request::fixed::check_fixed_arguments;
 use super::request::target::BaseUrl;
 use super::request::{self, Injected, Request, RequestTemplate};
-use super::response::render::{self, OutputContract, Rendering};
+use super::response::render::{self, NextPage, OutputContract, Rendering};
 use super::response::sandbox::Sandbox;
+use super::response::shape::{ShapedReply, shape_reply};
+use super::response::shaped_result::render_shaped;
 use super::response::x_gzip::decompress_x_gzip;
 use super::upstream::exchange::{CallOptions, Progress};
 use super::upstream::{OutgoingCall, Reply, Upstream};
@@ -57,6 +61,8 @@ pub(crate) struct PreparedCall<'c> {
     arguments: JsonObject,
     /// The client's headers that go upstream, and what takes them out of the reply.
     forwarded: Option<(HeaderMap, Redactor)>,
+    /// What takes values of the client that rules send out of the reply.
+    client_secrets: Option<Redactor>,
     started: Instant,
 }
 
@@ -77,7 +83,14 @@ impl ApiProxy {
             (OperationAccess::Missing(_), OnMissingCredential::Omit) => Injected::default(),
         };
         let (base, _) = target.destination()?;
-        self.request(target, base, &target.with_wire_names(arguments), &masked)
+        let completed = target.complete_arguments(arguments, ClientValues::Masked)?;
+        let mut request = self.request(target, base, &completed.arguments, &masked)?;
+        if target.rules.is_some()
+            && let Some(query) = request.url.query().map(|query| query.replace("=%2A%2A%2A", "=***"))
+        {
+            request.url.set_query(Some(&query));
+        }
+        Ok(request)
     }
 
     /// A call with arguments that fit the input schema.
@@ -89,16 +102,20 @@ impl ApiProxy {
         target: &'c BoundOperation,
         arguments: JsonObject,
         client: Option<&HeaderMap>,
+        claims: Option<&JsonObject>,
     ) -> Result<PreparedCall<'c>, CallError> {
         let started = Instant::now();
         let credential = target.credential()?;
         let (base, upstream) = target.destination()?;
+        let given = ClientValues::Given { headers: client, claims };
+        let RuledCall { arguments, secrets } = target.complete_arguments(arguments, given)?;
         Ok(PreparedCall {
             target,
             base,
             upstream,
             credential,
-            arguments: target.with_wire_names(arguments),
+            arguments,
+            client_secrets: (!secrets.is_empty()).then(|| Redactor::for_values(secrets.iter().map(String::as_bytes))),
             forwarded: self.forwarded(credential, client)?,
             started,
         })
@@ -150,7 +167,7 @@ impl ApiProxy {
         let Some(cause) = error.cause() else { return String::new() };
         let mut cause = cause.to_owned();
         let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
-        for redactor in std::iter::once(&self.redactor).chain(forwarded) {
+        for redactor in std::iter::once(&self.redactor).chain(forwarded).chain(&call.client_secrets) {
             redactor.redact_line(&mut cause);
         }
         format!(" ({})", text::one_line(&cause))
@@ -160,7 +177,7 @@ impl ApiProxy {
     pub(crate) async fn finish(&self, call: &PreparedCall<'_>, reply: Reply) -> CallToolResult {
         let Reply { mut response, redactors } = reply;
         let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
-        let redact = std::iter::once(&self.redactor).chain(forwarded);
+        let redact = std::iter::once(&self.redactor).chain(forwarded).chain(&call.client_secrets);
         let numbers = match call.target.contract {
             OutputContract::AsDeclared => NumberMark::Zero,
             OutputContract::None | OutputContract::AnyObject => NumberMark::Text,
@@ -171,12 +188,20 @@ impl ApiProxy {
         response.decode_charset();
         redact.clone().for_each(|redactor| redactor.redact(&mut response, numbers));
         let operation = &call.target.operation;
+        let rule = operation.rules.response.as_ref();
+        let left = || self.options.timeout.saturating_sub(call.started.elapsed());
+        let mut shaped = ShapedReply::default();
+        if let Some(rule) = rule {
+            match shape_reply(rule, operation, &self.document, self.sandbox.as_ref(), &mut response, left()).await {
+                Ok(reply) => shaped = reply,
+                Err(withheld) => return withheld.result(operation, &response),
+            }
+        }
         let mut remark = None;
         if let Some(sandbox) = &self.sandbox
             && let Some(filter) = call.arguments.get(&operation.filter_key()).and_then(Value::as_str)
         {
-            let left = self.options.timeout.saturating_sub(call.started.elapsed());
-            remark = response::sandbox::apply_filter(sandbox, filter, &mut response, left).await.err();
+            remark = response::sandbox::apply_filter(sandbox, filter, &mut response, left()).await.err();
         }
         let rendering = Rendering {
             promise: call.target.contract,
@@ -184,8 +209,12 @@ impl ApiProxy {
             advice: call.credential.advice.as_ref(),
             document: Some(&self.document),
             headers: call.target.shown_headers(&self.document),
+            next: NextPage::OfReply,
         };
-        let mut result = render::render_reply(operation, &response, rendering);
+        let mut result = match rule {
+            Some(rule) => render_shaped(rule, &shaped, operation, &response, rendering),
+            None => render::render_reply(operation, &response, rendering),
+        };
         result.content.extend(remark.map(ContentBlock::text));
         // Charsets and escapes are off only now.
         for redactor in redact.chain(redactors.iter().map(Arc::as_ref)) {
@@ -206,7 +235,9 @@ impl ApiProxy {
             files: self.options.files.as_ref(),
             reserved_paths: &target.reserved_paths,
         };
-        request::build(&template, arguments)
+        let request = request::build(&template, arguments)?;
+        check_fixed_arguments(operation, arguments, &request)?;
+        Ok(request)
     }
 
     /// What goes upstream of the client's headers, but for what the operator sets: that is stronger.
@@ -254,6 +285,21 @@ impl BoundOperation {
                 sentence: "no server is set",
                 cause: String::new(),
             })
+    }
+
+    /// The arguments of the request: with what rules of the operator put in, and with the names on the wire.
+    fn complete_arguments(&self, arguments: JsonObject, client: ClientValues<'_>) -> Result<RuledCall, CallError> {
+        let completed = match &self.rules {
+            Some(rules) => rules.complete(&self.tool, arguments, client)?,
+            None => RuledCall {
+                arguments,
+                secrets: Vec::new(),
+            },
+        };
+        Ok(RuledCall {
+            arguments: self.with_wire_names(completed.arguments),
+            ..completed
+        })
     }
 
     fn with_wire_names(&self, arguments: JsonObject) -> JsonObject {

@@ -27,6 +27,9 @@ pub enum CallError {
     /// What the operator has to set first.
     #[error("{0}")]
     Credential(std::sync::Arc<str>),
+    /// What the operator sets and the call do not go together; the log says more.
+    #[error("{0}")]
+    Setting(String),
     /// The whole call took too long.
     #[error("the API did not answer within {} s", .0.as_secs_f32())]
     Timeout(Duration),
@@ -87,7 +90,7 @@ impl CallError {
     pub(crate) fn outcome(&self) -> CallOutcome {
         match self {
             Self::Arguments(_) => CallOutcome::InvalidArguments,
-            Self::Target(_) | Self::InvalidRequest { .. } => CallOutcome::InvalidRequest,
+            Self::Target(_) | Self::InvalidRequest { .. } | Self::Setting(_) => CallOutcome::InvalidRequest,
             Self::Credential(_) => CallOutcome::CredentialMissing,
             Self::Timeout(_) => CallOutcome::Timeout,
             Self::NoResponse { .. } => CallOutcome::Unreachable,

@@ -13,6 +13,7 @@ pub(crate) mod upstream;
 
 pub(crate) use self::arguments::check::{ArgumentChecks, CheckedArguments};
 pub(crate) use self::arguments::repair::EmptyNumber;
+pub(crate) use self::arguments::ruled::ArgumentRules;
 pub(crate) use self::auth::forward::Forwarding;
 pub(crate) use self::auth::values::{CredentialPart, CredentialValues, Credentials};
 pub(crate) use self::binding::{Binder, BindingOptions, BoundOperation, CallRules, link_etags};

@@ -175,6 +175,7 @@ impl McpServer {
         let caller = Caller {
             progress,
             headers: parts.map(|parts| &parts.headers),
+            claims: parts.and_then(auth::claims_of),
         };
         // rmcp does not stop the handler of a cancelled request; dropping the call closes the upstream request.
         let mut result = tokio::select! {

@@ -1,6 +1,9 @@
 //! What a document or an operator sets for a tool. Problems are collected: those of a document are reported and ignored, those
 //! of a configuration are errors.
 
+pub(crate) mod arguments;
+pub(crate) mod ruled_output;
+pub(crate) mod ruled_schema;
 pub(crate) mod unmatched;
 
 use std::collections::BTreeMap;
@@ -8,11 +11,13 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::annotate::annotations::Hint;
+use crate::spec::operation::response_rule::ResponseRule;
+use crate::spec::operation::rules::ArgumentRule;
 use crate::spec::{Diagnostic, Location, Operation};
 use crate::text;
 
 /// The fields that are set; a field that is absent keeps the value of weaker sources.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Override {
     /// Whether the operation becomes a tool.
     pub enabled: Option<bool>,
@@ -29,6 +34,10 @@ pub struct Override {
     /// The path parameters whose values may hold slashes. Only a rule of the configuration says so, and [`Self::read`] does not
     /// read it: a document must not widen what a call can reach.
     pub slashes: Vec<String>,
+    /// What is set for arguments, by rules of the configuration alone.
+    pub arguments: Vec<ArgumentRule>,
+    /// What is set for replies, by rules of the configuration alone.
+    pub response: ResponseRule,
     /// The hints that are set.
     pub hints: Vec<(Hint, bool)>,
 }
@@ -157,6 +166,7 @@ impl Override {
         over(&mut self.category, stronger.category);
         over(&mut self.annotations_title, stronger.annotations_title);
         self.slashes.extend(stronger.slashes);
+        self.response.take(stronger.response);
         self.hints.extend(stronger.hints);
     }
 }

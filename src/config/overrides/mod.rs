@@ -1,13 +1,18 @@
 //! The rules of `overrides` in the configuration file. Whatever cannot be read in one is an error: a rule that is read in
 //! part would protect less than it says.
 
+mod arguments;
+mod response;
+
 use serde_json::{Map, Value};
 
 use crate::annotate::names::is_sayable;
 use crate::annotate::overrides::{ExpectedType, OverrideProblem, OverrideProblemKind};
 use crate::annotate::selection::PatternField;
 use crate::annotate::{Override, Pattern, Rule};
+use crate::config::transport::Transport;
 use crate::config::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::spec::operation::rules::{ArgumentRule, ValueSource};
 
 const MATCH_KEYS: [(&str, PatternField); 4] = [
     ("operation", PatternField::Operation),
@@ -48,6 +53,10 @@ struct OverrideSchema {
     category: Option<String>,
     /// Path parameters whose values may hold slashes
     slashes: Option<Vec<String>>,
+    /// What is set for arguments: a parameter as `path:NAME`, `query:NAME`, `header:NAME` or `cookie:NAME`, a property of the body as a JSON Pointer
+    arguments: Option<std::collections::BTreeMap<String, arguments::ArgumentSchema>>,
+    /// What of a reply is given
+    response: Option<response::ResponseSchema>,
     /// Its hints; a hint that is not mentioned stays as it is
     annotations: Option<AnnotationsSchema>,
 }
@@ -89,6 +98,26 @@ struct AnnotationsSchema {
     open_world_hint: Option<bool>,
 }
 
+/// What keeps a server from having the values of clients that rules send: over stdio there are no headers, and claims are those
+/// of verified tokens alone.
+pub(crate) fn check_client_values(rules: &[Rule], transport: &Transport) -> Vec<String> {
+    let arguments = rules
+        .iter()
+        .flat_map(|rule| rule.says.arguments.iter().map(move |argument| (rule, argument)));
+    let problem = |(rule, argument): (&Rule, &ArgumentRule)| {
+        let why = match (argument.value.as_ref()?, transport) {
+            (ValueSource::Forward(_), Transport::Stdio) => "a header of the client, which there is only over HTTP",
+            (ValueSource::Claim(_), Transport::Stdio) => "a claim of the client's token, which there is only over HTTP",
+            (ValueSource::Claim(_), Transport::Http { options, .. }) if options.access.oauth.is_none() => {
+                "a claim of the client's token, and no token is verified without --oauth-issuer"
+            }
+            _ => return None,
+        };
+        Some(format!("{}: `{}` gets its value from {why}", rule.name, argument.target))
+    };
+    arguments.filter_map(problem).collect()
+}
+
 /// The rules of the key `overrides`; what is wrong with them is pushed to `problems`.
 pub(crate) fn read_rules(value: &Value, problems: &mut FileProblems<'_>) -> Vec<Rule> {
     let Value::Array(rules) = value else {
@@ -120,8 +149,16 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
         }
     };
     let slashes = said.remove("slashes").map(|value| read_slashes(path, &value, problems));
+    let arguments = said.remove("arguments");
+    let arguments = arguments
+        .map(|value| arguments::read_arguments(path, optional, &value, problems))
+        .unwrap_or_default();
+    let response = said.remove("response").map(|value| response::read_response(path, &value, problems));
     let mut says = read_said(path, said, problems);
     says.slashes = slashes.unwrap_or_default();
+    says.slashes.extend(arguments.slashes);
+    says.arguments = arguments.rules;
+    says.response = response.unwrap_or_default();
     Some(Rule {
         name: format!("`{path}`"),
         remedy: "add `optional: true` to the rule".into(),
@@ -153,7 +190,7 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'
             OverrideProblemKind::UnknownKey(Some(advice)) => problems.push(format!("unknown key `{place}`; {advice}")),
             OverrideProblemKind::UnknownKey(None) => {
                 let key = keys.last().map(String::as_str).unwrap_or_default();
-                problems.push_unknown_key(path, key, ["match", "optional", "slashes"]);
+                problems.push_unknown_key(path, key, ["match", "optional", "slashes", "arguments", "response"]);
             }
             OverrideProblemKind::WrongType { found, expected } => {
                 let expected = match expected {

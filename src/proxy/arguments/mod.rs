@@ -7,5 +7,6 @@ pub(crate) mod placement;
 pub(crate) mod property_names;
 pub(crate) mod repair;
 pub(crate) mod repair_notes;
+pub(crate) mod ruled;
 pub(crate) mod spelling;
 pub(crate) mod validate;

@@ -2,6 +2,7 @@
 
 pub(crate) mod base_url;
 pub(crate) mod body;
+pub(crate) mod fixed;
 #[cfg(test)]
 mod proptests;
 pub(crate) mod reserved_path;
@@ -117,7 +118,8 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
     let mut headers = HeaderMap::with_capacity(4 + fixed.headers.len());
     let mut cookies = Vec::new();
     headers.insert(ACCEPT, accept.clone());
-    for parameter in &operation.parameters {
+    let closed = operation.rules.fixed.iter().map(|fixed| &fixed.parameter);
+    for parameter in operation.parameters.iter().chain(closed) {
         let Some(value) = arguments.get(&parameter.key).or(parameter.default.as_ref()) else {
             continue;
         };
@@ -357,6 +359,7 @@ fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, fix
             || operation
                 .parameters
                 .iter()
+                .chain(operation.rules.fixed.iter().map(|fixed| &fixed.parameter))
                 .any(|other| other.location == parameter.location && other.name == *name && other.key != parameter.key)
     };
     match members.keys().find(|name| other(name)) {

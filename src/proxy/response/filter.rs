@@ -5,7 +5,7 @@
 //! wrongly where numbers keep all their digits.
 
 use jaq_core::load::{Arena, File, Loader};
-use jaq_core::{Compiler, Ctx, Vars, data, unwrap_valr};
+use jaq_core::{Compiler, Ctx, Filter, Vars, data, unwrap_valr};
 use jaq_json::{Val, read};
 
 /// Exit code of a process whose standard output is the complaint of [`run`]; no other output of a failed process is shown.
@@ -17,16 +17,7 @@ pub(crate) const REJECTED: u8 = 65;
 /// What is wrong with the program, or went wrong in it, in words for a model.
 pub(crate) fn run_filter(program: &str, json: &str) -> Result<String, String> {
     let input = read::parse_single(json.as_bytes()).map_err(|error| format!("the reply cannot be read: {error}"))?;
-    let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-    let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
-    let arena = Arena::default();
-    let modules = Loader::new(definitions)
-        .load(&arena, File { code: program, path: () })
-        .map_err(|errors| wrong(&format!("{errors:?}")))?;
-    let filter = Compiler::default()
-        .with_funs(functions)
-        .compile(modules)
-        .map_err(|errors| wrong(&format!("{errors:?}")))?;
+    let filter = compile_program(program)?;
     let context = Ctx::<data::JustLut<Val>>::new(&filter.lut, Vars::new([]));
     let outputs: Vec<Val> = filter
         .id
@@ -41,6 +32,27 @@ pub(crate) fn run_filter(program: &str, json: &str) -> Result<String, String> {
             several.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
         )),
     }
+}
+
+/// Whether a text is a jq program.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn check_program(program: &str) -> Result<(), String> {
+    compile_program(program).map(|_| ())
+}
+
+fn compile_program(program: &str) -> Result<Filter<data::JustLut<Val>>, String> {
+    let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
+    let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+    let arena = Arena::default();
+    let modules = Loader::new(definitions)
+        .load(&arena, File { code: program, path: () })
+        .map_err(|errors| wrong(&format!("{errors:?}")))?;
+    Compiler::default()
+        .with_funs(functions)
+        .compile(modules)
+        .map_err(|errors| wrong(&format!("{errors:?}")))
 }
 
 /// jaq tells its errors as values; what they name is what a model needs.

@@ -8,6 +8,9 @@ pub(crate) mod records;
 pub(crate) mod render;
 pub(crate) mod reply_headers;
 pub(crate) mod sandbox;
+pub(crate) mod shape;
+pub(crate) mod shaped_result;
+pub(crate) mod table;
 pub(crate) mod truncate;
 pub(crate) mod x_gzip;
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Method;
 use http::header::{CONTENT_TYPE, ETAG, LINK, LOCATION, RETRY_AFTER};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::records::{self, Framing};
 use super::reply_headers::{HeaderReport, ShownHeaders};
@@ -52,6 +52,18 @@ pub struct Rendering<'a> {
     pub document: Option<&'a Document>,
     /// Which headers are shown.
     pub headers: ShownHeaders<'a>,
+    /// Where the arguments of the next page are known from.
+    pub next: NextPage<'a>,
+}
+
+/// Where the arguments of the next page are known from.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum NextPage<'a> {
+    /// From the reply itself.
+    #[default]
+    OfReply,
+    /// From the reply before it was shaped.
+    Known(Option<&'a Map<String, Value>>),
 }
 
 /// The result of a call that was answered, whatever the answer was. Where there is an output schema, clients refuse a success
@@ -239,7 +251,10 @@ fn structured(operation: &Operation, response: &Response, json: &str, tree: Opti
             // A client that checks would throw all of it away: an error is not checked.
             (result.is_error, result.structured_content) = (Some(true), None);
         }
-    } else if let Some(next) = pagination::next(operation, rendering.document, &response.headers, json) {
+    } else if let Some(next) = match rendering.next {
+        NextPage::OfReply => pagination::next(operation, rendering.document, &response.headers, json),
+        NextPage::Known(next) => next.cloned(),
+    } {
         let next = Value::Object(next);
         result.content.push(ContentBlock::text(format!(
             "There is more: call again with the same arguments and {next} for the next page."

@@ -50,6 +50,18 @@ pub(crate) enum Scopes {
     Granted(Arc<BTreeSet<String>>),
 }
 
+/// What a verified token says.
+pub(crate) struct VerifiedToken {
+    /// The client that it was issued to.
+    pub(crate) client: ClientKey,
+    /// The name that was proved, for the audit log; only where there is one.
+    pub(crate) name: Option<Arc<str>>,
+    /// What the client may do.
+    pub(crate) scopes: Scopes,
+    /// All of its claims.
+    pub(crate) claims: Map<String, Value>,
+}
+
 /// Why a token is refused.
 pub(crate) enum TokenError {
     /// The token is invalid.
@@ -96,8 +108,8 @@ impl Oauth {
         &self.keys
     }
 
-    /// Verifies a token; returns its client and its scopes.
-    pub(crate) async fn verify(&self, token: &[u8]) -> Result<(ClientKey, Option<Arc<str>>, Scopes), TokenError> {
+    /// Verifies a token.
+    pub(crate) async fn verify(&self, token: &[u8]) -> Result<VerifiedToken, TokenError> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(TokenError::Invalid("the token is too long"));
         }
@@ -122,19 +134,19 @@ impl Oauth {
             let mut validation = self.validation.clone();
             validation.algorithms = vec![header.alg];
             match decode::<Map<String, Value>>(token, &key.public, &validation) {
-                Ok(decoded) => return self.allowed(token, &decoded.claims),
+                Ok(decoded) => return self.allowed(token, decoded.claims),
                 Err(error) => problem = explain(error.kind()),
             }
         }
         Err(TokenError::Invalid(problem))
     }
 
-    fn allowed(&self, token: &[u8], claims: &Map<String, Value>) -> Result<(ClientKey, Option<Arc<str>>, Scopes), TokenError> {
+    fn allowed(&self, token: &[u8], claims: Map<String, Value>) -> Result<VerifiedToken, TokenError> {
         // RFC 7519 section 4.1.1: one string. The library also takes a list that holds the issuer.
         if claims.get("iss").and_then(Value::as_str) != Some(&self.options.issuer) {
             return Err(TokenError::Invalid("the token is from another issuer"));
         }
-        let granted = scopes(claims);
+        let granted = scopes(&claims);
         if self.options.scopes.iter().any(|scope| !granted.contains(scope)) {
             return Err(TokenError::Scope(self.needed(&[], &granted)));
         }
@@ -148,7 +160,12 @@ impl Oauth {
         let name = observe::audit()
             .and(name)
             .map(|name| format!("{} {name}", self.options.issuer).into());
-        Ok((client, name, Scopes::Granted(Arc::new(granted))))
+        Ok(VerifiedToken {
+            client,
+            name,
+            scopes: Scopes::Granted(Arc::new(granted)),
+            claims,
+        })
     }
 
     /// Whether scopes depend on the tool that is called.

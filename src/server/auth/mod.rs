@@ -19,12 +19,12 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use self::jwt::{Oauth, OauthOptions, Scopes, TokenError, WELL_KNOWN};
+use self::jwt::{Oauth, OauthOptions, Scopes, TokenError, VerifiedToken, WELL_KNOWN};
 use self::static_token::StaticToken;
 use super::catalog::ResolvedCall;
 use super::http::limits::{ClientKey, Peer, RateLimit};
@@ -80,6 +80,13 @@ pub(crate) struct AuthenticatedClient {
     /// The name that was proved, for the audit log; only where there is one.
     pub(crate) name: Option<Arc<str>>,
     scopes: Scopes,
+    /// What its verified token says.
+    claims: Option<Arc<Map<String, Value>>>,
+}
+
+/// The claims of the verified token of a request.
+pub(crate) fn claims_of(parts: &Parts) -> Option<&Map<String, Value>> {
+    parts.extensions.get::<AuthenticatedClient>()?.claims.as_deref()
 }
 
 /// The sender of a request: the authenticated client, else the peer's address, else the only client of stdio.
@@ -169,6 +176,7 @@ impl Authenticate {
             client,
             name,
             scopes: Scopes::All,
+            claims: None,
         };
         if self.is_open {
             return Ok(known(peer, None));
@@ -182,8 +190,18 @@ impl Authenticate {
         match &self.oauth {
             None => Err(Refusal::Wrong("the token is not known here")),
             Some(oauth) => {
-                let (client, name, scopes) = oauth.verify(token).await?;
-                Ok(AuthenticatedClient { client, name, scopes })
+                let VerifiedToken {
+                    client,
+                    name,
+                    scopes,
+                    claims,
+                } = oauth.verify(token).await?;
+                Ok(AuthenticatedClient {
+                    client,
+                    name,
+                    scopes,
+                    claims: Some(Arc::new(claims)),
+                })
             }
         }
     }

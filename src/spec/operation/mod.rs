@@ -13,6 +13,8 @@ mod patch_body;
 pub(crate) mod reader;
 pub(crate) mod request_body;
 pub(crate) mod response;
+pub(crate) mod response_rule;
+pub(crate) mod rules;
 pub(crate) mod security;
 pub(crate) mod security_scheme;
 pub(crate) mod server;
@@ -24,6 +26,7 @@ use http::Method;
 
 use self::parameter::Parameter;
 use self::request_body::RequestBody;
+use self::rules::OperationRules;
 use self::server_template::ServerTemplate;
 use self::template::PathTemplate;
 use super::span::Span;
@@ -65,6 +68,8 @@ pub struct Operation {
     pub pointer: String,
     /// Where its text stands, which may be in another file.
     pub span: Option<Span>,
+    /// What the operator sets for it, which no document says.
+    pub rules: Box<OperationRules>,
 }
 
 /// Whether an extension of that name speaks of tools, so that it is kept.
@@ -80,7 +85,8 @@ impl Operation {
     #[must_use]
     pub fn filter_key(&self) -> String {
         const KEY: &str = "response_filter";
-        let taken = |key: &str| self.parameters.iter().any(|parameter| parameter.key == key);
+        let fixed = || self.rules.fixed.iter().map(|fixed| &fixed.parameter);
+        let taken = |key: &str| self.parameters.iter().chain(fixed()).any(|parameter| parameter.key == key);
         let mut key = KEY.to_owned();
         while taken(&key) {
             key.push('_');

@@ -254,6 +254,7 @@ impl<'a> Reader<'a> {
             extensions: shared.extensions.iter().cloned().chain(tool_extensions(&object)).collect(),
             pointer: String::new(),
             span: None,
+            rules: Box::default(),
         })
     }
 

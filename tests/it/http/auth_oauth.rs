@@ -513,3 +513,66 @@ fn p55_settings_of_an_issuer_that_cannot_be_safe_are_all_told_at_start() {
         assert!(text.contains(expected), "{expected}: {text}");
     }
 }
+
+#[test]
+fn a_claim_of_a_verified_token_is_sent_where_a_rule_says_so() {
+    let ec = Signer::ec();
+    let issuer = Issuer::start(vec![ec.jwk("e")]);
+    let upstream = Upstream::echo();
+    let rules = SpecFile::new(
+        &json!({"overrides": [{"match": {"operation": "list_pets"}, "arguments": {"query:limit": {"value": {"claim": "rows"}}}}]})
+            .to_string(),
+    );
+    let name = issuer.name();
+    let args = [
+        "--spec",
+        &petstore(),
+        "--base-url",
+        &upstream.url,
+        "--config",
+        rules.path(),
+        "--oauth-issuer",
+        &name,
+    ];
+    let server = HttpServer::start(&args);
+    wait_for_keys(&issuer);
+    let token = |rows: Value| {
+        let mut claims = issuer.claims(&server);
+        claims["rows"] = rows;
+        ec.token(&json!({"alg": "ES256", "kid": "e"}), &claims)
+    };
+    for rows in [json!(7), json!("7")] {
+        let (status, answer) = post(&server, &token(rows), &call("list_pets", "{}"));
+        assert_eq!(status, 200, "{answer}");
+        assert!(upstream.take_one().line.contains("limit=7"), "{answer}");
+    }
+    for (rows, arguments) in [
+        (json!(null), "{}"),
+        (json!([7]), "{}"),
+        (json!("many"), "{}"),
+        (json!(7), r#"{"limit":9}"#),
+    ] {
+        let (status, answer) = post(&server, &token(rows.clone()), &call("list_pets", arguments));
+        assert!(status == 200 && answer.contains(r#""isError":true"#), "{rows}: {answer}");
+        assert!(upstream.received().is_empty(), "{rows} {arguments}");
+    }
+    // Without an issuer nobody verifies a token.
+    let open = run(&[
+        "serve",
+        "--transport",
+        "http",
+        "--bind",
+        "127.0.0.1:0",
+        "--spec",
+        &petstore(),
+        "--base-url",
+        &upstream.url,
+        "--config",
+        rules.path(),
+    ]);
+    assert!(
+        !open.status.success() && stderr(&open).contains("without --oauth-issuer"),
+        "{}",
+        stderr(&open)
+    );
+}

@@ -27,6 +27,13 @@ fn requests_to_real_apis_are_those_that_their_documentation_shows() {
     assert!(count > 60, "only {count} cases were found");
 }
 
+#[test]
+fn every_rule_for_arguments_and_replies_does_what_its_cases_say() {
+    let files = files("tests/cases/overrides");
+    let count = files.iter().map(|(name, file)| run_file(name, file)).sum::<usize>();
+    assert!(count > 40, "only {count} cases were found");
+}
+
 /// The case files of a folder and their names, in the order of the names.
 fn files(folder: &str) -> Vec<(String, Value)> {
     let mut paths: Vec<_> = std::fs::read_dir(project(folder))
@@ -51,7 +58,16 @@ fn run_file(name: &str, file: &Value) -> usize {
     // One case, one request; what is sent again is another test's matter.
     let mut args = vec!["serve", "--spec", spec.path(), "--base-url", base.as_str(), "--retries", "0"];
     args.extend(file["flags"].as_array().into_iter().flatten().filter_map(Value::as_str));
-    let mut session = Session::start(&args);
+    let config = file.get("config").map(|config| SpecFile::new(&config.to_string()));
+    if let Some(config) = &config {
+        args.extend(["--config", config.path()]);
+    }
+    let variables = file["env"].as_object().into_iter().flatten();
+    let variables: Vec<(&str, &str)> = variables
+        .filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
+        .collect();
+    let mut session = Session::start_with(&args, &variables);
+    check_listed(name, file, &mut session);
     let cases = file["cases"].as_array().unwrap();
     for case in cases {
         let title = format!("{name}: {}", case["name"].as_str().unwrap());
@@ -61,6 +77,39 @@ fn run_file(name: &str, file: &Value) -> usize {
         check_result(&title, case, &result);
     }
     cases.len()
+}
+
+/// What tools look like: the names of their arguments, those that must be given, the schemas of some, and texts that stand
+/// nowhere in them.
+fn check_listed(name: &str, file: &Value, session: &mut Session) {
+    let Some(listed) = file["listed"].as_object() else { return };
+    let tools = session.tools();
+    for (tool, expected) in listed {
+        let found = tools
+            .iter()
+            .find(|found| found["name"] == *tool)
+            .unwrap_or_else(|| panic!("{name}: no {tool}"));
+        let schema = &found["inputSchema"];
+        let keys: Vec<&String> = schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key).collect();
+        if let Some(properties) = expected.get("properties") {
+            assert_eq!(json!(keys), *properties, "{name}: properties of {tool}");
+        }
+        if let Some(required) = expected.get("required") {
+            assert_eq!(schema["required"], *required, "{name}: required of {tool}");
+        }
+        for (key, expected) in expected["schemas"].as_object().into_iter().flatten() {
+            assert_eq!(schema["properties"][key], *expected, "{name}: {key} of {tool}");
+        }
+        if let Some(output) = expected.get("output") {
+            let properties = found["outputSchema"].get("properties").cloned().unwrap_or_default();
+            let keys: Vec<&String> = properties.as_object().into_iter().flatten().map(|(key, _)| key).collect();
+            assert_eq!(json!(keys), *output, "{name}: output of {tool}");
+        }
+        let text = found.to_string();
+        for never in expected["never"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            assert!(!text.contains(never), "{name}: {tool} shows {never}: {text}");
+        }
+    }
 }
 
 fn reply_of(reply_case: &Value) -> Vec<u8> {

@@ -13,5 +13,6 @@ mod large_replies;
 mod limits;
 mod redaction;
 mod response_filter;
+mod ruled_arguments;
 mod tls;
 mod uploads;

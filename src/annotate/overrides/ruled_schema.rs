@@ -1,0 +1,334 @@
+//! The input schema that a model gets where rules set something for arguments: the document's schema without what no call
+//! gives, and with the names, defaults, values and descriptions of the operator.
+//!
+//! A component that several operations share is changed for one operation only: on the way to a property, what a reference
+//! leads to takes the place of the reference.
+
+use serde_json::{Map, Value};
+
+use crate::spec::Operation;
+use crate::spec::operation::request_body::BODY;
+use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, RuledProperty};
+use crate::spec::schema::{Completed, of_item, of_member, reference, schemas_of_same_value, wire_names};
+
+/// Schemas on the way to a property lie no deeper.
+const MAX_DEPTH: usize = 64;
+
+type SchemaObject = Map<String, Value>;
+
+/// What became of the rules for one operation.
+pub(crate) struct RuledSchema {
+    /// The input schema for models.
+    pub(crate) shown: SchemaObject,
+    /// The properties of the body that rules are about.
+    pub(crate) properties: Vec<RuledProperty>,
+    /// The rules for properties of the body that are not there.
+    pub(crate) absent: Vec<ArgumentRule>,
+    /// What keeps a rule from being applied, in sentences.
+    pub(crate) problems: Vec<String>,
+}
+
+/// The schema for models; `completed` is the document's, with all arguments.
+pub(crate) fn rule_schema(operation: &Operation, completed: &Completed) -> RuledSchema {
+    let mut ruled = RuledSchema {
+        shown: completed.schema.clone(),
+        properties: Vec::new(),
+        absent: Vec::new(),
+        problems: Vec::new(),
+    };
+    for fixed in &operation.rules.fixed {
+        remove_property(&mut ruled.shown, &fixed.parameter.key);
+    }
+    for rule in operation.rules.arguments.iter().filter(|rule| !rule.is_closed()) {
+        if let ArgumentTarget::Parameter(location, name) = &rule.target
+            && let Some(parameter) = operation.parameters.iter().find(|parameter| parameter.is(*location, name))
+        {
+            describe_property(&mut ruled.shown, &parameter.key, rule);
+        }
+    }
+    ruled.rule_body(operation, completed);
+    ruled
+}
+
+impl RuledSchema {
+    fn rule_body(&mut self, operation: &Operation, completed: &Completed) {
+        let wire = completed.wire.as_ref();
+        for rule in &operation.rules.arguments {
+            let ArgumentTarget::Body(steps) = &rule.target else { continue };
+            let path = advertised_path(steps, wire);
+            let mut schema = None;
+            let mut is_required = false;
+            let outcome = edit_body(&mut completed.schema.clone(), &path, &mut |parent, name| {
+                schema = schema.take().or_else(|| parent.get("properties")?.get(name).cloned());
+                is_required |= requires(parent, name);
+            });
+            match (outcome, schema) {
+                (Found::Everywhere, Some(schema)) => {
+                    if rule.is_closed() && rule.closed_source().is_none() && is_required {
+                        self.refuse(operation, rule, "is required: hide it only with `value` or `default`");
+                    }
+                    let rule = rule.clone();
+                    self.properties.push(RuledProperty { rule, path, schema });
+                }
+                (Found::Partly, _) => self.refuse(operation, rule, "is not in every form that the body may have"),
+                _ => self.absent.push(rule.clone()),
+            }
+        }
+        // What is inside comes before what it is in, because a name or a whole object may go.
+        self.properties.sort_by_key(|property| std::cmp::Reverse(property.path.len()));
+        let properties = std::mem::take(&mut self.properties);
+        for property in &properties {
+            let rule = &property.rule;
+            let (mut taken, mut shows_examples) = (false, false);
+            edit_body(&mut self.shown, &property.path, &mut |parent, name| {
+                if rule.is_closed() {
+                    remove_property(parent, name);
+                    shows_examples = true;
+                } else {
+                    describe_property(parent, name, rule);
+                    if let Some(new) = rule.name.as_deref().filter(|new| *new != name) {
+                        taken |= !rename_property(parent, name, new);
+                    }
+                }
+            });
+            let body = self.shown.get_mut("properties").and_then(|properties| properties.get_mut(BODY));
+            if let Some(Value::Object(body)) = body.filter(|_| shows_examples) {
+                body.shift_remove("examples");
+            }
+            if taken {
+                self.refuse(operation, rule, "cannot have that name: the object has such a property");
+            }
+        }
+        self.properties = properties;
+        self.relax_body();
+    }
+
+    fn refuse(&mut self, operation: &Operation, rule: &ArgumentRule, why: &str) {
+        let origin = rule.origins.last().map(|(origin, _)| origin.as_str()).unwrap_or_default();
+        self.problems
+            .push(format!("{origin}: `{}` of {} {why}", rule.target, operation.label()));
+    }
+
+    /// A body of which a call gives nothing is no argument, and one of which it must give nothing need not be given.
+    fn relax_body(&mut self) {
+        if !self
+            .properties
+            .iter()
+            .any(|property| property.rule.is_closed() || property.rule.default.is_some())
+        {
+            return;
+        }
+        let Some(body) = self
+            .shown
+            .get("properties")
+            .and_then(|properties| properties.get(BODY)?.as_object())
+        else {
+            return;
+        };
+        let is_plain = ["$ref", "anyOf", "oneOf", "allOf", "minProperties"]
+            .iter()
+            .all(|key| !body.contains_key(*key));
+        let is_empty = body.get("properties").and_then(Value::as_object).is_some_and(Map::is_empty);
+        let takes_others = body.get("additionalProperties").is_some_and(Value::is_object) || body.contains_key("patternProperties");
+        if is_plain && is_empty && !takes_others {
+            remove_property(&mut self.shown, BODY);
+        } else if is_plain && !body.contains_key("required") {
+            unrequire(&mut self.shown, BODY);
+        }
+    }
+}
+
+/// How many of the forms of a value have a property.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Nowhere,
+    Partly,
+    Everywhere,
+}
+
+/// Calls `edit` with every schema that declares the last step of the path, and that step.
+fn edit_body(root: &mut SchemaObject, path: &[Option<String>], edit: &mut dyn FnMut(&mut SchemaObject, &str)) -> Found {
+    let definitions = root.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
+    match root.get_mut("properties").and_then(|properties| properties.get_mut(BODY)) {
+        Some(body) => edit_at(body, &definitions, path, edit, 0),
+        None => Found::Nowhere,
+    }
+}
+
+fn edit_at(
+    schema: &mut Value,
+    definitions: &SchemaObject,
+    path: &[Option<String>],
+    edit: &mut dyn FnMut(&mut SchemaObject, &str),
+    depth: usize,
+) -> Found {
+    let Some((step, rest)) = path.split_first().filter(|_| depth <= MAX_DEPTH) else {
+        return Found::Nowhere;
+    };
+    put_in_place(schema, definitions);
+    let Value::Object(schema) = schema else { return Found::Nowhere };
+    let mut found = match step {
+        None => match schema.get_mut("items") {
+            Some(items) => edit_at(items, definitions, rest, edit, depth + 1),
+            None => Found::Nowhere,
+        },
+        Some(name) => match schema.get_mut("properties").and_then(|properties| properties.get_mut(name)) {
+            Some(_) if rest.is_empty() => {
+                edit(schema, name);
+                Found::Everywhere
+            }
+            Some(property) => edit_at(property, definitions, rest, edit, depth + 1),
+            None => Found::Nowhere,
+        },
+    };
+    for key in ["allOf", "anyOf", "oneOf"] {
+        let Some(branches) = schema.get_mut(key).and_then(Value::as_array_mut) else {
+            continue;
+        };
+        let mut outcomes = Vec::new();
+        for branch in branches.iter_mut().filter(|branch| !is_null(branch)) {
+            outcomes.push(edit_at(branch, definitions, path, edit, depth + 1));
+        }
+        let of_branches = match (key, outcomes.iter().all(|found| *found == Found::Everywhere)) {
+            _ if outcomes.iter().all(|found| *found == Found::Nowhere) => Found::Nowhere,
+            ("allOf", _) if outcomes.contains(&Found::Everywhere) => Found::Everywhere,
+            (_, true) => Found::Everywhere,
+            _ => Found::Partly,
+        };
+        found = match (found, of_branches) {
+            (Found::Everywhere, _) | (_, Found::Everywhere) => Found::Everywhere,
+            (Found::Partly, _) | (_, Found::Partly) => Found::Partly,
+            _ => Found::Nowhere,
+        };
+    }
+    found
+}
+
+fn is_null(schema: &Value) -> bool {
+    schema.get("type").and_then(Value::as_str) == Some("null")
+}
+
+/// Puts what a reference leads to in its place, with what stands beside it.
+fn put_in_place(schema: &mut Value, definitions: &SchemaObject) {
+    for _ in 0..MAX_DEPTH {
+        let Some(object) = schema.as_object_mut() else { return };
+        let Some(target) = reference(object).and_then(|name| definitions.get(name)?.as_object()).cloned() else {
+            return;
+        };
+        object.shift_remove("$ref");
+        let beside = std::mem::replace(object, target);
+        object.extend(beside);
+    }
+}
+
+/// The names in the input schema of the steps of a pointer; `None` stands for every item.
+fn advertised_path(steps: &[String], wire: Option<&SchemaObject>) -> Vec<Option<String>> {
+    let body = wire.and_then(|root| root.get("properties")?.get(BODY)?.as_object());
+    let mut schemas: Vec<&SchemaObject> = body.into_iter().collect();
+    let mut path = Vec::with_capacity(steps.len());
+    for step in steps {
+        let all = wire.map(|root| same_value(&schemas, root)).unwrap_or_default();
+        if step == "*" {
+            path.push(None);
+            schemas = all.iter().flat_map(|schema| of_item(schema, 0)).collect();
+            continue;
+        }
+        let renamed = wire.and_then(|root| {
+            let mut names = all.iter().filter_map(|schema| wire_names(schema, root)).flatten();
+            names
+                .find(|(_, on_wire)| on_wire.as_str() == Some(step))
+                .map(|(name, _)| name.clone())
+        });
+        let name = renamed.unwrap_or_else(|| step.clone());
+        schemas = all.iter().flat_map(|schema| of_member(schema, &name)).collect();
+        path.push(Some(name));
+    }
+    path
+}
+
+/// The schemas, and all that describe the same value.
+fn same_value<'s>(schemas: &[&'s SchemaObject], root: &'s SchemaObject) -> Vec<&'s SchemaObject> {
+    const MAX_SCHEMAS: usize = 256;
+    let mut all: Vec<&SchemaObject> = Vec::new();
+    let mut left = schemas.to_vec();
+    while let Some(schema) = left.pop().filter(|_| all.len() < MAX_SCHEMAS) {
+        if !all.iter().any(|known| std::ptr::eq(*known, schema)) {
+            all.push(schema);
+            left.extend(schemas_of_same_value(schema, root));
+        }
+    }
+    all
+}
+
+fn requires(schema: &SchemaObject, name: &str) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    required.is_some_and(|required| required.iter().any(|other| other == name))
+}
+
+fn unrequire(schema: &mut SchemaObject, name: &str) {
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|other| other != name);
+        if required.is_empty() {
+            schema.shift_remove("required");
+        }
+    }
+}
+
+fn remove_property(schema: &mut SchemaObject, name: &str) {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.shift_remove(name);
+    }
+    unrequire(schema, name);
+    for key in ["default", "examples"] {
+        // They may show what is closed.
+        schema.shift_remove(key);
+    }
+    for key in ["allOf", "anyOf", "oneOf"] {
+        for branch in schema.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Value::Object(branch) = branch {
+                unrequire(branch, name);
+            }
+        }
+    }
+}
+
+fn describe_property(schema: &mut SchemaObject, name: &str, rule: &ArgumentRule) {
+    if rule.default.is_some() {
+        unrequire(schema, name);
+    } else if rule.required == Some(true) && !requires(schema, name) {
+        let required = schema.entry("required").or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(required) = required {
+            required.push(name.into());
+        }
+    }
+    let Some(Value::Object(property)) = schema.get_mut("properties").and_then(|properties| properties.get_mut(name)) else {
+        return;
+    };
+    if let Some(default) = &rule.default {
+        property.insert("default".into(), default.clone());
+    }
+    if let Some(values) = &rule.values {
+        property.insert("enum".into(), Value::Array(values.clone()));
+    }
+    if let Some(description) = &rule.description {
+        property.insert("description".into(), description.clone().into());
+    }
+}
+
+/// Renames a property in its place; says whether the name was free.
+fn rename_property(schema: &mut SchemaObject, name: &str, new: &str) -> bool {
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+        return true;
+    };
+    if properties.contains_key(new) {
+        return false;
+    }
+    let renamed = std::mem::take(properties).into_iter();
+    properties.extend(renamed.map(|(key, property)| if key == name { (new.to_owned(), property) } else { (key, property) }));
+    for required in schema.get_mut("required").and_then(Value::as_array_mut).into_iter().flatten() {
+        if required == name {
+            *required = new.into();
+        }
+    }
+    true
+}

@@ -1,0 +1,116 @@
+//! The key `response` of a rule of `overrides`: what of a reply a model gets.
+
+use serde_json::Value;
+
+use crate::config::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::proxy::filter::check_program;
+use crate::spec::operation::response_rule::{FieldPattern, ReplyFormat, ResponseRule};
+
+const KEYS: [&str; 6] = ["fields", "drop", "jq", "max_items", "max_tokens", "format"];
+const FORMATS: [(&str, ReplyFormat); 3] = [
+    ("json", ReplyFormat::Json),
+    ("table", ReplyFormat::Table),
+    ("markdown", ReplyFormat::Markdown),
+];
+/// Results with less room say nothing.
+const MIN_TOKENS: usize = 50;
+
+/// What a rule sets for replies, for the published schema.
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its shape counts")]
+pub(super) struct ResponseSchema {
+    /// The only fields that are given: names of members, or JSON Pointers with `*` and `**`
+    fields: Option<Vec<String>>,
+    /// Fields that are never given, in errors neither: names of members at any depth, or JSON Pointers with `*` and `**`
+    drop: Option<Vec<String>>,
+    /// A jq program that makes the reply anew
+    jq: Option<String>,
+    /// How many items of a list are given
+    max_items: Option<usize>,
+    /// About how many tokens a result may take; it can only lower `max_result_tokens`
+    max_tokens: Option<usize>,
+    /// The form of what is given
+    format: Option<FormatSchema>,
+}
+
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "only its shape counts")]
+enum FormatSchema {
+    Json,
+    Table,
+    Markdown,
+}
+
+/// Reads the key `response` of the rule at `path`; what is wrong with it is pushed to `problems`.
+pub(super) fn read_response(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> ResponseRule {
+    let path = join_path(path, "response");
+    let mut rule = ResponseRule::default();
+    let Value::Object(said) = value else {
+        problems.push_wrong_value(&path, value, "a mapping such as { fields: [id, name] }", Disclosure::Shown);
+        return rule;
+    };
+    for (key, value) in said {
+        let place = join_path(&path, key);
+        match key.as_str() {
+            "fields" => rule.fields = read_patterns(&place, value, false, problems),
+            "drop" => rule.drop = read_patterns(&place, value, true, problems),
+            "jq" => match value.as_str().filter(|program| !program.trim().is_empty()) {
+                Some(program) => match check_program(program) {
+                    Ok(()) => rule.jq = Some(program.to_owned()),
+                    Err(why) => problems.push(format!("`{place}`: {why}")),
+                },
+                None => problems.push_wrong_value(&place, value, "a jq program", Disclosure::Shown),
+            },
+            "max_items" => rule.max_items = read_count(&place, value, 1, problems),
+            "max_tokens" => rule.max_tokens = read_count(&place, value, MIN_TOKENS, problems),
+            "format" => match FORMATS.into_iter().find(|(name, _)| value.as_str() == Some(name)) {
+                Some((_, format)) => rule.format = Some(format),
+                None => problems.push_wrong_value(&place, value, "json, table or markdown", Disclosure::Shown),
+            },
+            _ => problems.push_unknown_key(&path, key, KEYS),
+        }
+    }
+    rule
+}
+
+fn read_patterns(place: &str, value: &Value, at_any_depth: bool, problems: &mut FileProblems<'_>) -> Vec<FieldPattern> {
+    let Some(list) = value.as_array().filter(|list| !list.is_empty()) else {
+        problems.push_wrong_value(
+            place,
+            value,
+            "a list of names or JSON Pointers, as in [id, /user/login]",
+            Disclosure::Shown,
+        );
+        return Vec::new();
+    };
+    let mut patterns = Vec::with_capacity(list.len());
+    for (index, item) in list.iter().enumerate() {
+        if let Some(pattern) = item.as_str().and_then(|text| FieldPattern::parse(text, at_any_depth)) {
+            patterns.push(pattern);
+        } else {
+            let place = format!("{place}[{index}]");
+            problems.push_wrong_value(
+                &place,
+                item,
+                "a name, or a JSON Pointer such as /items/*/id that ends in a name",
+                Disclosure::Shown,
+            );
+        }
+    }
+    patterns
+}
+
+fn read_count(place: &str, value: &Value, least: usize, problems: &mut FileProblems<'_>) -> Option<usize> {
+    let read = value
+        .as_u64()
+        .and_then(|count| usize::try_from(count).ok())
+        .filter(|count| *count >= least);
+    if read.is_none() {
+        problems.push_wrong_value(place, value, &format!("a whole number of at least {least}"), Disclosure::Shown);
+    }
+    read
+}

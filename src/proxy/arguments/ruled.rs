@@ -1,0 +1,450 @@
+//! Arguments that rules of the operator set: what no call gives is put in after the model's arguments were checked against what
+//! the model was shown, and then the whole is checked against the document's schema.
+
+use std::sync::{Arc, OnceLock};
+
+use http::header::{CONNECTION, HeaderMap};
+use rmcp::model::JsonObject;
+use secrecy::ExposeSecret as _;
+use serde_json::{Map, Value};
+
+use super::repair::{EmptyNumber, repair_values};
+use super::repair_notes::RepairNotes;
+use super::validate::{ArgumentVerdict, Validator};
+use crate::proxy::error::CallError;
+use crate::spec::Operation;
+use crate::spec::operation::request_body::BODY;
+use crate::spec::operation::rules::{ArgumentTarget, RuledProperty, ValueSource};
+
+/// What is shown in place of a secret value.
+const MASK: &str = "***";
+
+/// What the rules set for the arguments of one operation.
+pub(crate) struct ArgumentRules {
+    /// The document's input schema, with all arguments.
+    schema: Arc<JsonObject>,
+    /// Compiled on first use.
+    validator: OnceLock<Option<Validator>>,
+    parameters: Vec<FixedArgument>,
+    properties: Vec<RuledBodyProperty>,
+}
+
+/// An argument that no call gives.
+struct FixedArgument {
+    key: String,
+    label: String,
+    value: FixedValue,
+}
+
+/// A property of the body that a rule is about.
+struct RuledBodyProperty {
+    path: Vec<Option<String>>,
+    label: String,
+    /// The name under which the model gives it.
+    given_as: Option<String>,
+    setting: PropertySetting,
+}
+
+enum PropertySetting {
+    /// A call may give it.
+    Free,
+    /// A call may give it, and else it is this.
+    Default(Value),
+    /// No call gives it.
+    Closed(FixedValue),
+}
+
+/// The value of an argument that no call gives.
+enum FixedValue {
+    /// Nothing is sent.
+    Absent,
+    /// Known at start.
+    Known { value: Value, is_secret: bool },
+    /// Of the client that calls, converted by this schema.
+    OfClient { source: ValueSource, schema: Value },
+}
+
+/// What a client says of itself.
+#[derive(Clone, Copy)]
+pub(crate) enum ClientValues<'c> {
+    /// Nothing yet: the request is only shown, with `***` for what is secret.
+    Masked,
+    /// The headers of its HTTP request, and the claims of its verified token.
+    Given {
+        headers: Option<&'c HeaderMap>,
+        claims: Option<&'c JsonObject>,
+    },
+}
+
+/// The arguments of a request.
+pub(crate) struct RuledCall {
+    pub(crate) arguments: JsonObject,
+    /// The client's values in it, which must not come back in a reply.
+    pub(crate) secrets: Vec<String>,
+}
+
+impl ArgumentRules {
+    /// What the rules set; `schema` is the document's input schema, with all arguments.
+    ///
+    /// # Errors
+    /// A sentence for each value that the document's schema refuses.
+    pub(crate) fn new(operation: &Operation, schema: Arc<JsonObject>, properties: Vec<RuledProperty>) -> Result<Self, Vec<String>> {
+        let mut reader = ValueReader {
+            operation,
+            root: &schema,
+            problems: Vec::new(),
+        };
+        for rule in &operation.rules.arguments {
+            if let ArgumentTarget::Parameter(location, name) = &rule.target {
+                let offered = operation.parameters.iter().find(|parameter| parameter.is(*location, name));
+                let values = rule.values.iter().flatten().chain(&rule.default);
+                let property = offered.map(|parameter| reader.property(&parameter.key)).unwrap_or_default();
+                values.for_each(|value| reader.check(&rule.target, value, &property));
+            }
+        }
+        let fixed = operation.rules.fixed.iter().map(|fixed| {
+            let target = ArgumentTarget::Parameter(fixed.parameter.location, fixed.parameter.name.clone());
+            let property = reader.property(&fixed.parameter.key);
+            FixedArgument {
+                key: fixed.parameter.key.clone(),
+                value: reader.read(&target, fixed.source.as_ref(), &property),
+                label: target.to_string(),
+            }
+        });
+        let parameters = fixed.collect();
+        let mut ruled: Vec<RuledBodyProperty> = Vec::new();
+        for RuledProperty { rule, path, schema } in properties {
+            rule.values
+                .iter()
+                .flatten()
+                .for_each(|value| reader.check(&rule.target, value, &schema));
+            let setting = if rule.is_closed() {
+                PropertySetting::Closed(reader.read(&rule.target, rule.closed_source().as_ref(), &schema))
+            } else if let Some(default) = &rule.default {
+                reader.check(&rule.target, default, &schema);
+                PropertySetting::Default(default.clone())
+            } else {
+                PropertySetting::Free
+            };
+            ruled.push(RuledBodyProperty {
+                label: rule.target.to_string(),
+                given_as: rule.name,
+                path,
+                setting,
+            });
+        }
+        // What an object is called comes before what is in it.
+        ruled.sort_by_key(|property| property.path.len());
+        match reader.problems {
+            problems if problems.is_empty() => Ok(Self {
+                schema,
+                validator: OnceLock::new(),
+                parameters,
+                properties: ruled,
+            }),
+            problems => Err(problems),
+        }
+    }
+
+    /// The arguments of a request: those of the model, under the names of the document, and those that no call gives.
+    ///
+    /// # Errors
+    /// [`CallError::InvalidRequest`] where the model gives what it may not, [`CallError::Setting`] where a value that no call
+    /// gives is missing or does not fit.
+    pub(crate) fn complete(&self, tool: &str, mut arguments: JsonObject, client: ClientValues<'_>) -> Result<RuledCall, CallError> {
+        let mut secrets = Vec::new();
+        let mut body = arguments.remove(BODY);
+        for property in &self.properties {
+            if let Some(body) = &mut body {
+                property.restore(body, &property.path, "")?;
+            }
+        }
+        for property in &self.properties {
+            let (value, replaces) = match &property.setting {
+                PropertySetting::Free => continue,
+                PropertySetting::Default(value) => (value.clone(), false),
+                PropertySetting::Closed(value) => match self.resolve(value, &property.label, client, &mut secrets)? {
+                    Some(value) => (value, true),
+                    None => continue,
+                },
+            };
+            let is_item = property.path.contains(&None);
+            if body.is_none() && is_item {
+                continue;
+            }
+            let body = body.get_or_insert_with(|| Value::Object(Map::new()));
+            set(body, &property.path, &value, replaces, &format!("/{BODY}"))?;
+        }
+        arguments.extend(body.map(|body| (BODY.to_owned(), body)));
+        for FixedArgument { key, label, value } in &self.parameters {
+            arguments.remove(key);
+            if let Some(value) = self.resolve(value, label, client, &mut secrets)? {
+                arguments.insert(key.clone(), value);
+            }
+        }
+        // What stands for a secret fits no schema.
+        if !matches!(client, ClientValues::Masked) && !self.is_valid(tool, &arguments) {
+            return Err(CallError::Setting(
+                "the arguments do not go together with a setting of this server; nothing was sent".into(),
+            ));
+        }
+        Ok(RuledCall { arguments, secrets })
+    }
+
+    fn is_valid(&self, tool: &str, arguments: &JsonObject) -> bool {
+        let compile = || Validator::compile(&Value::Object(self.schema.as_ref().clone())).ok();
+        let Some(validator) = self.validator.get_or_init(compile) else {
+            return true;
+        };
+        let arguments = Value::Object(arguments.clone());
+        if matches!(validator.judge(&arguments), ArgumentVerdict::Valid { .. }) {
+            return true;
+        }
+        let labels = self.parameters.iter().map(|parameter| parameter.label.as_str());
+        let labels = labels.chain(self.properties.iter().map(|property| property.label.as_str()));
+        tracing::warn!(%tool, "the arguments of a call do not fit the document's schema once those of `overrides` are in: {}", labels.collect::<Vec<_>>().join(", "));
+        false
+    }
+
+    fn resolve(
+        &self,
+        value: &FixedValue,
+        label: &str,
+        client: ClientValues<'_>,
+        secrets: &mut Vec<String>,
+    ) -> Result<Option<Value>, CallError> {
+        let (source, schema) = match (value, client) {
+            (FixedValue::Absent, _) => return Ok(None),
+            (FixedValue::OfClient { .. } | FixedValue::Known { is_secret: true, .. }, ClientValues::Masked) => {
+                return Ok(Some(MASK.into()));
+            }
+            (FixedValue::Known { value, .. }, _) => return Ok(Some(value.clone())),
+            (FixedValue::OfClient { source, schema }, ClientValues::Given { .. }) => (source, schema),
+        };
+        let text = source.client_text(client)?;
+        let value = convert(&text, schema, &self.schema).ok_or_else(|| {
+            tracing::warn!(argument = label, "a value {} does not fit the document's schema", source.describe());
+            CallError::Setting(format!(
+                "nothing was sent, because the value {} is not one that the API takes",
+                source.describe()
+            ))
+        })?;
+        secrets.push(text);
+        Ok(Some(value))
+    }
+}
+
+impl ValueSource {
+    /// The text that a client gives for it.
+    fn client_text(&self, client: ClientValues<'_>) -> Result<String, CallError> {
+        let ClientValues::Given { headers, claims } = client else {
+            return Ok(MASK.to_owned());
+        };
+        let found = match self {
+            Self::Forward(name) => headers.and_then(|headers| {
+                let mut values = headers.get_all(name).iter();
+                let value = values.next().filter(|_| values.next().is_none())?;
+                value
+                    .to_str()
+                    .ok()
+                    .filter(|_| !is_of_connection(headers, name.as_str()))
+                    .map(str::to_owned)
+            }),
+            Self::Claim(name) => claims.and_then(|claims| match claims.get(name)? {
+                Value::String(text) => Some(text.clone()),
+                Value::Number(number) => Some(number.to_string()),
+                Value::Bool(value) => Some(value.to_string()),
+                _ => None,
+            }),
+            Self::Literal(_) | Self::Secret(_) => None,
+        };
+        found.filter(|text| !text.is_empty()).ok_or_else(|| {
+            CallError::Setting(format!(
+                "nothing was sent, because this call needs a value {}, and there is not exactly one",
+                self.describe()
+            ))
+        })
+    }
+}
+
+/// What a client names in `Connection` belongs to its connection with us (RFC 9110 section 7.6.1).
+fn is_of_connection(headers: &HeaderMap, name: &str) -> bool {
+    let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    values
+        .flat_map(|value| value.split(','))
+        .any(|other| other.trim().eq_ignore_ascii_case(name))
+}
+
+impl RuledBodyProperty {
+    /// Gives the property its own name in every object that holds it. `rest` of the path is still to go; `place` is the JSON
+    /// Pointer of `value` in the body.
+    fn restore(&self, value: &mut Value, rest: &[Option<String>], place: &str) -> Result<(), CallError> {
+        match (rest, value) {
+            ([Some(name)], Value::Object(members)) => {
+                let is_closed = matches!(self.setting, PropertySetting::Closed(_));
+                let renamed = self.given_as.as_ref().filter(|new| *new != name && !is_closed);
+                // Some servers read names without regard to their case.
+                let is_taken = |key: &&String| *key == name || (is_closed && key.eq_ignore_ascii_case(name));
+                if let Some(taken) = members.keys().find(is_taken).filter(|_| is_closed || renamed.is_some()) {
+                    return Err(not_offered(&format!("/{BODY}{place}/{taken}")));
+                }
+                if let Some(value) = renamed.and_then(|new| members.shift_remove(new)) {
+                    members.insert(name.clone(), value);
+                }
+            }
+            ([Some(name), rest @ ..], Value::Object(members)) => {
+                if let Some(member) = members.get_mut(name) {
+                    self.restore(member, rest, &format!("{place}/{name}"))?;
+                }
+            }
+            ([None, rest @ ..], Value::Array(items)) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.restore(item, rest, &format!("{place}/{index}"))?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn not_offered(argument: &str) -> CallError {
+    CallError::InvalidRequest {
+        argument: argument.to_owned(),
+        problem: "is not an argument of this tool; nothing was sent".to_owned(),
+    }
+}
+
+/// Sets a value at the end of a path: everywhere where it `replaces`, else where there is none. Objects on the way that are
+/// missing are made for a value that replaces; lists are not.
+fn set(target: &mut Value, path: &[Option<String>], value: &Value, replaces: bool, place: &str) -> Result<(), CallError> {
+    let of_another_kind = |kind: &str| CallError::InvalidRequest {
+        argument: place.to_owned(),
+        problem: format!("must be {kind} here, because this server sets a value in it; nothing was sent"),
+    };
+    match path {
+        [Some(name), rest @ ..] => {
+            let Value::Object(members) = target else {
+                return Err(of_another_kind("an object"));
+            };
+            let inner = format!("{place}/{name}");
+            match (rest, members.get_mut(name)) {
+                ([], Some(_)) if !replaces => Ok(()),
+                ([], _) => {
+                    members.insert(name.clone(), value.clone());
+                    Ok(())
+                }
+                ([None, ..], None) => Ok(()),
+                (rest, Some(member)) => set(member, rest, value, replaces, &inner),
+                (_, None) if !replaces => Ok(()),
+                (rest, None) => {
+                    let mut made = Value::Object(Map::new());
+                    set(&mut made, rest, value, replaces, &inner)?;
+                    members.insert(name.clone(), made);
+                    Ok(())
+                }
+            }
+        }
+        [None, rest @ ..] => {
+            let Value::Array(items) = target else {
+                return Err(of_another_kind("a list"));
+            };
+            for (index, item) in items.iter_mut().enumerate() {
+                set(item, rest, value, replaces, &format!("{place}/{index}"))?;
+            }
+            Ok(())
+        }
+        [] => Ok(()),
+    }
+}
+
+/// A text as a value that a schema accepts: as it is, or read as a number, a boolean or a list.
+fn convert(text: &str, schema: &Value, root: &JsonObject) -> Option<Value> {
+    let validator = Validator::compile(&Value::Object(around(schema, root))).ok()?;
+    let is_valid = |value: &Value| {
+        let arguments = Value::Object(Map::from_iter([(ALONE.to_owned(), value.clone())]));
+        matches!(validator.judge(&arguments), ArgumentVerdict::Valid { .. })
+    };
+    let value = Value::String(text.to_owned());
+    if is_valid(&value) {
+        return Some(value);
+    }
+    let mut repaired = Map::from_iter([(ALONE.to_owned(), value)]);
+    repair_values(&mut repaired, &around(schema, root), EmptyNumber::Kept, &mut RepairNotes::default());
+    repaired.remove(ALONE).filter(is_valid)
+}
+
+/// The only property of a schema that judges one value.
+const ALONE: &str = "value";
+
+/// A schema of an object whose only property has that schema.
+fn around(schema: &Value, root: &JsonObject) -> JsonObject {
+    let properties = Map::from_iter([(ALONE.to_owned(), schema.clone())]);
+    let mut around = Map::from_iter([
+        ("properties".to_owned(), Value::Object(properties)),
+        ("required".to_owned(), vec![ALONE].into()),
+    ]);
+    around.extend(root.get("$defs").map(|definitions| ("$defs".to_owned(), definitions.clone())));
+    around
+}
+
+/// Reads the values of rules by the document's schema.
+struct ValueReader<'r> {
+    operation: &'r Operation,
+    root: &'r JsonObject,
+    problems: Vec<String>,
+}
+
+impl ValueReader<'_> {
+    /// The schema of an argument.
+    fn property(&self, key: &str) -> Value {
+        let properties = self.root.get("properties");
+        properties
+            .and_then(|properties| properties.get(key))
+            .cloned()
+            .unwrap_or(Value::Bool(true))
+    }
+
+    fn refuse(&mut self, target: &ArgumentTarget, why: &str) {
+        self.problems
+            .push(format!("`overrides`: `{target}` of {} {why}", self.operation.label()));
+    }
+
+    fn check(&mut self, target: &ArgumentTarget, value: &Value, schema: &Value) {
+        let arguments = Value::Object(Map::from_iter([(ALONE.to_owned(), value.clone())]));
+        let validator = Validator::compile(&Value::Object(around(schema, self.root)));
+        if validator.is_ok_and(|validator| matches!(validator.judge(&arguments), ArgumentVerdict::Invalid)) {
+            self.refuse(target, "is set to a value that the document's schema does not accept");
+        }
+    }
+
+    fn read(&mut self, target: &ArgumentTarget, source: Option<&ValueSource>, schema: &Value) -> FixedValue {
+        match source {
+            None => FixedValue::Absent,
+            Some(ValueSource::Literal(value)) => {
+                self.check(target, value, schema);
+                FixedValue::Known {
+                    value: value.clone(),
+                    is_secret: false,
+                }
+            }
+            Some(ValueSource::Secret(text)) => {
+                let value = convert(text.expose_secret(), schema, self.root);
+                if value.is_none() {
+                    self.refuse(
+                        target,
+                        "gets a value from the environment that the document's schema does not accept",
+                    );
+                }
+                FixedValue::Known {
+                    value: value.unwrap_or_default(),
+                    is_secret: true,
+                }
+            }
+            Some(source) => FixedValue::OfClient {
+                source: source.clone(),
+                schema: schema.clone(),
+            },
+        }
+    }
+}

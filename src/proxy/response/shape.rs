@@ -1,0 +1,274 @@
+//! What rules of the operator make of a reply before anything else looks at it: fields kept or left out, a jq program, a
+//! number of items.
+//!
+//! A rule that cannot be applied withholds the reply: its status, its size and the reason are given, never what it holds.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
+
+use super::records::{self, Framing};
+use super::render::{json_text, put_json};
+use super::sandbox::Sandbox;
+use super::{Response, content_type, decode_text, operation_label, pagination, status_line};
+use crate::json as spec_json;
+use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
+use crate::spec::{Document, Operation};
+
+/// A larger reply is not shaped: as a tree it takes many times its size.
+const MAX_SHAPED_BYTES: usize = 8 << 20;
+/// What stands for a record that cannot be looked into.
+const WITHHELD_RECORD: &str = "[withheld: not JSON]";
+
+/// What became of a reply.
+#[derive(Debug, Default)]
+pub(crate) struct ShapedReply {
+    /// The arguments of the next page, where the whole reply named one.
+    pub(crate) next: Option<Map<String, Value>>,
+    /// What of a page is not shown, in a sentence.
+    pub(crate) remark: Option<String>,
+}
+
+/// Why a reply is withheld, in words for a model.
+pub(crate) struct Withheld(String);
+
+/// Shapes a reply by a rule; `left` is what is left of the call's time.
+///
+/// # Errors
+/// [`Withheld`] where the rule cannot be applied.
+pub(crate) async fn shape_reply(
+    rule: &ResponseRule,
+    operation: &Operation,
+    document: &Document,
+    sandbox: Option<&Sandbox>,
+    response: &mut Response,
+    left: Duration,
+) -> Result<ShapedReply, Withheld> {
+    let mut shaped = ShapedReply::default();
+    let is_success = response.status.is_success();
+    if response.body.is_empty() || (!is_success && rule.drop.is_empty()) {
+        return Ok(shaped);
+    }
+    if let Some(json) = json_text(response).filter(|_| is_success) {
+        shaped.next = pagination::next(operation, Some(document), &response.headers, &json);
+    }
+    let changes = is_success && (!rule.fields.is_empty() || rule.max_items.is_some());
+    if !rule.drop.is_empty() || changes {
+        shape_fields(rule, operation, response, &mut shaped)?;
+    }
+    if let (Some(program), true) = (&rule.jq, is_success) {
+        run_program(program, sandbox, response, left).await?;
+        if let (Some(limit), Some(mut value)) = (rule.max_items, parsed(response)) {
+            let cut = cut_lists(&mut value, limit);
+            if !cut.is_empty() {
+                shaped.remark = Some(describe_cut(operation, &cut));
+                put_json(response, value.to_string().into());
+            }
+        }
+    }
+    Ok(shaped)
+}
+
+fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Response, shaped: &mut ShapedReply) -> Result<(), Withheld> {
+    if response.body.len() > MAX_SHAPED_BYTES {
+        return unshaped(rule, &format!("it has more than {MAX_SHAPED_BYTES} bytes"));
+    }
+    let content_type = content_type(&response.headers);
+    if let Some(framing) = Framing::of(&content_type) {
+        let text = decode_text(&content_type, &response.body);
+        let records = records::records(framing, &text, response.stopped.is_none());
+        let lines = records
+            .into_iter()
+            .map(|record| shape_record(rule, record, response.status.is_success()));
+        let lines: String = lines.map(|record| format!("{record}\n")).collect();
+        response.body = Bytes::from(lines);
+        response
+            .headers
+            .insert(CONTENT_TYPE, http::HeaderValue::from_static("application/x-ndjson"));
+        return Ok(());
+    }
+    let Some(mut value) = parsed(response) else {
+        return unshaped(rule, "it is not JSON");
+    };
+    shape_value(rule, &mut value, response.status.is_success());
+    if let Some(limit) = rule.max_items.filter(|_| response.status.is_success() && rule.jq.is_none()) {
+        let cut = cut_lists(&mut value, limit);
+        shaped.remark = (!cut.is_empty()).then(|| describe_cut(operation, &cut));
+    }
+    let problem = response
+        .headers
+        .get(CONTENT_TYPE)
+        .cloned()
+        .filter(|_| !response.status.is_success());
+    put_json(response, value.to_string().into());
+    if let Some(problem) = problem {
+        response.headers.insert(CONTENT_TYPE, problem);
+    }
+    Ok(())
+}
+
+/// What becomes of a reply that cannot be taken apart: a rule that keeps something back withholds it.
+fn unshaped(rule: &ResponseRule, why: &str) -> Result<(), Withheld> {
+    if rule.withholds() {
+        return Err(Withheld(why.to_owned()));
+    }
+    Ok(())
+}
+
+fn parsed(response: &Response) -> Option<Value> {
+    spec_json::parse_value(json_text(response)?.as_bytes()).ok()
+}
+
+fn shape_value(rule: &ResponseRule, value: &mut Value, is_success: bool) {
+    if !rule.drop.is_empty() {
+        drop_fields(value, &FieldPosition::root(&rule.drop));
+    }
+    if is_success && !rule.fields.is_empty() {
+        keep_fields(value, &FieldPosition::root(&rule.fields));
+    }
+}
+
+/// A record of a stream, of which an event has its data in a member.
+fn shape_record(rule: &ResponseRule, mut record: Value, is_success: bool) -> Value {
+    if record.is_string() && rule.withholds() {
+        return WITHHELD_RECORD.into();
+    }
+    let is_event = record.get("data").is_some() && (record.get("event").is_some() || record.get("id").is_some());
+    match record.get_mut("data").filter(|_| is_event) {
+        Some(data) if data.is_string() && rule.withholds() => *data = WITHHELD_RECORD.into(),
+        Some(data) => shape_value(rule, data, is_success),
+        None => shape_value(rule, &mut record, is_success),
+    }
+    record
+}
+
+/// Takes out what a pattern names.
+fn drop_fields(value: &mut Value, position: &FieldPosition<'_>) {
+    if position.is_over() {
+        return;
+    }
+    match value {
+        Value::Object(members) => members.retain(|name, member| {
+            let (inner, is_named) = position.step(name);
+            if !is_named {
+                drop_fields(member, &inner);
+            }
+            !is_named
+        }),
+        Value::Array(items) => {
+            let mut index = 0;
+            items.retain_mut(|item| {
+                let (inner, is_named) = position.item(index);
+                index += 1;
+                if !is_named {
+                    drop_fields(item, &inner);
+                }
+                !is_named
+            });
+        }
+        _ => {}
+    }
+}
+
+/// Keeps only what a pattern names, and what leads to it; says whether anything is left. Items of lists stay, so that their
+/// number does.
+fn keep_fields(value: &mut Value, position: &FieldPosition<'_>) -> bool {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, member| {
+                let (inner, is_named) = position.step(name);
+                is_named || (!inner.is_over() && keep_fields(member, &inner))
+            });
+            !members.is_empty()
+        }
+        Value::Array(items) => {
+            let mut index = 0;
+            items.retain_mut(|item| {
+                let (inner, is_named) = position.item(index);
+                index += 1;
+                is_named || keep_fields(item, &inner) || item.is_object()
+            });
+            !items.is_empty()
+        }
+        _ => false,
+    }
+}
+
+/// Cuts the list that a reply is, or those that are its members; gives where, how many are left, and of how many.
+fn cut_lists(value: &mut Value, limit: usize) -> Vec<(String, usize, usize)> {
+    let mut cut = Vec::new();
+    let mut shorten = |place: &str, items: &mut Vec<Value>| {
+        if items.len() > limit {
+            cut.push((place.to_owned(), limit, items.len()));
+            items.truncate(limit);
+        }
+    };
+    match value {
+        Value::Array(items) => shorten("", items),
+        Value::Object(members) => {
+            for (name, member) in members.iter_mut() {
+                if let Value::Array(items) = member {
+                    shorten(&format!("`/{name}`: "), items);
+                }
+            }
+        }
+        _ => {}
+    }
+    cut
+}
+
+fn describe_cut(operation: &Operation, cut: &[(String, usize, usize)]) -> String {
+    let lists = cut.iter().map(|(place, kept, of)| format!("{place}{kept} of {of}"));
+    let how = match pagination::page_size_argument(operation) {
+        Some(size) => format!(" To read on, ask for pages of that size with `{size}`: the next page would leave out the others."),
+        None => String::new(),
+    };
+    format!(
+        "Only some of the items on this page are shown, as this server is set: {}.{how}",
+        lists.collect::<Vec<_>>().join("; ")
+    )
+}
+
+async fn run_program(program: &str, sandbox: Option<&Sandbox>, response: &mut Response, left: Duration) -> Result<(), Withheld> {
+    let Some(sandbox) = sandbox else {
+        return Err(Withheld("filters cannot be run here".into()));
+    };
+    let Some(json) = json_text(response) else {
+        return Err(Withheld("it is not JSON".into()));
+    };
+    let late = || Err("the time for the call was over".to_owned());
+    let run = sandbox.run_waiting(program, json.as_bytes(), left);
+    // What the program complains of may hold what it was to keep back.
+    let output = tokio::time::timeout(left, run).await.unwrap_or_else(|_| late()).map_err(|why| {
+        tracing::warn!("the jq program of a rule was not applied: {why}");
+        Withheld("its jq program could not be applied".into())
+    })?;
+    if serde_json::from_slice::<IgnoredAny>(&output).is_err() {
+        return Err(Withheld("the output of its jq program is not JSON".into()));
+    }
+    put_json(response, output.into());
+    Ok(())
+}
+
+impl Withheld {
+    /// The result in place of a reply. A success stays one, so that nobody makes the call again.
+    pub(crate) fn result(&self, operation: &Operation, response: &Response) -> CallToolResult {
+        let text = format!(
+            "{} from {}. The reply of {} bytes is withheld, because this server is set to give only a part of it, and {}.",
+            status_line(response.status),
+            operation_label(operation),
+            response.body.len(),
+            self.0
+        );
+        if !response.status.is_success() {
+            return CallToolResult::error(vec![ContentBlock::text(text)]);
+        }
+        let mut result = CallToolResult::success(vec![ContentBlock::text(text.clone())]);
+        result.structured_content = Some(json!({ "result": text }));
+        result
+    }
+}

@@ -1,0 +1,169 @@
+//! Replies as Markdown: a list of objects as a table, which takes fewer tokens than JSON, because each name stands there once.
+
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Map, Value};
+
+use super::Response;
+use super::render::json_text;
+use super::shape::ShapedReply;
+use crate::json;
+use crate::spec::operation::response_rule::ReplyFormat;
+
+/// A text, and how many rows of how many are in it.
+struct Written {
+    text: String,
+    kept: usize,
+    of: usize,
+}
+
+/// The result of a successful reply in that form; `None` where the reply is not of a kind that has it. A text of more than
+/// `most_bytes` is cut between rows; 0 is no limit.
+pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, shaped: &ShapedReply, most_bytes: usize) -> Option<CallToolResult> {
+    if !response.status.is_success() {
+        return None;
+    }
+    let value = json::parse_value(json_text(response)?.as_bytes()).ok()?;
+    let room = if most_bytes == 0 { usize::MAX } else { most_bytes };
+    let written = match (format, &value) {
+        (ReplyFormat::Table | ReplyFormat::Markdown, Value::Array(rows)) => table(rows, room)?,
+        (ReplyFormat::Table, Value::Object(members)) => with_table(members, room)?,
+        (ReplyFormat::Markdown, Value::Object(members)) => list(members, room),
+        _ => return None,
+    };
+    let mut result = CallToolResult::success(vec![ContentBlock::text(written.text)]);
+    if written.kept < written.of {
+        let remark = format!(
+            "The reply was cut, because it is longer than a result may be: {} of {} rows are shown.",
+            written.kept, written.of
+        );
+        result.content.push(ContentBlock::text(remark));
+    } else if let (Some(next), None) = (&shaped.next, &shaped.remark) {
+        let next = Value::Object(next.clone());
+        result.content.push(ContentBlock::text(format!(
+            "There is more: call again with the same arguments and {next} for the next page."
+        )));
+    }
+    Some(result)
+}
+
+/// The table of a list of objects; `None` where it is something else. The columns stand in the order in which the rows have them.
+fn table(rows: &[Value], room: usize) -> Option<Written> {
+    let rows: Vec<&Map<String, Value>> = rows.iter().map(Value::as_object).collect::<Option<_>>()?;
+    let mut columns: Vec<&str> = Vec::new();
+    let mut known: std::collections::HashSet<&str> = std::collections::HashSet::new();
+    for name in rows.iter().flat_map(|row| row.keys()) {
+        if known.insert(name) {
+            columns.push(name);
+        }
+    }
+    if columns.is_empty() {
+        return None;
+    }
+    let line = |cells: Vec<String>| format!("|{}|\n", cells.join("|"));
+    let mut text = line(columns.iter().map(|name| escaped(name)).collect());
+    text.push_str(&line(columns.iter().map(|_| "-".to_owned()).collect()));
+    let mut kept = 0;
+    for row in &rows {
+        let next = line(columns.iter().map(|name| row.get(*name).map(cell).unwrap_or_default()).collect());
+        if text.len() + next.len() > room {
+            break;
+        }
+        text.push_str(&next);
+        kept += 1;
+    }
+    text.truncate(text.trim_end().len());
+    Some(Written {
+        text,
+        kept,
+        of: rows.len(),
+    })
+}
+
+/// An object whose only list of objects is a table, with what stands beside that list before it.
+fn with_table(members: &Map<String, Value>, room: usize) -> Option<Written> {
+    let is_table = |value: &Value| {
+        value
+            .as_array()
+            .is_some_and(|rows| !rows.is_empty() && rows.iter().all(Value::is_object))
+    };
+    let mut tables = members.iter().filter(|(_, value)| is_table(value));
+    let ((name, rows), None) = (tables.next()?, tables.next()) else {
+        return None;
+    };
+    let mut text = String::new();
+    for (other, value) in members.iter().filter(|(other, _)| *other != name) {
+        text.push_str(&format!("{}: {}\n", escaped(other), cell(value)));
+    }
+    text.push_str(&format!("{}:\n\n", escaped(name)));
+    let table = table(rows.as_array()?, room.saturating_sub(text.len()))?;
+    text.push_str(&table.text);
+    Some(Written { text, ..table })
+}
+
+/// The members of an object, each in a line or, where it is a list of objects, as a table.
+fn list(members: &Map<String, Value>, room: usize) -> Written {
+    let (mut text, mut kept) = (String::new(), 0);
+    for (name, value) in members {
+        let left = room.saturating_sub(text.len());
+        let table = value.as_array().filter(|rows| !rows.is_empty()).and_then(|rows| table(rows, left));
+        let next = match table {
+            Some(table) if table.kept < table.of => break,
+            Some(table) => format!("\n{}:\n\n{}\n\n", escaped(name), table.text),
+            None => format!("- {}: {}\n", escaped(name), cell(value)),
+        };
+        if next.len() > left {
+            break;
+        }
+        text.push_str(&next);
+        kept += 1;
+    }
+    text.truncate(text.trim_end().len());
+    Written {
+        text,
+        kept,
+        of: members.len(),
+    }
+}
+
+/// A value in a cell: a text as it is, `null` as that word, and what is nested as JSON.
+fn cell(value: &Value) -> String {
+    match value {
+        Value::String(text) => escaped(text),
+        other => escaped(&other.to_string()),
+    }
+}
+
+/// A text in one line, without what would end a cell or begin code.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\\' => out.push_str("\\\\"),
+            '|' => out.push_str("\\|"),
+            '`' => out.push_str("\\`"),
+            '\r' => {}
+            '\n' | '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{b}' | '\u{c}' => out.push_str("<br>"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn rows_of_different_objects_share_their_columns() {
+        let rows = json!([{"a": 1, "b": "x|y"}, {"b": "two\nlines", "c": {"d": [1]}}, {"a": null, "c": "`code`"}]);
+        let written = table(rows.as_array().unwrap(), usize::MAX).unwrap();
+        assert_eq!(
+            written.text,
+            "|a|b|c|\n|-|-|-|\n|1|x\\|y||\n||two<br>lines|{\"d\":[1]}|\n|null||\\`code\\`|"
+        );
+        let cut = table(rows.as_array().unwrap(), 32).unwrap();
+        assert_eq!((cut.kept, cut.of), (1, 3));
+        assert!(table(json!([1, 2]).as_array().unwrap(), usize::MAX).is_none());
+    }
+}

@@ -1,0 +1,177 @@
+//! What an operator sets for the arguments of an operation. A document never says any of this.
+
+use std::fmt;
+
+use http::HeaderName;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+
+use super::parameter::{Location, Parameter};
+use super::response_rule::ResponseRule;
+
+/// Which argument a rule is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArgumentTarget {
+    /// A parameter, by its place and its name on the wire.
+    Parameter(Location, String),
+    /// A property of the body: the steps of a JSON Pointer (RFC 6901), where `*` stands for every item of a list.
+    Body(Vec<String>),
+}
+
+/// Where the value of an argument comes from that no call gives.
+#[derive(Debug, Clone)]
+pub enum ValueSource {
+    /// From the configuration, as it stands there. It is not secret.
+    Literal(Value),
+    /// From the environment, as a text. It is secret.
+    Secret(SecretString),
+    /// From a header of the client's HTTP request. It is secret.
+    Forward(HeaderName),
+    /// From a claim of the client's verified access token. It is secret.
+    Claim(String),
+}
+
+/// What an operator sets for one argument. What is absent stays as the document says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArgumentRule {
+    /// The argument.
+    pub target: ArgumentTarget,
+    /// The rules that say so, by their names in messages, and whether each may match nothing.
+    pub origins: Vec<(String, bool)>,
+    /// Whether no call may give it.
+    pub hide: Option<bool>,
+    /// What is sent in every call.
+    pub value: Option<ValueSource>,
+    /// What is sent where a call does not give it.
+    pub default: Option<Value>,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its description.
+    pub description: Option<String>,
+    /// The only values that it may have.
+    pub values: Option<Vec<Value>>,
+    /// Whether a call must give it.
+    pub required: Option<bool>,
+}
+
+/// A parameter that no call gives.
+#[derive(Debug, Clone)]
+pub struct FixedParameter {
+    /// The parameter.
+    pub parameter: Parameter,
+    /// What is sent for it; `None` where it is left out of every request.
+    pub source: Option<ValueSource>,
+}
+
+/// What an operator sets for one operation.
+#[derive(Debug, Clone, Default)]
+pub struct OperationRules {
+    /// The parameters that no call gives.
+    pub fixed: Vec<FixedParameter>,
+    /// Every rule for an argument that the operation has, at most one for each.
+    pub arguments: Vec<ArgumentRule>,
+    /// What is set for its replies.
+    pub response: Option<ResponseRule>,
+}
+
+/// A property of the body that a rule is about, as the input schema has it.
+#[derive(Debug, Clone)]
+pub(crate) struct RuledProperty {
+    /// The rule.
+    pub(crate) rule: ArgumentRule,
+    /// The names in the input schema that lead to it, `None` for every item of a list; never empty, and the last is a name.
+    pub(crate) path: Vec<Option<String>>,
+    /// The schema of its value, which may refer to definitions of the input schema.
+    pub(crate) schema: Value,
+}
+
+impl ArgumentRule {
+    /// A rule that sets nothing yet.
+    #[must_use]
+    pub fn new(target: ArgumentTarget) -> Self {
+        Self {
+            target,
+            origins: Vec::new(),
+            hide: None,
+            value: None,
+            default: None,
+            name: None,
+            description: None,
+            values: None,
+            required: None,
+        }
+    }
+
+    /// Takes what a later rule for the same argument sets.
+    pub fn take(&mut self, later: Self) {
+        self.origins.extend(later.origins);
+        self.hide = later.hide.or(self.hide);
+        self.value = later.value.or(self.value.take());
+        self.default = later.default.or(self.default.take());
+        self.name = later.name.or(self.name.take());
+        self.description = later.description.or(self.description.take());
+        self.values = later.values.or(self.values.take());
+        self.required = later.required.or(self.required);
+    }
+
+    /// Whether no call gives the argument.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.value.is_some() || self.hide == Some(true)
+    }
+
+    /// What is sent in every call, where the argument is closed: the value, or else the default.
+    #[must_use]
+    pub fn closed_source(&self) -> Option<ValueSource> {
+        let literal = || self.default.clone().map(ValueSource::Literal);
+        self.value.clone().or_else(literal).filter(|_| self.is_closed())
+    }
+}
+
+impl ValueSource {
+    /// Whether nobody but the API may read the value.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        !matches!(self, Self::Literal(_))
+    }
+
+    /// Whether the value comes from the client that calls.
+    #[must_use]
+    pub fn is_of_client(&self) -> bool {
+        matches!(self, Self::Forward(_) | Self::Claim(_))
+    }
+
+    /// Where the value comes from, for the operator: never the value.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Literal(_) => "from the configuration".to_owned(),
+            Self::Secret(_) => "from the environment".to_owned(),
+            Self::Forward(name) => format!("from the client's header `{name}`"),
+            Self::Claim(name) => format!("from the claim `{name}` of the client's token"),
+        }
+    }
+}
+
+impl PartialEq for ValueSource {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Literal(one), Self::Literal(other)) => one == other,
+            (Self::Secret(one), Self::Secret(other)) => one.expose_secret() == other.expose_secret(),
+            (Self::Forward(one), Self::Forward(other)) => one == other,
+            (Self::Claim(one), Self::Claim(other)) => one == other,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for ArgumentTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Parameter(location, name) => write!(f, "{}:{name}", location.as_str()),
+            Self::Body(steps) => steps
+                .iter()
+                .try_for_each(|step| write!(f, "/{}", step.replace('~', "~0").replace('/', "~1"))),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Rules of the operator for arguments, where an adversary looks for a way around them: the values of clients, the dry run, the
+//! question to a person, the log, and the settings themselves.
+
+use serde_json::{Value, json};
+
+use crate::support::{HttpServer, Session, SpecFile, Upstream, call_message, command, project, reply, stderr, stdout};
+
+fn document() -> SpecFile {
+    SpecFile::with_paths(&json!({"/items/{id}": {"post": {"operationId": "act", "parameters": [
+        {"name": "id", "in": "path", "required": true, "schema": {"type": "string"}},
+        {"name": "tenant", "in": "query", "required": true, "schema": {"type": "string"}},
+        {"name": "level", "in": "query", "schema": {"type": "integer"}},
+        {"name": "X-Trace", "in": "header", "schema": {"type": "string"}}],
+        "requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": {"owner": {"type": "string"}, "note": {"type": "string"}}}}}}}}}))
+}
+
+fn config(rules: &Value) -> SpecFile {
+    SpecFile::new(&json!({ "overrides": rules }).to_string())
+}
+
+#[test]
+fn p31_a_value_of_the_client_goes_where_its_rule_says_and_nowhere_else() {
+    let upstream = Upstream::start(Box::new(|request| {
+        reply(
+            200,
+            &["Content-Type: application/json"],
+            json!({ "echo": request.line }).to_string().as_bytes(),
+        )
+    }));
+    let spec = document();
+    let rules = config(&json!([{ "arguments": {
+        "query:tenant": { "value": { "forward": "X-Tenant" } },
+        "query:level": { "value": { "forward": "X-Level" } },
+    } }]));
+    let server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url, "--config", rules.path()]);
+    let call = call_message("act", r#"{"id":"1"}"#);
+    let (_, answer) = server.post(&["X-Tenant: acme-tenant", "X-Level: 3", "X-Other: no"], &call);
+    let received = upstream.take_one();
+    assert_eq!(received.line, "POST /items/1?tenant=acme-tenant&level=3 HTTP/1.1", "{answer}");
+    assert_eq!((received.header("x-tenant"), received.header("x-other")), (None, None));
+    assert!(!answer.contains("acme-tenant"), "the value came back: {answer}");
+    // A header that is missing, there twice, of another type, or of the connection alone is refused, and named without its value.
+    for (headers, expected) in [
+        (&["X-Level: 3"][..], "x-tenant"),
+        (&["X-Tenant: one-tenant", "X-Tenant: two-tenant", "X-Level: 3"], "x-tenant"),
+        (&["X-Tenant: one-tenant", "X-Level: many-levels"], "x-level"),
+        (&["X-Tenant: one-tenant", "X-Level: 3", "Connection: x-tenant"], "x-tenant"),
+    ] {
+        let (_, answer) = server.post(headers, &call);
+        assert!(
+            answer.contains("nothing was sent") && answer.contains(expected),
+            "{headers:?}: {answer}"
+        );
+        assert!(!answer.contains("one-tenant") && !answer.contains("many-levels"), "{answer}");
+        assert!(upstream.received().is_empty(), "{headers:?}");
+    }
+    for arguments in [
+        r#"{"id":"1","tenant":"mine"}"#,
+        r#"{"id":"1","query":{"tenant":"mine"}}"#,
+        r#"{"id":"1","X-Tenant":"mine"}"#,
+    ] {
+        let (_, answer) = server.post(&["X-Tenant: t", "X-Level: 3"], &call_message("act", arguments));
+        assert!(answer.contains("isError\":true"), "{answer}");
+        assert!(upstream.received().is_empty(), "{arguments}");
+    }
+    // What P1 to P8 say of arguments holds for these as well.
+    let (_, answer) = server.post(&["X-Tenant: a&admin=1#x", "X-Level: 3"], &call);
+    assert_eq!(
+        upstream.take_one().line,
+        "POST /items/1?tenant=a%26admin%3D1%23x&level=3 HTTP/1.1",
+        "{answer}"
+    );
+}
+
+#[test]
+fn a_secret_value_is_masked_in_the_dry_run_and_in_the_log() {
+    let spec = document();
+    let rules = config(&json!([{ "arguments": {
+        "query:tenant": { "value": { "env": "RULED_SECRET" } },
+        "header:X-Trace": { "value": "fixed-trace" },
+        "/owner": { "value": { "env": "RULED_SECRET" } },
+    } }]));
+    let args = |more: &[&str]| {
+        let mut command = command(
+            &[
+                &[
+                    "call",
+                    "act",
+                    "--spec",
+                    spec.path(),
+                    "--base-url",
+                    "http://127.0.0.1:9",
+                    "--config",
+                    rules.path(),
+                ],
+                more,
+            ]
+            .concat(),
+        );
+        command.env("RULED_SECRET", "s3cret-value");
+        command.output().unwrap()
+    };
+    let shown = args(&["--args", r#"{"id":"1","body":{"note":"x"}}"#, "--dry-run", "--log-level", "trace"]);
+    let (out, log) = (stdout(&shown), stderr(&shown));
+    assert!(shown.status.success(), "{out}{log}");
+    assert!(
+        out.contains("tenant=***") && out.contains("fixed-trace") && out.contains(r#""owner":"***""#),
+        "{out}"
+    );
+    assert!(!out.contains("s3cret-value") && !log.contains("s3cret-value"), "{out}{log}");
+    // Nor does an error, a list, an explanation or a report.
+    let wrong = args(&["--args", r#"{"id":"1","tenant":"x"}"#, "--dry-run"]);
+    for more in [&["tools", "--json"][..], &["tools", "--explain"], &["check"]] {
+        let mut command = command(&[more, &["--spec", spec.path(), "--config", rules.path()]].concat());
+        let output = command.env("RULED_SECRET", "s3cret-value").output().unwrap();
+        let all = stdout(&output) + &stderr(&output);
+        assert!(output.status.code().is_some_and(|code| code < 2), "{more:?}: {all}");
+        assert!(!all.contains("s3cret-value"), "{more:?}: {all}");
+        if more.contains(&"--explain") {
+            assert!(all.contains("query:tenant") && all.contains("from the environment"), "{all}");
+        }
+    }
+    assert!(!(stdout(&wrong) + &stderr(&wrong)).contains("s3cret-value"));
+}
+
+#[test]
+fn the_question_to_a_person_masks_secret_values() {
+    let spec = document();
+    let rules = config(&json!([{ "arguments": { "query:tenant": { "value": { "env": "RULED_SECRET" } } } }]));
+    let upstream = Upstream::echo();
+    let args = [
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--config",
+        rules.path(),
+        "--confirm",
+        "write",
+    ];
+    let server = HttpServer::start_with(&args, &[("RULED_SECRET", "s3cret-value")]);
+    let question = server.call_stateless("act", json!({ "arguments": { "id": "1" } }), &json!({ "elicitation": {} }));
+    let text = question.to_string();
+    assert!(text.contains("tenant=***") && !text.contains("s3cret-value"), "{text}");
+    assert!(upstream.received().is_empty());
+}
+
+#[test]
+fn what_is_wrong_with_rules_for_arguments_ends_the_start() {
+    let text = std::fs::read_to_string(project("tests/cases/settings/overrides_problems.yaml")).unwrap();
+    let file: Value = serde_yaml::from_str(&text).unwrap();
+    let spec = SpecFile::new(&file["document"].to_string());
+    for case in file["cases"].as_array().unwrap() {
+        let rules = config(&json!([case["rule"]]));
+        let output = command(&[
+            "serve",
+            "--spec",
+            spec.path(),
+            "--base-url",
+            "http://127.0.0.1:9",
+            "--config",
+            rules.path(),
+        ])
+        .output()
+        .unwrap();
+        let log = stderr(&output);
+        assert!(output.status.code().is_some_and(|code| code > 0), "{case}: {log}");
+        assert!(log.contains(case["problem"].as_str().unwrap()), "{case}: {log}");
+    }
+}
+
+#[test]
+fn a_rule_that_may_match_nothing_may_name_any_argument() {
+    let spec = document();
+    let rules = config(&json!([{ "optional": true, "arguments": { "query:nowhere": { "hide": true } } }]));
+    let upstream = Upstream::echo();
+    let mut session = Session::serving(&spec, &upstream, &["--config", rules.path()]);
+    assert_eq!(session.tools().len(), 1);
+}
