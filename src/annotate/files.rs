@@ -123,7 +123,14 @@ fn describe_of(
             continue;
         };
         let said = property.get("description").and_then(Value::as_str).map(str::to_owned);
-        let mut file = if encoding.binary {
+        let may_be_list = ["anyOf", "oneOf", "allOf"]
+            .into_iter()
+            .filter_map(|key| property.get(key)?.as_array())
+            .flatten()
+            .any(|branch| branch.get("type") == Some(&Value::from("array")));
+        let mut file = if encoding.binary && may_be_list {
+            files.schema_of_many()
+        } else if encoding.binary {
             files.schema()
         } else {
             files.schema_of_text_or_file()

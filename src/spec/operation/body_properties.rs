@@ -41,5 +41,15 @@ pub(crate) fn is_binary(document: &Document, schema: Node<'_>, depth: usize) -> 
     {
         return true;
     }
-    depth < MAX_DEPTH && object.get("items").is_some_and(|items| is_binary(document, items, depth + 1))
+    if depth >= MAX_DEPTH {
+        return false;
+    }
+    let branches = |key: &str| object.get(key).and_then(Node::array).unwrap_or_default();
+    // Of alternatives each must be bytes: what may also be a text is a text.
+    let of_alternatives = ["anyOf", "oneOf"].into_iter().any(|key| {
+        let branches = branches(key);
+        !branches.is_empty() && branches.into_iter().all(|branch| is_binary(document, branch, depth + 1))
+    });
+    let parts = branches("allOf").into_iter().chain(object.get("items"));
+    of_alternatives || parts.into_iter().any(|inner| is_binary(document, inner, depth + 1))
 }
