@@ -10,7 +10,7 @@ use super::body_properties::{is_binary, properties};
 use super::parameter::{Location, Style};
 use super::request_body::{BodySchema, Encoding, MediaType, RequestBody};
 use crate::spec::document::{Document, Version};
-use crate::spec::media_type::MediaKind;
+use crate::spec::media_type::{MediaKind, essence};
 use crate::spec::node::{Node, Object};
 
 /// Reads a Request Body Object, or a reference to one; `None` where it declares no media type.
@@ -40,6 +40,7 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
         // What the document says is a text is written by the caller as a whole.
         Some(_) if item.is_none() && is_text() => MediaKind::Text,
         Some(kind) => kind,
+        None if is_unknown_type(name) && is_plain_text(document, schema) => MediaKind::Text,
         None => MediaKind::of(name),
     };
     let mut encoding = BTreeMap::new();
@@ -100,6 +101,17 @@ fn positions(document: &Document, media_type: &Object<'_>, schema: Option<Node<'
     let of_whole = || document.resolve_object(schema?).ok()??.get("items");
     others.binary = item.or_else(of_whole).is_some_and(|items| is_binary(document, items, 0));
     (first, others)
+}
+
+/// Whether nothing says if a media type is text or bytes: a type of a vendor, or an unregistered one.
+fn is_unknown_type(name: &str) -> bool {
+    let essence = essence(name);
+    MediaKind::of(&essence) == MediaKind::Binary && (essence.starts_with("application/vnd.") || essence.starts_with("application/x-"))
+}
+
+/// Whether a schema says of a text nothing that would make it bytes.
+fn is_plain_text(document: &Document, schema: Option<Node<'_>>) -> bool {
+    schema.is_some_and(|schema| is_text(document, schema) && !is_binary(document, schema, 0))
 }
 
 fn is_text(document: &Document, schema: Node<'_>) -> bool {
