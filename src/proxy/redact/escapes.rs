@@ -37,6 +37,9 @@ const NAMES: [(&[u8], char); 30] = [
     (b"nbsp", '\u{a0}'),
 ];
 
+/// A numeric reference has no more digits, leading zeros included.
+const MAX_DIGITS: usize = 8;
+
 /// A decoded text, with a mapping to the positions of its source.
 #[derive(Debug)]
 pub(crate) struct Layer {
@@ -127,12 +130,25 @@ fn escape(text: &[u8]) -> Option<(Escaped, usize)> {
 /// The character that an HTML character reference at the start of the text stands for, and the length of the reference.
 fn read_html_reference(text: &[u8]) -> Option<(char, usize)> {
     let rest = text.strip_prefix(b"&")?;
+    if let [b'#', number @ ..] = rest {
+        let (before, radix) = match number {
+            [b'x' | b'X', ..] => (1, 16),
+            _ => (0, 10),
+        };
+        let number = number.get(before..)?;
+        let length = number
+            .iter()
+            .take(MAX_DIGITS)
+            .take_while(|digit| char::from(**digit).is_digit(radix))
+            .count();
+        let character = char::from_u32(read_code_point(number.get(..length)?, radix)?)?;
+        // WHATWG HTML section 13.2.5.80: a numeric reference counts without its semicolon as well.
+        let end = usize::from(number.get(length) == Some(&b';'));
+        return Some((character, "&#".len() + before + length + end));
+    }
     let end = rest.iter().take(10).position(|byte| *byte == b';')?;
-    let character = match rest.get(..end)? {
-        [b'#', b'x' | b'X', digits @ ..] => char::from_u32(read_code_point(digits, 16)?)?,
-        [b'#', digits @ ..] => char::from_u32(read_code_point(digits, 10)?)?,
-        name => NAMES.iter().find(|(known, _)| *known == name)?.1,
-    };
+    let name = rest.get(..end)?;
+    let character = NAMES.iter().find(|(known, _)| *known == name)?.1;
     Some((character, end + 2))
 }
 
@@ -184,5 +200,14 @@ mod tests {
         for plain in [r"a\", r"\u12", r"\ud800x", "%", "&#;", "&#99999999;", "abc"] {
             assert!(unescape(plain.as_bytes()).is_none(), "{plain}");
         }
+    }
+
+    #[test]
+    fn a_numeric_reference_counts_without_its_semicolon() {
+        assert_eq!(
+            unescape_html("&#115&#x33;&#99r&#x65t &#; &#x &#xZZ &#9999999999"),
+            "s3cret &#; &#x &#xZZ &#9999999999"
+        );
+        assert_eq!(unescape(b"&#115x").unwrap().text, b"sx");
     }
 }
