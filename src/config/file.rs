@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{self, DeserializeOwned, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::layer::{from_map, keys};
 use super::settings::{ApiSettings, ServerSettings};
@@ -105,7 +105,8 @@ impl<'de> Visitor<'de> for OnceVisitor {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
+        // `.nan` and `.inf` are numbers in YAML that no setting takes.
+        Ok(Number::from_f64(value).map_or_else(|| Value::String(value.to_string()), Value::Number))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {

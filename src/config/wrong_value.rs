@@ -129,7 +129,7 @@ pub(crate) fn expected_by(error: &serde_json::Error) -> String {
         "f64" => "a number",
         "usize" | "u32" | "u64" => "a whole number of at least 0",
         "a string" | "path string" | "string or map" => "a text",
-        other => return other.trim_start_matches("one of ").to_owned(),
+        other => return other.trim_start_matches("expected ").trim_start_matches("one of ").to_owned(),
     }
     .to_owned()
 }
