@@ -293,6 +293,11 @@ impl RuledBodyProperty {
                 }
             }
             ([Some(name), rest @ ..], Value::Object(members)) => {
+                let is_closed = matches!(self.setting, PropertySetting::Closed(_));
+                let is_twin = |key: &&String| *key != name && key.eq_ignore_ascii_case(name);
+                if let Some(twin) = members.keys().find(is_twin).filter(|_| is_closed) {
+                    return Err(not_offered(&format!("/{BODY}{place}/{twin}")));
+                }
                 if let Some(member) = members.get_mut(name) {
                     self.restore(member, rest, &format!("{place}/{name}"))?;
                 }

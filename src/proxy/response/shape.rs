@@ -94,6 +94,10 @@ fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Respo
     let Some(mut value) = parsed(response) else {
         return unshaped(rule, "it is not JSON");
     };
+    let is_scalar = !value.is_object() && !value.is_array();
+    if is_scalar && response.status.is_success() && !rule.fields.is_empty() {
+        return Err(Withheld("it has no fields".into()));
+    }
     shape_value(rule, &mut value, response.status.is_success());
     if let Some(limit) = rule.max_items.filter(|_| response.status.is_success() && rule.jq.is_none()) {
         let cut = cut_lists(&mut value, limit);

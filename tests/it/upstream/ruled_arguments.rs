@@ -110,7 +110,7 @@ fn a_secret_value_is_masked_in_the_dry_run_and_in_the_log() {
     assert!(!out.contains("s3cret-value") && !log.contains("s3cret-value"), "{out}{log}");
     // Nor does an error, a list, an explanation or a report.
     let wrong = args(&["--args", r#"{"id":"1","tenant":"x"}"#, "--dry-run"]);
-    for more in [&["tools", "--json"][..], &["tools", "--explain"], &["check"]] {
+    for more in [&["tools", "--format", "json"][..], &["tools", "--explain"], &["check"]] {
         let mut command = command(&[more, &["--spec", spec.path(), "--config", rules.path()]].concat());
         let output = command.env("RULED_SECRET", "s3cret-value").output().unwrap();
         let all = stdout(&output) + &stderr(&output);
