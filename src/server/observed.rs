@@ -5,9 +5,8 @@ use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, ErrorCode, ErrorData};
 use rmcp::service::RequestContext;
 
-use super::auth::AuthenticatedClient;
 use super::catalog::ResolvedCall;
-use super::http::limits::Peer;
+use super::http::limits::{Peer, ProvedName};
 use crate::observe::call::{Arrival, CalledOperation, note};
 use crate::observe::outcome::CallOutcome;
 
@@ -45,9 +44,9 @@ pub(crate) fn early_arrival(parts: &Parts) -> Arrival {
 /// What was proved of the client, else the address that it has at the other end of the connection.
 fn client_name(parts: Option<&Parts>) -> Option<String> {
     let extensions = &parts?.extensions;
-    let proved = extensions.get::<AuthenticatedClient>().and_then(|client| client.name.as_deref());
+    let proved = extensions.get::<ProvedName>().map(|name| name.0.to_string());
     let address = || extensions.get::<Peer>().map(|peer| format!("address:{}", peer.0.to_canonical()));
-    proved.map(str::to_owned).or_else(address)
+    proved.or_else(address)
 }
 
 /// How a call ended, as far as its answer shows.

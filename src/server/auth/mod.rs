@@ -27,7 +27,7 @@ use url::Url;
 use self::jwt::{Oauth, OauthOptions, Scopes, TokenError, VerifiedToken, WELL_KNOWN};
 use self::static_token::StaticToken;
 use super::catalog::ResolvedCall;
-use super::http::limits::{ClientKey, Peer, RateLimit};
+use super::http::limits::{ClientKey, Peer, ProvedName, RateLimit};
 use super::observed;
 use super::state::ServerState;
 use crate::observe;
@@ -78,7 +78,7 @@ pub(crate) struct AuthenticatedClient {
     /// Identifies the client for limits.
     pub(crate) client: ClientKey,
     /// The name that was proved, for the audit log; only where there is one.
-    pub(crate) name: Option<Arc<str>>,
+    name: Option<Arc<str>>,
     scopes: Scopes,
     /// What its verified token says.
     claims: Option<Arc<Map<String, Value>>>,
@@ -298,7 +298,10 @@ pub(crate) async fn authenticate(State(gate): State<Arc<Authenticate>>, mut requ
         return (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())], text).into_response();
     }
     match caller {
-        Ok(caller) => {
+        Ok(mut caller) => {
+            if let Some(name) = caller.name.take() {
+                request.extensions_mut().insert(ProvedName(name));
+            }
             if !gate.is_open {
                 request.headers_mut().remove(header::AUTHORIZATION);
                 request.extensions_mut().insert(caller);

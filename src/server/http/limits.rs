@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::BuildHasher as _;
 use std::net::IpAddr;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Limits that an operator may change.
@@ -27,6 +27,10 @@ impl Default for Limits {
 /// The address at the other end of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// The name that a client has proved, where somebody records it.
+#[derive(Debug, Clone)]
+pub(crate) struct ProvedName(pub(crate) Arc<str>);
 
 /// Identifies the client that a request counts for: a hash, so that neither tokens nor subjects are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
