@@ -27,8 +27,8 @@ use crate::observe::call::note_outcome;
 use crate::observe::outcome::CallOutcome;
 use crate::outbound::Clients;
 use crate::proxy::{
-    ApiProxy, ArgumentRules, Binder, BindingOptions, CallError, CallOptions, CallRules, Credentials, Forwarding, Progress, Sandbox,
-    UpstreamOptions, link_etags, render_error,
+    ApiProxy, ArgumentRules, Binder, BindingOptions, CacheOptions, CallError, CallOptions, CallRules, Credentials, Forwarding, Progress,
+    ReplyCache, Sandbox, UpstreamOptions, link_etags, render_error,
 };
 use crate::search::SearchIndex;
 use crate::spec::operation::rules::ValueSource;
@@ -64,6 +64,8 @@ pub struct ApiOptions {
     pub upstream: UpstreamOptions,
     /// What runs filters of replies, where they are offered.
     pub sandbox: Option<Sandbox>,
+    /// Keeps replies, where it is set.
+    pub cache: Option<CacheOptions>,
 }
 
 /// Who calls, as far as a call needs to know.
@@ -160,6 +162,7 @@ impl Api {
                 forward: options.forward,
                 redactor: found.redactor,
                 sandbox: options.sandbox,
+                cache: options.cache.and_then(ReplyCache::new),
             },
             search_index: OnceLock::new(),
         };
@@ -365,6 +368,7 @@ fn bind_tools(
         let rules = CallRules {
             tool: annotated.tool.name.to_string().into_boxed_str(),
             repeats: annotated.enforcement.may_repeat(),
+            is_read_only: annotated.enforcement.is_read_only(),
             wire: annotated.wire,
             contract: output_contract(
                 annotated.has_output,

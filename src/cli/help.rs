@@ -90,6 +90,8 @@ const SECTIONS: [(&str, &[&str]); 9] = [
             "audit_key_env",
             "audit_key_file",
             "audit_log_required",
+            "cache",
+            "cache_default_ttl",
         ],
     ),
     ("Log", &["log_level", "log_format"]),

@@ -179,6 +179,7 @@ fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Run
         secrets: config.outbound.proxy.iter().filter_map(|proxy| proxy.credential.clone()).collect(),
         call: config.call.clone(),
         sandbox: config.sandbox.clone(),
+        cache: config.cache.filter(|_| purpose == LoadPurpose::Serve),
         upstream: config.upstream.clone(),
     }
 }

@@ -8,6 +8,7 @@ use http::header::HeaderMap;
 use tokio::sync::Semaphore;
 use url::Url;
 
+use super::operations::cache::resolve_cache;
 use super::path::ConfigSource;
 use super::settings::{ApiSettings, ResponseFilter, ServerSettings};
 use super::transport::Transport;
@@ -16,7 +17,7 @@ use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::outbound::OutboundOptions;
 use crate::proxy::request::body::file_root::FileRoot;
 use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;
-use crate::proxy::{CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
+use crate::proxy::{CacheOptions, CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
 use crate::spec::operation::server::{self, Choice, Pick};
 use crate::spec::{ExternalReferences, Source};
 use crate::text::MIN_BYTES_PER_TOKEN;
@@ -59,6 +60,8 @@ pub(crate) struct ApiConfig {
     pub call: CallOptions,
     /// What runs filters of replies, where they are offered.
     pub sandbox: Option<Sandbox>,
+    /// What keeps replies, if anything.
+    pub cache: Option<CacheOptions>,
     /// Limits of an upstream.
     pub upstream: UpstreamOptions,
     /// Outgoing connections.
@@ -108,6 +111,7 @@ pub(crate) fn resolve_api(
         profile: annotate::known_client(api).profile(),
         strict: api.strict.unwrap_or(false),
         sandbox: sandbox(api, call.max_response_bytes),
+        cache: resolve_cache(&server_settings.operations.cache, problems),
         call,
         upstream: upstream::upstream_limits(&api.upstream, problems),
         outbound,

@@ -74,6 +74,8 @@ pub(crate) struct CallRecord {
     pub(crate) bytes: Option<usize>,
     /// Requests that were sent.
     pub(crate) attempts: u32,
+    /// `hit`, `revalidated` or `miss`.
+    pub(crate) cache: Option<&'static str>,
 }
 
 struct OpenCall {
@@ -255,6 +257,7 @@ impl OpenCall {
             line.number("status", record.status.map(u64::from));
             line.number("duration_ms", Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)));
             line.number("bytes", record.bytes.map(|bytes| u64::try_from(bytes).unwrap_or(u64::MAX)));
+            line.text("cache", record.cache, 16);
             line.number("attempts", (record.attempts > 0).then_some(u64::from(record.attempts)));
         }
         line.flag("confirmed", record.confirmed);

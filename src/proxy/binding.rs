@@ -55,6 +55,8 @@ pub(crate) struct BoundOperation {
     pub(super) access: OperationAccess,
     /// Whether a request may be sent again.
     pub(super) repeats: bool,
+    /// Whether it counts as one that changes nothing.
+    pub(super) is_read_only: bool,
     /// The input schema with the names on the wire, where some had to be changed.
     pub(super) wire: Option<Arc<JsonObject>>,
     pub(super) contract: OutputContract,
@@ -76,6 +78,8 @@ pub(crate) struct CallRules {
     pub(crate) tool: Box<str>,
     /// Whether a request may be sent again, by the hints.
     pub(crate) repeats: bool,
+    /// Whether the tool counts as one that changes nothing: its replies may be kept.
+    pub(crate) is_read_only: bool,
     /// The input schema with the names on the wire, where some had to be changed.
     pub(crate) wire: Option<Arc<JsonObject>>,
     /// What the tool promises of its results.
@@ -198,6 +202,7 @@ impl<'a> Binder<'a> {
             base,
             access,
             repeats: rules.repeats,
+            is_read_only: rules.is_read_only,
             wire: rules.wire,
             contract: rules.contract,
             reserved_paths: Vec::new(),

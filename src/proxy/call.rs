@@ -13,6 +13,7 @@ use super::arguments::ruled::{ClientValues, RuledCall};
 use super::auth::forward::{self, Forwarding};
 use super::auth::resolve::{Credential, OperationAccess};
 use super::binding::BoundOperation;
+use super::cache::{CacheDecision, ReplyCache};
 use super::error::CallError;
 use super::redact::Redactor;
 use super::redact::json::NumberMark;
@@ -40,6 +41,9 @@ pub enum OnMissingCredential {
     Omit,
 }
 
+/// The member of a result's `_meta` with the age of a kept reply, in seconds.
+const CACHE_AGE_KEY: &str = "openapi-mcp/cacheAge";
+
 /// What the calls of all operations of one API share.
 pub(crate) struct ApiProxy {
     pub(crate) document: Arc<Document>,
@@ -49,6 +53,8 @@ pub(crate) struct ApiProxy {
     pub(crate) redactor: Redactor,
     /// What runs filters of replies, where they are offered.
     pub(crate) sandbox: Option<Sandbox>,
+    /// Keeps replies for the next call.
+    pub(crate) cache: Option<ReplyCache>,
 }
 
 /// A call that can be sent.
@@ -121,18 +127,59 @@ impl ApiProxy {
         })
     }
 
-    /// Sends the request, as often as its operation allows. Dropping the future ends the request.
+    /// The reply to a call: a kept one, or the API's. Dropping the future ends the request.
+    ///
+    /// # Errors
+    /// As [`ApiProxy::ask`].
+    pub(crate) async fn send(&self, call: &PreparedCall<'_>, progress: Option<Progress<'_>>) -> Result<Reply, CallError> {
+        let Some(cache) = &self.cache else {
+            return self.ask(call, progress, &HeaderMap::new()).await;
+        };
+        let request = self.outgoing_request(call)?;
+        if !call.target.is_read_only {
+            let mut change = cache.expect_change(&request.url);
+            let outcome = self.ask(call, progress, &HeaderMap::new()).await;
+            if let Ok(reply) = &outcome {
+                change.answered(&reply.response.headers);
+            }
+            return outcome;
+        }
+        // What tells the operator's credential from another one: it stays where it is for as long as the API is served.
+        let credential = std::ptr::from_ref(call.credential).addr();
+        let Some(cacheable) = cache.consider(&request, credential) else {
+            return self.ask(call, progress, &HeaderMap::new()).await;
+        };
+        match cache.decide(cacheable, call.started + self.options.timeout).await {
+            CacheDecision::Reply(reply) => Ok(reply),
+            CacheDecision::TimedOut => Err(CallError::Timeout(self.options.timeout)),
+            CacheDecision::Ask(inquiry) => {
+                let outcome = self.ask(call, progress, &inquiry.conditions).await;
+                cache.settle(*inquiry, outcome)
+            }
+        }
+    }
+
+    /// The request of a call with everything but the `Authorization` that is made for each request anew.
+    fn outgoing_request(&self, call: &PreparedCall<'_>) -> Result<Request, CallError> {
+        let mut request = self.request(call.target, call.base, &call.arguments, &call.credential.fixed)?;
+        if let Some((headers, _)) = &call.forwarded {
+            request
+                .headers
+                .extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        Ok(request)
+    }
+
+    /// Sends the request with further headers, as often as its operation allows.
     ///
     /// # Errors
     /// [`CallError`] where the request cannot be made or no complete reply comes.
-    pub(crate) async fn send(&self, call: &PreparedCall<'_>, progress: Option<Progress<'_>>) -> Result<Reply, CallError> {
+    async fn ask(&self, call: &PreparedCall<'_>, progress: Option<Progress<'_>>, more: &HeaderMap) -> Result<Reply, CallError> {
         let make = || {
-            let mut request = self.request(call.target, call.base, &call.arguments, &call.credential.fixed)?;
-            if let Some((headers, _)) = &call.forwarded {
-                request
-                    .headers
-                    .extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-            }
+            let mut request = self.outgoing_request(call)?;
+            request
+                .headers
+                .extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
             Ok(request)
         };
         let outgoing = OutgoingCall {
@@ -175,7 +222,11 @@ impl ApiProxy {
 
     /// The result of a call: the reply without secrets, filtered where the arguments say so, and cut to what a result may hold.
     pub(crate) async fn finish(&self, call: &PreparedCall<'_>, reply: Reply) -> CallToolResult {
-        let Reply { mut response, redactors } = reply;
+        let Reply {
+            mut response,
+            redactors,
+            age,
+        } = reply;
         let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
         let redact = std::iter::once(&self.redactor).chain(forwarded).chain(&call.client_secrets);
         let numbers = match call.target.contract {
@@ -219,6 +270,10 @@ impl ApiProxy {
         // Charsets and escapes are off only now.
         for redactor in redact.chain(redactors.iter().map(Arc::as_ref)) {
             redactor.redact_result(&mut result, numbers);
+        }
+        if let Some(age) = age {
+            let meta = result.meta.get_or_insert_default();
+            meta.insert(CACHE_AGE_KEY.into(), age.as_secs().into());
         }
         result
     }

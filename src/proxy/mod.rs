@@ -4,6 +4,7 @@
 pub(crate) mod arguments;
 pub(crate) mod auth;
 pub(crate) mod binding;
+pub(crate) mod cache;
 pub(crate) mod call;
 pub(crate) mod error;
 pub(crate) mod redact;
@@ -17,6 +18,7 @@ pub(crate) use self::arguments::ruled::ArgumentRules;
 pub(crate) use self::auth::forward::Forwarding;
 pub(crate) use self::auth::values::{CredentialPart, CredentialValues, Credentials};
 pub(crate) use self::binding::{Binder, BindingOptions, BoundOperation, CallRules, link_etags};
+pub(crate) use self::cache::{CacheOptions, ReplyCache};
 pub(crate) use self::call::ApiProxy;
 pub use self::call::OnMissingCredential;
 pub(crate) use self::error::CallError;

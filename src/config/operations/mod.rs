@@ -1,11 +1,14 @@
 //! Settings of what a server shows of itself in production: metrics and the audit log.
 
+pub(crate) mod cache;
+
 use std::net::SocketAddr;
 
 use clap::Args;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
+use self::cache::CacheSettings;
 use super::choices::ToolLabelName;
 use super::path::ConfigPath;
 use super::variables::called;
@@ -44,6 +47,11 @@ pub(crate) struct OperationsSettings {
     #[arg(long, env = "OPENAPI_MCP_AUDIT_KEY_FILE", value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_key_file: Option<ConfigPath>,
+
+    /// Replies that are kept.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub cache: CacheSettings,
 
     /// Write a line to the audit log before each call is made, and refuse the call if that fails
     #[arg(long, env = "OPENAPI_MCP_AUDIT_LOG_REQUIRED", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]

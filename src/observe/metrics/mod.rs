@@ -66,6 +66,9 @@ pub(crate) struct Metrics {
     rejected: Family<ReasonLabel, Counter>,
     reloads: Family<OutcomeLabel, Counter>,
     refreshes: Family<OutcomeLabel, Counter>,
+    cache_hits: Counter,
+    cache_misses: Counter,
+    cache_size: Gauge,
     audit_lost: Counter,
     tools: Family<EffectLabel, Gauge>,
     upstreams: WatchedUpstreams,
@@ -87,6 +90,9 @@ impl Metrics {
             rejected: Family::default(),
             reloads: Family::default(),
             refreshes: Family::default(),
+            cache_hits: Counter::default(),
+            cache_misses: Counter::default(),
+            cache_size: Gauge::default(),
             audit_lost: Counter::default(),
             tools: Family::default(),
             upstreams: upstreams.clone(),
@@ -127,6 +133,17 @@ impl Metrics {
             "openapi_mcp_oauth_refresh",
             "Access tokens for the API that were asked for",
             self.refreshes.clone(),
+        );
+        registry.register("openapi_mcp_cache_hits", "Calls that the cache answered", self.cache_hits.clone());
+        registry.register(
+            "openapi_mcp_cache_misses",
+            "Calls that the cache could have answered and did not",
+            self.cache_misses.clone(),
+        );
+        registry.register(
+            "openapi_mcp_cache_size_bytes",
+            "Bytes that the cache holds",
+            self.cache_size.clone(),
         );
         registry.register(
             "openapi_mcp_audit_lost",
@@ -234,6 +251,17 @@ impl Metrics {
     pub(crate) fn refreshed(&self, is_granted: bool) {
         let outcome = if is_granted { "ok" } else { "failed" };
         self.refreshes.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+
+    /// The cache answered a call, or could have.
+    pub(crate) fn cache_asked(&self, is_hit: bool) {
+        let counter = if is_hit { &self.cache_hits } else { &self.cache_misses };
+        counter.inc();
+    }
+
+    /// The cache holds so many bytes.
+    pub(crate) fn cache_sized(&self, bytes: usize) {
+        self.cache_size.set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
     /// A line of the audit log is lost.

@@ -24,7 +24,7 @@ use crate::spec::media_type::{self, MediaKind, essence, is_textual};
 use crate::text;
 
 /// A reply that was read to its end, or, of a stream of records, as far as the limits let.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Response {
     /// The status.
     pub status: StatusCode,

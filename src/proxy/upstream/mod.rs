@@ -264,6 +264,8 @@ pub(crate) struct Reply {
     pub(crate) response: Response,
     /// For the texts that are made of the reply: charsets and escapes are off only then.
     pub(crate) redactors: Vec<Arc<Redactor>>,
+    /// How old it is, where it was kept.
+    pub(crate) age: Option<Duration>,
 }
 
 impl Reply {
@@ -271,7 +273,11 @@ impl Reply {
         redactors
             .iter()
             .for_each(|redactor| redactor.redact(&mut response, NumberMark::Text));
-        Self { response, redactors }
+        Self {
+            response,
+            redactors,
+            age: None,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The API behind the server: the requests that reach it, the credentials that they carry, and its replies.
 
 mod access_tokens;
+mod cache;
 mod call_cases;
 mod connections;
 mod credentials;

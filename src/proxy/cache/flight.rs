@@ -1,0 +1,59 @@
+//! Calls that ask the API for what others wait for as well.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+use super::key::ReplyKey;
+
+/// What became of a call that others wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FlightOutcome {
+    Pending,
+    /// There is a fresh reply for all.
+    Stored,
+    /// Each has to ask by itself.
+    NotStored,
+}
+
+/// The calls of now.
+#[derive(Default)]
+pub(crate) struct Flights(Mutex<HashMap<ReplyKey, watch::Receiver<FlightOutcome>>>);
+
+/// The place of the one who asks. Dropped, it is free for another one.
+pub(crate) struct FlightPlace<'f> {
+    flights: &'f Flights,
+    key: ReplyKey,
+    sender: watch::Sender<FlightOutcome>,
+}
+
+impl Flights {
+    /// The place, or what became of the call of who has it.
+    pub(crate) fn enter(&self, key: &ReplyKey) -> Result<FlightPlace<'_>, watch::Receiver<FlightOutcome>> {
+        let mut flights = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(flight) = flights.get(key) {
+            return Err(flight.clone());
+        }
+        let (sender, receiver) = watch::channel(FlightOutcome::Pending);
+        flights.insert(*key, receiver);
+        Ok(FlightPlace {
+            flights: self,
+            key: *key,
+            sender,
+        })
+    }
+}
+
+impl FlightPlace<'_> {
+    /// Tells those who wait.
+    pub(crate) fn end(&mut self, outcome: FlightOutcome) {
+        self.sender.send_replace(outcome);
+    }
+}
+
+impl Drop for FlightPlace<'_> {
+    fn drop(&mut self) {
+        self.flights.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+    }
+}

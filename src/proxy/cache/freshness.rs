@@ -1,0 +1,132 @@
+//! How long a reply may be used, by RFC 9111. `http-cache-semantics` decides; it compares directives with their case, which section
+//! 5.2 says does not matter, so that they are folded first, and it is told to guess nothing (section 4.2.2).
+
+use std::time::{Duration, Instant, SystemTime};
+
+use http::header::{CACHE_CONTROL, EXPIRES, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, PRAGMA};
+use http::request::Parts;
+use http::{StatusCode, response};
+use http_cache_semantics::{BeforeRequest, CacheOptions as PolicyOptions, CachePolicy};
+
+use crate::proxy::response::Response;
+
+/// Time that only goes forward: a wall clock that is set back must not make a reply younger.
+pub(crate) struct CacheClock {
+    started: Instant,
+    at: SystemTime,
+}
+
+impl CacheClock {
+    pub(crate) fn start() -> Self {
+        Self {
+            started: Instant::now(),
+            at: SystemTime::now(),
+        }
+    }
+
+    pub(crate) fn now(&self) -> SystemTime {
+        self.at + self.started.elapsed()
+    }
+}
+
+/// What a reply says about its use.
+#[derive(Debug)]
+pub(crate) struct Freshness {
+    policy: CachePolicy,
+    /// Its age when it stops being fresh.
+    lifetime: Duration,
+    /// For how long after that it may be used where the API fails (RFC 5861 section 4).
+    stale_if_error: Duration,
+}
+
+impl Freshness {
+    /// `None` where the reply must not be stored.
+    pub(crate) fn new(request: &Parts, response: &Response, now: SystemTime, default_ttl: Option<Duration>) -> Option<Self> {
+        let mut headers = fold_directives(&response.headers);
+        let says_nothing = [CACHE_CONTROL, EXPIRES, PRAGMA].iter().all(|name| !headers.contains_key(name));
+        if let Some(ttl) = default_ttl.filter(|_| says_nothing && response.status == StatusCode::OK) {
+            let directive = HeaderValue::from_str(&format!("max-age={}", ttl.as_secs())).ok()?;
+            headers.insert(CACHE_CONTROL, directive);
+        }
+        let names_any = headers
+            .get_all(http::header::VARY)
+            .iter()
+            .any(|value| value.as_bytes().contains(&b'*'));
+        let options = PolicyOptions {
+            shared: false,
+            cache_heuristic: 0.0,
+            immutable_min_time_to_live: Duration::ZERO,
+            ignore_cargo_cult: false,
+        };
+        let policy = CachePolicy::new_options(request, &response_parts(response.status, &headers), now, options);
+        let is_of_use = policy.is_storable() && !names_any;
+        let must_revalidate = directive(&headers, "must-revalidate").is_some() || directive(&headers, "no-cache").is_some();
+        let stale = directive(&headers, "stale-if-error").and_then(|seconds| seconds.parse().ok());
+        is_of_use.then(|| Self {
+            lifetime: policy.age(now) + policy.time_to_live(now),
+            policy,
+            stale_if_error: Duration::from_secs(stale.filter(|_| !must_revalidate).unwrap_or(0)),
+        })
+    }
+
+    /// Whether the reply may be used without asking.
+    pub(crate) fn is_fresh(&self, request: &Parts, now: SystemTime) -> bool {
+        matches!(self.policy.before_request(request, now), BeforeRequest::Fresh(_))
+    }
+
+    /// Whether the reply may be used because the API fails.
+    pub(crate) fn may_be_stale_on_error(&self, now: SystemTime) -> bool {
+        !self.stale_if_error.is_zero() && self.policy.age(now) <= self.lifetime + self.stale_if_error
+    }
+
+    /// The headers that ask whether the reply is still good.
+    pub(crate) fn conditions(&self, request: &Parts, now: SystemTime) -> HeaderMap {
+        let mut conditions = HeaderMap::new();
+        if let BeforeRequest::Stale { request, .. } = self.policy.before_request(request, now) {
+            for name in [IF_NONE_MATCH, IF_MODIFIED_SINCE] {
+                if let Some(value) = request.headers.get(&name) {
+                    conditions.insert(name, value.clone());
+                }
+            }
+        }
+        conditions
+    }
+
+    /// How old the reply is (RFC 9111 section 4.2.3).
+    pub(crate) fn age(&self, now: SystemTime) -> Duration {
+        self.policy.age(now)
+    }
+}
+
+fn response_parts(status: StatusCode, headers: &HeaderMap) -> response::Parts {
+    let mut parts = http::Response::new(()).into_parts().0;
+    parts.status = status;
+    parts.headers = headers.clone();
+    parts
+}
+
+/// The headers with the directives of `Cache-Control` and `Pragma` in lower case.
+fn fold_directives(headers: &HeaderMap) -> HeaderMap {
+    let mut folded = headers.clone();
+    for name in [CACHE_CONTROL, PRAGMA] {
+        let values: Vec<HeaderValue> = headers
+            .get_all(&name)
+            .iter()
+            .filter_map(|value| HeaderValue::from_bytes(&value.as_bytes().to_ascii_lowercase()).ok())
+            .collect();
+        folded.remove(&name);
+        for value in values {
+            folded.append(&name, value);
+        }
+    }
+    folded
+}
+
+/// The value of a directive of `Cache-Control`; empty where it has none.
+fn directive<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let values = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).find_map(|part| {
+        let (directive, value) = part.split_once('=').unwrap_or((part, ""));
+        (directive.trim() == name).then(|| value.trim().trim_matches('"'))
+    })
+}

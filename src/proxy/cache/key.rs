@@ -1,0 +1,86 @@
+//! What makes two calls ask for the same: the URL and who asks.
+
+use aws_lc_rs::hmac;
+
+use crate::proxy::request::Request;
+
+/// A keyed hash, so that no secret of a URL or a header is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ReplyKey([u8; 32]);
+
+/// Makes keys that no other process can make.
+pub(crate) struct KeyMaker(hmac::Key);
+
+impl KeyMaker {
+    pub(crate) fn new() -> Option<Self> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).ok()?;
+        Some(Self(hmac::Key::new(hmac::HMAC_SHA256, &bytes)))
+    }
+
+    /// Of the URL, of every header that the request has, those of the client included (a tenant may be told by any of them), and of
+    /// the operator's credential, by its identity: tokens are replaced and digests differ each time.
+    pub(crate) fn key(&self, request: &Request, credential: usize) -> ReplyKey {
+        let mut context = hmac::Context::with_key(&self.0);
+        let mut part = |bytes: &[u8]| {
+            // With its length, so that no two lists of parts are the same text.
+            context.update(&bytes.len().to_be_bytes());
+            context.update(bytes);
+        };
+        part(request.url.as_str().as_bytes());
+        part(&credential.to_be_bytes());
+        let mut headers: Vec<(&str, &[u8])> = request
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_bytes()))
+            .collect();
+        // Values of one name stay in their order.
+        headers.sort_by_key(|(name, _)| *name);
+        for (name, value) in headers {
+            part(name.as_bytes());
+            part(value);
+        }
+        let mut key = [0; 32];
+        key.copy_from_slice(context.sign().as_ref());
+        ReplyKey(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderName, HeaderValue, Method};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn request(url: &str, headers: &[(String, String)]) -> Request {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap());
+        }
+        Request {
+            method: Method::GET,
+            url: url.parse().unwrap(),
+            headers: map,
+            body: None,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn two_who_ask_never_have_one_key(
+            one in prop::collection::vec(("[a-z]{1,3}", "[a-z0-9]{0,3}"), 0..4),
+            other in prop::collection::vec(("[a-z]{1,3}", "[a-z0-9]{0,3}"), 0..4),
+            credentials in (0..3_usize, 0..3_usize),
+            query in ("[a-z=&]{0,4}", "[a-z=&]{0,4}"),
+        ) {
+            let keys = KeyMaker::new().unwrap();
+            let (first, second) = (
+                request(&format!("http://h/a?{}", query.0), &one),
+                request(&format!("http://h/a?{}", query.1), &other),
+            );
+            let is_same = first.url == second.url && first.headers == second.headers && credentials.0 == credentials.1;
+            prop_assert_eq!(keys.key(&first, credentials.0) == keys.key(&second, credentials.1), is_same);
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Replies that are kept for the next call that asks for the same (RFC 9111), private to who asks. Only replies to GET of tools that
+//! count as read-only are kept; a call that may change something drops what it may have changed.
+
+pub(crate) mod flight;
+pub(crate) mod freshness;
+pub(crate) mod key;
+pub(crate) mod store;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::header::{self, HeaderMap};
+use http::{Method, StatusCode};
+use tokio::time::timeout_at;
+use url::Url;
+
+use self::flight::{FlightOutcome, FlightPlace, Flights};
+use self::freshness::{CacheClock, Freshness};
+use self::key::{KeyMaker, ReplyKey};
+use self::store::{ReplyStore, StoredReply, updated_headers};
+use super::error::CallError;
+use super::request::Request;
+use super::response::records::Framing;
+use super::response::{Response, content_type};
+use super::upstream::Reply;
+use crate::observe;
+use crate::observe::call::note;
+
+/// What an operator sets about the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheOptions {
+    /// Bytes of replies that are kept at the most.
+    pub bytes: usize,
+    /// How long a reply is fresh that says nothing about it.
+    pub default_ttl: Option<Duration>,
+}
+
+/// The cache of one API.
+pub(crate) struct ReplyCache {
+    options: CacheOptions,
+    keys: KeyMaker,
+    clock: CacheClock,
+    store: Mutex<ReplyStore>,
+    flights: Flights,
+}
+
+/// A call that the cache may answer.
+pub(crate) struct CacheableCall {
+    key: ReplyKey,
+    request: http::request::Parts,
+    path: Box<str>,
+    /// The generation of the API when the call began.
+    generation: u64,
+}
+
+/// What is to be done for a call.
+pub(crate) enum CacheDecision<'c> {
+    /// This is the reply.
+    Reply(Reply),
+    /// The API has to be asked.
+    Ask(Box<Inquiry<'c>>),
+    /// Whoever asked for the same did not get a reply in the time of this call.
+    TimedOut,
+}
+
+/// A question to the API whose answer may be kept.
+pub(crate) struct Inquiry<'c> {
+    call: CacheableCall,
+    stored: Option<StoredReply>,
+    place: Option<FlightPlace<'c>>,
+    /// Headers that make the request conditional (RFC 9110 section 13).
+    pub(crate) conditions: HeaderMap,
+}
+
+impl ReplyCache {
+    /// An empty cache; `None` where there is no randomness for its keys.
+    pub(crate) fn new(options: CacheOptions) -> Option<Self> {
+        Some(Self {
+            options,
+            keys: KeyMaker::new()?,
+            clock: CacheClock::start(),
+            store: Mutex::new(ReplyStore::new(options.bytes)),
+            flights: Flights::default(),
+        })
+    }
+
+    fn store(&self) -> MutexGuard<'_, ReplyStore> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The call as the cache sees it; `None` where it passes by: another method, or a request that is conditional already, asks for
+    /// a part, or says itself what caches shall do. `credential` tells apart who asks besides the headers.
+    pub(crate) fn consider(&self, request: &Request, credential: usize) -> Option<CacheableCall> {
+        const OF_THE_CALLER: [header::HeaderName; 8] = [
+            header::IF_MATCH,
+            header::IF_NONE_MATCH,
+            header::IF_MODIFIED_SINCE,
+            header::IF_UNMODIFIED_SINCE,
+            header::IF_RANGE,
+            header::RANGE,
+            header::CACHE_CONTROL,
+            header::PRAGMA,
+        ];
+        let passes_by =
+            request.method != Method::GET || request.body.is_some() || OF_THE_CALLER.iter().any(|name| request.headers.contains_key(name));
+        if passes_by {
+            return None;
+        }
+        // The key tells URLs apart, queries included; the policy needs none of it, and a credential in the query must not be kept.
+        let mut parts = http::Request::new(()).into_parts().0;
+        parts.headers = request.headers.clone();
+        Some(CacheableCall {
+            key: self.keys.key(request, credential),
+            request: parts,
+            path: request.url.path().into(),
+            generation: self.store().generation(),
+        })
+    }
+
+    /// The kept reply, or what to ask the API. Of calls that ask for the same at a time, one asks, and the others wait for it.
+    pub(crate) async fn decide(&self, call: CacheableCall, deadline: Instant) -> CacheDecision<'_> {
+        loop {
+            let stored = self.store().get(&call.key);
+            let now = self.clock.now();
+            if let Some(reply) = stored.as_ref().filter(|stored| stored.freshness.is_fresh(&call.request, now)) {
+                tell("hit", true);
+                return CacheDecision::Reply(reply.reply(self.clock.now()));
+            }
+            let waited = match self.flights.enter(&call.key) {
+                Ok(place) => return CacheDecision::Ask(Box::new(Inquiry::new(call, stored, Some(place), now))),
+                Err(mut flight) => timeout_at(deadline.into(), flight.wait_for(|outcome| *outcome != FlightOutcome::Pending))
+                    .await
+                    .map(|ended| ended.map(|outcome| *outcome)),
+            };
+            match waited {
+                Err(_) => return CacheDecision::TimedOut,
+                Ok(Ok(FlightOutcome::Pending | FlightOutcome::NotStored)) => {
+                    return CacheDecision::Ask(Box::new(Inquiry::new(call, stored, None, now)));
+                }
+                // It is there now, or whoever asked has given up: the next one asks.
+                Ok(Ok(FlightOutcome::Stored) | Err(_)) => {}
+            }
+        }
+    }
+
+    /// The reply to the call, of what the API answered; it is kept where that is allowed.
+    ///
+    /// # Errors
+    /// Those of `outcome`, unless the API allows an old reply then (RFC 5861).
+    pub(crate) fn settle(&self, inquiry: Inquiry<'_>, outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
+        let now = self.clock.now();
+        let Inquiry {
+            call, stored, mut place, ..
+        } = inquiry;
+        let failed = match &outcome {
+            Ok(reply) => matches!(reply.response.status.as_u16(), 500 | 502 | 503 | 504),
+            Err(error) => !error.is_the_callers(),
+        };
+        if failed && let Some(stored) = stored.as_ref().filter(|stored| stored.freshness.may_be_stale_on_error(now)) {
+            tell("hit", true);
+            return Ok(stored.reply(now));
+        }
+        let mut reply = outcome?;
+        let is_revalidated = match stored {
+            Some(stored) if reply.response.status == StatusCode::NOT_MODIFIED => {
+                let headers = updated_headers(&stored.response.headers, &reply.response.headers);
+                reply.response = Response {
+                    headers,
+                    ..stored.response
+                };
+                reply.redactors.extend(stored.redactors);
+                true
+            }
+            _ => false,
+        };
+        tell(if is_revalidated { "revalidated" } else { "miss" }, is_revalidated);
+        let freshness = Freshness::new(&call.request, &reply.response, now, self.options.default_ttl);
+        let keeps = freshness.filter(|_| may_be_kept(&reply.response));
+        let is_fresh = keeps.as_ref().is_some_and(|freshness| freshness.is_fresh(&call.request, now));
+        let mut store = self.store();
+        let is_stored = if let Some(freshness) = keeps {
+            let stored = StoredReply {
+                response: reply.response.clone(),
+                redactors: reply.redactors.clone(),
+                freshness: Arc::new(freshness),
+                path: call.path,
+            };
+            store.put(call.key, stored, call.generation)
+        } else {
+            store.remove(&call.key);
+            false
+        };
+        measure(&store);
+        drop(store);
+        if let Some(place) = &mut place {
+            place.end(if is_stored && is_fresh {
+                FlightOutcome::Stored
+            } else {
+                FlightOutcome::NotStored
+            });
+        }
+        Ok(reply)
+    }
+
+    /// A request that may change something is about to leave. However it ends, what it may have changed is dropped when the value
+    /// that is returned is.
+    pub(crate) fn expect_change(&self, url: &Url) -> ExpectedChange<'_> {
+        self.store().advance();
+        ExpectedChange {
+            cache: self,
+            paths: vec![url.path().to_owned()],
+            url: url.clone(),
+        }
+    }
+}
+
+impl<'c> Inquiry<'c> {
+    fn new(call: CacheableCall, stored: Option<StoredReply>, place: Option<FlightPlace<'c>>, now: std::time::SystemTime) -> Self {
+        let conditions = stored
+            .as_ref()
+            .map(|stored| stored.freshness.conditions(&call.request, now))
+            .unwrap_or_default();
+        Self {
+            call,
+            stored,
+            place,
+            conditions,
+        }
+    }
+}
+
+/// A request that may change something.
+pub(crate) struct ExpectedChange<'c> {
+    cache: &'c ReplyCache,
+    paths: Vec<String>,
+    url: Url,
+}
+
+impl ExpectedChange<'_> {
+    /// What the reply names has changed as well (RFC 9111 section 4.4), where it is of the same origin.
+    pub(crate) fn answered(&mut self, headers: &HeaderMap) {
+        for name in [header::LOCATION, header::CONTENT_LOCATION] {
+            let named = headers.get(name).and_then(|value| self.url.join(value.to_str().ok()?).ok());
+            self.paths.extend(
+                named
+                    .filter(|named| named.origin() == self.url.origin())
+                    .map(|named| named.path().to_owned()),
+            );
+        }
+    }
+}
+
+impl Drop for ExpectedChange<'_> {
+    fn drop(&mut self) {
+        let mut store = self.cache.store();
+        store.advance();
+        self.paths.iter().for_each(|path| store.drop_around(path));
+        measure(&store);
+    }
+}
+
+/// Whether a reply is of a kind that is kept, whatever its freshness.
+fn may_be_kept(response: &Response) -> bool {
+    let is_error = matches!(response.status, StatusCode::NOT_FOUND | StatusCode::GONE);
+    let says_how_long = response.headers.contains_key(header::CACHE_CONTROL) || response.headers.contains_key(header::EXPIRES);
+    matches!(response.status.as_u16(), 200 | 203 | 301 | 308 | 404 | 410)
+        && (!is_error || says_how_long)
+        && response.stopped.is_none()
+        && !response.headers.contains_key(header::SET_COOKIE)
+        && Framing::of(&content_type(&response.headers)).is_none()
+}
+
+fn tell(kind: &'static str, is_hit: bool) {
+    note(|record| record.cache = Some(kind));
+    if let Some(metrics) = observe::metrics() {
+        metrics.cache_asked(is_hit);
+    }
+}
+
+fn measure(store: &ReplyStore) {
+    if let Some(metrics) = observe::metrics() {
+        metrics.cache_sized(store.bytes());
+    }
+}

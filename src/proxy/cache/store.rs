@@ -1,0 +1,241 @@
+//! The replies that are kept, within a number of bytes: those that were not used for the longest time are dropped first.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
+
+use super::freshness::Freshness;
+use super::key::ReplyKey;
+use crate::proxy::redact::Redactor;
+use crate::proxy::response::Response;
+use crate::proxy::upstream::Reply;
+
+/// What a record costs besides its reply.
+const RECORD_BYTES: usize = 512;
+/// No record takes more than this share of the cache.
+const LARGEST_SHARE: usize = 8;
+
+/// A reply as it came from the API, before secrets are taken out, a filter runs or anything is cut.
+#[derive(Clone)]
+pub(crate) struct StoredReply {
+    pub(crate) response: Response,
+    pub(crate) redactors: Vec<Arc<Redactor>>,
+    pub(crate) freshness: Arc<Freshness>,
+    /// For what a change drops.
+    pub(crate) path: Box<str>,
+}
+
+impl StoredReply {
+    /// The reply for one more call.
+    pub(crate) fn reply(&self, now: SystemTime) -> Reply {
+        Reply {
+            response: self.response.clone(),
+            redactors: self.redactors.clone(),
+            age: Some(self.freshness.age(now)),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let headers: usize = self
+            .response
+            .headers
+            .iter()
+            .map(|(name, value)| name.as_str().len() + value.len())
+            .sum();
+        RECORD_BYTES + self.path.len() + headers + self.response.body.len()
+    }
+}
+
+/// The headers of a reply after the API has said that it is still good (RFC 9111 section 3.2).
+pub(crate) fn updated_headers(stored: &HeaderMap, not_modified: &HeaderMap) -> HeaderMap {
+    let mut headers = stored.clone();
+    let of_the_message = [CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING];
+    for name in not_modified.keys().filter(|name| !of_the_message.contains(name)) {
+        headers.remove(name);
+        for value in not_modified.get_all(name) {
+            headers.append(name.clone(), value.clone());
+        }
+    }
+    headers
+}
+
+/// The replies of one API.
+pub(crate) struct ReplyStore {
+    capacity: usize,
+    bytes: usize,
+    replies: HashMap<ReplyKey, (u64, StoredReply)>,
+    /// When each was last used; the least comes first.
+    uses: BTreeMap<u64, ReplyKey>,
+    next_use: u64,
+    generation: u64,
+}
+
+impl ReplyStore {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            capacity,
+            bytes: 0,
+            replies: HashMap::new(),
+            uses: BTreeMap::new(),
+            next_use: 0,
+            generation: 0,
+        }
+    }
+
+    /// Bytes of all records.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How often something may have changed.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Something may change: what is asked for at this moment is not stored afterwards.
+    pub(crate) fn advance(&mut self) {
+        self.generation += 1;
+    }
+
+    /// The reply, which is in use now.
+    pub(crate) fn get(&mut self, key: &ReplyKey) -> Option<StoredReply> {
+        let (used, reply) = self.replies.get_mut(key)?;
+        self.uses.remove(used);
+        *used = self.next_use;
+        self.uses.insert(self.next_use, *key);
+        self.next_use += 1;
+        Some(reply.clone())
+    }
+
+    /// Keeps a reply to a call of that generation; whether it is kept.
+    pub(crate) fn put(&mut self, key: ReplyKey, reply: StoredReply, generation: u64) -> bool {
+        self.remove(&key);
+        let bytes = reply.bytes();
+        if generation != self.generation || bytes > self.capacity / LARGEST_SHARE {
+            return false;
+        }
+        while self.bytes + bytes > self.capacity {
+            let Some((_, oldest)) = self.uses.pop_first() else { break };
+            self.remove(&oldest);
+        }
+        self.bytes += bytes;
+        self.uses.insert(self.next_use, key);
+        self.replies.insert(key, (self.next_use, reply));
+        self.next_use += 1;
+        true
+    }
+
+    pub(crate) fn remove(&mut self, key: &ReplyKey) {
+        if let Some((used, reply)) = self.replies.remove(key) {
+            self.uses.remove(&used);
+            self.bytes -= reply.bytes();
+        }
+    }
+
+    /// Drops what a change at a path may concern: the path with any query, the path above (the list), and all below.
+    pub(crate) fn drop_around(&mut self, path: &str) {
+        let path = path.trim_end_matches('/');
+        let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+        let concerns = |other: &str| {
+            let other = other.trim_end_matches('/');
+            other == path || other == above || other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let concerned: Vec<ReplyKey> = self
+            .replies
+            .iter()
+            .filter(|(_, (_, reply))| concerns(&reply.path))
+            .map(|(key, _)| *key)
+            .collect();
+        concerned.iter().for_each(|key| self.remove(key));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::{HeaderValue, Method, StatusCode};
+
+    use super::*;
+    use crate::proxy::cache::key::KeyMaker;
+    use crate::proxy::request::Request;
+
+    fn key(keys: &KeyMaker, number: usize) -> ReplyKey {
+        let request = Request {
+            method: Method::GET,
+            url: format!("http://h/{number}").parse().unwrap(),
+            headers: HeaderMap::new(),
+            body: None,
+        };
+        keys.key(&request, 0)
+    }
+
+    fn stored(path: &str, bytes: usize) -> StoredReply {
+        let mut response = Response {
+            status: StatusCode::OK,
+            body: Bytes::from(vec![0; bytes]),
+            ..Response::default()
+        };
+        response
+            .headers
+            .insert(http::header::CACHE_CONTROL, HeaderValue::from_static("max-age=60"));
+        let request = http::Request::new(()).into_parts().0;
+        let freshness = Freshness::new(&request, &response, SystemTime::now(), None).unwrap();
+        StoredReply {
+            response,
+            redactors: Vec::new(),
+            freshness: Arc::new(freshness),
+            path: path.into(),
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_and_what_is_used_stays() {
+        let keys = KeyMaker::new().unwrap();
+        let mut store = ReplyStore::new(1 << 20);
+        let first = key(&keys, 0);
+        assert!(store.put(first, stored("/0", 1000), 0));
+        for number in 1..100_000 {
+            assert!(store.put(key(&keys, number), stored("/x", 1000), 0));
+            assert!(store.bytes() <= 1 << 20);
+            assert!(store.get(&first).is_some(), "{number}");
+        }
+        assert!(store.get(&key(&keys, 1)).is_none());
+        assert_eq!(store.replies.len(), store.uses.len());
+        assert!(
+            !store.put(key(&keys, 1), stored("/large", 1 << 18), 0),
+            "a record takes an eighth at most"
+        );
+    }
+
+    #[test]
+    fn a_change_drops_its_path_the_list_above_and_all_below() {
+        let keys = KeyMaker::new().unwrap();
+        for (path, is_dropped) in [
+            ("/pets/7", true),
+            ("/pets/7/", true),
+            ("/pets", true),
+            ("/pets/7/toys/1", true),
+            ("/pets/70", false),
+            ("/pets/8", false),
+            ("/", false),
+        ] {
+            let mut store = ReplyStore::new(1 << 20);
+            store.put(key(&keys, 0), stored(path, 1), 0);
+            store.drop_around("/pets/7");
+            assert_eq!(store.get(&key(&keys, 0)).is_none(), is_dropped, "{path}");
+            assert_eq!(store.bytes() == 0, is_dropped, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_was_asked_before_a_change_is_not_stored_after_it() {
+        let keys = KeyMaker::new().unwrap();
+        let mut store = ReplyStore::new(1 << 20);
+        let before = store.generation();
+        store.advance();
+        assert!(!store.put(key(&keys, 0), stored("/a", 1), before));
+        assert!(store.put(key(&keys, 0), stored("/a", 1), store.generation()));
+    }
+}
