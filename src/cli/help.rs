@@ -18,6 +18,7 @@ const SECTIONS: [(&str, &[&str]); 9] = [
             "header_env",
             "credential_origin",
             "allow_missing_credentials",
+            "token_store",
             "forward_header",
             "forward_authorization",
         ],

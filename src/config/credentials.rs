@@ -12,6 +12,7 @@ use url::{Origin, Url};
 use super::path::ConfigPath;
 use super::variables::{called, counts_as_unset, is_placeholder, read_variable};
 use super::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::proxy::auth::token_store::TokenStore;
 use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES};
 use crate::proxy::{CredentialPart, CredentialValues, Credentials};
 use crate::spec::operation::server;
@@ -36,6 +37,11 @@ pub(crate) struct CredentialSettings {
     #[arg(long, env = "OPENAPI_MCP_ALLOW_MISSING_CREDENTIALS", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_missing_credentials: Option<bool>,
+
+    /// A file in which refresh tokens are kept that the token endpoint replaces, for the next start and for other processes
+    #[arg(long, env = "OPENAPI_MCP_TOKEN_STORE", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_store: Option<ConfigPath>,
 }
 
 /// Where the credential of one scheme is taken from.
@@ -145,6 +151,10 @@ pub(crate) fn resolve_credentials(settings: &CredentialSettings, problems: &mut 
         schemes: schemes
             .map(|(scheme, settings)| (scheme.clone(), scheme_values(scheme, settings, problems)))
             .collect(),
+        token_store: settings.token_store.as_ref().and_then(|path| {
+            let opened = TokenStore::open(path);
+            opened.map_err(|problem| problems.push(format!("--token-store: {problem}"))).ok()
+        }),
         ..Credentials::default()
     }
 }

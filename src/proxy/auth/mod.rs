@@ -6,6 +6,7 @@ pub(crate) mod forward;
 pub(crate) mod resolve;
 pub(crate) mod scheme;
 pub(crate) mod token_source;
+pub(crate) mod token_store;
 pub(crate) mod values;
 
 use http::header::HeaderValue;

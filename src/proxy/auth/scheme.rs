@@ -114,7 +114,11 @@ impl SchemeResolver<'_> {
                             .as_ref()
                             .is_some_and(|base| base.origin() == grant.endpoint.url().origin());
                         let client = if own { &self.site.clients.own } else { &self.site.clients.other };
-                        Applied::Authenticator(Authenticator::Token(Arc::new(TokenSource::new(grant, client.clone()))))
+                        Applied::Authenticator(Authenticator::Token(Arc::new(TokenSource::new(
+                            grant,
+                            client.clone(),
+                            self.credentials.token_store.clone(),
+                        ))))
                     });
                 }
                 value.map(|value| format!("Bearer {}", bare_token(value)))

@@ -2,13 +2,13 @@
 //! fetched once for all calls that wait.
 
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
@@ -17,6 +17,7 @@ use url::{Url, form_urlencoded};
 use crate::observe;
 use crate::outbound::{self, HttpClient};
 use crate::proxy::auth::sensitive_header;
+use crate::proxy::auth::token_store::{StoredToken, TokenOwner, TokenStore, digest_secret};
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
@@ -90,6 +91,8 @@ pub(crate) struct TokenSource {
     current: RwLock<Option<Arc<AccessToken>>>,
     /// Locked by the task that fetches a token.
     flight: Arc<tokio::sync::Mutex<Flight>>,
+    /// Where refresh tokens are kept that were replaced.
+    store: Option<TokenStore>,
 }
 
 #[derive(Debug, Default)]
@@ -98,6 +101,8 @@ struct Flight {
     refresh_token: Option<SecretString>,
     /// The client's secret goes into the body, because the endpoint did not take it from a header.
     in_body: bool,
+    /// The endpoint has refused the refresh token for good (RFC 6749 section 5.2).
+    is_invalid_grant: bool,
     failed: Option<(Instant, CallError)>,
     fetched: Option<(Instant, Arc<AccessToken>)>,
 }
@@ -122,6 +127,12 @@ impl AccessToken {
         self.fresh_until.is_none_or(|until| now < until)
     }
 
+    /// The token itself.
+    fn bearer(&self) -> &str {
+        let text = self.header.to_str().unwrap_or_default();
+        text.strip_prefix("Bearer ").unwrap_or(text)
+    }
+
     fn is_good(&self, now: Instant) -> bool {
         self.expires.is_none_or(|until| now < until)
     }
@@ -130,12 +141,13 @@ impl AccessToken {
 impl TokenSource {
     /// A source without a token.
     #[must_use]
-    pub(crate) fn new(grant: Grant, client: HttpClient) -> Self {
+    pub(crate) fn new(grant: Grant, client: HttpClient, store: Option<TokenStore>) -> Self {
         Self {
             grant,
             client,
             current: RwLock::default(),
             flight: Arc::default(),
+            store,
         }
     }
 
@@ -181,7 +193,7 @@ impl TokenSource {
     }
 
     async fn renew(self: Arc<Self>, mut flight: OwnedMutexGuard<Flight>) -> Result<Arc<AccessToken>, CallError> {
-        let fetched = self.fetch(&mut flight).await;
+        let fetched = self.fetch_or_restore(&mut flight).await;
         if let Some(metrics) = observe::metrics() {
             metrics.refreshed(fetched.is_ok());
         }
@@ -210,6 +222,69 @@ impl TokenSource {
         Some(STANDARD.encode(format!("{}:{}", encode(id), encode(secret))))
     }
 
+    /// The tokens that another process or an earlier run has stored, else those of the endpoint, which are stored before they are
+    /// used. Nobody else uses the refresh token meanwhile.
+    async fn fetch_or_restore(&self, flight: &mut Flight) -> Result<AccessToken, CallError> {
+        let (Some(store), Some(configured)) = (&self.store, &self.grant.refresh_token) else {
+            return self.fetch(flight).await;
+        };
+        let client = self.grant.client_id.as_ref().map(ExposeSecret::expose_secret).unwrap_or_default();
+        let owner = TokenOwner {
+            id: format!("{} {} {client}", self.grant.scheme, self.grant.endpoint.url()),
+            configured: digest_secret(configured),
+        };
+        let locked = store.lock().await.map_err(|problem| self.failure(problem))?;
+        let stored = locked.find(&owner).map_err(|problem| self.failure(problem))?;
+        if let Some(stored) = &stored {
+            flight.refresh_token = Some(stored.refresh_token.clone());
+            if let Some(token) = self.restore(stored) {
+                return Ok(token);
+            }
+        }
+        let mut fetched = self.fetch(flight).await;
+        if fetched.is_err() && flight.is_invalid_grant && stored.is_some() {
+            // What is stored is of no use any more; what the operator has set may be.
+            flight.refresh_token = None;
+            fetched = self.fetch(flight).await;
+        }
+        let token = fetched?;
+        let record = StoredToken {
+            refresh_token: flight.refresh_token.as_ref().unwrap_or(configured).clone(),
+            access_token: token.bearer().into(),
+            expires: token
+                .expires
+                .map(|at| SystemTime::now() + at.saturating_duration_since(Instant::now())),
+        };
+        if let Err(problem) = locked.put(&owner, &record) {
+            tracing::error!(
+                "the token store cannot be written ({problem}); the tokens of `{}` are lost with this process",
+                text::one_line(&self.grant.scheme)
+            );
+        }
+        Ok(token)
+    }
+
+    /// A stored access token, unless it ends soon or is the one that this process has already.
+    fn restore(&self, stored: &StoredToken) -> Option<AccessToken> {
+        let left = match stored.expires {
+            Some(at) => Some(at.duration_since(SystemTime::now()).ok().filter(|left| *left > EXPIRY_MARGIN)?),
+            None => None,
+        };
+        let access = stored.access_token.expose_secret();
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if current.is_some_and(|current| current.bearer() == access) {
+            return None;
+        }
+        let secrets = [access.as_bytes(), stored.refresh_token.expose_secret().as_bytes()];
+        let now = Instant::now();
+        Some(AccessToken {
+            header: sensitive_header(format!("Bearer {access}").as_bytes()).ok()?,
+            redactor: Arc::new(Redactor::for_values(secrets.into_iter())),
+            fresh_until: left.map(|left| now + left.saturating_sub(EXPIRY_MARGIN)),
+            expires: left.map(|left| now + left),
+        })
+    }
+
     async fn fetch(&self, flight: &mut Flight) -> Result<AccessToken, CallError> {
         let endpoint = match (&self.grant.endpoint, &flight.endpoint) {
             (Endpoint::Token(url), _) | (Endpoint::Issuer(_), Some(url)) => url.clone(),
@@ -234,7 +309,9 @@ impl TokenSource {
             }
         }
         if !reply.status.is_success() {
-            let code = error_code(&reply).map(|code| format!(" ({code})")).unwrap_or_default();
+            let code = error_code(&reply);
+            flight.is_invalid_grant = code.as_deref() == Some("invalid_grant");
+            let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
             return Err(self.failure(&format!("the token endpoint answered {}{code}", reply.status.as_u16())));
         }
         let granted: Granted = serde_json::from_value(token_reply(&reply)).map_err(|_| {
@@ -255,9 +332,9 @@ impl TokenSource {
         let next = granted.refresh_token;
         if let Some(next) = next.clone() {
             let before = flight.refresh_token.as_ref().or(self.grant.refresh_token.as_ref());
-            if before.is_some_and(|before| before.expose_secret() != next.expose_secret()) {
+            if self.store.is_none() && before.is_some_and(|before| before.expose_secret() != next.expose_secret()) {
                 tracing::warn!(
-                    "the refresh token of `{}` was replaced by the token endpoint; the one in the settings may not work at the next start",
+                    "the refresh token of `{}` was replaced by the token endpoint; the one in the settings may not work at the next start; --token-store FILE keeps it",
                     text::one_line(&self.grant.scheme)
                 );
             }

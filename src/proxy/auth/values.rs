@@ -8,6 +8,7 @@ use heck::ToShoutySnakeCase as _;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Origin;
 
+use super::token_store::TokenStore;
 use crate::spec::SecurityScheme;
 use crate::text;
 
@@ -111,6 +112,8 @@ pub struct Credentials {
     pub client_certificate: bool,
     /// Whether a call is made without the credential that it asks for where none was given.
     pub optional: bool,
+    /// Where tokens are kept that were replaced.
+    pub token_store: Option<TokenStore>,
 }
 
 /// `user:password` as `Basic` writes it, and the password alone; nothing where there is no colon.

@@ -458,3 +458,136 @@ fn a_token_endpoint_may_answer_with_a_form_and_an_empty_token_is_none() {
         }
     }
 }
+
+/// A token endpoint that replaces the refresh token each time, and refuses one that was used before; and an API that takes any token.
+fn rotating() -> Upstream {
+    let current = std::sync::Mutex::new(0);
+    Upstream::start(Box::new(move |request| {
+        let json = |status, body: Value| reply(status, &["Content-Type: application/json"], body.to_string().as_bytes());
+        if request.path() != "/token" {
+            return json(200, json!({"ok": true}));
+        }
+        let mut current = current.lock().unwrap();
+        let expected = format!("refresh_token=refresh-s3cret-{current}&");
+        if !format!("{}&", String::from_utf8_lossy(&request.body)).contains(&expected) {
+            return json(400, json!({"error": "invalid_grant"}));
+        }
+        *current += 1;
+        json(
+            200,
+            json!({"access_token": format!("access-s3cret-{current}"), "refresh_token": format!("refresh-s3cret-{current}"), "expires_in": 3600}),
+        )
+    }))
+}
+
+const ROTATING: [(&str, &str); 2] = [
+    ("OPENAPI_MCP_AUTH_PETS_CLIENT_ID", "app"),
+    ("OPENAPI_MCP_AUTH_PETS_REFRESH_TOKEN", "refresh-s3cret-0"),
+];
+
+fn stored_session(upstream: &Upstream, store: &std::path::Path) -> Session {
+    let spec = oauth_document("/token");
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--token-store",
+        store.to_str().unwrap(),
+    ];
+    Session::start_with(&args, &ROTATING)
+}
+
+#[test]
+fn a_replaced_refresh_token_survives_a_restart_and_is_shared_by_processes() {
+    let upstream = rotating();
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("tokens.json");
+    let call = |session: &mut Session| assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false, "{}", session.logs());
+    let mut first = stored_session(&upstream, &store);
+    let mut second = stored_session(&upstream, &store);
+    call(&mut first);
+    call(&mut second);
+    assert_eq!(count(&upstream, "/token"), 1, "one refresh serves both");
+    let logs = first.end() + &second.end();
+    assert!(!logs.contains("s3cret") && !logs.contains("was replaced"), "{logs}");
+    call(&mut stored_session(&upstream, &store));
+    assert_eq!(count(&upstream, "/token"), 1, "the access token is still good");
+
+    // It has ended: the replaced refresh token is used, which the settings do not have.
+    let text = std::fs::read_to_string(&store).unwrap();
+    let mut file: Value = serde_json::from_str(&text).unwrap();
+    file["tokens"][0]["expires"] = 1.into();
+    std::fs::write(&store, file.to_string()).unwrap();
+    call(&mut stored_session(&upstream, &store));
+    assert_eq!(count(&upstream, "/token"), 2);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(std::fs::metadata(&store).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn another_refresh_token_in_the_settings_or_a_refused_stored_one_counts() {
+    let upstream = rotating();
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("tokens.json");
+    stored_session(&upstream, &store).call("pets", &json!({"body": {}}));
+    let text = std::fs::read_to_string(&store).unwrap();
+    let mut file: Value = serde_json::from_str(&text).unwrap();
+    // The operator has set another one since.
+    file["tokens"][0]["configured"] = "of another token".into();
+    std::fs::write(&store, file.to_string()).unwrap();
+    let result = stored_session(&upstream, &store).call("pets", &json!({"body": {}}));
+    assert!(text_of(&result).contains("invalid_grant"), "{result}");
+    assert_eq!(count(&upstream, "/token"), 2, "the stored one is not tried");
+
+    // The endpoint refuses the stored one: the one in the settings is tried once.
+    let fresh = rotating();
+    let mut file: Value = serde_json::from_str(&text.replace(&upstream.url, &fresh.url)).unwrap();
+    file["tokens"][0]["refresh_token"] = "revoked-s3cret".into();
+    file["tokens"][0]["expires"] = 1.into();
+    std::fs::write(&store, file.to_string()).unwrap();
+    assert_eq!(stored_session(&fresh, &store).call("pets", &json!({"body": {}}))["isError"], false);
+    assert_eq!(count(&fresh, "/token"), 2);
+}
+
+fn text_of(result: &Value) -> String {
+    result.to_string()
+}
+
+#[test]
+fn a_token_store_that_cannot_be_trusted_ends_the_start_and_a_corrupt_one_is_set_aside() {
+    let upstream = rotating();
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("tokens.json");
+    let refused = |path: &std::path::Path| {
+        let spec = oauth_document("/token");
+        let output = command(&["serve", "--spec", spec.path(), "--token-store", path.to_str().unwrap()])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        stderr(&output)
+    };
+    assert!(refused(&folder.path().join("no/such/folder/tokens.json")).contains("--token-store"));
+    std::fs::write(&store, "{\"version\": 2, \"tokens\": {}}").unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(&store, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(refused(&store).contains("chmod 600"));
+        std::fs::set_permissions(&store, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    assert!(refused(&store).contains("newer version"));
+    std::fs::write(&store, "{\"version\": 1, \"tok").unwrap();
+    let mut session = stored_session(&upstream, &store);
+    session.logged("set aside");
+    assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false);
+    assert!(
+        std::fs::read_dir(folder.path())
+            .unwrap()
+            .any(|entry| entry.unwrap().file_name().to_string_lossy().contains(".corrupt-"))
+    );
+}

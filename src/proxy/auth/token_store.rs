@@ -1,0 +1,256 @@
+//! `--token-store`: refresh tokens that were replaced, and the access tokens that came with them, in a file. Whoever uses a refresh
+//! token twice may lose all of its kind (RFC 9700 section 4.13.2), so that processes that share the file take turns.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, sleep};
+
+/// The version of the file that is written; newer ones are not read.
+const VERSION: u32 = 1;
+/// How long a process waits for its turn; a token request ends before.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(35);
+/// How often it looks whether it is its turn.
+const LOCK_INTERVAL: Duration = Duration::from_millis(25);
+
+/// The file.
+#[derive(Debug, Clone)]
+pub struct TokenStore {
+    path: PathBuf,
+}
+
+/// Tokens of one scheme.
+#[derive(Debug, Clone)]
+pub(crate) struct StoredToken {
+    pub(crate) refresh_token: SecretString,
+    pub(crate) access_token: SecretString,
+    /// When the access token ends, if it does.
+    pub(crate) expires: Option<SystemTime>,
+}
+
+/// Whose tokens they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TokenOwner {
+    /// Security scheme, token endpoint and client.
+    pub(crate) id: String,
+    /// A digest of the refresh token in the settings: with another one there, the stored one counts no more.
+    pub(crate) configured: String,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct StoreFile {
+    version: u32,
+    tokens: Vec<TokenRecord>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct TokenRecord {
+    id: String,
+    configured: String,
+    refresh_token: String,
+    access_token: String,
+    /// Seconds since 1970.
+    expires: Option<u64>,
+}
+
+/// What every version has in common.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
+/// The file while no other process writes it.
+pub(crate) struct LockedTokenStore<'s> {
+    store: &'s TokenStore,
+    _lock: File,
+}
+
+/// A digest that tells one secret from another and gives neither away.
+pub(crate) fn digest_secret(secret: &SecretString) -> String {
+    Sha256::digest(secret.expose_secret())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+impl TokenStore {
+    /// The store at a path, whose folder is there already.
+    ///
+    /// # Errors
+    /// Others can read the file, a newer version wrote it, or nothing can be written beside it; in a sentence.
+    pub(crate) fn open(path: &Path) -> Result<Self, String> {
+        let store = Self { path: path.to_owned() };
+        store.open_lock().map_err(|error| {
+            format!(
+                "no file can be written beside `{}`: {error}; name a file in a folder of its own",
+                path.display()
+            )
+        })?;
+        match std::fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(store),
+            Err(error) => return Err(format!("`{}` cannot be read: {error}", path.display())),
+            Ok(metadata) => check_mode(path, &metadata)?,
+        }
+        store.read()?;
+        Ok(store)
+    }
+
+    /// `FILE.lock`: a lock on the file itself would be lost with the rename that replaces it.
+    fn open_lock(&self) -> io::Result<File> {
+        private_options().create(true).truncate(false).open(self.beside(".lock"))
+    }
+
+    fn beside(&self, suffix: &str) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(suffix);
+        name.into()
+    }
+
+    /// Waits for this process's turn.
+    ///
+    /// # Errors
+    /// It did not come in time, or the lock cannot be had; in words for a model.
+    pub(crate) async fn lock(&self) -> Result<LockedTokenStore<'_>, &'static str> {
+        let deadline = Instant::now() + LOCK_TIMEOUT;
+        let lock = self.open_lock().map_err(|error| {
+            tracing::error!("the lock of the token store `{}` cannot be opened: {error}", self.path.display());
+            "the token store of this server cannot be used"
+        })?;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(LockedTokenStore { store: self, _lock: lock }),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => sleep(LOCK_INTERVAL).await,
+                Err(TryLockError::WouldBlock) => return Err("another process uses the token store of this server for too long"),
+                Err(TryLockError::Error(error)) => {
+                    tracing::error!("the token store `{}` cannot be locked: {error}", self.path.display());
+                    return Err("the token store of this server cannot be used");
+                }
+            }
+        }
+    }
+
+    /// The records. A file that is corrupt is set aside.
+    fn read(&self) -> Result<StoreFile, String> {
+        let text = match std::fs::read(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(StoreFile::default()),
+            Err(error) => return Err(format!("`{}` cannot be read: {error}", self.path.display())),
+        };
+        let version = serde_json::from_slice::<Versioned>(&text).map(|versioned| versioned.version);
+        if version.as_ref().is_ok_and(|version| *version > VERSION) {
+            return Err(format!(
+                "`{}` was written by a newer version of openapi-mcp; use that, or name another file",
+                self.path.display()
+            ));
+        }
+        Ok(serde_json::from_slice(&text).unwrap_or_else(|_| {
+            let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            let aside = self.beside(&format!(".corrupt-{seconds}"));
+            let moved = std::fs::rename(&self.path, &aside);
+            tracing::warn!(
+                "the token store `{}` cannot be understood; it is {}, and the refresh tokens of the settings are used",
+                self.path.display(),
+                moved.map_or_else(
+                    |error| format!("overwritten ({error})"),
+                    |()| format!("set aside as `{}`", aside.display())
+                )
+            );
+            StoreFile::default()
+        }))
+    }
+}
+
+impl LockedTokenStore<'_> {
+    /// The tokens of an owner.
+    ///
+    /// # Errors
+    /// The file cannot be read; in words for a model.
+    pub(crate) fn find(&self, owner: &TokenOwner) -> Result<Option<StoredToken>, &'static str> {
+        let file = self.store.read().map_err(|problem| {
+            tracing::error!("the token store: {problem}");
+            "the token store of this server cannot be read"
+        })?;
+        let record = file
+            .tokens
+            .into_iter()
+            .find(|record| record.id == owner.id && record.configured == owner.configured);
+        Ok(record.map(|record| StoredToken {
+            refresh_token: record.refresh_token.into(),
+            access_token: record.access_token.into(),
+            expires: record.expires.map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds)),
+        }))
+    }
+
+    /// Replaces the tokens of an owner, those of another refresh token in the settings included. They are on the disk afterwards.
+    pub(crate) fn put(&self, owner: &TokenOwner, token: &StoredToken) -> Result<(), String> {
+        let mut file = self.store.read()?;
+        file.version = VERSION;
+        file.tokens.retain(|record| record.id != owner.id);
+        file.tokens.push(TokenRecord {
+            id: owner.id.clone(),
+            configured: owner.configured.clone(),
+            refresh_token: token.refresh_token.expose_secret().to_owned(),
+            access_token: token.access_token.expose_secret().to_owned(),
+            expires: token.expires.and_then(|at| Some(at.duration_since(UNIX_EPOCH).ok()?.as_secs())),
+        });
+        let text = serde_json::to_vec_pretty(&file).map_err(|error| error.to_string())?;
+        self.replace(&text).map_err(|error| error.to_string())
+    }
+
+    /// Writes a file beside, and renames it once it is on the disk: whoever reads sees the old file or the new one, whole.
+    fn replace(&self, text: &[u8]) -> io::Result<()> {
+        let fresh = self.store.beside(".new");
+        let mut file = private_options().create(true).truncate(true).open(&fresh)?;
+        file.write_all(text)?;
+        file.sync_all()?;
+        std::fs::rename(&fresh, &self.store.path)?;
+        #[cfg(unix)]
+        if let Some(folder) = self.store.path.parent() {
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+/// A file that its owner alone can read and write.
+fn private_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options
+}
+
+#[cfg(unix)]
+fn check_mode(path: &Path, metadata: &std::fs::Metadata) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    if !metadata.is_file() {
+        return Err(format!("`{}` is not a plain file", path.display()));
+    }
+    if metadata.mode() & 0o077 != 0 {
+        return Err(format!(
+            "other users of this machine can open `{}`, which holds tokens; `chmod 600` ends that",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn check_mode(path: &Path, metadata: &std::fs::Metadata) -> Result<(), String> {
+    if metadata.is_file() {
+        Ok(())
+    } else {
+        Err(format!("`{}` is not a plain file", path.display()))
+    }
+}
