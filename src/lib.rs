@@ -77,5 +77,6 @@ pub mod internals {
     pub use crate::proxy::{Request, Response};
     pub use crate::spec::argument_names::sanitize_argument_name;
     pub use crate::spec::document::external::complete;
+    pub use crate::spec::document::source::DEFAULT_MAX_SPEC_BYTES;
     pub use crate::spec::{Operation, PathTemplate, operations};
 }

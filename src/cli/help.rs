@@ -9,7 +9,15 @@ use clap::{Arg, Command};
 const SECTIONS: [(&str, &[&str]); 9] = [
     (
         "Document",
-        &["spec", "spec_header", "spec_header_env", "overlay", "external_refs", "strict"],
+        &[
+            "spec",
+            "spec_header",
+            "spec_header_env",
+            "overlay",
+            "external_refs",
+            "max_spec_bytes",
+            "strict",
+        ],
     ),
     (
         "Credentials",

@@ -137,7 +137,11 @@ struct DocumentRead {
 
 async fn read_document(config: &ApiConfig, client: &outbound::HttpClient) -> Result<DocumentRead, Failure> {
     let headers = &config.source_headers;
-    let found = config.source.read_from(client, headers).await.map_err(Failure::Read)?;
+    let found = config
+        .source
+        .read_from(client, headers, config.max_spec_bytes)
+        .await
+        .map_err(Failure::Read)?;
     let mut seen = Vec::new();
     if config.reload.is_some() {
         seen.push(Revision::new(
@@ -145,6 +149,7 @@ async fn read_document(config: &ApiConfig, client: &outbound::HttpClient) -> Res
             headers.clone(),
             &found.bytes,
             found.validators,
+            config.max_spec_bytes,
         ));
     }
     let source = found.source;
@@ -153,7 +158,8 @@ async fn read_document(config: &ApiConfig, client: &outbound::HttpClient) -> Res
         source_name: config.source.to_string(),
         error,
     })?;
-    unread.extend(external::complete(&mut document, &source, config.external_references, client, headers).await);
+    let policy = config.external_references;
+    unread.extend(external::complete(&mut document, &source, policy, client, headers, config.max_spec_bytes).await);
     seen.extend(document.seen().iter().filter(|_| config.reload.is_some()).cloned());
     Ok(DocumentRead {
         document: Arc::new(document),
@@ -233,9 +239,18 @@ async fn overlaid(
     }
     let mut overlays = Vec::with_capacity(config.overlays.len());
     for source in &config.overlays {
-        let found = source.read_from(client, &HeaderMap::new()).await.map_err(Failure::Read)?;
+        let found = source
+            .read_from(client, &HeaderMap::new(), config.max_spec_bytes)
+            .await
+            .map_err(Failure::Read)?;
         if config.reload.is_some() {
-            seen.push(Revision::new(source.clone(), HeaderMap::new(), &found.bytes, found.validators));
+            seen.push(Revision::new(
+                source.clone(),
+                HeaderMap::new(),
+                &found.bytes,
+                found.validators,
+                config.max_spec_bytes,
+            ));
         }
         overlays.push((source.to_string(), found.bytes));
     }

@@ -18,6 +18,7 @@ use crate::outbound::OutboundOptions;
 use crate::proxy::request::body::file_root::FileRoot;
 use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;
 use crate::proxy::{CacheOptions, CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
+use crate::spec::document::source::DEFAULT_MAX_SPEC_BYTES;
 use crate::spec::operation::server::{self, Choice, Pick};
 use crate::spec::{ExternalReferences, Source};
 use crate::text::MIN_BYTES_PER_TOKEN;
@@ -38,6 +39,9 @@ pub(crate) struct ApiConfig {
     pub overlays: Vec<Source>,
     /// Which references into other files are followed.
     pub external_references: ExternalReferences,
+    /// The most bytes of the document, and of each overlay and each file that it refers to; of these files together, twice as
+    /// many.
+    pub max_spec_bytes: usize,
     /// `--base-url`.
     pub base_url: Option<Url>,
     /// Which of the document's servers, where there is no `--base-url`.
@@ -98,6 +102,7 @@ pub(crate) fn resolve_api(
         source_headers,
         overlays,
         external_references: api.external_refs.map(ExternalReferences::from).unwrap_or_default(),
+        max_spec_bytes: max_spec_bytes(api, problems),
         base_url,
         server: server_choice(api, problems),
         mock: api.mock.unwrap_or(false),
@@ -156,6 +161,16 @@ fn resolve_overlays(overlays: &[ConfigSource], problems: &mut Vec<String>) -> Ve
     let mut parse = |overlay: &ConfigSource| overlay.parse().map_err(|error| problems.push(format!("--overlay: {error}"))).ok();
     let named = overlays.iter().filter(|overlay| !overlay.is_empty());
     named.filter_map(&mut parse).collect()
+}
+
+fn max_spec_bytes(api: &ApiSettings, problems: &mut Vec<String>) -> usize {
+    /// Offsets in a file have 32 bits, and YAML may take twice its size as JSON.
+    const LARGEST_LIMIT: usize = 1 << 30;
+    let bytes = api.max_spec_bytes.unwrap_or(DEFAULT_MAX_SPEC_BYTES);
+    if !(1..=LARGEST_LIMIT).contains(&bytes) {
+        problems.push(format!("--max-spec-bytes must be between 1 and {LARGEST_LIMIT}"));
+    }
+    bytes
 }
 
 fn resolve_base_url(api: &ApiSettings, problems: &mut Vec<String>) -> Option<Url> {

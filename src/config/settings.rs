@@ -54,6 +54,12 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_refs: Option<ExternalRefs>,
 
+    /// The maximum size of the document, in bytes after decompression; twice that for the other files that it refers to
+    /// together [default: 67108864]
+    #[arg(long, env = "OPENAPI_MCP_MAX_SPEC_BYTES", value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_spec_bytes: Option<usize>,
+
     /// The URL that requests go to, instead of the servers that the document names
     #[arg(long, env = "OPENAPI_MCP_BASE_URL", hide_env_values = true, value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -202,7 +202,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// A document is at most 32 MiB, or what its YAML may expand to: far below 4 GiB.
+/// A file is at most 1 GiB, and twice that where YAML became JSON: below 4 GiB.
 fn offset_in_file(offset: usize) -> u32 {
     u32::try_from(offset).unwrap_or(u32::MAX)
 }

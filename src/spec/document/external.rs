@@ -19,14 +19,12 @@ use super::Document;
 use super::error::LoadError;
 use super::file::DocumentFile;
 use super::revision::Revision;
-use super::source::{FetchedSource, MAX_DOCUMENT_BYTES, Source, fetch, redacted};
+use super::source::{FetchedSource, ReadError, Source, fetch, redacted};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node;
 
 /// The maximum number of files; the largest known document has about 2,900.
 const MAX_FILES: usize = 5000;
-/// More bytes than this, in all, are not read.
-const MAX_TOTAL_BYTES: usize = 2 * MAX_DOCUMENT_BYTES;
 
 /// Which references into other files are followed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -77,17 +75,22 @@ struct Loader<'l> {
     files: Vec<DocumentFile>,
     /// What was read, including files that could not be used.
     seen: Vec<Revision>,
-    bytes: usize,
+    /// The most bytes of one file.
+    max_bytes: usize,
+    /// How many bytes all further files together may have.
+    room: usize,
 }
 
 /// Reads all files that the document refers to, directly or through other files, and reports those that cannot be read.
-/// A reference that cannot be followed affects only what uses it.
+/// A reference that cannot be followed affects only what uses it. Each file may have `max_bytes`, and all of them together
+/// twice as many.
 pub async fn complete(
     document: &mut Document,
     source: &Source,
     policy: ExternalReferences,
     client: &reqwest::Client,
     headers: &HeaderMap,
+    max_bytes: usize,
 ) -> Vec<Diagnostic> {
     let Some(first) = document
         .files()
@@ -120,7 +123,8 @@ pub async fn complete(
         numbers: HashMap::default(),
         files: Vec::new(),
         seen: Vec::new(),
-        bytes: 0,
+        max_bytes,
+        room: max_bytes.saturating_mul(2),
     };
     let mut links = HashMap::default();
     let mut diagnostics = Vec::new();
@@ -155,7 +159,9 @@ pub async fn complete(
 impl Loader<'_> {
     /// The number of the file that `uri`, read in the file at `from`, names.
     async fn number(&mut self, uri: &str, from: &OpenedFile) -> Result<(u32, OpenedFile), String> {
-        let place = self.place(uri, &from.place).inspect_err(|_| self.seen.extend(absent(uri, from)))?;
+        let place = self
+            .place(uri, &from.place)
+            .inspect_err(|_| self.seen.extend(absent(uri, from, self.max_bytes)))?;
         let found = OpenedFile {
             written: written_path(uri, from, &place),
             place,
@@ -170,29 +176,36 @@ impl Loader<'_> {
 
     async fn read(&mut self, uri: &str, file: &OpenedFile) -> Result<u32, String> {
         let place = &file.place;
-        if self.files.len() >= MAX_FILES || self.bytes >= MAX_TOTAL_BYTES {
-            return Err(format!(
-                "`{uri}` is not read: the document has more than {MAX_FILES} files or {MAX_TOTAL_BYTES} bytes"
-            ));
+        if self.files.len() >= MAX_FILES {
+            return Err(format!("`{uri}` is not read: the document has more than {MAX_FILES} files"));
         }
+        let max_bytes = self.max_bytes.min(self.room);
         let none = HeaderMap::new();
         let mut headers = &none;
         let found = match place {
-            Place::Path(path) => Source::Path(path.clone()).read_from(self.client, headers).await,
+            Place::Path(path) => Source::Path(path.clone()).read_from(self.client, headers, max_bytes).await,
             Place::Url(url) => {
                 let own = matches!(&self.root, Place::Url(root) if root.origin() == url.origin());
                 // A redirect could lead to a URL that may not be read.
                 headers = if own { self.headers } else { &none };
-                fetch(self.client, url, headers, 0).await
+                fetch(self.client, url, headers, 0, max_bytes).await
             }
         };
-        let FetchedSource { bytes, validators, .. } = found.map_err(|error| format!("`{uri}` is not read: {error}"))?;
+        let FetchedSource { bytes, validators, .. } = found.map_err(|error| match error {
+            ReadError::TooLarge { .. } if max_bytes < self.max_bytes => format!(
+                "`{uri}` is not read: the files that the document refers to are larger than {} bytes together; --max-spec-bytes sets \
+                 another limit, of which this is twice",
+                self.max_bytes.saturating_mul(2)
+            ),
+            error => format!("`{uri}` is not read: {error}"),
+        })?;
         let source = match place {
             Place::Path(path) => Source::Path(file.written.as_ref().unwrap_or(path).clone()),
             Place::Url(url) => Source::Url(url.clone()),
         };
-        self.seen.push(Revision::new(source, headers.clone(), &bytes, validators));
-        self.bytes += bytes.len();
+        self.seen
+            .push(Revision::new(source, headers.clone(), &bytes, validators, self.max_bytes));
+        self.room = self.room.saturating_sub(bytes.len());
         let check = |text: &str| node::open_object(text).map(drop).map_err(LoadError::NotJson);
         // The document itself is file 0.
         let number = u32::try_from(self.files.len() + 1).map_err(|_| format!("`{uri}` is one file too many"))?;
@@ -257,7 +270,7 @@ impl Loader<'_> {
 }
 
 /// The path of a file that does not exist yet: it is watched, because its author may create it later.
-fn absent(uri: &str, from: &OpenedFile) -> Option<Revision> {
+fn absent(uri: &str, from: &OpenedFile, max_bytes: usize) -> Option<Revision> {
     let Place::Path(base) = &from.place else { return None };
     let base = from.written.as_ref().unwrap_or(base);
     let relative = percent_decode_str(uri).decode_utf8().ok()?;
@@ -269,7 +282,7 @@ fn absent(uri: &str, from: &OpenedFile) -> Option<Revision> {
     let is_document = ["json", "yaml", "yml"]
         .iter()
         .any(|known| path.extension().is_some_and(|extension| extension == *known));
-    (is_document && !path.exists()).then(|| Revision::absent(path))
+    (is_document && !path.exists()).then(|| Revision::absent(path, max_bytes))
 }
 
 /// The path that a relative reference spells, where it leads to the file at `place`.
@@ -330,8 +343,8 @@ mod tests {
         .unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let mut document = Document::parse(source.read(&client, &HeaderMap::new()).await.unwrap(), None).unwrap();
-            let diagnostics = complete(&mut document, &source, policy, &client, &HeaderMap::new()).await;
+            let mut document = Document::parse(source.read(&client, &HeaderMap::new(), 1 << 20).await.unwrap(), None).unwrap();
+            let diagnostics = complete(&mut document, &source, policy, &client, &HeaderMap::new(), 1 << 20).await;
             (document, diagnostics)
         })
     }
@@ -412,7 +425,8 @@ mod tests {
             numbers: HashMap::default(),
             files: Vec::new(),
             seen: Vec::new(),
-            bytes: 0,
+            max_bytes: 1 << 20,
+            room: 2 << 20,
         }
         .place("link.yaml", &Place::Path(directory.path().join("api/openapi.yaml")));
         assert!(place.unwrap_err().contains("outside"));

@@ -17,27 +17,30 @@ pub struct Revision {
     headers: HeaderMap,
     digest: u64,
     validators: Validators,
+    /// The most bytes that are read of it.
+    max_bytes: usize,
     /// When the file was written, and its length in bytes; `None` before the first check.
     written: Option<(SystemTime, u64)>,
 }
 
 impl Revision {
-    /// What was read as `bytes`.
+    /// What was read as `bytes`, of which there may be `max_bytes` the next time.
     #[must_use]
-    pub fn new(source: Source, headers: HeaderMap, bytes: &[u8], validators: Validators) -> Self {
+    pub fn new(source: Source, headers: HeaderMap, bytes: &[u8], validators: Validators, max_bytes: usize) -> Self {
         Self {
             source,
             headers,
             digest: digest_bytes(bytes),
             validators,
+            max_bytes,
             written: None,
         }
     }
 
     /// A file that does not exist yet.
     #[must_use]
-    pub fn absent(path: PathBuf) -> Self {
-        Self::new(Source::Path(path), HeaderMap::new(), &[], Validators::default())
+    pub fn absent(path: PathBuf, max_bytes: usize) -> Self {
+        Self::new(Source::Path(path), HeaderMap::new(), &[], Validators::default(), max_bytes)
     }
 
     /// Whether the source has changed since the last check; records its current state. A file whose time and length are the
@@ -59,12 +62,12 @@ impl Revision {
                 if written.is_some() && written == self.written {
                     return Ok(false);
                 }
-                let bytes = self.source.read(client, &self.headers).await?;
+                let bytes = self.source.read(client, &self.headers, self.max_bytes).await?;
                 self.written = written;
                 bytes
             }
             Source::Url(url) => {
-                let Some(found) = fetch_if_changed(client, url, &self.headers, &self.validators).await? else {
+                let Some(found) = fetch_if_changed(client, url, &self.headers, &self.validators, self.max_bytes).await? else {
                     return Ok(false);
                 };
                 self.validators = found.validators;

@@ -10,8 +10,8 @@ use http::header::{ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATC
 use thiserror::Error;
 use url::Url;
 
-/// The largest document that is read: 32 MiB.
-pub(crate) const MAX_DOCUMENT_BYTES: usize = 32 << 20;
+/// How large a document may be unless the operator sets another limit (`--max-spec-bytes`): 64 MiB.
+pub const DEFAULT_MAX_SPEC_BYTES: usize = 64 << 20;
 /// How long fetching a document may take in all.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 /// More redirects than this are not followed.
@@ -76,9 +76,14 @@ pub enum ReadError {
     /// A directory, a device, a socket.
     #[error("`{0}` is not a regular file")]
     NotAFile(String),
-    /// More than the largest size that is read.
-    #[error("{0} is larger than {megabytes} MiB", megabytes = MAX_DOCUMENT_BYTES >> 20)]
-    TooLarge(String),
+    /// More bytes than may be read.
+    #[error("{source_name} is larger than {max_bytes} bytes; --max-spec-bytes sets another limit")]
+    TooLarge {
+        /// The path, the URL without user information and query, or `standard input`.
+        source_name: String,
+        /// The limit.
+        max_bytes: usize,
+    },
     /// A scheme that nothing is fetched by.
     #[error("`{0}` is neither a file, an http(s) URL, nor `-`")]
     Scheme(String),
@@ -137,12 +142,12 @@ impl Source {
         }
     }
 
-    /// Reads all bytes, within limits of size and time.
+    /// Reads all bytes, at most `max_bytes` (after decompression), and from a URL within 30 seconds.
     ///
     /// # Errors
     /// [`ReadError`].
-    pub async fn read(&self, client: &reqwest::Client, headers: &HeaderMap) -> Result<Vec<u8>, ReadError> {
-        self.read_from(client, headers).await.map(|found| found.bytes)
+    pub async fn read(&self, client: &reqwest::Client, headers: &HeaderMap, max_bytes: usize) -> Result<Vec<u8>, ReadError> {
+        self.read_from(client, headers, max_bytes).await.map(|found| found.bytes)
     }
 
     /// As [`Source::read`], with the source where the bytes were found: after a redirect, that is another URL, and what
@@ -150,7 +155,7 @@ impl Source {
     ///
     /// # Errors
     /// [`ReadError`].
-    pub async fn read_from(&self, client: &reqwest::Client, headers: &HeaderMap) -> Result<FetchedSource, ReadError> {
+    pub async fn read_from(&self, client: &reqwest::Client, headers: &HeaderMap, max_bytes: usize) -> Result<FetchedSource, ReadError> {
         let found = |bytes| FetchedSource {
             bytes,
             source: self.clone(),
@@ -168,23 +173,30 @@ impl Source {
                     return Err(ReadError::NotAFile(path.display().to_string()));
                 }
                 let file = std::fs::File::open(path).map_err(io)?;
-                self.read_all(file, usize::try_from(metadata.len()).unwrap_or(MAX_DOCUMENT_BYTES))
-                    .map(found)
+                let length = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+                self.read_all(file, length, max_bytes).map(found)
             }
-            Self::Stdin => self.read_all(std::io::stdin().lock(), 0).map(found),
-            Self::Url(url) => fetch(client, url, headers, MAX_REDIRECTS).await,
+            Self::Stdin => self.read_all(std::io::stdin().lock(), 0, max_bytes).map(found),
+            Self::Url(url) => fetch(client, url, headers, MAX_REDIRECTS, max_bytes).await,
         }
     }
 
-    fn read_all(&self, reader: impl Read, expected: usize) -> Result<Vec<u8>, ReadError> {
-        let mut bytes = Vec::with_capacity(expected.min(MAX_DOCUMENT_BYTES));
-        let limit = u64::try_from(MAX_DOCUMENT_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    fn read_all(&self, reader: impl Read, expected: usize, max_bytes: usize) -> Result<Vec<u8>, ReadError> {
+        let too_large = || ReadError::TooLarge {
+            source_name: self.to_string(),
+            max_bytes,
+        };
+        if expected > max_bytes {
+            return Err(too_large());
+        }
+        let mut bytes = Vec::with_capacity(expected);
+        let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
         reader.take(limit).read_to_end(&mut bytes).map_err(|error| ReadError::Io {
             source_name: self.to_string(),
             error,
         })?;
-        if bytes.len() > MAX_DOCUMENT_BYTES {
-            return Err(ReadError::TooLarge(self.to_string()));
+        if bytes.len() > max_bytes {
+            return Err(too_large());
         }
         Ok(bytes)
     }
@@ -202,8 +214,14 @@ impl fmt::Display for Source {
 
 /// Fetches one URL, and tells where it was found in the end. At most so many redirects are followed, and only within its
 /// origin, because `headers` may hold a credential.
-pub(crate) async fn fetch(client: &reqwest::Client, url: &Url, headers: &HeaderMap, redirects: usize) -> Result<FetchedSource, ReadError> {
-    let found = in_time(url, fetch_all(client, url, headers, redirects)).await?;
+pub(crate) async fn fetch(
+    client: &reqwest::Client,
+    url: &Url,
+    headers: &HeaderMap,
+    redirects: usize,
+    max_bytes: usize,
+) -> Result<FetchedSource, ReadError> {
+    let found = in_time(url, fetch_all(client, url, headers, redirects, max_bytes)).await?;
     // Nobody asked for another version only.
     found.ok_or_else(|| ReadError::Status {
         url: redacted(url),
@@ -218,10 +236,11 @@ pub(crate) async fn fetch_if_changed(
     url: &Url,
     headers: &HeaderMap,
     known: &Validators,
+    max_bytes: usize,
 ) -> Result<Option<FetchedSource>, ReadError> {
     let mut headers = headers.clone();
     headers.extend(known.conditions());
-    in_time(url, fetch_all(client, url, &headers, MAX_REDIRECTS)).await
+    in_time(url, fetch_all(client, url, &headers, MAX_REDIRECTS, max_bytes)).await
 }
 
 async fn in_time<T>(url: &Url, fetched: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
@@ -231,7 +250,13 @@ async fn in_time<T>(url: &Url, fetched: impl Future<Output = Result<T, ReadError
     }
 }
 
-async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, redirects: usize) -> Result<Option<FetchedSource>, ReadError> {
+async fn fetch_all(
+    client: &reqwest::Client,
+    url: &Url,
+    headers: &HeaderMap,
+    redirects: usize,
+    max_bytes: usize,
+) -> Result<Option<FetchedSource>, ReadError> {
     let mut current = url.clone();
     for round in 0..=redirects {
         let shown = redacted(&current);
@@ -274,9 +299,14 @@ async fn fetch_all(client: &reqwest::Client, url: &Url, headers: &HeaderMap, red
             }
             None => {}
         }
-        let bytes = match read_bounded(response, MAX_DOCUMENT_BYTES).await {
+        let bytes = match read_bounded(response, max_bytes).await {
             Ok(bytes) => bytes,
-            Err(BodyError::TooLarge) => return Err(ReadError::TooLarge(shown)),
+            Err(BodyError::TooLarge) => {
+                return Err(ReadError::TooLarge {
+                    source_name: format!("`{shown}`"),
+                    max_bytes,
+                });
+            }
             Err(BodyError::Broken(error)) => return Err(failed(error)),
         };
         return Ok(Some(FetchedSource {

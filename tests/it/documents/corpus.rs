@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use openapi_mcp::internals::complete;
+use openapi_mcp::internals::{DEFAULT_MAX_SPEC_BYTES, complete};
 use openapi_mcp::{
     AnnotateOptions, Api, ApiOptions, Document, ExternalReferences, Hint, Hints, OutboundOptions, OutputSchemas, Policy, Reason, Severity,
     Source, http_client,
@@ -31,12 +31,20 @@ async fn row(path: PathBuf) -> String {
     })
     .unwrap();
     let headers = http::HeaderMap::new();
-    let bytes = source.read(&client, &headers).await.unwrap();
+    let bytes = source.read(&client, &headers, DEFAULT_MAX_SPEC_BYTES).await.unwrap();
     let mut document = match Document::parse(bytes, None) {
         Ok(document) => document,
         Err(error) => return format!("-\t-\t{error}"),
     };
-    complete(&mut document, &source, ExternalReferences::Local, &client, &headers).await;
+    complete(
+        &mut document,
+        &source,
+        ExternalReferences::Local,
+        &client,
+        &headers,
+        DEFAULT_MAX_SPEC_BYTES,
+    )
+    .await;
     let options = ApiOptions {
         headers,
         ..ApiOptions::default()
@@ -119,7 +127,7 @@ fn p35_no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
     let mut differing = [0_usize; 3];
     for file in listed(&corpus) {
         let source = Source::Path(corpus.join(&file));
-        let bytes = runtime.block_on(source.read(&client, &headers)).unwrap();
+        let bytes = runtime.block_on(source.read(&client, &headers, DEFAULT_MAX_SPEC_BYTES)).unwrap();
         let Ok(document) = Document::parse(bytes, None) else { continue };
         let document = Arc::new(document);
         for (index, policy) in [Policy::Method, Policy::Spec, Policy::Infer].into_iter().enumerate() {

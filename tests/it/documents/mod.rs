@@ -8,3 +8,4 @@ mod hostile_documents;
 mod mutated;
 mod petstore_tools;
 mod reload;
+mod size_limits;
