@@ -7,6 +7,7 @@ pub(crate) mod document;
 pub(crate) mod media_type;
 pub(crate) mod node;
 pub(crate) mod operation;
+pub(crate) mod path_items;
 pub(crate) mod pointer;
 pub(crate) mod schema;
 pub(crate) mod span;

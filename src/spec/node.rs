@@ -59,7 +59,7 @@ impl<'a> Node<'a> {
     }
 
     /// A value directly inside of this one; `text` is a slice of this value's text.
-    fn inner(self, text: &'a str) -> Self {
+    pub(super) fn inner(self, text: &'a str) -> Self {
         let offset = (text.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         Self {
             text,
@@ -189,6 +189,20 @@ impl<'a> Object<'a> {
         self.members.iter().map(|(key, node)| (key.as_ref(), *node))
     }
 
+    /// The object of these members.
+    pub(super) fn of_members(members: Vec<(Cow<'a, str>, Node<'a>)>) -> Self {
+        Self { members }
+    }
+
+    /// From the object's brace to the end of its last member, in the value that holds both; nothing where it is empty.
+    pub(super) fn place_in(&self, around: Node<'a>) -> Option<Node<'a>> {
+        let offset = |place: u32| place.checked_sub(around.start).map(|offset| offset as usize);
+        let first = offset(self.members.first()?.1.start)?;
+        let end = offset(self.members.last()?.1.span().end)?;
+        let start = around.text.get(..first)?.rfind('{')?;
+        around.text.get(start..end).map(|text| around.inner(text))
+    }
+
     /// How many members there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -287,88 +301,8 @@ impl<'de> OpenValue<'de> for Nested<'de> {
     }
 }
 
-/// A path item: its members, and those of them opened that `open` says are operations.
-pub(crate) struct PathItem<'a> {
-    /// All members; the slice of an operation is only good to tell where it stands.
-    pub members: Object<'a>,
-    /// The operations by their place among the members; `None` for one that is not an object.
-    pub operations: Vec<(usize, Option<Object<'a>>)>,
-}
-
-/// Path items by their path; `None` for one that is not an object.
-pub(crate) type PathItems<'a> = Vec<(Cow<'a, str>, Option<PathItem<'a>>)>;
-
-/// `paths` down to the members of its operations, in one scan. A path whose value is not an object is `None`.
-///
-/// # Errors
-/// Where the text is not one JSON object.
-pub(crate) fn path_items<'a>(node: Node<'a>, is_operation: &dyn Fn(&str) -> bool) -> Result<PathItems<'a>, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_str(node.text);
-    serde::Deserializer::deserialize_map(&mut deserializer, PathItemsVisitor { paths: node, is_operation })
-}
-
-struct PathItemsVisitor<'a, 'f> {
-    paths: Node<'a>,
-    is_operation: &'f dyn Fn(&str) -> bool,
-}
-
-impl<'de> Visitor<'de> for PathItemsVisitor<'de, '_> {
-    type Value = PathItems<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(key) = map.next_key::<Text<'de>>()? {
-            items.push((key.0, map.next_value_seed(Any(Operations(&self)))?));
-        }
-        Ok(items)
-    }
-}
-
-struct Operations<'s, 'a, 'f>(&'s PathItemsVisitor<'a, 'f>);
-
-impl<'de> OpenValue<'de> for Operations<'_, 'de, '_> {
-    type Opened = PathItem<'de>;
-
-    fn open<A: MapAccess<'de>>(self, mut next: Option<Text<'de>>, mut map: A) -> Result<Self::Opened, A::Error> {
-        let mut members = Vec::with_capacity(4);
-        let mut operations = Vec::with_capacity(4);
-        while let Some(key) = next {
-            if (self.0.is_operation)(&key.0) {
-                let object = map.next_value_seed(Any(Slices { around: self.0.paths }))?;
-                let place = object.as_ref().and_then(|object| object.place_in(self.0.paths));
-                let place = place.unwrap_or_else(|| Node::new("null"));
-                operations.push((members.len(), object));
-                members.push((key.0, place));
-            } else {
-                let raw: &'de RawValue = map.next_value()?;
-                members.push((key.0, self.0.paths.inner(raw.get())));
-            }
-            next = map.next_key()?;
-        }
-        Ok(PathItem {
-            members: Object { members },
-            operations,
-        })
-    }
-}
-
-impl<'a> Object<'a> {
-    /// From the object's brace to the end of its last member, in the value that holds both; nothing where it is empty.
-    fn place_in(&self, around: Node<'a>) -> Option<Node<'a>> {
-        let offset = |place: u32| place.checked_sub(around.start).map(|offset| offset as usize);
-        let first = offset(self.members.first()?.1.start)?;
-        let end = offset(self.members.last()?.1.span().end)?;
-        let start = around.text.get(..first)?.rfind('{')?;
-        around.text.get(start..end).map(|text| around.inner(text))
-    }
-}
-
 /// A string of the document, borrowed where it has no escapes.
-struct Text<'a>(Cow<'a, str>);
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
 impl<'de: 'a, 'a> serde::Deserialize<'de> for Text<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -390,15 +324,15 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Text<'a> {
 }
 
 /// How an object is opened, from its first key on.
-trait OpenValue<'de> {
+pub(super) trait OpenValue<'de> {
     type Opened;
     fn open<A: MapAccess<'de>>(self, first: Option<Text<'de>>, map: A) -> Result<Self::Opened, A::Error>;
 }
 
 /// All members as slices.
-struct Slices<'a> {
+pub(super) struct Slices<'a> {
     /// The value that the object is, or is in.
-    around: Node<'a>,
+    pub(super) around: Node<'a>,
 }
 
 impl<'de> OpenValue<'de> for Slices<'de> {
@@ -416,7 +350,7 @@ impl<'de> OpenValue<'de> for Slices<'de> {
 }
 
 /// A value of any kind: an object is opened, everything else is `None`.
-struct Any<O>(O);
+pub(super) struct Any<O>(pub(super) O);
 
 /// Reads a whole value.
 fn read_node<'a, O: OpenValue<'a>>(node: Node<'a>, open: O) -> Result<Option<O::Opened>, serde_json::Error> {
@@ -516,21 +450,5 @@ mod tests {
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
         assert!(Node::new(&deep).array().is_some());
         assert!(Node::new(&deep).value().is_none());
-    }
-
-    #[test]
-    fn paths_are_opened_down_to_their_operations() {
-        let text = r#" {"/a": { "get" : { "operationId": "x", "tags": [1] }, "parameters": [2]}, "/b": 5, "/c": {"get": 7, "put": {}}, "/d": [], "/e": "s"}"#;
-        let items = path_items(Node::new(text), &|key| key == "get" || key == "put").unwrap();
-        let kinds: Vec<_> = items
-            .iter()
-            .map(|(path, item)| (path.as_ref(), item.as_ref().map(|item| item.operations.len())))
-            .collect();
-        assert_eq!(kinds, [("/a", Some(1)), ("/b", None), ("/c", Some(2)), ("/d", None), ("/e", None)]);
-        let item = items[0].1.as_ref().unwrap();
-        assert_eq!(item.operations[0].1.as_ref().unwrap().text("operationId").unwrap(), "x");
-        assert!(item.members.get("get").unwrap().text().starts_with("{ \"operationId\""));
-        assert_eq!(item.members.get("parameters").unwrap().text(), "[2]");
-        assert!(items[2].1.as_ref().unwrap().operations[0].1.is_none());
     }
 }

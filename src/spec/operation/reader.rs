@@ -11,7 +11,8 @@ use super::template::PathTemplate;
 use super::{Operation, body, is_tool_extension, server, swagger2};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::document::{Document, Version};
-use crate::spec::node::{Node, Object, PathItem, path_items};
+use crate::spec::node::{Node, Object};
+use crate::spec::path_items::{PathItem, path_items};
 use crate::spec::pointer;
 use crate::spec::span::Span;
 
