@@ -3,9 +3,9 @@
 
 use super::annotations::{Hint, Hints, Reason};
 use super::extension::{self, Authored};
+use super::infer::{self, evidence};
 use super::overrides::Override;
 use super::selection::Pattern;
-use super::{evidence, infer};
 use crate::spec::{Diagnostic, Document, Operation};
 
 /// How hints are derived from an operation.
@@ -67,8 +67,6 @@ pub struct Layers {
 pub(crate) struct Decision {
     /// The hints.
     pub(crate) hints: Hints,
-    /// What the policy `infer` says, and more careful for POST, which is enforced under every policy.
-    pub(crate) inferred: Hints,
     /// Everything else.
     pub(crate) said: Override,
 }
@@ -89,15 +87,8 @@ impl Layers {
             extension::of_root(document, diagnostics)
         };
         let decide = |operation: &Operation| {
-            let inferred = policy_hints(Policy::Infer, self.local, operation, document);
-            let mut enforced = inferred;
-            infer::apply_caution(&mut enforced, operation);
             let mut decision = Decision {
-                hints: match self.policy {
-                    Policy::Infer => inferred,
-                    policy => policy_hints(policy, self.local, operation, document),
-                },
-                inferred: enforced,
+                hints: policy_hints(self.policy, self.local, operation, document),
                 said: Override::default(),
             };
             if self.trust != HintTrust::Ignore {
@@ -162,6 +153,19 @@ impl Layers {
             }
         }
     }
+}
+
+/// What the policy `infer` says of an operation, and more careful for POST: this is enforced beside the hints that are
+/// `served`, under every policy. What would not change the enforcement of these hints may be missing.
+pub(crate) fn careful_hints(local: bool, operation: &Operation, document: &Document, served: &Hints) -> Hints {
+    let mut hints = Hints::of_method(&operation.method);
+    // Evidence speaks of idempotency alone, and only its end is enforced. To find it, schemas of bodies are opened.
+    if served.effective(Hint::Idempotent) {
+        evidence::apply_evidence(&mut hints, operation, document);
+    }
+    infer::apply_inference(&mut hints, operation, local);
+    infer::apply_caution(&mut hints, operation);
+    hints
 }
 
 /// The hints that a policy derives from an operation.

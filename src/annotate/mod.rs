@@ -5,7 +5,6 @@ pub(crate) mod client_profile;
 pub(crate) mod confirm;
 pub(crate) mod descriptions;
 pub(crate) mod enforcement;
-mod evidence;
 mod extension;
 pub(crate) mod files;
 pub(crate) mod hint_review;
@@ -26,7 +25,7 @@ use serde_json::{Map, Value};
 
 use self::confirm::{Confirm, ConfirmLevel};
 use self::enforcement::Restriction;
-use self::layers::Decision;
+use self::layers::{Decision, careful_hints};
 use self::overrides::arguments::{RuleFindings, rule_arguments, rules_name_arguments};
 use self::overrides::ruled_output::ruled_output;
 use self::overrides::ruled_schema::rule_schema;
@@ -174,11 +173,12 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     let mut restrictions = Vec::new();
     let all = names.into_iter().zip(own).zip(titles).zip(operations).zip(decisions);
     for ((((name, own), title), operation), decision) in all {
-        let Decision { hints, inferred, said } = decision;
-        let enforcement = Enforcement::new(&hints, &inferred);
+        let Decision { hints, said } = decision;
         if said.enabled == Some(false) {
             continue;
         }
+        let inferred = careful_hints(options.layers.local, &operation, document, &hints);
+        let enforcement = Enforcement::new(&hints, &inferred);
         restrictions.extend(restriction([&own, &name], &operation, &hints, &enforcement, options));
         if !options.selection.admits([&own, &name], &operation, &enforcement) {
             continue;

@@ -1,6 +1,6 @@
 //! Tool names: legal for every client, unique, readable, and independent of the order of operations.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 
 use crate::spec::{Operation, argument_names};
 
@@ -43,25 +43,31 @@ pub(crate) fn name_operations<'w>(
     let wish = |(index, operation)| {
         let wished = wished(index).map(legal).filter(|name| !name.is_empty());
         let wish = wished.unwrap_or_else(|| wish(operation));
-        shorten_name(&options.prefix, &wish, &Operation::label(operation), options.longest)
+        shorten_name(&options.prefix, wish, operation, options.longest)
     };
     let wanted: Vec<String> = operations.iter().map(Box::as_ref).enumerate().map(wish).collect();
-    let count = count_names(&wanted);
-    let is_alone = |name: &String| count.get(&name.to_ascii_lowercase()) == Some(&1);
-    let by_path = |(index, operation): (usize, &Operation)| {
-        let named = wanted.get(index).filter(|name| !is_alone(name) && wished(index).is_none());
-        named.map(|_| shorten_name(&options.prefix, &path_name(operation), &operation.label(), options.longest))
+    let keys: Vec<String> = wanted.iter().map(|name| name.to_ascii_lowercase()).collect();
+    let count = count_names(keys.iter());
+    if count.len() == keys.len() {
+        return wanted;
+    }
+    let is_alone = |key: &String| count.get(key.as_str()) == Some(&1);
+    let by_path = |((index, operation), key): ((usize, &Operation), &String)| {
+        let is_named = !is_alone(key) && wished(index).is_none();
+        is_named.then(|| shorten_name(&options.prefix, path_name(operation), operation, options.longest))
     };
-    let by_path: Vec<Option<String>> = operations.iter().map(Box::as_ref).enumerate().map(by_path).collect();
-    let count_by_path = count_names(by_path.iter().flatten());
+    let numbered = operations.iter().map(Box::as_ref).enumerate();
+    let by_path: Vec<Option<String>> = numbered.zip(&keys).map(by_path).collect();
+    let keys_by_path: Vec<String> = by_path.iter().flatten().map(|name| name.to_ascii_lowercase()).collect();
+    let count_by_path = count_names(keys_by_path.iter());
     let is_free = |name: &String| {
         let name = name.to_ascii_lowercase();
-        count_by_path.get(&name) == Some(&1) && !count.contains_key(&name)
+        count_by_path.get(name.as_str()) == Some(&1) && !count.contains_key(name.as_str())
     };
     let mut names = Vec::with_capacity(wanted.len());
-    for ((name, by_path), operation) in wanted.iter().zip(by_path).zip(operations) {
+    for (((name, key), by_path), operation) in wanted.iter().zip(&keys).zip(by_path).zip(operations) {
         let longest = options.longest.min(name.len() + 7);
-        names.push(if is_alone(name) {
+        names.push(if is_alone(key) {
             name.clone()
         } else if let Some(by_path) = by_path.filter(is_free) {
             by_path
@@ -70,7 +76,7 @@ pub(crate) fn name_operations<'w>(
         });
     }
     // A name with a hash may still be the name of another operation.
-    let mut taken = HashSet::new();
+    let mut taken = HashSet::default();
     for (name, operation) in names.iter_mut().zip(operations) {
         let mut round = 0;
         while !taken.insert(name.to_ascii_lowercase()) {
@@ -100,11 +106,11 @@ fn path_name(operation: &Operation) -> String {
     if path.is_empty() { method } else { format!("{method}_{path}") }
 }
 
-/// How many there are of each name, whatever the case of its letters.
-fn count_names<'n>(names: impl IntoIterator<Item = &'n String>) -> HashMap<String, usize> {
-    let mut count = HashMap::new();
+/// How many there are of each name.
+fn count_names<'n>(names: impl Iterator<Item = &'n String>) -> HashMap<&'n str, usize> {
+    let mut count = HashMap::default();
     for name in names {
-        *count.entry(name.to_ascii_lowercase()).or_default() += 1;
+        *count.entry(name.as_str()).or_default() += 1;
     }
     count
 }
@@ -120,12 +126,12 @@ fn legal(text: &str) -> String {
         .to_owned()
 }
 
-fn shorten_name(prefix: &str, name: &str, whole: &str, longest: usize) -> String {
-    let name = format!("{prefix}{name}");
+fn shorten_name(prefix: &str, mut name: String, operation: &Operation, longest: usize) -> String {
+    name.insert_str(0, prefix);
     if name.len() <= longest {
         name
     } else {
-        argument_names::shorten_with_hash(&name, whole, longest)
+        argument_names::shorten_with_hash(&name, &operation.label(), longest)
     }
 }
 

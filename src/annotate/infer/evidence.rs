@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use super::annotations::{Hint, Hints, Reason};
+use crate::annotate::annotations::{Hint, Hints, Reason};
 use crate::spec::node::Node;
 use crate::spec::operation::request_body::{BodySchema, RequestBody};
 use crate::spec::{Document, Location, Operation, Parameter};

@@ -33,9 +33,9 @@ pub(crate) fn arrange_patch_types(document: &Document, media_types: &mut [MediaT
 
 /// The media type that a list is sent as, where that is not `default`.
 pub(crate) fn type_for_lists(document: &Document, default: &MediaType, alternatives: &[MediaType]) -> Option<String> {
+    let patch = alternatives.iter().find(|media_type| is_json_patch(media_type))?;
     let takes_lists = is_json_patch(default) || schema_types(document, &default.schema).iter().any(|kind| kind == "array");
-    let patch = alternatives.iter().find(|media_type| is_json_patch(media_type));
-    patch.filter(|_| !takes_lists).map(|patch| patch.name.clone())
+    (!takes_lists).then(|| patch.name.clone())
 }
 
 /// Whether it is a patch of any kind.

@@ -49,6 +49,8 @@ struct Reader<'a> {
 /// What a path item shares among its operations.
 struct Shared<'p, 'a> {
     path: &'p str,
+    /// The path, read; or what is wrong with it.
+    template: Result<PathTemplate, String>,
     summary: Option<String>,
     description: Option<String>,
     parameters: Vec<Node<'a>>,
@@ -143,6 +145,7 @@ impl<'a> Reader<'a> {
         let parameters = |object: &&Object<'a>| object.get("parameters").and_then(Node::array).unwrap_or_default();
         Shared {
             path,
+            template: PathTemplate::parse(path),
             summary: both.iter().find_map(|object| words(object, "summary")),
             description: both.iter().find_map(|object| words(object, "description")),
             parameters: both.iter().rev().flat_map(parameters).collect(),
@@ -214,7 +217,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Operation, String> {
         let object = self.referred_operation(object)?;
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| format!("`{method}` is not an HTTP method"))?;
-        let template = PathTemplate::parse(shared.path)?;
+        let template = shared.template.clone()?;
         let own = object.get("parameters").and_then(Node::array).unwrap_or_default();
         let (own, shared_parameters) = (
             self.parameters.resolved(&own, warnings),

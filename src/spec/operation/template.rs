@@ -87,8 +87,11 @@ pub(crate) fn has_dot_segment(text: &str) -> bool {
 
 /// Percent-encodes all but unreserved characters (RFC 3986 section 2.3), `keep`, and triplets that are there already.
 fn encode_literal(text: &str, keep: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
     let bytes = text.as_bytes();
+    if bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(byte)) {
+        return text.to_owned();
+    }
+    let mut encoded = String::with_capacity(text.len());
     for (index, byte) in bytes.iter().enumerate() {
         let triplet = *byte == b'%'
             && bytes
@@ -105,6 +108,9 @@ fn encode_literal(text: &str, keep: &str) -> String {
 
 /// Splits at the first `separator` that stands outside of braces.
 fn outside_braces(text: &str, separator: char) -> (&str, Option<&str>) {
+    if !text.contains(separator) {
+        return (text, None);
+    }
     let mut depth = 0_usize;
     for (index, character) in text.char_indices() {
         match character {
