@@ -12,6 +12,7 @@ pub(crate) mod hints;
 mod infer;
 pub(crate) mod input;
 pub(crate) mod layers;
+mod list_budget;
 pub(crate) mod names;
 pub(crate) mod output;
 pub(crate) mod overrides;
@@ -26,6 +27,7 @@ use serde_json::{Map, Value};
 use self::confirm::{Confirm, ConfirmLevel};
 use self::enforcement::Restriction;
 use self::layers::{Decision, careful_hints};
+use self::list_budget::{ListBudget, SizedTool};
 use self::overrides::arguments::{RuleFindings, rule_arguments, rules_name_arguments};
 use self::overrides::ruled_output::ruled_output;
 use self::overrides::ruled_schema::rule_schema;
@@ -33,7 +35,7 @@ use self::overrides::unmatched::{self, NamedOperations};
 use self::tool_json::{Grouping, ToolParts, to_json, write_tool};
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::RuledProperty;
-use crate::spec::schema::{SchemaOptions, Schemas};
+use crate::spec::schema::{Fit, SchemaOptions, Schemas};
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
 
@@ -46,6 +48,7 @@ pub use self::layers::Policy;
 pub(crate) use self::layers::{HintTrust, Layers, Rule};
 pub(crate) use self::names::NameOptions;
 pub use self::output::OutputSchemas;
+use self::output::ReplyDescriber;
 pub(crate) use self::overrides::Override;
 pub(crate) use self::selection::{Pattern, Selection};
 
@@ -171,8 +174,10 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     let mut schemas = Schemas::new(document);
     let mut tools = Vec::with_capacity(operations.len());
     let mut restrictions = Vec::new();
+    let mut list = ListBudget::new(options.list_budget, &options.schemas, options);
+    let count = operations.len();
     let all = names.into_iter().zip(own).zip(titles).zip(operations).zip(decisions);
-    for ((((name, own), title), operation), decision) in all {
+    for (index, ((((name, own), title), operation), decision)) in all.enumerate() {
         let Decision { hints, said } = decision;
         if said.enabled == Some(false) {
             continue;
@@ -201,7 +206,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
         // Said in the tool now; a call needs neither.
         (operation.summary, operation.description) = (None, None);
         clean_tags(&mut operation.tags);
-        let mut annotated = Annotated {
+        let annotated = Annotated {
             tool,
             category: said
                 .category
@@ -222,10 +227,13 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
                 ..ToolParts::default()
             },
         };
-        annotated.describe_input(&mut schemas, &options.schemas, options, &mut diagnostics, &mut rule_findings);
         tools.push(annotated);
+        let count = count * tools.len() / (index + 1);
+        if let Some(tool) = tools.last_mut() {
+            list.describe_next(tool, count, &mut schemas, &mut rule_findings);
+        }
     }
-    fit_list(&mut tools, &mut schemas, options, &mut diagnostics, &mut rule_findings);
+    list.finish(&mut tools, &mut schemas, &mut diagnostics, &mut rule_findings);
     drop(schemas);
     describe_outputs(document, &mut tools, options, &mut diagnostics);
     tools.iter_mut().for_each(|tool| tool.describe_shaped_output(document));
@@ -328,34 +336,25 @@ impl Annotated {
         let output = ruled_output(rule, document, &self.operation);
         (self.has_output, self.parts.output) = (output.is_some(), output.map(|schema| to_json(&schema)));
     }
+}
 
-    /// About how many bytes the JSON takes, before it is written.
-    fn bytes(&self) -> usize {
-        /// The hints and the keys around the members.
-        const FRAME: usize = 220;
-        let own_title = self.tool.annotations.as_ref().and_then(|annotations| annotations.title.as_ref());
-        let titles = own_title.into_iter().chain(&self.tool.title).map(String::len).sum::<usize>();
-        FRAME + self.tool.name.len() + titles + self.parts.bytes()
-    }
+impl SizedTool for Annotated {
+    type Options = AnnotateOptions;
+    type Findings = RuleFindings;
 
     fn describe_input(
         &mut self,
-        schemas: &mut Schemas<'_>,
         limits: &SchemaOptions,
         options: &AnnotateOptions,
-        diagnostics: &mut Vec<Diagnostic>,
+        schemas: &mut Schemas<'_>,
+        warnings: &mut Vec<String>,
         rule_findings: &mut RuleFindings,
-    ) {
-        let mut warnings = Vec::new();
-        let mut completed = input::input_schema(&self.operation, schemas, limits, options.files, &mut warnings);
+    ) -> Fit {
+        let mut completed = input::input_schema(&self.operation, schemas, limits, options.files, warnings);
         if options.filter {
             input::offer_filter(&mut completed, &self.operation);
         }
-        diagnostics.extend(
-            warnings
-                .into_iter()
-                .map(|warning| Diagnostic::warning(self.operation.pointer.clone(), warning)),
-        );
+        let fit = completed.fit;
         if self.operation.rules.fixed.is_empty() && self.operation.rules.arguments.is_empty() {
             self.parts.input = to_json(&completed.schema);
         } else {
@@ -378,6 +377,23 @@ impl Annotated {
             self.unruled = Some(Arc::new(completed.schema));
         }
         self.wire = completed.wire.map(Arc::new);
+        fit
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes_without_input() + self.parts.input.get().len()
+    }
+
+    fn bytes_without_input(&self) -> usize {
+        /// The hints and the keys around the members.
+        const FRAME: usize = 220;
+        let own_title = self.tool.annotations.as_ref().and_then(|annotations| annotations.title.as_ref());
+        let titles = own_title.into_iter().chain(&self.tool.title).map(String::len).sum::<usize>();
+        FRAME + self.tool.name.len() + titles + self.parts.bytes_without_input()
+    }
+
+    fn pointer(&self) -> &str {
+        &self.operation.pointer
     }
 }
 
@@ -389,42 +405,6 @@ fn clean_tags(tags: &mut Vec<String>) {
         *tag = text::truncate(&text::one_line(tag), descriptions::MAX_TITLE_BYTES);
     }
     tags.retain(|tag| !tag.is_empty());
-}
-
-/// Where the list as a whole is over its budget, the largest schemas give way until it fits: all of them down to the same
-/// size, so that no small tool pays for a large one.
-fn fit_list(
-    tools: &mut [Annotated],
-    schemas: &mut Schemas<'_>,
-    options: &AnnotateOptions,
-    diagnostics: &mut Vec<Diagnostic>,
-    rule_findings: &mut RuleFindings,
-) {
-    const MIN_BUDGET: usize = 512;
-    let total: usize = tools.iter().map(Annotated::bytes).sum();
-    if total <= options.list_budget {
-        return;
-    }
-    let mut sizes: Vec<usize> = tools.iter().map(Annotated::bytes).collect();
-    sizes.sort_unstable();
-    // The largest cap under which all tools together fit.
-    let mut room = options.list_budget;
-    let mut cap = MIN_BUDGET;
-    for (index, size) in sizes.iter().enumerate() {
-        let share = room / (sizes.len() - index);
-        if *size > share {
-            cap = share.max(MIN_BUDGET);
-            break;
-        }
-        room -= size;
-    }
-    let limits = SchemaOptions {
-        budget: cap,
-        ..options.schemas.clone()
-    };
-    for tool in tools.iter_mut().filter(|tool| tool.bytes() > cap) {
-        tool.describe_input(schemas, &limits, options, diagnostics, rule_findings);
-    }
 }
 
 fn describe_outputs(document: &Document, tools: &mut [Annotated], options: &AnnotateOptions, diagnostics: &mut Vec<Diagnostic>) {
@@ -442,9 +422,10 @@ fn describe_outputs(document: &Document, tools: &mut [Annotated], options: &Anno
         OutputSchemas::Off => {}
         OutputSchemas::Auto if inputs > options.output_budget => diagnostics.push(over()),
         OutputSchemas::Auto | OutputSchemas::Lenient => {
+            let mut replies = ReplyDescriber::new(document);
             let outputs: Vec<_> = tools
                 .iter()
-                .map(|tool| output::lenient(document, &tool.operation).map(|schema| to_json(&schema)))
+                .map(|tool| replies.lenient(&tool.operation).map(|schema| to_json(&schema)))
                 .collect();
             let bytes: usize = outputs.iter().flatten().map(|schema| schema.get().len()).sum();
             if options.output == OutputSchemas::Auto && inputs + bytes > options.output_budget {

@@ -4,12 +4,15 @@
 //! members and types other than those that they declare. The usual form is therefore a description, which asserts only that
 //! the root is an object. In this server it always is.
 
+use std::rc::Rc;
+
+use foldhash::HashMap;
 use serde_json::{Map, Value, json};
 
-use crate::spec::node::{Node, Object};
+use crate::spec::node::Node;
 use crate::spec::operation::response::successes;
 use crate::spec::schema::{SchemaOptions, Schemas};
-use crate::spec::{Document, MediaKind, Operation};
+use crate::spec::{Document, MediaKind, Operation, Span};
 use crate::text::{clean, one_line, truncate};
 
 /// How deep replies are described.
@@ -32,33 +35,155 @@ pub enum OutputSchemas {
     Off,
 }
 
-/// A schema that describes the JSON of an operation's successes and accepts any object.
-#[must_use]
-pub(crate) fn lenient(document: &Document, operation: &Operation) -> Option<Map<String, Value>> {
-    let responses = successes(document, operation);
-    let schema = responses
-        .iter()
-        .flat_map(|response| &response.media)
-        .find(|media| MediaKind::of(&media.name) == MediaKind::Json)?
-        .schema?;
-    let mut describer = Describer {
-        document,
-        room: MAX_SCHEMA_BYTES,
-    };
-    let described = describer.describe(schema, MAX_DEPTH);
-    let mut root = Map::from_iter([("type".to_owned(), Value::from("object"))]);
-    match (type_name(document, schema, 0).as_str(), described.get("properties")) {
-        ("object", Some(properties)) => {
-            root.insert("properties".into(), properties.clone());
-        }
-        // A schema that describes nothing would only be a constraint.
-        ("object" | "", _) => return None,
-        // A value that is not an object is wrapped.
-        _ => {
-            root.insert("properties".into(), json!({ "result": described }));
+/// Writes lenient schemas for the replies of one document. Operations share schemas of replies, so that each is scanned once.
+pub(crate) struct ReplyDescriber<'d> {
+    document: &'d Document,
+    scanned: HashMap<Span, Rc<ScannedSchema<'d>>>,
+    /// How many bytes the schema at hand may still take.
+    room: usize,
+}
+
+/// What of a schema a description is made of.
+struct ScannedSchema<'d> {
+    /// The type and the author's words.
+    text: String,
+    properties: Vec<ScannedProperty<'d>>,
+    items: Option<Node<'d>>,
+    /// The branches of all compositions.
+    branches: Vec<Node<'d>>,
+}
+
+/// A property of a reply.
+struct ScannedProperty<'d> {
+    name: String,
+    schema: Node<'d>,
+    is_write_only: bool,
+}
+
+impl<'d> ReplyDescriber<'d> {
+    #[must_use]
+    pub(crate) fn new(document: &'d Document) -> Self {
+        Self {
+            document,
+            scanned: HashMap::default(),
+            room: 0,
         }
     }
-    Some(root)
+
+    /// A schema that describes the JSON of an operation's successes and accepts any object.
+    #[must_use]
+    pub(crate) fn lenient(&mut self, operation: &Operation) -> Option<Map<String, Value>> {
+        let responses = successes(self.document, operation);
+        let schema = responses
+            .iter()
+            .flat_map(|response| &response.media)
+            .find(|media| MediaKind::of(&media.name) == MediaKind::Json)?
+            .schema?;
+        self.room = MAX_SCHEMA_BYTES;
+        let described = self.describe(schema, MAX_DEPTH);
+        let mut root = Map::from_iter([("type".to_owned(), Value::from("object"))]);
+        match (type_name(self.document, schema, 0).as_str(), described.get("properties")) {
+            ("object", Some(properties)) => {
+                root.insert("properties".into(), properties.clone());
+            }
+            // A schema that describes nothing would only be a constraint.
+            ("object" | "", _) => return None,
+            // A value that is not an object is wrapped.
+            _ => {
+                root.insert("properties".into(), json!({ "result": described }));
+            }
+        }
+        Some(root)
+    }
+
+    /// Describes a value without a single assertion, and what is in it down to `depth` levels.
+    fn describe(&mut self, schema: Node<'d>, depth: usize) -> Map<String, Value> {
+        let mut out = Map::new();
+        let Some(scanned) = self.scan(schema) else { return out };
+        if !scanned.text.is_empty() {
+            self.room = self.room.saturating_sub(scanned.text.len() + 18);
+            out.insert("description".into(), Value::String(scanned.text.clone()));
+        }
+        let Some(depth) = depth.checked_sub(1).filter(|_| self.room > 0) else {
+            return out;
+        };
+        let mut properties = Map::new();
+        self.add_properties(&scanned, depth, &mut properties, 0);
+        if !properties.is_empty() {
+            out.insert("properties".into(), Value::Object(properties));
+        }
+        if let Some(items) = scanned.items {
+            out.insert("items".into(), Value::Object(self.describe(items, depth)));
+        }
+        out
+    }
+
+    /// Adds the properties of an object and of all branches of its compositions, each described down to `depth` levels.
+    fn add_properties(&mut self, schema: &ScannedSchema<'d>, depth: usize, properties: &mut Map<String, Value>, nesting: usize) {
+        for property in &schema.properties {
+            if property.is_write_only || properties.contains_key(&property.name) {
+                continue;
+            }
+            let Some(room) = self.room.checked_sub(property.name.len() + 8) else {
+                self.room = 0;
+                return;
+            };
+            self.room = room;
+            let described = self.describe(property.schema, depth);
+            properties.insert(property.name.clone(), Value::Object(described));
+        }
+        if nesting >= MAX_DEPTH {
+            return;
+        }
+        for branch in &schema.branches {
+            if let Some(branch) = self.scan(*branch) {
+                self.add_properties(&branch, depth, properties, nesting + 1);
+            }
+        }
+    }
+
+    /// The schema, scanned; `None` where it is not an object.
+    fn scan(&mut self, schema: Node<'d>) -> Option<Rc<ScannedSchema<'d>>> {
+        let target = self.document.resolve(schema).ok()?;
+        if let Some(known) = self.scanned.get(&target.span()) {
+            return Some(Rc::clone(known));
+        }
+        let object = target.object()?;
+        let kind = type_name(self.document, target, 0);
+        let said = object
+            .text("description")
+            .or_else(|| object.text("title"))
+            .map(|text| one_line(&clean(&text)))
+            .unwrap_or_default();
+        let said = truncate(&said, MAX_DESCRIPTION_BYTES);
+        let text = match (kind.is_empty(), said.is_empty()) {
+            (true, true) => String::new(),
+            (true, false) => said,
+            (false, true) => kind,
+            (false, false) => format!("{kind}: {said}"),
+        };
+        let properties = object.get("properties").and_then(Node::object).unwrap_or_default();
+        let properties = properties.iter().map(|(name, schema)| ScannedProperty {
+            name: name.to_owned(),
+            schema,
+            is_write_only: self.is_write_only(schema),
+        });
+        let combinators = ["allOf", "oneOf", "anyOf"].into_iter();
+        let branches = combinators.flat_map(|combinator| object.get(combinator).and_then(Node::array).unwrap_or_default());
+        let scanned = Rc::new(ScannedSchema {
+            text,
+            properties: properties.collect(),
+            items: object.get("items").filter(|items| items.text().starts_with('{')),
+            branches: branches.collect(),
+        });
+        self.scanned.insert(target.span(), Rc::clone(&scanned));
+        Some(scanned)
+    }
+
+    fn is_write_only(&self, schema: Node<'d>) -> bool {
+        let object = || self.document.resolve(schema).ok().and_then(Node::object);
+        schema.text().contains("writeOnly") && object().is_some_and(|schema| schema.boolean("writeOnly") == Some(true))
+    }
 }
 
 /// The document's own schema, where every success is JSON; anything but an object is wrapped as `result`.
@@ -100,85 +225,12 @@ pub(crate) fn strict(
         json!({ "type": "object", "properties": { "result": one }, "required": ["result"] })
     };
     match root {
-        Value::Object(root) => Some(schemas.complete(root, options, warnings).schema),
+        Value::Object(root) => {
+            let completed = schemas.complete(root, options, warnings);
+            warnings.extend(completed.fit.warning(options.budget));
+            Some(completed.schema)
+        }
         _ => None,
-    }
-}
-
-/// Describes values without a single assertion, in a limited number of bytes.
-struct Describer<'d> {
-    document: &'d Document,
-    /// How many bytes may still be used.
-    room: usize,
-}
-
-impl<'d> Describer<'d> {
-    /// Describes a value, and what is in it down to `depth` levels.
-    fn describe(&mut self, schema: Node<'d>, depth: usize) -> Map<String, Value> {
-        let document = self.document;
-        let mut out = Map::new();
-        let Some(object) = document.resolve(schema).ok().and_then(Node::object) else {
-            return out;
-        };
-        let kind = type_name(document, schema, 0);
-        let said = object
-            .text("description")
-            .or_else(|| object.text("title"))
-            .map(|text| one_line(&clean(&text)))
-            .unwrap_or_default();
-        let said = truncate(&said, MAX_DESCRIPTION_BYTES);
-        let text = match (kind.is_empty(), said.is_empty()) {
-            (true, true) => String::new(),
-            (true, false) => said,
-            (false, true) => kind,
-            (false, false) => format!("{kind}: {said}"),
-        };
-        if !text.is_empty() {
-            self.room = self.room.saturating_sub(text.len() + 18);
-            out.insert("description".into(), Value::String(text));
-        }
-        let Some(depth) = depth.checked_sub(1).filter(|_| self.room > 0) else {
-            return out;
-        };
-        let mut properties = Map::new();
-        self.add_properties(&object, depth, &mut properties, 0);
-        if !properties.is_empty() {
-            out.insert("properties".into(), Value::Object(properties));
-        }
-        if let Some(items) = object.get("items").filter(|items| items.text().starts_with('{')) {
-            out.insert("items".into(), Value::Object(self.describe(items, depth)));
-        }
-        out
-    }
-
-    /// Adds the properties of an object and of all branches of its compositions, each described down to `depth` levels.
-    fn add_properties(&mut self, object: &Object<'d>, depth: usize, properties: &mut Map<String, Value>, nesting: usize) {
-        for (name, schema) in object.get("properties").and_then(Node::object).unwrap_or_default().iter() {
-            if properties.contains_key(name) || self.is_write_only(schema) {
-                continue;
-            }
-            let Some(room) = self.room.checked_sub(name.len() + 8) else {
-                self.room = 0;
-                return;
-            };
-            self.room = room;
-            properties.insert(name.to_owned(), Value::Object(self.describe(schema, depth)));
-        }
-        if nesting >= MAX_DEPTH {
-            return;
-        }
-        for combinator in ["allOf", "oneOf", "anyOf"] {
-            for branch in object.get(combinator).and_then(Node::array).unwrap_or_default() {
-                if let Some(branch) = self.document.resolve(branch).ok().and_then(Node::object) {
-                    self.add_properties(&branch, depth, properties, nesting + 1);
-                }
-            }
-        }
-    }
-
-    fn is_write_only(&self, schema: Node<'d>) -> bool {
-        let object = || self.document.resolve(schema).ok().and_then(Node::object);
-        schema.text().contains("writeOnly") && object().is_some_and(|schema| schema.boolean("writeOnly") == Some(true))
     }
 }
 
@@ -259,7 +311,7 @@ mod tests {
             ),
         ] {
             let (document, operation) = read(responses);
-            let schema = Value::Object(lenient(&document, &operation).unwrap());
+            let schema = Value::Object(ReplyDescriber::new(&document).lenient(&operation).unwrap());
             assert!(
                 schema.to_string().contains("integer: Its number") && !schema.to_string().contains("secret"),
                 "{schema}"

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::annotate::output::lenient;
+use crate::annotate::output::ReplyDescriber;
 use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
 use crate::spec::{Document, Operation};
 
@@ -11,7 +11,7 @@ pub(crate) fn ruled_output(rule: &ResponseRule, document: &Document, operation: 
     if rule.jq.is_some() || rule.is_text() {
         return None;
     }
-    let mut schema = lenient(document, operation)?;
+    let mut schema = ReplyDescriber::new(document).lenient(operation)?;
     // A reply that is not an object stands under `result`, and is described there.
     let wrapped = schema
         .get("properties")

@@ -39,43 +39,15 @@ pub(crate) struct Media<'a> {
     pub example: Option<Node<'a>>,
 }
 
-impl ResponseObject<'_> {
-    /// Whether this is what a success looks like. `default` counts too: the caller decides whether anything else is there.
-    #[must_use]
-    pub(crate) fn is_success(&self) -> bool {
-        match self.status {
-            DeclaredStatus::Status(StatusCode::Code(code)) => (200..300).contains(&code),
-            DeclaredStatus::Status(StatusCode::Range(class)) => class == 2,
-            DeclaredStatus::Default => true,
+impl DeclaredStatus {
+    /// Whether it is the status of a success. `default` counts too: the caller decides whether anything else is there.
+    fn is_success(&self) -> bool {
+        match self {
+            Self::Status(StatusCode::Code(code)) => (200..300).contains(code),
+            Self::Status(StatusCode::Range(class)) => *class == 2,
+            Self::Default => true,
         }
     }
-}
-
-/// All responses that an operation declares, in document order. A response that cannot be resolved is left out.
-#[must_use]
-pub(crate) fn responses<'a>(document: &'a Document, operation: &Operation) -> Vec<ResponseObject<'a>> {
-    let declared = operation
-        .responses
-        .map(|span| document.node(span))
-        .and_then(Node::object)
-        .unwrap_or_default();
-    let read = |(status, node): (&str, Node<'a>)| {
-        let object = document.resolve_object(node).ok()??;
-        let media = if document.version() == Version::V2_0 {
-            swagger_media(&operation.produces, &object)
-        } else {
-            media(document, &object)
-        };
-        Some(ResponseObject {
-            status: read_status(status)?,
-            media,
-        })
-    };
-    declared
-        .iter()
-        .filter(|(status, _)| !status.starts_with("x-"))
-        .filter_map(read)
-        .collect()
 }
 
 /// The names of the headers that an operation declares for any of its responses, as they are written.
@@ -98,13 +70,27 @@ pub(crate) fn header_names(document: &Document, operation: &Operation) -> Vec<St
         .collect()
 }
 
-/// The successes, best first: 2xx codes in rising order, then `2XX`; `default` only where there is nothing else.
+/// The successes, best first: 2xx codes in rising order, then `2XX`; `default` only where there is nothing else. A response that
+/// cannot be resolved is left out.
 #[must_use]
 pub(crate) fn successes<'a>(document: &'a Document, operation: &Operation) -> Vec<ResponseObject<'a>> {
-    let mut found: Vec<ResponseObject<'a>> = responses(document, operation)
-        .into_iter()
-        .filter(ResponseObject::is_success)
-        .collect();
+    let declared = operation
+        .responses
+        .map(|span| document.node(span))
+        .and_then(Node::object)
+        .unwrap_or_default();
+    let read = |(status, node): (&str, Node<'a>)| {
+        let status = read_status(status).filter(DeclaredStatus::is_success)?;
+        let object = document.resolve_object(node).ok()??;
+        let media = if document.version() == Version::V2_0 {
+            swagger_media(&operation.produces, &object)
+        } else {
+            media(document, &object)
+        };
+        Some(ResponseObject { status, media })
+    };
+    let declared = declared.iter().filter(|(status, _)| !status.starts_with("x-"));
+    let mut found: Vec<ResponseObject<'a>> = declared.filter_map(read).collect();
     if found.iter().any(|response| response.status != DeclaredStatus::Default) {
         found.retain(|response| response.status != DeclaredStatus::Default);
     }

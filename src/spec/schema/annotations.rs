@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::keywords::{has_keyword, keyword};
 use crate::text;
 
 /// Examples longer than this are not shown to the model.
@@ -13,8 +14,8 @@ pub(crate) fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) 
         ("title", Value::String(text)) => {
             out.insert(key.into(), Value::String(text::truncate(&text::one_line(&text), 200)));
         }
-        ("description", Value::String(text)) if out.contains_key("description") => {
-            let format = out.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+        ("description", Value::String(text)) if has_keyword(out, "description") => {
+            let format = keyword(out, "description").and_then(Value::as_str).unwrap_or_default().to_owned();
             let text = text::truncate(&text::clean(&text), text::MAX_DESCRIPTION_BYTES - 80);
             out.insert("description".into(), Value::String(format!("{text} {format}")));
         }
@@ -26,8 +27,7 @@ pub(crate) fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) 
         }
         // An unknown format tells a person something, and makes validators complain.
         ("format", Value::String(text)) if !FORMATS.contains(&text.as_str()) => {
-            let said = out
-                .get("description")
+            let said = keyword(out, "description")
                 .and_then(Value::as_str)
                 .map(|said| format!("{said} "))
                 .unwrap_or_default();
@@ -103,8 +103,7 @@ pub(crate) fn describe_choice(discriminator: &Map<String, Value>, out: &mut Map<
     } else {
         format!(": {}", forms.join(", "))
     };
-    let said = out
-        .get("description")
+    let said = keyword(out, "description")
         .and_then(Value::as_str)
         .map(|text| format!("{text}\n"))
         .unwrap_or_default();

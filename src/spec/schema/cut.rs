@@ -4,6 +4,7 @@ use foldhash::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::instance::schemas_of_same_value;
+use super::keywords::{has_keyword, keyword, keyword_mut, remove_keyword};
 use super::notes::Note;
 use super::walk::{each, each_mut, reference, references};
 use crate::text;
@@ -25,7 +26,7 @@ pub(crate) fn drop_dangling(value: &mut Value, defs: &HashSet<String>) {
 
 /// Removes what gets stricter where something inside of it, or beside it, gets looser.
 fn remove_contravariant(object: &mut Map<String, Value>) {
-    for key in [
+    const STRICTER: [&str; 7] = [
         "not",
         "if",
         "then",
@@ -33,8 +34,11 @@ fn remove_contravariant(object: &mut Map<String, Value>) {
         "unevaluatedProperties",
         "unevaluatedItems",
         "maxContains",
-    ] {
-        object.remove(key);
+    ];
+    if object.keys().any(|key| STRICTER.contains(&key.as_str())) {
+        for key in STRICTER {
+            object.remove(key);
+        }
     }
 }
 
@@ -66,7 +70,7 @@ pub(crate) fn open_lost(root: &mut Value) {
 fn find_lost(schema: &Map<String, Value>, root: &Map<String, Value>, next: &mut usize, closed: &mut Vec<usize>) {
     let number = *next;
     *next += 1;
-    let refuses = schema.contains_key("unevaluatedProperties") || schema.contains_key("unevaluatedItems");
+    let refuses = has_keyword(schema, "unevaluatedProperties") || has_keyword(schema, "unevaluatedItems");
     if refuses && loses(schema, root, &mut Vec::new()) {
         closed.push(number);
     }
@@ -101,8 +105,7 @@ fn open_closed_schemas(value: &mut Value, closed: &HashSet<usize>, next: &mut us
 
 /// The schema that accepts anything, in place of one that had to go; its description stays.
 pub(crate) fn left_out(schema: &Map<String, Value>) -> Value {
-    let said = schema
-        .get("description")
+    let said = keyword(schema, "description")
         .and_then(Value::as_str)
         .map(|text| format!("{} ", text::truncate(text, 200)))
         .unwrap_or_default();
@@ -122,10 +125,10 @@ pub(crate) fn thin(value: &mut Value, level: usize) {
                 _ => inner.retain(|key, _| matches!(key.as_str(), "type" | "description" | "properties" | "items" | "$ref")),
             }
             let longest = [96, 24].get(level);
-            match (longest, inner.get_mut("description")) {
+            match (longest, keyword_mut(inner, "description")) {
                 (Some(longest), Some(Value::String(said))) => *said = text::truncate(said, *longest),
                 _ => {
-                    inner.remove("description");
+                    remove_keyword(inner, "description");
                 }
             }
         }
@@ -135,7 +138,8 @@ pub(crate) fn thin(value: &mut Value, level: usize) {
 
 /// Definitions that nothing refers to any more.
 pub(crate) fn drop_unused(root: &mut Value) {
-    loop {
+    let has_definitions = |root: &Value| root.as_object().is_some_and(|root| has_keyword(root, "$defs"));
+    while has_definitions(root) {
         let mut used = Vec::new();
         references(root, &mut used);
         let used: HashSet<String> = used.into_iter().collect();
@@ -146,8 +150,8 @@ pub(crate) fn drop_unused(root: &mut Value) {
             break;
         }
     }
-    if root.get("$defs").and_then(Value::as_object).is_some_and(Map::is_empty)
-        && let Value::Object(root) = root
+    if let Value::Object(root) = root
+        && keyword(root, "$defs").and_then(Value::as_object).is_some_and(Map::is_empty)
     {
         root.remove("$defs");
     }

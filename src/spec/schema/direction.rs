@@ -1,10 +1,13 @@
 //! Properties that belong to one direction only: `readOnly` to replies, `writeOnly` to requests; and which names an object
 //! schema still asks for without them.
 
-use foldhash::HashSet;
+use std::cell::RefCell;
+
+use foldhash::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::keywords::{keyword, keyword_mut};
 use super::notes::Note;
 use crate::spec::document::Document;
 use crate::spec::node::Node;
@@ -30,55 +33,71 @@ impl Direction {
     }
 }
 
-/// Whether a property belongs to the other direction: `readOnly` to replies, `writeOnly` to requests.
-pub(crate) fn is_marked(document: &Document, schema: &Value, from: Span, mark: &str) -> bool {
-    let Some(object) = schema.as_object() else { return false };
-    if let Some(marked) = object.get(mark) {
-        return marked == &Value::Bool(true);
+/// Which schemas of a document belong to the other direction.
+pub(crate) struct Marks<'d> {
+    document: &'d Document,
+    mark: &'static str,
+    /// Whether a component has the mark, by its place: many properties refer to the same component.
+    components: RefCell<HashMap<Span, bool>>,
+}
+
+impl<'d> Marks<'d> {
+    #[must_use]
+    pub(crate) fn new(document: &'d Document, direction: Direction) -> Self {
+        Self {
+            document,
+            mark: direction.other_mark(),
+            components: RefCell::default(),
+        }
     }
-    // 3.0 cannot write the mark beside `$ref`, so authors put it into the component.
-    object
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| document.target_from(reference, from).ok())
-        .and_then(Node::object)
-        .is_some_and(|target| target.boolean(mark) == Some(true))
+
+    /// Whether a property belongs to the other direction: `readOnly` to replies, `writeOnly` to requests.
+    pub(crate) fn is_marked(&self, schema: &Value, from: Span) -> bool {
+        let Some(object) = schema.as_object() else { return false };
+        if let Some(marked) = keyword(object, self.mark) {
+            return marked == &Value::Bool(true);
+        }
+        // 3.0 cannot write the mark beside `$ref`, so authors put it into the component.
+        let reference = keyword(object, "$ref").and_then(Value::as_str);
+        let target = reference.and_then(|reference| self.document.target_from(reference, from).ok());
+        target.is_some_and(|target| self.is_component_marked(target))
+    }
+
+    fn is_component_marked(&self, component: Node<'_>) -> bool {
+        let mut known = self.components.borrow_mut();
+        *known.entry(component.span()).or_insert_with(|| {
+            // Searching the text is cheaper than opening the object.
+            component.text().contains(self.mark) && component.object().is_some_and(|object| object.boolean(self.mark) == Some(true))
+        })
+    }
 }
 
 /// The names of properties anywhere in a composition that belong to the other direction: another branch may require them.
 /// Each component is looked into once, and only so many.
-pub(crate) fn read_only_names(
-    document: &Document,
-    object: &Map<String, Value>,
-    from: Span,
-    mark: &str,
-    seen: &mut HashSet<Span>,
-) -> HashSet<String> {
+pub(crate) fn read_only_names(marks: &Marks<'_>, object: &Map<String, Value>, from: Span, seen: &mut HashSet<Span>) -> HashSet<String> {
     const MAX_COMPONENTS: usize = 64;
     let mut names = HashSet::default();
-    if let Some(properties) = object.get("properties").and_then(Value::as_object) {
-        let marked = properties.iter().filter(|(_, schema)| is_marked(document, schema, from, mark));
+    if let Some(properties) = keyword(object, "properties").and_then(Value::as_object) {
+        let marked = properties.iter().filter(|(_, schema)| marks.is_marked(schema, from));
         names.extend(marked.map(|(name, _)| name.clone()));
     }
-    let target = object
-        .get("$ref")
+    let target = keyword(object, "$ref")
         .and_then(Value::as_str)
-        .and_then(|reference| document.target_from(reference, from).ok());
+        .and_then(|reference| marks.document.target_from(reference, from).ok());
     if let Some(node) = target
         && seen.len() < MAX_COMPONENTS
         && seen.insert(node.span())
         && let Some(Value::Object(target)) = node.value()
     {
-        names.extend(read_only_names(document, &target, node.span(), mark, seen));
+        names.extend(read_only_names(marks, &target, node.span(), seen));
     }
-    for branch in object
-        .get("allOf")
+    for branch in keyword(object, "allOf")
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
         .filter_map(Value::as_object)
     {
-        names.extend(read_only_names(document, branch, from, mark, seen));
+        names.extend(read_only_names(marks, branch, from, seen));
     }
     names
 }
@@ -97,11 +116,11 @@ pub(crate) fn required_names(out: &mut Map<String, Value>, read_only: &HashSet<S
         name.as_str()
             .is_some_and(|name| !read_only.contains(name) && !hidden.contains(&name))
     };
-    if let Some(Value::Object(dependent)) = out.get_mut("dependentRequired") {
+    if let Some(Value::Object(dependent)) = keyword_mut(out, "dependentRequired") {
         let lists = dependent.values_mut().filter_map(Value::as_array_mut);
         lists.for_each(|names| names.retain(can_be_given));
     }
-    let Some(Value::Array(required)) = out.get_mut("required") else {
+    let Some(Value::Array(required)) = keyword_mut(out, "required") else {
         return;
     };
     required.retain(can_be_given);

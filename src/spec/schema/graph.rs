@@ -1,7 +1,4 @@
-//! References between translated schemas: which there are, and how they are replaced by what they name.
-
-use foldhash::{HashMap, HashSet};
-use std::rc::Rc;
+//! How references in translated schemas are replaced by what they name.
 
 use serde_json::{Map, Value, json};
 
@@ -9,31 +6,6 @@ use super::cut::left_out;
 use super::notes::Note;
 use super::size::json_size;
 use super::walk::{each_mut, reference};
-
-/// A translated component; references in it are `#/$defs/NAME`.
-pub(crate) struct Component {
-    pub(crate) schema: Value,
-    /// In bytes of compact JSON.
-    pub(crate) size: usize,
-    /// The `$defs` names that it refers to.
-    pub(crate) references: Vec<String>,
-}
-
-/// Replaces references to the planned components by the components themselves.
-pub(crate) fn inline(value: &mut Value, plan: &HashSet<String>, components: &HashMap<String, Rc<Component>>) {
-    let Value::Object(object) = value else { return };
-    let target = reference(object)
-        .filter(|name| plan.contains(*name))
-        .and_then(|name| components.get(name));
-    if let Some(component) = target {
-        object.remove("$ref");
-        let siblings = std::mem::take(object);
-        *value = merge_siblings(component.schema.clone(), siblings);
-        inline(value, plan, components);
-        return;
-    }
-    each_mut(object, |inner| inline(inner, plan, components));
-}
 
 /// For clients that know no `$ref`: every definition in place of what refers to it. A definition inside of itself is cut
 /// the second time, and everything is once `room` is used up.
@@ -67,8 +39,11 @@ pub(crate) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Ve
 }
 
 /// A component with what stood beside the reference to it: annotations replace the component's, assertions hold as well.
-fn merge_siblings(component: Value, siblings: Map<String, Value>) -> Value {
+pub(crate) fn merge_siblings(component: Value, siblings: Map<String, Value>) -> Value {
     let Value::Object(mut object) = component else { return component };
+    if siblings.is_empty() {
+        return Value::Object(object);
+    }
     let (annotations, assertions): (Map<_, _>, Map<_, _>) = siblings
         .into_iter()
         .partition(|(key, _)| matches!(key.as_str(), "title" | "description" | "default" | "deprecated" | "examples"));

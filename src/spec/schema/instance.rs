@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use super::keywords::keyword;
 use super::walk::reference;
 
 /// The schemas that describe the same value as this one does: what it refers to, branches, conditions.
@@ -10,12 +11,12 @@ pub(crate) fn schemas_of_same_value<'s>(
     schema: &'s Map<String, Value>,
     root: &'s Map<String, Value>,
 ) -> impl Iterator<Item = &'s Map<String, Value>> {
-    let target = reference(schema).and_then(|name| root.get("$defs")?.get(name));
+    let target = reference(schema).and_then(|name| keyword(root, "$defs")?.get(name));
     let listed = ["allOf", "anyOf", "oneOf"]
         .into_iter()
-        .filter_map(|key| schema.get(key)?.as_array());
-    let single = ["if", "then", "else", "not"].into_iter().filter_map(|key| schema.get(key));
-    let dependent = schema.get("dependentSchemas").and_then(Value::as_object).into_iter();
+        .filter_map(|key| keyword(schema, key)?.as_array());
+    let single = ["if", "then", "else", "not"].into_iter().filter_map(|key| keyword(schema, key));
+    let dependent = keyword(schema, "dependentSchemas").and_then(Value::as_object).into_iter();
     target
         .into_iter()
         .chain(listed.flatten())
@@ -26,7 +27,7 @@ pub(crate) fn schemas_of_same_value<'s>(
 
 /// The schemas that describe the member of that name: its own, else those for members without one.
 pub(crate) fn of_member<'s>(schema: &'s Map<String, Value>, name: &str) -> Vec<&'s Map<String, Value>> {
-    let own = schema.get("properties").and_then(|properties| properties.get(name));
+    let own = keyword(schema, "properties").and_then(|properties| properties.get(name));
     match own.and_then(Value::as_object) {
         Some(own) => vec![own],
         None => of_other_members(schema).collect(),
@@ -35,19 +36,18 @@ pub(crate) fn of_member<'s>(schema: &'s Map<String, Value>, name: &str) -> Vec<&
 
 /// The schemas that describe members without one of their own.
 pub(crate) fn of_other_members(schema: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
-    let patterns = schema.get("patternProperties").and_then(Value::as_object).into_iter();
+    let patterns = keyword(schema, "patternProperties").and_then(Value::as_object).into_iter();
     let others = ["additionalProperties", "unevaluatedProperties"];
-    let others = others.into_iter().filter_map(|key| schema.get(key));
+    let others = others.into_iter().filter_map(|key| keyword(schema, key));
     patterns.flat_map(Map::values).chain(others).filter_map(Value::as_object)
 }
 
 /// The schemas that describe the item at that index.
 pub(crate) fn of_item(schema: &Map<String, Value>, index: usize) -> impl Iterator<Item = &Map<String, Value>> {
-    let listed = schema
-        .get("prefixItems")
+    let listed = keyword(schema, "prefixItems")
         .and_then(Value::as_array)
         .and_then(|items| items.get(index));
     let others = ["items", "contains", "unevaluatedItems"];
-    let others = others.into_iter().filter_map(|key| schema.get(key));
+    let others = others.into_iter().filter_map(|key| keyword(schema, key));
     listed.into_iter().chain(others).filter_map(Value::as_object)
 }

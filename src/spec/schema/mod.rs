@@ -5,10 +5,12 @@
 
 mod annotations;
 mod assertion;
+mod budget;
 mod cut;
 mod direction;
 mod graph;
 mod instance;
+mod keywords;
 mod notes;
 mod plan;
 mod rename;
@@ -18,20 +20,23 @@ mod translate;
 mod walk;
 
 use foldhash::HashMap;
-use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
+pub(crate) use self::budget::BudgetRange;
+use self::budget::SchemaBudget;
 use self::cut::{drop_dangling, drop_unused, open_lost, prune, thin};
 use self::direction::Direction;
-use self::graph::{Component, expand, inline};
+use self::graph::expand;
 pub(crate) use self::instance::{of_item, of_member, schemas_of_same_value};
+use self::keywords::{has_keyword, keyword, keyword_mut};
+use self::plan::{Component, Components, Definitions, InlinePlan, expansions, inline};
 pub(crate) use self::rename::wire_names;
 use self::rename::{forget_names, rename_properties};
 use self::size::json_size;
 use self::translate::Translator;
 pub(crate) use self::walk::reference;
-use self::walk::{each, each_mut, references};
+use self::walk::{each, each_mut, levels, references};
 
 use super::argument_names;
 use super::document::Document;
@@ -62,12 +67,64 @@ pub(crate) struct Completed {
     /// Where property names had to be changed: the same schema, with the names on the wire noted in it, for
     /// [`wire_names`].
     pub wire: Option<Map<String, Value>>,
+    /// How it fits into its budget.
+    pub fit: Fit,
+}
+
+/// How a schema fits into its budget.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fit {
+    /// The budgets with which the schema would be the same.
+    pub same_for: BudgetRange,
+    /// Whether something was left out.
+    pub is_cut: bool,
+    /// How many bytes the whole schema takes before the last touch, which adds descriptions; at least, where it is cut.
+    whole: usize,
+    /// The budgets with which the same components are inlined.
+    same_inlined_for: BudgetRange,
+    /// How many bytes the schema takes, where that is more than its budget although all is cut that can be.
+    too_large: Option<usize>,
+}
+
+impl Fit {
+    /// How many bytes the schema takes at least with a larger budget.
+    #[must_use]
+    pub(crate) fn least_bytes_with(&self, larger_budget: usize) -> usize {
+        // A component that is inlined takes less than a definition, by its name and the reference to it: far less than half.
+        if self.same_inlined_for.contains(larger_budget) {
+            self.whole
+        } else {
+            self.whole / 2
+        }
+    }
+
+    /// The remark on a schema that did not fit into `max_bytes`.
+    #[must_use]
+    pub(crate) fn warning(&self, max_bytes: usize) -> Option<String> {
+        match (self.too_large, self.is_cut) {
+            (Some(bytes), _) => Some(format!(
+                "the input schema takes {bytes} bytes, more than the {max_bytes} that are set, with all cut that can be"
+            )),
+            (None, true) => Some(format!(
+                "the input schema takes more than {max_bytes} bytes; its deepest levels are left out and accept anything"
+            )),
+            (None, false) => None,
+        }
+    }
+}
+
+/// How references were resolved.
+struct Resolved {
+    /// How many bytes there were with the first definition that did not fit; `None` where all of them do.
+    first_over: Option<usize>,
+    /// The budgets with which the same components are inlined.
+    same_inlined_for: BudgetRange,
 }
 
 /// Translates schemas of one document and makes them self-contained; keeps what it has translated.
 pub(crate) struct Schemas<'d> {
     translator: Translator<'d>,
-    components: HashMap<String, Rc<Component>>,
+    components: Components,
     translated: HashMap<Span, Value>,
 }
 
@@ -87,7 +144,7 @@ impl<'d> Schemas<'d> {
     fn in_direction(document: &'d Document, direction: Direction) -> Self {
         Self {
             translator: Translator::new(document, direction),
-            components: HashMap::default(),
+            components: Components::default(),
             translated: HashMap::default(),
         }
     }
@@ -135,30 +192,24 @@ impl<'d> Schemas<'d> {
     /// Makes `schema` self-contained and fits it into its budget: every component it refers to is inlined, or put under
     /// its `$defs`, and what is too much is cut where it is deepest, into schemas that accept anything.
     pub(crate) fn complete(&mut self, schema: Map<String, Value>, options: &SchemaOptions, warnings: &mut Vec<String>) -> Completed {
-        // Some is kept back for the descriptions that the last touch adds, and for escapes.
-        let budget = options.budget - options.budget / 12;
+        let budget = SchemaBudget::new(options.budget);
         let mut root = Value::Object(schema);
-        let mut is_cut = self.resolve_references(&mut root, budget, options.inline_all, warnings);
+        let Resolved {
+            first_over,
+            same_inlined_for,
+        } = self.resolve_references(&mut root, &budget, options.inline_all, warnings);
         if self.translator.has_lost {
             open_lost(&mut root);
         }
-        is_cut |= cut_depth(&mut root, budget, options.budget);
+        let bytes = json_size(&root);
+        let whole = first_over.unwrap_or(bytes);
+        let mut is_cut = first_over.is_some() | cut_depth(&mut root, bytes, &budget);
         let may_rename = self.translator.direction == Direction::Input && self.translator.has_odd_names;
         let wire = (may_rename && rename_properties(&mut root)).then(|| root.clone());
         finish(&mut root, wire.is_some());
-        is_cut |= thin_out(&mut root, options.budget);
-        let bytes = json_size(&root);
-        if bytes > options.budget {
-            warnings.push(format!(
-                "the input schema takes {bytes} bytes, more than the {} that are set, with all cut that can be",
-                options.budget
-            ));
-        } else if is_cut {
-            warnings.push(format!(
-                "the input schema takes more than {} bytes; its deepest levels are left out and accept anything",
-                options.budget
-            ));
-        }
+        let (is_thinned, bytes) = thin_out(&mut root, &budget);
+        is_cut |= is_thinned;
+        let too_large = budget.is_exceeded_by(bytes).then_some(bytes);
         let object = |value| match value {
             Value::Object(object) => object,
             _ => Map::new(),
@@ -166,26 +217,67 @@ impl<'d> Schemas<'d> {
         Completed {
             schema: object(root),
             wire: wire.map(object),
+            fit: Fit {
+                same_for: budget.same(),
+                is_cut,
+                whole,
+                same_inlined_for,
+                too_large,
+            },
         }
     }
 
-    /// Inlines what `root` refers to, or puts it under `$defs`. Says whether some of it did not fit.
-    fn resolve_references(&mut self, root: &mut Value, budget: usize, inline_all: bool, warnings: &mut Vec<String>) -> bool {
+    /// Translates the components of those `$defs` names, and all that they refer to.
+    fn translate_components(&mut self, roots: &[String], warnings: &mut Vec<String>) {
+        let mut queue: Vec<String> = roots.to_vec();
+        let mut new = Vec::new();
+        while let Some(name) = queue.pop() {
+            if self.components.contains_key(&name) {
+                continue;
+            }
+            let Some(span) = self.translator.component_span(&name) else {
+                continue;
+            };
+            let schema = self.translator.translate(span, warnings);
+            let mut found = Vec::new();
+            references(&schema, &mut found);
+            queue.extend(found.iter().cloned());
+            self.components.insert(name.clone(), Component::new(schema, found));
+            new.push(name);
+        }
+        for (name, expansion) in expansions(&self.components, &new) {
+            if let Some(component) = self.components.get_mut(&name) {
+                component.expanded = Some(expansion);
+            }
+        }
+    }
+
+    /// Inlines what `root` refers to, or puts it under `$defs`.
+    fn resolve_references(&mut self, root: &mut Value, budget: &SchemaBudget, inline_all: bool, warnings: &mut Vec<String>) -> Resolved {
         let mut roots = Vec::new();
         references(root, &mut roots);
         if roots.is_empty() {
-            return false;
+            return Resolved {
+                first_over: None,
+                same_inlined_for: budget.same(),
+            };
         }
-        let plan = self.plan(root, &roots, budget, warnings);
-        inline(root, &plan, &self.components);
-        let (mut defs, is_cut) = self.definitions(root, &plan, budget);
+        self.translate_components(&roots, warnings);
+        let plan = InlinePlan::new(&self.components, root, &roots, budget);
+        let same_inlined_for = budget.same();
+        inline(root, &plan);
+        let Definitions { mut defs, first_over } = plan.definitions(root, budget);
         if inline_all && !defs.is_empty() {
-            let mut room = budget;
+            let mut room = budget.early();
+            budget.pin();
             expand(root, &defs, &mut Vec::new(), &mut room);
             self.translator.has_lost = true;
-            return is_cut;
+            return Resolved {
+                first_over,
+                same_inlined_for,
+            };
         }
-        if is_cut {
+        if first_over.is_some() {
             let kept = defs.keys().cloned().collect();
             drop_dangling(root, &kept);
             defs.values_mut().for_each(|definition| drop_dangling(definition, &kept));
@@ -193,43 +285,50 @@ impl<'d> Schemas<'d> {
         if let (Value::Object(object), false) = (root, defs.is_empty()) {
             object.insert("$defs".into(), Value::Object(defs));
         }
-        is_cut
+        Resolved {
+            first_over,
+            same_inlined_for,
+        }
     }
 }
 
-/// Cuts a schema level by level until it takes `budget` bytes, and with the descriptions that are still to come no more than
-/// `max_bytes`: inlined schemas can be too much by themselves. Says whether anything was cut.
-fn cut_depth(root: &mut Value, budget: usize, max_bytes: usize) -> bool {
-    let is_over = |root: &Value| {
-        let size = json_size(root);
-        size > budget || (size > max_bytes / 4 && size + unsaid(root) > max_bytes)
+/// Cuts a schema of so many `bytes` level by level until it fits, with the descriptions that are still to come: inlined schemas can
+/// be too much by themselves. Says whether anything was cut.
+fn cut_depth(root: &mut Value, mut bytes: usize, budget: &SchemaBudget) -> bool {
+    let is_over = |root: &Value, size: usize| {
+        budget.is_exceeded_early_by(size) || (budget.is_exceeded_by(size.saturating_mul(4)) && budget.is_exceeded_by(size + unsaid(root)))
     };
     let mut depth = MAX_CUT_DEPTH;
-    while depth > MIN_CUT_DEPTH && is_over(root) {
+    while depth > MIN_CUT_DEPTH && is_over(root, bytes) {
         prune(root, depth);
         drop_unused(root);
-        depth -= 1;
+        bytes = json_size(root);
+        // A cut below the deepest level that is left would change nothing.
+        depth = (depth - 1).min(levels(root).saturating_sub(1)).max(MIN_CUT_DEPTH);
     }
     depth < MAX_CUT_DEPTH
 }
 
-/// Thins out what is wide and not deep, a great many arguments or constants, until it takes `max_bytes`. Says whether
-/// anything was left out.
-fn thin_out(root: &mut Value, max_bytes: usize) -> bool {
-    let mut levels = 0;
-    while levels < MIN_LEVELS && json_size(root) > max_bytes {
-        thin(root, levels);
+/// Thins out what is wide and not deep, a great many arguments or constants, until it fits. Says whether anything was left out, and
+/// how many bytes are left.
+fn thin_out(root: &mut Value, budget: &SchemaBudget) -> (bool, usize) {
+    let mut level = 0;
+    let mut bytes = json_size(root);
+    while level < MIN_LEVELS && budget.is_exceeded_by(bytes) {
+        thin(root, level);
         drop_unused(root);
-        levels += 1;
+        bytes = json_size(root);
+        level += 1;
     }
-    levels > 0
+    (level > 0, bytes)
 }
 
 /// How many bytes the descriptions will take that [`finish`] adds, about.
 fn unsaid(schema: &Value) -> usize {
     let Value::Object(object) = schema else { return 0 };
-    let properties = object.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let bare = properties.filter(|(_, property)| property.get("description").is_none() && property.get("$ref").is_none());
+    let properties = keyword(object, "properties").and_then(Value::as_object).into_iter().flatten();
+    let says_nothing = |schema: &Map<String, Value>| !has_keyword(schema, "description") && !has_keyword(schema, "$ref");
+    let bare = properties.filter(|(_, property)| property.as_object().is_none_or(says_nothing));
     let mut bytes = bare.map(|(name, _)| name.len() + 20).sum();
     each(object, |inner| bytes += unsaid(inner));
     bytes
@@ -241,10 +340,10 @@ fn finish(schema: &mut Value, is_renamed: bool) {
     if is_renamed {
         forget_names(object);
     }
-    if let Some(Value::Object(properties)) = object.get_mut("properties") {
+    if let Some(Value::Object(properties)) = keyword_mut(object, "properties") {
         for (name, property) in properties {
             if let Value::Object(property) = property
-                && !property.contains_key("description")
+                && !has_keyword(property, "description")
                 && reference(property).is_none()
             {
                 property.insert("description".into(), Value::String(text::spelled(name)));
@@ -402,11 +501,11 @@ mod tests {
                 let Value::Object(root) = schemas.translate(document.member("x").unwrap().span(), &mut Vec::new()) else {
                     panic!("no object")
                 };
-                let mut warnings = Vec::new();
-                let completed = schemas.complete(root, &SchemaOptions { budget, inline_all: false }, &mut warnings);
+                let completed = schemas.complete(root, &SchemaOptions { budget, inline_all: false }, &mut Vec::new());
                 let text = Value::Object(completed.schema.clone()).to_string();
+                let warning = completed.fit.warning(budget);
                 assert!(
-                    text.len() <= budget || warnings.iter().any(|text| text.contains("all cut")),
+                    text.len() <= budget || warning.is_some_and(|text| text.contains("all cut")),
                     "{budget}: {text}"
                 );
 

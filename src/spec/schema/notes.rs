@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value};
 
+use super::keywords::{has_keyword, keyword, remove_keyword};
+
 /// What is noted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Note {
@@ -37,13 +39,13 @@ impl Note {
     /// Whether the schema has the note.
     #[must_use]
     pub(crate) fn is_on(self, schema: &Map<String, Value>) -> bool {
-        schema.contains_key(self.key())
+        has_keyword(schema, self.key())
     }
 
     /// What the schema has noted.
     #[must_use]
     pub(crate) fn read(self, schema: &Map<String, Value>) -> Option<&Value> {
-        schema.get(self.key())
+        keyword(schema, self.key())
     }
 
     /// What the schema has noted, where that is a number.
@@ -59,6 +61,6 @@ impl Note {
 
     /// Takes the note out of the schema.
     pub(crate) fn take(self, schema: &mut Map<String, Value>) -> Option<Value> {
-        schema.remove(self.key())
+        remove_keyword(schema, self.key())
     }
 }

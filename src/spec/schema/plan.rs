@@ -1,16 +1,17 @@
 //! Which components are inlined and which become `$defs`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::cell::OnceCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use foldhash::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
-use super::Schemas;
+use super::budget::SchemaBudget;
 use super::cut::prune;
-use super::graph::{Component, inline};
+use super::graph::merge_siblings;
 use super::size::json_size;
-use super::walk::references;
+use super::walk::{each_mut, reference, references};
 
 /// A schema whose references, all inlined, take no more than this many bytes is inlined: the form every client reads.
 const INLINE_TOOL: usize = 16 << 10;
@@ -18,128 +19,278 @@ const INLINE_TOOL: usize = 16 << 10;
 const INLINE_COMPONENT: usize = 400;
 /// Components that nest references deeper than this stay `$defs`.
 const INLINE_DEPTH: usize = 24;
+/// A definition that does not fit is cut at one of these depths, the first at which it does.
+const DEFINITION_DEPTHS: [usize; 3] = [3, 2, 1];
 
-impl Schemas<'_> {
-    /// What `root` refers to and was not inlined, each once, in the order of first use: the nearest first. Says whether
-    /// something did not fit.
-    pub(crate) fn definitions(&self, root: &Value, plan: &HashSet<String>, budget: usize) -> (Map<String, Value>, bool) {
+/// A translated component; references in it are `#/$defs/NAME`.
+pub(crate) struct Component {
+    schema: Value,
+    /// In bytes of compact JSON.
+    size: usize,
+    /// The `$defs` names that it refers to, with repetition.
+    references: Vec<String>,
+    /// What it is with everything that it refers to in place of the references; `None` where it refers back to itself, or to
+    /// something that does.
+    pub(crate) expanded: Option<Expansion>,
+    /// The component as a definition, for each of the [`InlinePlan`]s that many tools share.
+    definitions: [OnceCell<Rc<Definition>>; 2],
+}
+
+impl Component {
+    #[must_use]
+    pub(crate) fn new(schema: Value, references: Vec<String>) -> Self {
+        Self {
+            size: json_size(&schema),
+            schema,
+            references,
+            expanded: None,
+            definitions: Default::default(),
+        }
+    }
+}
+
+/// What a component is with all references replaced.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expansion {
+    /// About how many bytes it takes.
+    size: usize,
+    /// How deep references nest in it.
+    depth: usize,
+}
+
+/// Components by their `$defs` names.
+pub(crate) type Components = HashMap<String, Component>;
+
+/// Which components are inlined into the schema of one tool.
+pub(crate) struct InlinePlan<'c> {
+    components: &'c Components,
+    choice: InlinedComponents<'c>,
+}
+
+/// Which of the components that could be inlined are.
+enum InlinedComponents<'c> {
+    All,
+    Small,
+    /// The small ones, and these, which are referred to only once.
+    SmallAnd(HashSet<&'c str>),
+}
+
+/// A component as a definition: with what the plan inlines into it.
+pub(crate) struct Definition {
+    schema: Value,
+    /// In bytes of compact JSON.
+    size: usize,
+    /// The `$defs` names that it still refers to.
+    references: Vec<String>,
+    /// The sizes at [`DEFINITION_DEPTHS`].
+    cut_sizes: [OnceCell<usize>; 3],
+}
+
+/// The definitions of one tool's schema.
+pub(crate) struct Definitions {
+    pub(crate) defs: Map<String, Value>,
+    /// How many bytes there would have been with the first definition that did not fit; `None` where all of them do.
+    pub(crate) first_over: Option<usize>,
+}
+
+impl<'c> InlinePlan<'c> {
+    /// For a schema `root` that refers to `roots`. Works with what is known of each component from its leaves up, so that a cycle,
+    /// however long, is never followed.
+    pub(crate) fn new(components: &'c Components, root: &Value, roots: &[String], budget: &SchemaBudget) -> Self {
+        let size_of = |name: &String| {
+            let expanded = components.get(name).and_then(|component| component.expanded);
+            expanded.map_or(0, |expanded| expanded.size)
+        };
+        let total = roots.iter().map(size_of).fold(json_size(root), usize::saturating_add);
+        let choice = if total <= INLINE_TOOL {
+            InlinedComponents::All
+        } else if budget.is_exceeded_early_by(total) {
+            // What is near must not be crowded out by what is inside of something.
+            InlinedComponents::Small
+        } else {
+            InlinedComponents::SmallAnd(used_once(components, roots))
+        };
+        Self { components, choice }
+    }
+
+    /// The component of that name, if it is inlined.
+    pub(crate) fn inlined(&self, name: &str) -> Option<&'c Component> {
+        let component = self.components.get(name)?;
+        let Expansion { size, depth } = component.expanded?;
+        let is_chosen = match &self.choice {
+            InlinedComponents::All => true,
+            InlinedComponents::Small => size <= INLINE_COMPONENT,
+            InlinedComponents::SmallAnd(once) => size <= INLINE_COMPONENT || once.contains(name),
+        };
+        (is_chosen && depth <= INLINE_DEPTH).then_some(component)
+    }
+
+    fn definition(&self, name: &str) -> Rc<Definition> {
+        let Some(component) = self.components.get(name) else {
+            return Rc::new(Definition::new(json!({}), self));
+        };
+        let new = || Rc::new(Definition::new(component.schema.clone(), self));
+        let [all, small] = &component.definitions;
+        match self.choice {
+            InlinedComponents::All => Rc::clone(all.get_or_init(new)),
+            InlinedComponents::Small => Rc::clone(small.get_or_init(new)),
+            InlinedComponents::SmallAnd(_) => new(),
+        }
+    }
+
+    /// What `root` refers to and was not inlined, each once, in the order of first use: the nearest first.
+    pub(crate) fn definitions(&self, root: &Value, budget: &SchemaBudget) -> Definitions {
         let mut defs = Map::new();
-        let mut cut = false;
-        let mut used = json_size(root);
-        let mut queue = VecDeque::new();
+        let mut known: HashSet<String> = HashSet::default();
+        let mut first_over = None;
         let mut found = Vec::new();
         references(root, &mut found);
-        queue.extend(found);
+        if found.is_empty() {
+            return Definitions { defs, first_over };
+        }
+        let mut used = json_size(root);
+        let mut queue = VecDeque::from(found);
         while let Some(name) = queue.pop_front() {
-            if defs.contains_key(&name) {
+            if known.contains(&name) {
                 continue;
             }
-            let mut definition = self
-                .components
-                .get(&name)
-                .map_or_else(|| json!({}), |component| component.schema.clone());
-            inline(&mut definition, plan, &self.components);
-            let room = budget.saturating_sub(used + name.len());
-            if json_size(&definition) > room {
-                cut = true;
+            let definition = self.definition(&name);
+            used += name.len();
+            let (schema, size) = if budget.is_exceeded_early_by(used + definition.size) {
+                first_over = first_over.or(Some(used + definition.size));
                 // The upper levels of what does not fit are worth more than the deeper ones of what comes after it.
-                let Some(upper) = [3, 2, 1].into_iter().find_map(|depth| {
-                    let mut upper = definition.clone();
-                    prune(&mut upper, depth);
-                    (json_size(&upper) <= room / 2).then_some(upper)
-                }) else {
+                let Some((schema, size)) = definition.upper(|size| !budget.is_exceeded_early_by(used + 2 * size)) else {
+                    used -= name.len();
                     continue;
                 };
-                definition = upper;
-            }
-            used += json_size(&definition) + name.len();
-            let mut inner = Vec::new();
-            references(&definition, &mut inner);
-            queue.extend(inner);
-            defs.insert(name, definition);
+                let mut inner = Vec::new();
+                references(&schema, &mut inner);
+                queue.extend(inner);
+                (schema, size)
+            } else {
+                queue.extend(definition.references.iter().cloned());
+                (definition.schema.clone(), definition.size)
+            };
+            used += size;
+            known.insert(name.clone());
+            defs.insert(name, schema);
         }
-        (defs, cut)
+        Definitions { defs, first_over }
     }
+}
 
-    /// Which components to inline. Works from the leaves up, so that a cycle, however long, is simply never reached,
-    /// and neither depth nor breadth of the references costs stack or more than linear time.
-    pub(crate) fn plan(&mut self, root: &Value, roots: &[String], budget: usize, warnings: &mut Vec<String>) -> HashSet<String> {
-        let mut graph: BTreeMap<String, Rc<Component>> = BTreeMap::new();
-        let mut queue: Vec<String> = roots.to_vec();
-        while let Some(name) = queue.pop() {
-            if !graph.contains_key(&name)
-                && let Some(component) = self.component(&name, warnings)
-            {
-                queue.extend(component.references.iter().cloned());
-                graph.insert(name, component);
-            }
-        }
-        let mut waiting: HashMap<&str, usize> = HashMap::default();
-        let mut users: HashMap<&str, Vec<&str>> = HashMap::default();
-        let mut uses: HashMap<&str, usize> = HashMap::default();
-        for name in roots {
-            *uses.entry(name).or_default() += 1;
-        }
-        for (name, component) in &graph {
-            waiting.insert(name, component.references.len());
-            for reference in &component.references {
-                users.entry(reference).or_default().push(name);
-                *uses.entry(reference).or_default() += 1;
-            }
-        }
-        let mut expanded: HashMap<&str, (usize, usize)> = HashMap::default();
-        let mut ready: Vec<&str> = waiting.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
-        while let Some(name) = ready.pop() {
-            let Some(component) = graph.get(name) else { continue };
-            let mut size = component.size;
-            let mut depth = 0;
-            for reference in &component.references {
-                if let Some((inner, below)) = expanded.get(reference.as_str()) {
-                    size = size.saturating_add(*inner);
-                    depth = depth.max(below + 1);
-                }
-            }
-            expanded.insert(name, (size, depth));
-            for user in users.get(name).into_iter().flatten() {
-                if let Some(count) = waiting.get_mut(user) {
-                    *count -= 1;
-                    if *count == 0 {
-                        ready.push(user);
-                    }
-                }
-            }
-        }
-        let size_of = |name: &String| expanded.get(name.as_str()).map_or(0, |(size, _)| *size);
-        let total = roots.iter().map(size_of).fold(json_size(root), usize::saturating_add);
-        graph
-            .keys()
-            .filter(|name| {
-                expanded.get(name.as_str()).is_some_and(|(size, depth)| {
-                    // Where not everything fits, what is near must not be crowded out by what is inside of something.
-                    let once = total <= budget && uses.get(name.as_str()) == Some(&1);
-                    let small = total <= INLINE_TOOL || *size <= INLINE_COMPONENT || once;
-                    small && *depth <= INLINE_DEPTH
-                })
-            })
-            .cloned()
-            .collect()
+/// Replaces references to the planned components by the components themselves.
+pub(crate) fn inline(value: &mut Value, plan: &InlinePlan<'_>) {
+    let Value::Object(object) = value else { return };
+    let target = reference(object).and_then(|name| plan.inlined(name));
+    if let Some(component) = target {
+        object.remove("$ref");
+        let siblings = std::mem::take(object);
+        *value = merge_siblings(component.schema.clone(), siblings);
+        inline(value, plan);
+        return;
     }
+    each_mut(object, |inner| inline(inner, plan));
+}
 
-    /// The component of that `$defs` name, translated on first use.
-    fn component(&mut self, name: &str, warnings: &mut Vec<String>) -> Option<Rc<Component>> {
-        if let Some(component) = self.components.get(name) {
-            return Some(Rc::clone(component));
-        }
-        let span = self.translator.component_span(name)?;
-        let schema = self.translator.translate(span, warnings);
+impl Definition {
+    fn new(mut schema: Value, plan: &InlinePlan<'_>) -> Self {
+        inline(&mut schema, plan);
         let mut found = Vec::new();
         references(&schema, &mut found);
-        let component = Rc::new(Component {
+        Self {
             size: json_size(&schema),
             references: found,
             schema,
-        });
-        self.components.insert(name.to_owned(), Rc::clone(&component));
-        Some(component)
+            cut_sizes: Default::default(),
+        }
     }
+
+    /// As much of the definition as fits: its upper levels, and how many bytes they take.
+    fn upper(&self, fits: impl Fn(usize) -> bool) -> Option<(Value, usize)> {
+        let cut = |depth: usize| {
+            let mut schema = self.schema.clone();
+            prune(&mut schema, depth);
+            schema
+        };
+        let sizes = DEFINITION_DEPTHS.into_iter().zip(&self.cut_sizes);
+        sizes
+            .map(|(depth, size)| (depth, *size.get_or_init(|| json_size(&cut(depth)))))
+            .find(|(_, size)| fits(*size))
+            .map(|(depth, size)| (cut(depth), size))
+    }
+}
+
+/// The components that are referred to once among all that the `roots` lead to.
+fn used_once<'c>(components: &'c Components, roots: &[String]) -> HashSet<&'c str> {
+    let mut uses: HashMap<&str, usize> = HashMap::default();
+    let mut queue: Vec<&'c str> = Vec::new();
+    let mut count = |name: &str, queue: &mut Vec<&'c str>| {
+        let Some((name, _)) = components.get_key_value(name) else { return };
+        let uses = uses.entry(name.as_str()).or_default();
+        *uses += 1;
+        if *uses == 1 {
+            queue.push(name.as_str());
+        }
+    };
+    for name in roots {
+        count(name, &mut queue);
+    }
+    while let Some(name) = queue.pop() {
+        for reference in components.get(name).into_iter().flat_map(|component| &component.references) {
+            count(reference, &mut queue);
+        }
+    }
+    uses.into_iter().filter(|(_, uses)| *uses == 1).map(|(name, _)| name).collect()
+}
+
+/// What the `new` components are with all references replaced, from the leaves up; those that a cycle keeps from it are missing.
+pub(crate) fn expansions(components: &Components, new: &[String]) -> Vec<(String, Expansion)> {
+    let mut found: HashMap<&str, Expansion> = HashMap::default();
+    let mut waiting: HashMap<&str, usize> = HashMap::default();
+    let mut users: HashMap<&str, Vec<&str>> = HashMap::default();
+    let mut ready: Vec<&str> = Vec::new();
+    let references_of = |name: &str| {
+        components
+            .get(name)
+            .map(|component| component.references.as_slice())
+            .unwrap_or_default()
+    };
+    for name in new {
+        let mut open = 0;
+        for reference in references_of(name) {
+            if components.get(reference).is_none_or(|component| component.expanded.is_none()) {
+                users.entry(reference).or_default().push(name);
+                open += 1;
+            }
+        }
+        waiting.insert(name, open);
+        if open == 0 {
+            ready.push(name);
+        }
+    }
+    while let Some(name) = ready.pop() {
+        let Some(component) = components.get(name) else { continue };
+        let mut expansion = Expansion {
+            size: component.size,
+            depth: 0,
+        };
+        for reference in &component.references {
+            let known = components.get(reference).and_then(|component| component.expanded);
+            if let Some(inner) = known.or_else(|| found.get(reference.as_str()).copied()) {
+                expansion.size = expansion.size.saturating_add(inner.size);
+                expansion.depth = expansion.depth.max(inner.depth + 1);
+            }
+        }
+        found.insert(name, expansion);
+        for user in users.get(name).into_iter().flatten() {
+            if let Some(count) = waiting.get_mut(user) {
+                *count -= 1;
+                if *count == 0 {
+                    ready.push(user);
+                }
+            }
+        }
+    }
+    found.into_iter().map(|(name, expansion)| (name.to_owned(), expansion)).collect()
 }

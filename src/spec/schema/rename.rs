@@ -10,6 +10,7 @@ use foldhash::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::instance::{of_item, of_member, of_other_members, schemas_of_same_value};
+use super::keywords::{has_keyword, keyword, keyword_mut, remove_keyword};
 use super::notes::Note;
 use super::walk::{each, each_mut};
 use crate::spec::argument_names;
@@ -47,7 +48,7 @@ pub(crate) fn rename_properties(root: &mut Value) -> bool {
 }
 
 fn has_odd_names(schema: &Schema) -> bool {
-    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let properties = keyword(schema, "properties").and_then(Value::as_object).into_iter().flatten();
     let mut found = properties.into_iter().any(|(name, _)| !argument_names::is_legal(name));
     each(schema, |inner| found = found || inner.as_object().is_some_and(has_odd_names));
     found
@@ -191,18 +192,18 @@ fn has_many(schemas: &[&Schema]) -> bool {
         "unevaluatedProperties",
         "unevaluatedItems",
     ];
-    schemas.iter().any(|schema| keys.iter().any(|key| schema.contains_key(*key)))
+    schemas.iter().any(|schema| keys.iter().any(|key| has_keyword(schema, key)))
 }
 
 /// All properties that are declared, each once, in the order of the document.
 fn declared_names<'s>(schemas: &[&'s Schema]) -> Vec<&'s String> {
     let mut seen = HashSet::default();
-    let properties = schemas.iter().filter_map(|schema| schema.get("properties")?.as_object());
+    let properties = schemas.iter().filter_map(|schema| keyword(schema, "properties")?.as_object());
     properties.flat_map(Map::keys).filter(|name| seen.insert(name.as_str())).collect()
 }
 
 fn longest_prefix(schemas: &[&Schema]) -> usize {
-    let listed = schemas.iter().filter_map(|schema| schema.get("prefixItems")?.as_array());
+    let listed = schemas.iter().filter_map(|schema| keyword(schema, "prefixItems")?.as_array());
     listed.map(Vec::len).max().unwrap_or(0)
 }
 
@@ -248,7 +249,7 @@ impl Naming {
         schemas.iter().for_each(|schema| mentioned(schema, &mut taken));
         let patterns: Vec<(&String, regress::Regex)> = schemas
             .iter()
-            .filter_map(|schema| schema.get("patternProperties")?.as_object())
+            .filter_map(|schema| keyword(schema, "patternProperties")?.as_object())
             .flat_map(Map::keys)
             .filter_map(|pattern| Some((pattern, regress::Regex::with_flags(pattern, "u").ok()?)))
             .collect();
@@ -276,21 +277,21 @@ fn mentioned(schema: &Schema, names: &mut HashSet<String>) {
         let listed = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
         listed.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
     };
-    names.extend(schema.get("required").into_iter().flat_map(strings));
+    names.extend(keyword(schema, "required").into_iter().flat_map(strings));
     for key in ["dependentRequired", "dependentSchemas"] {
-        let map = schema.get(key).and_then(Value::as_object).into_iter().flatten();
+        let map = keyword(schema, key).and_then(Value::as_object).into_iter().flatten();
         for (name, others) in map {
             names.insert(name.clone());
             names.extend(strings(others));
         }
     }
-    let all = schema.get("propertyNames").into_iter();
+    let all = keyword(schema, "propertyNames").into_iter();
     names.extend(all.flat_map(|all| ["const", "enum"].into_iter().filter_map(|key| all.get(key)).flat_map(strings)));
     let listed = ["enum", "examples"]
         .into_iter()
-        .filter_map(|key| schema.get(key)?.as_array())
+        .filter_map(|key| keyword(schema, key)?.as_array())
         .flatten();
-    let single = ["const", "default"].into_iter().filter_map(|key| schema.get(key));
+    let single = ["const", "default"].into_iter().filter_map(|key| keyword(schema, key));
     names.extend(listed.chain(single).filter_map(Value::as_object).flat_map(Map::keys).cloned());
 }
 
@@ -387,15 +388,15 @@ impl Naming {
                 .as_object()
                 .is_none_or(|names| names.keys().any(|key| !plain.contains(&key.as_str())))
         };
-        if schema.get("propertyNames").is_some_and(letters) {
-            schema.remove("propertyNames");
+        if keyword(schema, "propertyNames").is_some_and(letters) {
+            remove_keyword(schema, "propertyNames");
         }
         if !self.lost.is_empty() {
-            if let Some(Value::Object(patterns)) = schema.get_mut("patternProperties") {
+            if let Some(Value::Object(patterns)) = keyword_mut(schema, "patternProperties") {
                 patterns.retain(|pattern, _| !self.lost.contains(pattern));
             }
-            schema.remove("additionalProperties");
-            schema.remove("unevaluatedProperties");
+            remove_keyword(schema, "additionalProperties");
+            remove_keyword(schema, "unevaluatedProperties");
         }
     }
 }

@@ -2,35 +2,35 @@
 
 use serde_json::{Map, Value, json};
 
+use super::keywords::{has_keyword, keyword, keyword_mut, remove_keyword};
+
 /// Documents give constants, defaults and examples that their own type refuses. A constant counts more than the type; a
 /// default or an example that is refused only misleads.
 pub(crate) fn drop_contradictions(out: &mut Map<String, Value>) {
-    let Some(kinds) = out.get("type").cloned() else { return };
+    let Some(kinds) = keyword(out, "type").cloned() else { return };
     let fits = |value: &Value| match &kinds {
         Value::String(kind) => is_kind(value, kind),
         Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).any(|kind| is_kind(value, kind)),
         _ => true,
     };
-    if out
-        .get("enum")
+    if keyword(out, "enum")
         .and_then(Value::as_array)
         .is_some_and(|values| !values.iter().any(fits))
     {
         // The constants of a list are meant for its items.
         let wrong = if kinds == "array" { "enum" } else { "type" };
-        out.remove(wrong);
+        remove_keyword(out, wrong);
     }
-    let requires = out.get("required").is_some();
+    let requires = keyword(out, "required").is_some();
     let refused = |value: &Value| !fits(value) || (requires && value.as_object().is_some_and(Map::is_empty));
-    if out.get("default").is_some_and(refused) {
-        out.remove("default");
+    if keyword(out, "default").is_some_and(refused) {
+        remove_keyword(out, "default");
     }
-    if out
-        .get("examples")
+    if keyword(out, "examples")
         .and_then(Value::as_array)
         .is_some_and(|values| values.iter().any(refused))
     {
-        out.remove("examples");
+        remove_keyword(out, "examples");
     }
 }
 
@@ -50,10 +50,10 @@ fn is_kind(value: &Value, kind: &str) -> bool {
 /// Draft-04 and OpenAPI 3.0 write `exclusiveMinimum: true` beside `minimum`.
 pub(crate) fn exclusive_limits(out: &mut Map<String, Value>) {
     for (exclusive, limit) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
-        if let Some(Value::Bool(is_exclusive)) = out.get(exclusive) {
+        if let Some(Value::Bool(is_exclusive)) = keyword(out, exclusive) {
             let is_exclusive = *is_exclusive;
-            out.remove(exclusive);
-            if is_exclusive && let Some(value) = out.remove(limit) {
+            remove_keyword(out, exclusive);
+            if is_exclusive && let Some(value) = remove_keyword(out, limit) {
                 out.insert(exclusive.into(), value);
             }
         }
@@ -62,7 +62,7 @@ pub(crate) fn exclusive_limits(out: &mut Map<String, Value>) {
 
 /// Some clients refuse an array without `items` and an object without `properties`.
 pub(crate) fn complete_containers(out: &mut Map<String, Value>, infers: bool) {
-    let is = |kind: &str| match out.get("type") {
+    let is = |kind: &str| match keyword(out, "type") {
         Some(Value::String(text)) => text == kind,
         Some(Value::Array(kinds)) => kinds.iter().any(|text| text == kind),
         _ => false,
@@ -71,14 +71,14 @@ pub(crate) fn complete_containers(out: &mut Map<String, Value>, infers: bool) {
     // Properties without a type are meant as an object's; without the word, models give objects as text and nothing objects.
     let other = ["type", "$ref", "enum", "const", "allOf", "anyOf", "oneOf", "not"]
         .iter()
-        .any(|key| out.contains_key(*key));
-    if infers && !other && out.contains_key("properties") {
+        .any(|key| has_keyword(out, key));
+    if infers && !other && has_keyword(out, "properties") {
         out.insert("type".into(), "object".into());
     }
-    if array && !out.contains_key("items") {
+    if array && !has_keyword(out, "items") {
         out.insert("items".into(), json!({}));
     }
-    if object && !out.contains_key("properties") {
+    if object && !has_keyword(out, "properties") {
         out.insert("properties".into(), json!({}));
     }
 }
@@ -87,8 +87,8 @@ pub(crate) fn complete_containers(out: &mut Map<String, Value>, infers: bool) {
 pub(crate) fn make_nullable(mut out: Map<String, Value>) -> Value {
     let composed = ["$ref", "allOf", "anyOf", "oneOf", "not", "const"]
         .iter()
-        .any(|key| out.contains_key(*key));
-    match out.get_mut("type") {
+        .any(|key| has_keyword(&out, key));
+    match keyword_mut(&mut out, "type") {
         Some(Value::String(kind)) if !composed => {
             let kind = std::mem::take(kind);
             out.insert("type".into(), json!([kind, "null"]));
@@ -102,7 +102,7 @@ pub(crate) fn make_nullable(mut out: Map<String, Value>) -> Value {
         _ => {
             let mut outer = Map::new();
             for annotation in ["title", "description", "default", "deprecated", "examples"] {
-                if let Some(value) = out.remove(annotation) {
+                if let Some(value) = remove_keyword(&mut out, annotation) {
                     outer.insert(annotation.into(), value);
                 }
             }
@@ -110,7 +110,7 @@ pub(crate) fn make_nullable(mut out: Map<String, Value>) -> Value {
             return Value::Object(outer);
         }
     }
-    if let Some(Value::Array(values)) = out.get_mut("enum")
+    if let Some(Value::Array(values)) = keyword_mut(&mut out, "enum")
         && !values.contains(&Value::Null)
     {
         values.push(Value::Null);

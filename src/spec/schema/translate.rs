@@ -7,10 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::annotations::{annotation, describe_choice};
 use super::assertion::read_assertion;
-use super::direction::{Direction, is_marked, read_only_names, required_names};
+use super::direction::{Direction, Marks, read_only_names, required_names};
+use super::keywords::{has_keyword, keyword, keyword_mut, remove_keyword};
 use super::notes::Note;
 use super::shape::{complete_containers, drop_contradictions, exclusive_limits, make_nullable};
-use super::walk::SINGLE;
+use super::walk::holds_one_schema;
 use crate::spec::argument_names::{self, is_legal};
 use crate::spec::document::Document;
 use crate::spec::span::Span;
@@ -20,6 +21,7 @@ use crate::text;
 pub(crate) struct Translator<'d> {
     document: &'d Document,
     pub(crate) direction: Direction,
+    marks: Marks<'d>,
     /// The `$defs` names of components, by their places, and the other way round.
     names: HashMap<Span, String>,
     spans: HashMap<String, Span>,
@@ -39,6 +41,7 @@ impl<'d> Translator<'d> {
         Self {
             document,
             direction,
+            marks: Marks::new(document, direction),
             names: HashMap::default(),
             spans: HashMap::default(),
             taken: HashSet::default(),
@@ -112,21 +115,16 @@ impl Translation<'_, '_> {
 
     fn object(&mut self, mut object: Map<String, Value>) -> Value {
         // 2.0 has no `nullable`; its extension is in wide use.
-        let nullable = [object.remove("nullable"), object.remove("x-nullable")].contains(&Some(Value::Bool(true)));
-        let read_only = if object.contains_key("allOf") && object.contains_key("required") {
-            read_only_names(
-                self.translator.document,
-                &object,
-                self.from,
-                self.translator.direction.other_mark(),
-                &mut HashSet::default(),
-            )
+        let nullable =
+            [remove_keyword(&mut object, "nullable"), remove_keyword(&mut object, "x-nullable")].contains(&Some(Value::Bool(true)));
+        let read_only = if has_keyword(&object, "allOf") && has_keyword(&object, "required") {
+            read_only_names(&self.translator.marks, &object, self.from, &mut HashSet::default())
         } else {
             HashSet::default()
         };
         let mut out = Map::new();
-        let dynamic = object.remove("$dynamicRef");
-        let own = object.remove("$ref");
+        let dynamic = remove_keyword(&mut object, "$dynamicRef");
+        let own = remove_keyword(&mut object, "$ref");
         if own.is_some() && dynamic.is_some() {
             self.lose(&mut out);
         }
@@ -142,10 +140,10 @@ impl Translation<'_, '_> {
                 }
             }
         }
-        let discriminator = object.remove("discriminator");
+        let discriminator = remove_keyword(&mut object, "discriminator");
         // A limit on what is contained gets stricter where more is taken for it.
-        let counts = object.contains_key("maxContains");
-        let is_sure = !counts || object.get("contains").is_none_or(|contains| self.survives(contains));
+        let counts = has_keyword(&object, "maxContains");
+        let is_sure = !counts || keyword(&object, "contains").is_none_or(|contains| self.survives(contains));
         for (key, value) in object {
             if is_sure || key != "maxContains" {
                 self.keyword(&key, value, &mut out);
@@ -158,8 +156,8 @@ impl Translation<'_, '_> {
         required_names(&mut out, &read_only);
         complete_containers(&mut out, self.infers);
         if Note::PatternLost.take(&mut out).is_some() {
-            out.remove("additionalProperties");
-            out.remove("unevaluatedProperties");
+            remove_keyword(&mut out, "additionalProperties");
+            remove_keyword(&mut out, "unevaluatedProperties");
         }
         drop_contradictions(&mut out);
         if nullable { make_nullable(out) } else { Value::Object(out) }
@@ -232,13 +230,13 @@ impl Translation<'_, '_> {
                 // then a value that is meant for one of them fits several. The API itself will know.
                 let loosened = key == "oneOf" && self.translator.direction == Direction::Input;
                 let key = if loosened { "anyOf" } else { key };
-                if out.contains_key(key) {
+                if has_keyword(out, key) {
                     let both = Value::Object(Map::from_iter([(key.to_owned(), Value::Array(translated))]));
                     match out.entry("allOf").or_insert_with(|| Value::Array(Vec::new())) {
                         Value::Array(all) => all.push(both),
                         other => *other = Value::Array(vec![both]),
                     }
-                } else if let Some(Value::Array(all)) = out.get_mut(key) {
+                } else if let Some(Value::Array(all)) = keyword_mut(out, key) {
                     all.extend(translated);
                 } else {
                     out.insert(key.into(), Value::Array(translated));
@@ -259,7 +257,7 @@ impl Translation<'_, '_> {
             ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems", Value::Bool(false)) => {
                 out.insert(key.into(), Value::Bool(false));
             }
-            (key, value) if SINGLE.contains(&key) && (value.is_object() || value.is_boolean()) => {
+            (key, value) if holds_one_schema(key) && (value.is_object() || value.is_boolean()) => {
                 let translated = if key == "items" || key == "additionalProperties" {
                     self.schema(value)
                 } else {
@@ -277,7 +275,7 @@ impl Translation<'_, '_> {
         let mut hidden = Vec::new();
         let is_reply = self.translator.direction == Direction::Output;
         for (name, schema) in properties {
-            if is_marked(self.translator.document, &schema, self.from, self.translator.direction.other_mark()) {
+            if self.translator.marks.is_marked(&schema, self.from) {
                 if is_reply {
                     // An object that allows no other properties still allows this one: some APIs send it all the same.
                     translated.insert(name.clone(), Value::Object(Map::new()));

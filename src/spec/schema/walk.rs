@@ -3,31 +3,53 @@
 
 use serde_json::{Map, Value};
 
-/// Applicators whose value is an object of schemas under names of the author's choice.
-const NAMED: [&str; 4] = ["properties", "patternProperties", "dependentSchemas", "$defs"];
-/// Applicators whose value is a list of schemas.
-const LISTED: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
-/// Applicators whose value is a schema by itself.
-pub(crate) const SINGLE: [&str; 10] = [
-    "items",
-    "additionalProperties",
-    "not",
-    "if",
-    "then",
-    "else",
-    "contains",
-    "propertyNames",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
+use super::keywords::keyword;
+
+/// How an applicator holds its schemas.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// An object of schemas under names of the author's choice.
+    Named,
+    /// A list of schemas.
+    Listed,
+    /// A schema.
+    Single,
+}
+
+fn held_by(keyword: &str) -> Option<Holds> {
+    Some(match keyword {
+        "properties" | "patternProperties" | "dependentSchemas" | "$defs" => Holds::Named,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Holds::Listed,
+        "items"
+        | "additionalProperties"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "contains"
+        | "propertyNames"
+        | "unevaluatedItems"
+        | "unevaluatedProperties" => Holds::Single,
+        _ => return None,
+    })
+}
+
+/// Whether the value of a keyword is a schema by itself.
+#[must_use]
+pub(crate) fn holds_one_schema(keyword: &str) -> bool {
+    held_by(keyword) == Some(Holds::Single)
+}
 
 /// Calls `visit` with each schema directly inside of `schema`.
 pub(crate) fn each<'v>(schema: &'v Map<String, Value>, mut visit: impl FnMut(&'v Value)) {
     for (key, value) in schema {
         match value {
-            Value::Object(named) if NAMED.contains(&key.as_str()) => named.values().for_each(&mut visit),
-            Value::Array(listed) if LISTED.contains(&key.as_str()) => listed.iter().for_each(&mut visit),
-            Value::Object(_) if SINGLE.contains(&key.as_str()) => visit(value),
+            Value::Object(named) => match held_by(key) {
+                Some(Holds::Named) => named.values().for_each(&mut visit),
+                Some(Holds::Single) => visit(value),
+                _ => {}
+            },
+            Value::Array(listed) if held_by(key) == Some(Holds::Listed) => listed.iter().for_each(&mut visit),
             _ => {}
         }
     }
@@ -37,9 +59,12 @@ pub(crate) fn each<'v>(schema: &'v Map<String, Value>, mut visit: impl FnMut(&'v
 pub(crate) fn each_mut(schema: &mut Map<String, Value>, mut visit: impl FnMut(&mut Value)) {
     for (key, value) in schema {
         match value {
-            Value::Object(named) if NAMED.contains(&key.as_str()) => named.values_mut().for_each(&mut visit),
-            Value::Array(listed) if LISTED.contains(&key.as_str()) => listed.iter_mut().for_each(&mut visit),
-            Value::Object(_) if SINGLE.contains(&key.as_str()) => visit(value),
+            Value::Object(named) => match held_by(key) {
+                Some(Holds::Named) => named.values_mut().for_each(&mut visit),
+                Some(Holds::Single) => visit(value),
+                _ => {}
+            },
+            Value::Array(listed) if held_by(key) == Some(Holds::Listed) => listed.iter_mut().for_each(&mut visit),
             _ => {}
         }
     }
@@ -48,7 +73,7 @@ pub(crate) fn each_mut(schema: &mut Map<String, Value>, mut visit: impl FnMut(&m
 /// The `$defs` name that a schema refers to.
 #[must_use]
 pub(crate) fn reference(schema: &Map<String, Value>) -> Option<&str> {
-    schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
+    keyword(schema, "$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
 
 /// The `$defs` names a schema refers to, in order, with repetition.
@@ -56,4 +81,13 @@ pub(crate) fn references(value: &Value, found: &mut Vec<String>) {
     let Value::Object(object) = value else { return };
     found.extend(reference(object).map(str::to_owned));
     each(object, |inner| references(inner, found));
+}
+
+/// How many levels of schemas are inside of a schema: 0 where there is none.
+#[must_use]
+pub(crate) fn levels(value: &Value) -> usize {
+    let Value::Object(object) = value else { return 0 };
+    let mut deepest = 0;
+    each(object, |inner| deepest = deepest.max(1 + levels(inner)));
+    deepest
 }

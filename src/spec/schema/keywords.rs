@@ -1,0 +1,24 @@
+//! The keywords of one schema object. It has few of them, so that comparing each takes less time than hashing the one that is
+//! looked for. Maps of properties, which may be large, are asked as maps.
+
+use serde_json::{Map, Value};
+
+/// The value of a keyword.
+pub(crate) fn keyword<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<&'s Value> {
+    schema.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// As [`keyword`], to change it.
+pub(crate) fn keyword_mut<'s>(schema: &'s mut Map<String, Value>, name: &str) -> Option<&'s mut Value> {
+    schema.iter_mut().find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// Whether the schema has a keyword.
+pub(crate) fn has_keyword(schema: &Map<String, Value>, name: &str) -> bool {
+    keyword(schema, name).is_some()
+}
+
+/// Removes a keyword, and gives its value; the last keyword takes its place.
+pub(crate) fn remove_keyword(schema: &mut Map<String, Value>, name: &str) -> Option<Value> {
+    has_keyword(schema, name).then(|| schema.remove(name)).flatten()
+}
