@@ -1,13 +1,18 @@
 //! The one way out: how this process makes HTTP requests, to the API and to fetch a document.
 //!
+//! Single requests leave through reqwest, and the calls of an API through hyper-util's client below it, unless there is a proxy.
 //! No redirect is followed, because reqwest would carry custom credential headers to another host; there is no cookie jar
 //! and no proxy from the environment, because neither was asked for.
 
+mod direct;
+pub(crate) mod failure;
+mod messages;
+
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use reqwest::{Body as OutgoingBody, Request as OutgoingRequest, Response as IncomingResponse};
-pub use reqwest::{Client as HttpClient, Error as HttpError};
+pub use reqwest::Error as HttpError;
 
 use reqwest::redirect::Policy;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -18,12 +23,10 @@ use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
 use url::Url;
 
-/// How often the peer of an HTTP/2 connection with open streams is asked whether it is still there.
-const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(15);
-/// How long it may take to answer that.
-const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// The largest header list of a reply over HTTP/2 (RFC 9113 section 6.5.2), about as much as is taken over HTTP/1.1.
-const MAX_HTTP2_HEADER_LIST_BYTES: u32 = 256 << 10;
+use self::direct::{DirectClient, HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, MAX_HTTP2_HEADER_LIST_BYTES};
+use self::failure::OutboundFailure;
+use self::messages::ReplyBody;
+pub(crate) use self::messages::{IncomingReply, OutgoingBody, OutgoingRequest};
 
 /// What an operator sets about outgoing connections.
 #[derive(Debug, Clone)]
@@ -58,6 +61,42 @@ pub struct Proxy {
     pub url: Url,
     /// `user:password`.
     pub credential: Option<SecretString>,
+}
+
+/// A client. What it dereferences to makes single requests, as for documents and tokens; the requests of calls leave through
+/// [`Self::send`].
+#[derive(Debug, Clone)]
+pub struct HttpClient {
+    client: reqwest::Client,
+    /// `None` where there is a proxy, of which reqwest knows how it is spoken to.
+    direct: Option<DirectClient>,
+}
+
+impl Deref for HttpClient {
+    type Target = reqwest::Client;
+
+    fn deref(&self) -> &reqwest::Client {
+        &self.client
+    }
+}
+
+impl HttpClient {
+    /// Sends a request. Dropping the future ends it.
+    pub(crate) async fn send(&self, request: OutgoingRequest) -> Result<IncomingReply, OutboundFailure> {
+        if let Some(direct) = &self.direct {
+            return direct.send(request).await;
+        }
+        let mut outgoing = reqwest::Request::new(request.method, request.url);
+        *outgoing.headers_mut() = request.headers;
+        *outgoing.body_mut() = request.body;
+        let mut reply = self.client.execute(outgoing).await.map_err(OutboundFailure::of_reqwest_request)?;
+        Ok(IncomingReply {
+            status: reply.status(),
+            headers: std::mem::take(reply.headers_mut()),
+            length: reply.content_length(),
+            body: ReplyBody::OfReqwest(Box::new(reply)),
+        })
+    }
 }
 
 /// The clients for one API.
@@ -129,8 +168,13 @@ impl OutboundOptions {
 /// # Errors
 /// Where TLS or the client cannot be set up.
 pub fn http_client(options: &OutboundOptions) -> Result<HttpClient, OutboundError> {
-    let mut builder = HttpClient::builder()
-        .tls_backend_preconfigured(tls_config(options)?)
+    let tls = tls_config(options)?;
+    let direct = options
+        .proxy
+        .is_none()
+        .then(|| DirectClient::new(tls.clone(), options.connect_timeout));
+    let mut builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
         .redirect(Policy::none())
         // What is sent again is decided where the tool's hints are known.
         .retry(reqwest::retry::never())
@@ -141,7 +185,7 @@ pub fn http_client(options: &OutboundOptions) -> Result<HttpClient, OutboundErro
         .http2_keep_alive_interval(HTTP2_PING_INTERVAL)
         .http2_keep_alive_timeout(HTTP2_PING_TIMEOUT)
         .http2_max_header_list_size(MAX_HTTP2_HEADER_LIST_BYTES)
-        .user_agent(concat!("openapi-mcp/", env!("CARGO_PKG_VERSION")));
+        .user_agent(direct::AGENT);
     if let Some(proxy) = &options.proxy {
         let mut through = reqwest::Proxy::all(proxy.url.clone()).map_err(OutboundError::Client)?;
         if let Some((user, password)) = proxy.credential.as_ref().and_then(|pair| pair.expose_secret().split_once(':')) {
@@ -149,7 +193,8 @@ pub fn http_client(options: &OutboundOptions) -> Result<HttpClient, OutboundErro
         }
         builder = builder.proxy(through);
     }
-    builder.build().map_err(OutboundError::Client)
+    let client = builder.build().map_err(OutboundError::Client)?;
+    Ok(HttpClient { client, direct })
 }
 
 fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> {

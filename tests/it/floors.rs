@@ -13,7 +13,7 @@ const FLOORS: [(&str, &[&str]); 17] = [
     ("text", &[]),
     ("json", &[]),
     ("descriptors", &[]),
-    ("outbound", &[]),
+    ("outbound", &["text"]),
     ("observe", &["text"]),
     ("spec", &["json", "text"]),
     ("annotate", &["spec", "json", "text"]),
@@ -70,6 +70,7 @@ const FENCES: [(&str, &[&str]); 10] = [
         "reqwest",
         &[
             "outbound.rs",
+            "outbound",
             "spec/document/source.rs",
             "spec/document/revision.rs",
             "spec/document/external.rs",

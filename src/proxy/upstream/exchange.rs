@@ -1,12 +1,11 @@
 //! Sending a request and reading the reply, within limits of time and size.
 
-use crate::outbound::{HttpClient, IncomingResponse, OutgoingBody, OutgoingRequest};
+use crate::outbound::{HttpClient, IncomingReply, OutgoingBody, OutgoingRequest};
 use crate::proxy::response::{Response, Stopped};
 use std::pin::pin;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use tokio::sync::watch;
@@ -85,36 +84,41 @@ pub(crate) async fn exchange(
     deadline: Instant,
     progress: Option<Progress<'_>>,
 ) -> Result<Response, CallError> {
+    let is_https = request.url.scheme() == "https";
     let (outgoing, upload) = outgoing_request(request, progress.is_some());
     // Progress only ever grows: what comes in is counted on top of what went out.
     let uploaded = upload.as_ref().map_or(0, |upload| upload.length);
-    let sending = client.execute(outgoing);
+    let sending = client.send(outgoing);
     let reply = match (upload, progress) {
-        (Some(upload), Some(progress)) => upload.watch(sending, progress).await,
+        (Some(upload), Some(progress)) => Box::pin(upload.watch(sending, progress)).await,
         _ => sending.await,
     };
-    let reply = reply.map_err(request_error)?;
-    let (status, headers) = (reply.status(), reply.headers().clone());
+    let mut reply = reply.map_err(|failure| request_error(&failure, is_https))?;
+    let status = reply.status;
     let limits = BodyLimits {
         bytes: options.max_response_bytes,
         // What came of a stream must be told before the whole call's time is over.
         stream_deadline: deadline - options.timeout.mul_f64(0.1),
     };
     let progress = progress.filter(|_| status.is_success());
-    let download = progress.map(|progress| Download::new(progress, uploaded, reply.content_length()));
-    let (body, stopped) = read_body(reply, limits, download).await?;
+    let download = progress.map(|progress| Download::new(progress, uploaded, reply.length));
+    let (body, stopped) = read_body(&mut reply, limits, download).await?;
     Ok(Response {
         status,
-        headers,
+        headers: reply.headers,
         body,
         stopped,
     })
 }
 
-/// The request as reqwest sends it, and how to watch its body leave where somebody wants to know of a long one.
+/// The request as it is sent, and how to watch its body leave where somebody wants to know of a long one.
 fn outgoing_request(request: Request, is_watched: bool) -> (OutgoingRequest, Option<Upload>) {
-    let mut outgoing = OutgoingRequest::new(request.method, request.url);
-    *outgoing.headers_mut() = request.headers;
+    let mut outgoing = OutgoingRequest {
+        method: request.method,
+        url: request.url,
+        headers: request.headers,
+        body: None,
+    };
     let mut upload = None;
     if let Some(content) = request.body {
         let length = content.length();
@@ -125,10 +129,10 @@ fn outgoing_request(request: Request, is_watched: bool) -> (OutgoingRequest, Opt
         } else {
             let (sent, told) = watch::channel(0);
             upload = Some(Upload { told, length }).filter(|_| is_long);
-            outgoing.headers_mut().insert(CONTENT_LENGTH, length.into());
+            outgoing.headers.insert(CONTENT_LENGTH, length.into());
             OutgoingBody::wrap_stream(content.stream(sent))
         };
-        *outgoing.body_mut() = Some(body);
+        outgoing.body = Some(body);
     }
     (outgoing, upload)
 }
@@ -144,35 +148,34 @@ struct BodyLimits {
 /// Reads the body, counted after decompression. A stream of records that reaches a limit ends there; any other body that does
 /// is an error.
 async fn read_body(
-    reply: IncomingResponse,
+    reply: &mut IncomingReply,
     limits: BodyLimits,
     mut download: Option<Download<'_>>,
 ) -> Result<(Bytes, Option<Stopped>), CallError> {
     let too_large = CallError::TooLarge { limit: limits.bytes };
-    let content_type = reply.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = reply.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let mut records = content_type
-        .filter(|_| reply.status().is_success())
+        .filter(|_| reply.status.is_success())
         .and_then(Framing::of)
         .map(Counter::new);
-    let declared = reply.content_length().map(|total| usize::try_from(total).unwrap_or(usize::MAX));
+    let declared = reply.length.map(|total| usize::try_from(total).unwrap_or(usize::MAX));
     if records.is_none() && declared.is_some_and(|total| total > limits.bytes) {
         return Err(too_large);
     }
     let mut body = Chunks::default();
-    let mut stream = reply.bytes_stream();
     let mut stopped = None;
     while stopped.is_none() {
         let next = if records.is_some() {
-            let Ok(next) = tokio::time::timeout_at(limits.stream_deadline, stream.next()).await else {
+            let Ok(next) = tokio::time::timeout_at(limits.stream_deadline, reply.chunk()).await else {
                 stopped = Some(Stopped::Time);
                 break;
             };
             next
         } else {
-            stream.next().await
+            reply.chunk().await
         };
         let Some(chunk) = next else { break };
-        let chunk = chunk.map_err(body_error)?;
+        let chunk = chunk.map_err(|failure| body_error(&failure))?;
         if body.len().saturating_add(chunk.len()) > limits.bytes {
             if records.is_none() {
                 return Err(too_large);

@@ -5,25 +5,24 @@ use std::io;
 use rustls::AlertDescription;
 
 use crate::descriptors::is_out_of_descriptors;
-use crate::outbound::HttpError;
+use crate::outbound::failure::{OutboundFailure, Stage};
 use crate::proxy::error::CallError;
 use crate::text;
 
 /// The error for a request that got no head of a reply. A reply that came and is not valid HTTP is another matter: there the
 /// API did act.
-pub(super) fn request_error(error: HttpError) -> CallError {
-    let is_https = error.url().is_some_and(|url| url.scheme() == "https");
-    let error = error.without_url();
-    let cause = text::error_in_a_line(&error);
-    if error.is_connect() {
-        let sentence = describe_connection_failure(&error);
+pub(super) fn request_error(failure: &OutboundFailure, is_https: bool) -> CallError {
+    let cause = text::error_in_a_line(failure.cause());
+    if failure.stage == Stage::Connect {
+        let sentence = describe_connection_failure(failure);
         return CallError::NoResponse {
             sentence,
             cause,
             connected: false,
         };
     }
-    let is_malformed = text::error_causes(&error)
+    let is_malformed = failure
+        .causes()
         .filter_map(|cause| cause.downcast_ref::<hyper::Error>())
         .any(hyper::Error::is_parse);
     let sentence = match (is_malformed, is_https) {
@@ -31,7 +30,7 @@ pub(super) fn request_error(error: HttpError) -> CallError {
             "the reply of the API is not valid HTTP/1.1; an API that speaks only HTTP/2 is called over https, and so is one that wants TLS on that port"
         }
         (true, true) => "the reply of the API is not valid HTTP",
-        (false, _) if error.is_timeout() => "the API did not answer in time",
+        (false, _) if failure.is_timeout() => "the API did not answer in time",
         (false, _) => {
             return CallError::NoResponse {
                 sentence: "the connection to the API broke before a reply began",
@@ -44,26 +43,23 @@ pub(super) fn request_error(error: HttpError) -> CallError {
 }
 
 /// The error for a reply whose body did not arrive whole.
-pub(super) fn body_error(error: HttpError) -> CallError {
-    let error = error.without_url();
-    // reqwest calls a body that breaks off a decoding error as well; hyper, below it, knows better.
-    let is_broken = error.is_body() || text::error_causes(&error).any(<dyn std::error::Error>::is::<hyper::Error>);
-    let sentence = if error.is_timeout() {
+pub(super) fn body_error(failure: &OutboundFailure) -> CallError {
+    let sentence = if failure.is_timeout() {
         "the API did not answer in time"
-    } else if error.is_decode() && !is_broken {
+    } else if failure.stage == Stage::Decode {
         "the reply of the API cannot be decompressed"
     } else {
         "the connection broke before the reply was complete"
     };
     CallError::Network {
         sentence,
-        cause: text::error_in_a_line(&error),
+        cause: text::error_in_a_line(failure.cause()),
     }
 }
 
 /// Why there is no connection, without the host or the address.
-fn describe_connection_failure(error: &HttpError) -> &'static str {
-    for cause in text::error_causes(error) {
+fn describe_connection_failure(failure: &OutboundFailure) -> &'static str {
+    for cause in failure.causes() {
         if let Some(sentence) = cause.downcast_ref().and_then(describe_io_error) {
             return sentence;
         }
@@ -72,7 +68,7 @@ fn describe_connection_failure(error: &HttpError) -> &'static str {
             return "the API cannot be reached: its name does not resolve";
         }
     }
-    if error.is_timeout() {
+    if failure.is_timeout() {
         "the API cannot be reached: connecting took too long"
     } else {
         "the API cannot be reached: the connection failed"
