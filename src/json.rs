@@ -4,7 +4,9 @@
 //! (`$serde_json::private::…`). A text that holds one would be read as something else than it says, and nested past every
 //! limit. Untrusted text is therefore checked for such keys before it becomes a tree.
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use serde::de::Error as _;
 use serde_json::Value;
 
@@ -26,8 +28,10 @@ pub(crate) fn parse_value(text: &[u8]) -> serde_json::Result<Value> {
 /// Whether no key of a JSON text begins with what `serde_json` keeps for itself. For a text that is not JSON, the answer may be either.
 #[must_use]
 pub(crate) fn is_plain(text: &[u8]) -> bool {
+    static RESERVED_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESERVED));
+    static ESCAPE_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u"));
     // Spelled out, or with escapes; most texts hold neither.
-    if memmem::find(text, RESERVED.as_bytes()).is_none() && memmem::find(text, b"\\u").is_none() {
+    if RESERVED_FINDER.find(text).is_none() && ESCAPE_FINDER.find(text).is_none() {
         return true;
     }
     let mut rest = text;

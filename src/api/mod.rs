@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use futures_util::FutureExt;
 use http::StatusCode;
 use http::header::HeaderMap;
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
+use rmcp::model::{CallToolResult, JsonObject, Tool};
 use secrecy::SecretString;
 use thiserror::Error;
 
@@ -28,7 +28,7 @@ use crate::observe::outcome::CallOutcome;
 use crate::outbound::Clients;
 use crate::proxy::{
     ApiProxy, ArgumentRules, Binder, BindingOptions, CacheOptions, CallError, CallOptions, CallRules, Credentials, Forwarding, Progress,
-    ReplyCache, Sandbox, UpstreamOptions, link_etags, render_error,
+    ReplyCache, Sandbox, ToolResult, UpstreamOptions, link_etags, render_error,
 };
 use crate::search::SearchIndex;
 use crate::spec::operation::rules::ValueSource;
@@ -235,18 +235,18 @@ impl Api {
     /// Calls a tool. Everything that goes wrong, here or at the API, is a result with `isError`; `None` means that there is
     /// no such tool. Dropping the future ends the request.
     pub async fn call(&self, name: &str, arguments: Option<JsonObject>, caller: Caller<'_>) -> Option<CallToolResult> {
-        Some(self.call_at(self.find(name)?, arguments, caller).await)
+        Some(self.call_at(self.find(name)?, arguments, caller).await.into())
     }
 
     /// Calls the tool at that place, like [`Api::call`].
-    pub(crate) async fn call_at(&self, index: ToolIndex, arguments: Option<JsonObject>, caller: Caller<'_>) -> CallToolResult {
+    pub(crate) async fn call_at(&self, index: ToolIndex, arguments: Option<JsonObject>, caller: Caller<'_>) -> ToolResult {
         let (tool, entry) = self.at(index);
         // A panic is a bug of ours; it must not take down the calls of others.
         let outcome = AssertUnwindSafe(self.run(tool, entry, arguments, caller)).catch_unwind().await;
         outcome.unwrap_or_else(|_| {
             tracing::error!(tool = %tool.name, "a call ended in a panic; please report this");
             note_outcome(CallOutcome::Panic);
-            CallToolResult::error(vec![ContentBlock::text("The call failed because of an error inside this server.")])
+            ToolResult::error("The call failed because of an error inside this server.")
         })
     }
 
@@ -282,7 +282,7 @@ impl Api {
             .map_err(|error| Box::new(render_error(&bound.target.operation, &error)))
     }
 
-    async fn run(&self, tool: &Tool, bound: &BoundTool, arguments: Option<JsonObject>, caller: Caller<'_>) -> CallToolResult {
+    async fn run(&self, tool: &Tool, bound: &BoundTool, arguments: Option<JsonObject>, caller: Caller<'_>) -> ToolResult {
         let outcome = async {
             bound.target.check_credential()?;
             let checked = bound.check_arguments(tool, arguments.unwrap_or_default())?;
@@ -292,16 +292,16 @@ impl Api {
             let reply = self.proxy.send(&call, caller.progress).await?;
             let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
             let mut result = self.proxy.finish(&call, reply).await;
-            result.content.extend(checked.repairs.map(ContentBlock::text));
+            checked.repairs.into_iter().for_each(|remark| result.push_text(remark));
             if is_refused {
-                result.content.extend(checked.format_mismatch.map(ContentBlock::text));
+                checked.format_mismatch.into_iter().for_each(|remark| result.push_text(remark));
             }
             Ok(result)
         };
         outcome
             .await
             .inspect_err(|error: &CallError| note_outcome(error.outcome()))
-            .unwrap_or_else(|error| render_error(&bound.target.operation, &error))
+            .unwrap_or_else(|error| render_error(&bound.target.operation, &error).into())
     }
 }
 

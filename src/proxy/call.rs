@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::header::{AUTHORIZATION, HeaderMap};
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use rmcp::model::JsonObject;
 use serde_json::Value;
 
 use super::arguments::ruled::{ClientValues, RuledCall};
@@ -24,6 +24,7 @@ use super::response::render::{self, NextPage, OutputContract, Rendering};
 use super::response::sandbox::Sandbox;
 use super::response::shape::{ShapedReply, shape_reply};
 use super::response::shaped_result::render_shaped;
+use super::response::tool_result::ToolResult;
 use super::response::x_gzip::decompress_x_gzip;
 use super::upstream::exchange::{CallOptions, Progress};
 use super::upstream::{OutgoingCall, Reply, Upstream};
@@ -221,7 +222,7 @@ impl ApiProxy {
     }
 
     /// The result of a call: the reply without secrets, filtered where the arguments say so, and cut to what a result may hold.
-    pub(crate) async fn finish(&self, call: &PreparedCall<'_>, reply: Reply) -> CallToolResult {
+    pub(crate) async fn finish(&self, call: &PreparedCall<'_>, reply: Reply) -> ToolResult {
         let Reply {
             mut response,
             redactors,
@@ -234,7 +235,7 @@ impl ApiProxy {
             OutputContract::None | OutputContract::AnyObject => NumberMark::Text,
         };
         if let Err(error) = decompress_x_gzip(&mut response, self.options.max_response_bytes) {
-            return render::render_error(&call.target.operation, &error);
+            return render::render_error(&call.target.operation, &error).into();
         }
         response.decode_charset();
         redact.clone().for_each(|redactor| redactor.redact(&mut response, numbers));
@@ -245,7 +246,7 @@ impl ApiProxy {
         if let Some(rule) = rule {
             match shape_reply(rule, operation, &self.document, self.sandbox.as_ref(), &mut response, left()).await {
                 Ok(reply) => shaped = reply,
-                Err(withheld) => return withheld.result(operation, &response),
+                Err(withheld) => return withheld.result(operation, &response).into(),
             }
         }
         let mut remark = None;
@@ -264,16 +265,15 @@ impl ApiProxy {
         };
         let mut result = match rule {
             Some(rule) => render_shaped(rule, &shaped, operation, &response, rendering),
-            None => render::render_reply(operation, &response, rendering),
+            None => render::render_result(operation, &response, rendering),
         };
-        result.content.extend(remark.map(ContentBlock::text));
+        remark.into_iter().for_each(|remark| result.push_text(remark));
         // Charsets and escapes are off only now.
         for redactor in redact.chain(redactors.iter().map(Arc::as_ref)) {
             redactor.redact_result(&mut result, numbers);
         }
         if let Some(age) = age {
-            let meta = result.meta.get_or_insert_default();
-            meta.insert(CACHE_AGE_KEY.into(), age.as_secs().into());
+            result.insert_meta(CACHE_AGE_KEY, age.as_secs().into());
         }
         result
     }

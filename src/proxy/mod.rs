@@ -30,5 +30,6 @@ pub use self::response::Response;
 pub(crate) use self::response::filter;
 pub(crate) use self::response::render::{OutputContract, render_error};
 pub(crate) use self::response::sandbox::Sandbox;
+pub(crate) use self::response::tool_result::ToolResult;
 pub(crate) use self::upstream::UpstreamOptions;
 pub(crate) use self::upstream::exchange::{CallOptions, Progress};

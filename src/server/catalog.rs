@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rmcp::model::{CallToolResult, JsonObject, ServerConfig};
 
 use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
-use crate::proxy::Request;
+use crate::proxy::{Request, ToolResult};
 
 /// The tools of an endpoint, and how its server introduces itself. It never changes: a changed document makes another one.
 pub(crate) struct Catalog {
@@ -85,7 +85,7 @@ impl ResolvedCall {
     }
 
     /// Makes the call. Dropping the future ends the request.
-    pub(crate) async fn call(self, caller: Caller<'_>) -> CallToolResult {
+    pub(crate) async fn call(self, caller: Caller<'_>) -> ToolResult {
         self.api.call_at(self.tool, self.arguments, caller).await
     }
 }

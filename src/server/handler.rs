@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use rmcp::RoleServer;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData, InitializeRequestParams,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode, ErrorData, InitializeRequestParams,
     InitializeResult, ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
     SubscriptionFilter,
 };
@@ -180,7 +180,7 @@ impl McpServer {
         // rmcp does not stop the handler of a cancelled request; dropping the call closes the upstream request.
         let mut result = tokio::select! {
             () = context.ct.cancelled() => return Err(cancelled()),
-            result = call.call(caller) => result,
+            result = call.call(caller) => CallToolResult::from(result),
         };
         if let Some(meta) = meta(&context) {
             result.meta.get_or_insert_default().extend(meta);

@@ -15,13 +15,14 @@ use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue,
     TRAILER, TRANSFER_ENCODING,
 };
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use rmcp::model::{ContentBlock, MetaObject, ResourceContents};
 use secrecy::ExposeSecret as _;
 
 use self::json::{NumberMark, is_json, redact_json, redact_value};
 use self::secrets::{SecretForms, Secrets, TextPlace};
 use super::auth::values::Credentials;
 use crate::proxy::response::records::{self, Framing};
+use crate::proxy::response::tool_result::ToolResult;
 use crate::proxy::response::{Kind, Response, content_type, decode_text, reply_kind};
 
 /// The minimum length of a word of a header's value that counts as a secret.
@@ -91,11 +92,35 @@ impl Redactor {
     }
 
     /// Redacts a result, which may contain decoded parts of a reply.
-    pub(crate) fn redact_result(&self, result: &mut CallToolResult, numbers: NumberMark) {
+    pub(crate) fn redact_result(&self, result: &mut ToolResult, numbers: NumberMark) {
         if self.secrets.is_empty() {
             return;
         }
-        for block in &mut result.content {
+        let text = result.structured_text().map(str::as_bytes);
+        // Strings, keys and numbers are judged in the text as in the tree: where it holds no secret, the tree holds none.
+        if text.is_some_and(|text| self.clean(text, numbers).is_none()) {
+            result.change_all_but_structured(|blocks, meta| {
+                self.redact_blocks(blocks, numbers);
+                self.redact_meta(meta, numbers);
+            });
+            return;
+        }
+        let result = result.make_tree();
+        self.redact_blocks(&mut result.content, numbers);
+        if let Some(value) = &mut result.structured_content {
+            redact_value(&self.secrets, value, numbers);
+        }
+        self.redact_meta(&mut result.meta, numbers);
+    }
+
+    fn redact_meta(&self, meta: &mut Option<MetaObject>, numbers: NumberMark) {
+        for value in meta.iter_mut().flat_map(|meta| meta.values_mut()) {
+            redact_value(&self.secrets, value, numbers);
+        }
+    }
+
+    fn redact_blocks(&self, blocks: &mut [ContentBlock], numbers: NumberMark) {
+        for block in blocks {
             match block {
                 ContentBlock::Text(text) => self.redact_text(&mut text.text, numbers),
                 ContentBlock::Image(image) => self.redact_text(&mut image.mime_type, numbers),
@@ -111,12 +136,6 @@ impl Redactor {
                 }
                 _ => {}
             }
-        }
-        if let Some(value) = &mut result.structured_content {
-            redact_value(&self.secrets, value, numbers);
-        }
-        for value in result.meta.iter_mut().flat_map(|meta| meta.values_mut()) {
-            redact_value(&self.secrets, value, numbers);
         }
     }
 

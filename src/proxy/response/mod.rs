@@ -1,5 +1,6 @@
 //! From a reply to a result: what a model gets to see of it.
 
+pub(crate) mod compact_json;
 pub(crate) mod failure;
 pub(crate) mod filter;
 pub(crate) mod multipart;
@@ -11,6 +12,7 @@ pub(crate) mod sandbox;
 pub(crate) mod shape;
 pub(crate) mod shaped_result;
 pub(crate) mod table;
+pub(crate) mod tool_result;
 pub(crate) mod truncate;
 pub(crate) mod x_gzip;
 

@@ -1,6 +1,8 @@
 //! From the reply to the result of the tool.
 
 use crate::proxy::response::{Kind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -9,8 +11,10 @@ use http::header::{CONTENT_TYPE, ETAG, LINK, LOCATION, RETRY_AFTER};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Map, Value, json};
 
+use super::compact_json::compact_json;
 use super::records::{self, Framing};
 use super::reply_headers::{HeaderReport, ShownHeaders};
+use super::tool_result::{ToolResult, as_object};
 use super::truncate::{self, Loss};
 use super::{failure, multipart, pagination};
 use crate::proxy::request::style::{self, Keep};
@@ -70,7 +74,12 @@ pub enum NextPage<'a> {
 /// without structured content. One that is not JSON, or too large to be taken apart, gets its text as `result`; where that would
 /// break the promise it is not a success, because an error's content is not checked, and reaches the model.
 #[must_use]
-pub fn render_reply(operation: &Operation, response: &Response, mut rendering: Rendering<'_>) -> CallToolResult {
+pub fn render_reply(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
+    render_result(operation, response, rendering).into()
+}
+
+/// [`render_reply`], with structured content that is still text where nobody needs more.
+pub(crate) fn render_result(operation: &Operation, response: &Response, mut rendering: Rendering<'_>) -> ToolResult {
     let has_body = response.status.is_success() && !response.body.is_empty();
     let report = HeaderReport::new(&response.headers, rendering.headers, has_body, rendering.most_bytes);
     if rendering.most_bytes > 0 {
@@ -81,16 +90,16 @@ pub fn render_reply(operation: &Operation, response: &Response, mut rendering: R
     result
 }
 
-fn render_body(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
+fn render_body(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
     let status = response.status;
     if !status.is_success() {
-        let text = failure::describe_failure(operation, response, rendering.advice);
-        return CallToolResult::error(vec![ContentBlock::text(text)]);
+        return ToolResult::error(failure::describe_failure(operation, response, rendering.advice));
     }
-    let mut result = success(operation, response, rendering);
-    if result.structured_content.is_some() || result.is_error == Some(true) {
-        return result;
+    let mut rendered = success(operation, response, rendering);
+    if rendered.is_structured() || rendered.parts().is_error == Some(true) {
+        return rendered;
     }
+    let result = rendered.make_tree();
     match rendering.promise {
         OutputContract::None => {}
         OutputContract::AnyObject => {
@@ -107,7 +116,7 @@ fn render_body(operation: &Operation, response: &Response, rendering: Rendering<
             result.is_error = Some(true);
         }
     }
-    result
+    rendered
 }
 
 /// The result of a call that failed on this side, or got no answer.
@@ -120,9 +129,9 @@ pub fn render_error(operation: &Operation, error: &crate::proxy::CallError) -> C
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 
-fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
+fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
     if operation.method == Method::HEAD || response.body.is_empty() {
-        return CallToolResult::success(vec![ContentBlock::text(headline(response, rendering.headers))]);
+        return CallToolResult::success(vec![ContentBlock::text(headline(response, rendering.headers))]).into();
     }
     let content_type = content_type(&response.headers);
     if let Some(framing) = Framing::of(&content_type) {
@@ -137,12 +146,10 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
         _ => vec![block(operation, &content_type, &response.body)],
     };
     let mut room = rendering.most_bytes;
-    CallToolResult::success(
-        blocks
-            .into_iter()
-            .flat_map(|block| shortened(block, rendering.most_bytes > 0, &mut room))
-            .collect(),
-    )
+    let blocks = blocks
+        .into_iter()
+        .flat_map(|block| shortened(block, rendering.most_bytes > 0, &mut room));
+    CallToolResult::success(blocks.collect()).into()
 }
 
 fn note_cut() {
@@ -169,7 +176,7 @@ fn shortened(block: ContentBlock, limited: bool, room: &mut usize) -> Vec<Conten
 }
 
 /// The records of a stream as a list, and why it ends where it does.
-fn stream_result(operation: &Operation, response: &Response, framing: Framing, rendering: Rendering<'_>) -> CallToolResult {
+fn stream_result(operation: &Operation, response: &Response, framing: Framing, rendering: Rendering<'_>) -> ToolResult {
     let text = decode_text(&content_type(&response.headers), &response.body);
     let records = records::records(framing, &text, response.stopped.is_none());
     let remark = response.stopped.map(|stopped| {
@@ -180,87 +187,102 @@ fn stream_result(operation: &Operation, response: &Response, framing: Framing, r
         };
         format!("The stream goes on: {} records were collected until {why}.", records.len())
     });
-    let mut result = structured(operation, response, &Value::Array(records).to_string(), None, rendering);
-    result.content.extend(remark.map(ContentBlock::text));
+    let mut result = structured(operation, response, Cow::Owned(Value::Array(records).to_string()), false, rendering);
+    remark.into_iter().for_each(|remark| result.push_text(remark));
     result
 }
 
 /// JSON as `structuredContent`, an object as it is and anything else under `result`, because clients up to 2025-11-25
 /// accept only objects there; and the same as compact text.
-fn json_result(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
+fn json_result(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
     let body = strip_bom(&response.body);
+    if body.len() <= MAX_TREE_BYTES
+        && let Some(json) = compact_json(body)
+    {
+        return structured(operation, response, json, true, rendering);
+    }
     let parsed: Result<Value, _> = if body.len() > MAX_TREE_BYTES && spec_json::is_plain(body) {
         Err(None)
     } else {
         spec_json::parse_value(body).map_err(Some)
     };
     match parsed {
-        Ok(value) => structured(operation, response, &value.to_string(), Some(value), rendering),
+        // What a tree is written as has everything that `compact_json` asks for.
+        Ok(value) => structured(operation, response, Cow::Owned(value.to_string()), true, rendering),
         // Nobody could tell what it means.
-        Err(Some(error)) if !spec_json::is_plain(body) => {
-            let sentence = format!(
-                "{} answered {} with JSON that is not read: {error}.",
-                operation_label(operation),
-                response.status
-            );
-            CallToolResult::error(vec![ContentBlock::text(sentence)])
-        }
+        Err(Some(error)) if !spec_json::is_plain(body) => ToolResult::error(format!(
+            "{} answered {} with JSON that is not read: {error}.",
+            operation_label(operation),
+            response.status
+        )),
         // Valid, but too large or too deep to be taken apart: a tree takes many times the memory of its text.
         Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
-            structured(operation, response, &decode_text("", body), None, rendering)
+            structured(operation, response, Cow::Owned(decode_text("", body)), false, rendering)
         }
         Err(error) => {
             let reason = error.map_or_else(String::new, |error| format!(" ({error})"));
-            let sentence = format!(
+            let mut result = ToolResult::error(format!(
                 "{} answered {} with a body that is not valid JSON{reason}:",
                 operation_label(operation),
                 response.status
-            );
-            let body = text::truncate(&decode_text("", body), failure::MAX_ERROR_BYTES);
-            CallToolResult::error(vec![ContentBlock::text(sentence), ContentBlock::text(body)])
+            ));
+            result.push_text(text::truncate(&decode_text("", body), failure::MAX_ERROR_BYTES));
+            result
         }
     }
 }
 
-/// JSON text as a result: cut where it is too long, and with the arguments of the next page where it names one. `tree` is the
-/// text taken apart, where somebody has done that already.
-fn structured(operation: &Operation, response: &Response, json: &str, tree: Option<Value>, rendering: Rendering<'_>) -> CallToolResult {
-    let (text, losses, tree) = if rendering.most_bytes > 0 && json.len() > rendering.most_bytes {
-        let (text, losses) = truncate::truncate_json(json, rendering.most_bytes);
-        (text, losses, None)
+/// JSON text as a result: cut where it is too long, and with the arguments of the next page where it names one. `is_compact` says
+/// that the text is known to be what a tree would be written as.
+fn structured(operation: &Operation, response: &Response, json: Cow<'_, str>, is_compact: bool, rendering: Rendering<'_>) -> ToolResult {
+    let length = json.len();
+    let is_cut = rendering.most_bytes > 0 && length > rendering.most_bytes;
+    let next_page = || match rendering.next {
+        NextPage::OfReply => pagination::next(operation, rendering.document, &response.headers, &json),
+        NextPage::Known(next) => next.cloned(),
+    };
+    let (text, losses, next) = if is_cut {
+        let (text, losses) = truncate::truncate_json(&json, rendering.most_bytes);
+        let next = losses.is_empty().then(next_page).flatten();
+        (text, losses, next)
     } else {
-        (json.to_owned(), Vec::new(), tree)
+        let next = next_page();
+        (json.into_owned(), Vec::new(), next)
     };
-    let value = match tree {
-        _ if text.len() > MAX_TREE_BYTES => Err(format!("it has {} bytes, and only {MAX_TREE_BYTES} are structured", json.len())),
-        Some(tree) => Ok(tree),
-        None => spec_json::parse_value(text.as_bytes()).map_err(|error| unstructured_reason(&error)),
-    };
-    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    match value {
-        Ok(value) => result.structured_content = Some(if value.is_object() { value } else { json!({ "result": value }) }),
-        Err(reason) => {
-            let remark = format!("The reply is given as text only, because {reason}.");
-            result.content.push(ContentBlock::text(remark));
+    let mut result = if text.len() > MAX_TREE_BYTES {
+        let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        let reason = format!("it has {length} bytes, and only {MAX_TREE_BYTES} are structured");
+        result.content.push(unstructured(&reason));
+        result.into()
+    } else if (is_compact && !is_cut) || matches!(compact_json(text.as_bytes()), Some(Cow::Borrowed(_))) {
+        ToolResult::of_compact_json(text)
+    } else {
+        let value = spec_json::parse_value(text.as_bytes());
+        let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        match value {
+            Ok(value) => result.structured_content = Some(as_object(value)),
+            Err(error) => result.content.push(unstructured(&unstructured_reason(&error))),
         }
-    }
+        result.into()
+    };
     if !losses.is_empty() {
         note_cut();
-        result.content.push(ContentBlock::text(lost(operation, &losses)));
+        result.push_text(lost(operation, &losses));
         if rendering.promise == OutputContract::AsDeclared {
             // A client that checks would throw all of it away: an error is not checked.
-            (result.is_error, result.structured_content) = (Some(true), None);
+            result.make_error();
         }
-    } else if let Some(next) = match rendering.next {
-        NextPage::OfReply => pagination::next(operation, rendering.document, &response.headers, json),
-        NextPage::Known(next) => next.cloned(),
-    } {
+    } else if let Some(next) = next {
         let next = Value::Object(next);
-        result.content.push(ContentBlock::text(format!(
+        result.push_text(format!(
             "There is more: call again with the same arguments and {next} for the next page."
-        )));
+        ));
     }
     result
+}
+
+fn unstructured(reason: &str) -> ContentBlock {
+    ContentBlock::text(format!("The reply is given as text only, because {reason}."))
 }
 
 /// Why valid JSON has no structured form.

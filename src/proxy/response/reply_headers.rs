@@ -4,10 +4,10 @@ use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderName, LAST_MODIFIED, LINK,
     LOCATION, RETRY_AFTER, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, WARNING, WWW_AUTHENTICATE,
 };
-use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value};
 
 use super::pagination::normalized_name;
+use super::tool_result::ToolResult;
 use crate::spec::operation::response::header_names;
 use crate::spec::{Document, Location, Operation};
 use crate::text;
@@ -213,13 +213,12 @@ impl HeaderReport {
     }
 
     /// Adds what is said to a result.
-    pub(crate) fn add_to(self, result: &mut CallToolResult) {
+    pub(crate) fn add_to(self, result: &mut ToolResult) {
         if !self.lines.is_empty() {
-            result.content.push(ContentBlock::text(self.lines.join("\n")));
+            result.push_text(self.lines.join("\n"));
         }
         if !self.values.is_empty() {
-            let meta = result.meta.get_or_insert_default();
-            meta.insert(META_KEY.into(), Value::Object(self.values));
+            result.insert_meta(META_KEY, Value::Object(self.values));
         }
     }
 }

@@ -1,16 +1,15 @@
 //! The result of a reply that a rule of the operator has shaped.
 
-use http::StatusCode;
-use rmcp::model::{CallToolResult, ContentBlock};
-
 use super::Response;
-use super::render::{NextPage, Rendering, json_text, render_reply};
+use super::render::{NextPage, Rendering, json_text, render_result};
 use super::reply_headers::HeaderReport;
 use super::shape::ShapedReply;
 use super::table::render_as_text;
+use super::tool_result::ToolResult;
 use crate::spec::Operation;
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::text::MIN_BYTES_PER_TOKEN;
+use http::StatusCode;
 
 /// The result of a reply that was shaped by `rule`.
 pub(crate) fn render_shaped<'r>(
@@ -19,7 +18,7 @@ pub(crate) fn render_shaped<'r>(
     operation: &Operation,
     response: &Response,
     mut rendering: Rendering<'r>,
-) -> CallToolResult {
+) -> ToolResult {
     // Of a page that is shown in part, the next page would leave out the rest.
     rendering.next = NextPage::Known(shaped.next.as_ref().filter(|_| shaped.remark.is_none()));
     if let Some(tokens) = rule.max_tokens {
@@ -37,21 +36,20 @@ pub(crate) fn render_shaped<'r>(
             0 => 0,
             bytes => bytes.saturating_sub(report.size()).max(1),
         };
-        let mut result = render_as_text(format, response, shaped, room)?;
+        let mut result = ToolResult::from(render_as_text(format, response, shaped, room)?);
         report.add_to(&mut result);
         Some(result)
     });
     let mut result = text.unwrap_or_else(|| {
-        let mut result = render_reply(operation, response, rendering);
+        let mut result = render_result(operation, response, rendering);
         if as_text.is_some() && response.status.is_success() {
-            result.structured_content = None;
+            result.drop_structured();
             if json_text(response).is_some() {
-                let remark = "The reply is given as JSON, because it is not a list of objects.";
-                result.content.push(ContentBlock::text(remark));
+                result.push_text("The reply is given as JSON, because it is not a list of objects.".into());
             }
         }
         result
     });
-    result.content.extend(shaped.remark.clone().map(ContentBlock::text));
+    shaped.remark.iter().for_each(|remark| result.push_text(remark.clone()));
     result
 }
