@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use rmcp::model::{JsonObject, Tool};
 
+use super::tool_texts::ToolText;
 use crate::annotate::{Enforcement, Hints};
 use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyNumber, OutputContract};
 use crate::spec::Operation;
@@ -37,7 +38,7 @@ pub(crate) struct BoundTool {
     pub(crate) must_confirm: bool,
     pub(crate) category: Option<Box<str>>,
     /// The tool as clients get it.
-    pub(crate) json: Box<str>,
+    pub(crate) json: ToolText,
     /// Compiled on first use: most tools of a large API are never called.
     pub(crate) checks: OnceLock<Option<ArgumentChecks>>,
 }
@@ -51,7 +52,7 @@ impl BoundTool {
             enforcement: &self.enforcement,
             must_confirm: self.must_confirm,
             category: self.category.as_deref(),
-            text: &self.json,
+            text: self.json.as_str(),
         }
     }
 
@@ -74,7 +75,7 @@ impl BoundTool {
 
     fn compile_checks(&self, tool: &Tool) -> Option<ArgumentChecks> {
         let compile = || {
-            let tool = serde_json::from_str::<Tool>(&self.json).map_err(|error| error.to_string())?;
+            let tool = serde_json::from_str::<Tool>(self.json.as_str()).map_err(|error| error.to_string())?;
             ArgumentChecks::compile(tool.input_schema)
         };
         compile()

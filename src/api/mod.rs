@@ -7,11 +7,13 @@ pub(crate) mod bound_tool;
 mod repair_proptests;
 mod reserved_paths;
 pub(crate) mod search;
+mod tool_texts;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use http::StatusCode;
 use http::header::HeaderMap;
@@ -21,6 +23,7 @@ use thiserror::Error;
 
 use self::bound_tool::{BoundTool, output_contract};
 use self::reserved_paths::{known_paths, reserve_paths};
+use self::tool_texts::{ToolText, join_texts};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
 use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools, OutputSchemas, Rule, annotate};
 use crate::observe::call::note_outcome;
@@ -99,6 +102,8 @@ pub struct Api {
     /// The tools without what is long: schemas and descriptions.
     tools: Vec<Tool>,
     bound: Vec<BoundTool>,
+    /// All tools as clients get them, separated by commas.
+    list: Bytes,
     by_name: HashMap<String, ToolIndex>,
     restrictions: Vec<Restriction>,
     warnings: Vec<String>,
@@ -126,7 +131,13 @@ impl Api {
         let mut binder = Binder::new(&document, &schemes, &binding, &credentials, clients.into());
         let known = known_paths(&operations, &options.annotate.layers);
         let annotated = annotate_operations(&document, operations, &mut binder, &options.annotate);
-        let (tools, mut bound, first_error, problems) = bind_tools(annotated.tools, &mut binder, options.annotate.output);
+        let BoundTools {
+            tools,
+            mut bound,
+            list,
+            first_error,
+            problems,
+        } = bind_tools(annotated.tools, &mut binder, options.annotate.output);
         link_etags(bound.iter_mut().map(|tool| &mut tool.target));
         reserve_paths(&mut bound, &known);
         let found = binder.finish();
@@ -151,6 +162,7 @@ impl Api {
                 .collect(),
             tools,
             bound,
+            list,
             warnings: summarize_restrictions(&annotated.restrictions)
                 .into_iter()
                 .chain(found.warnings)
@@ -196,7 +208,12 @@ impl Api {
 
     /// All tools as clients get them, in the order of the document, each as JSON.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.bound.iter().map(|entry| entry.json.as_ref())
+        self.bound.iter().map(|entry| entry.json.as_str())
+    }
+
+    /// The same as one text, separated by commas.
+    pub(crate) fn list(&self) -> &Bytes {
+        &self.list
     }
 
     /// Each tool with everything that is known of it, in the order of the document.
@@ -353,15 +370,20 @@ fn annotate_operations(
     annotate(document, operations, options)
 }
 
+struct BoundTools {
+    tools: Vec<Tool>,
+    bound: Vec<BoundTool>,
+    list: Bytes,
+    first_error: Option<ServerError>,
+    problems: Vec<String>,
+}
+
 /// Binds each tool to the calls of its operation. A tool whose operation has no usable server is left out; the first such
 /// error is returned as well.
-fn bind_tools(
-    annotated: Vec<Annotated>,
-    binder: &mut Binder<'_>,
-    output: OutputSchemas,
-) -> (Vec<Tool>, Vec<BoundTool>, Option<ServerError>, Vec<String>) {
+fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, output: OutputSchemas) -> BoundTools {
     let mut tools = Vec::with_capacity(annotated.len());
     let mut bound = Vec::with_capacity(annotated.len());
+    let mut texts = Vec::with_capacity(annotated.len());
     let mut first_error = None;
     let mut problems = Vec::new();
     for annotated in annotated {
@@ -384,6 +406,7 @@ fn bind_tools(
         });
         match binder.bind(annotated.operation, rules) {
             Ok(mut target) => {
+                texts.push(annotated.json);
                 target.rules = ruled.map(Box::new);
                 tools.push(annotated.tool);
                 bound.push(BoundTool {
@@ -392,7 +415,7 @@ fn bind_tools(
                     enforcement: annotated.enforcement,
                     must_confirm: annotated.must_confirm,
                     category: annotated.category.map(String::into_boxed_str),
-                    json: annotated.json,
+                    json: ToolText::default(),
                     checks: OnceLock::new(),
                 });
             }
@@ -401,5 +424,15 @@ fn bind_tools(
             }
         }
     }
-    (tools, bound, first_error, problems)
+    let (list, texts) = join_texts(texts);
+    for (tool, text) in bound.iter_mut().zip(texts) {
+        tool.json = text;
+    }
+    BoundTools {
+        tools,
+        bound,
+        list,
+        first_error,
+        problems,
+    }
 }

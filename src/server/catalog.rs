@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use rmcp::model::{CallToolResult, JsonObject, ServerConfig};
 
 use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
@@ -41,6 +42,11 @@ impl Catalog {
     /// How many tools there are.
     pub(crate) fn tool_count(&self) -> usize {
         self.api.tools().len()
+    }
+
+    /// All tools as one text, separated by commas. It is shared: a client that reads slowly holds no list of its own.
+    pub(crate) fn list(&self) -> Bytes {
+        self.api.list().clone()
     }
 
     /// Whether there is no tool.

@@ -7,16 +7,18 @@
 
 use std::sync::{Arc, LazyLock};
 
-use bytes::{Bytes, BytesMut};
-use memchr::memmem;
-use rmcp::model::Tool;
+use bytes::Bytes;
+use memchr::memmem::Finder;
+use rmcp::RoleServer;
+use rmcp::model::{JsonRpcMessage, ServerResult, Tool};
+use rmcp::service::TxJsonRpcMessage;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::state::ServerState;
 
-/// How much of a list is written at once.
-const PIECE: usize = 32 << 10;
+/// How much of a list is given to the connection at once.
+const PIECE: usize = 64 << 10;
 
 /// The stand-in, and its JSON.
 static STAND_IN: LazyLock<(Tool, String)> = LazyLock::new(|| {
@@ -32,10 +34,16 @@ pub(crate) fn stand_in() -> Tool {
     STAND_IN.0.clone()
 }
 
+/// Whether a message answers `tools/list`.
+pub(crate) fn is_list(message: &TxJsonRpcMessage<RoleServer>) -> bool {
+    matches!(message, JsonRpcMessage::Response(response) if matches!(response.result, ServerResult::ListToolsResult(_)))
+}
+
 /// The answer to `tools/list` that stands where rmcp wrote the stand-in in another way than it was found by: better no list
 /// than one tool that does not exist. `None` where the name of the stand-in is not in the bytes.
 pub(crate) fn refuse_unspliced(bytes: &[u8]) -> Option<Vec<u8>> {
-    memmem::find(bytes, STAND_IN.0.name.as_bytes())?;
+    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(STAND_IN.0.name.as_bytes()).into_owned());
+    FINDER.find(bytes)?;
     tracing::error!("the list of tools cannot be put into the answer to tools/list: rmcp writes it in a way that is not known");
     // In an event of a stream, there is something around the message.
     let start = memchr::memchr(b'{', bytes)?;
@@ -56,51 +64,30 @@ struct AnswerId {
 
 /// The bytes with the list in place of the stand-in, or `None` where it is not in them.
 pub(crate) fn splice(bytes: &[u8], live: &ServerState) -> Option<Vec<u8>> {
-    let json = STAND_IN.1.as_bytes();
-    let at = memmem::find(bytes, json)?;
-    let catalog = live.served()?;
-    let mut out = Vec::with_capacity(bytes.len() + catalog.texts().map(|text| text.len() + 1).sum::<usize>());
-    out.extend_from_slice(bytes.get(..at)?);
-    for (index, text) in catalog.texts().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        out.extend_from_slice(text.as_bytes());
-    }
-    out.extend_from_slice(bytes.get(at + json.len()..)?);
-    Some(out)
+    let (head, tail) = around_stand_in(bytes)?;
+    let list = live.served()?.list();
+    Some([bytes.get(..head)?, &list, bytes.get(tail..)?].concat())
 }
 
 /// The same in pieces, for who may take them slowly: a list can have megabytes, and many may ask for it at once. With the
-/// length of all of them.
+/// length of all of them. The pieces of the list are the list that all clients share.
 pub(crate) fn pieces(bytes: &Bytes, live: &ServerState) -> Option<(usize, impl Iterator<Item = Bytes> + Send + use<>)> {
-    let json = STAND_IN.1.as_bytes();
-    let at = memmem::find(bytes, json)?;
-    let catalog = live.served()?;
-    let ends = bytes.len() - json.len();
-    let texts: usize = catalog.texts().map(|text| text.len() + 1).sum();
-    let length = ends + texts.saturating_sub(1);
-    let (mut head, tail) = (Some(bytes.slice(..at)), bytes.slice(at + json.len()..));
-    let mut tail = Some(tail);
-    let mut next = 0;
+    let (head, tail) = around_stand_in(bytes)?;
+    let mut list = live.served()?.list();
+    let (head, tail) = (bytes.slice(..head), bytes.slice(tail..));
+    let length = head.len() + list.len() + tail.len();
     let pieces = std::iter::from_fn(move || {
-        if let Some(head) = head.take() {
-            return Some(head);
-        }
-        let mut piece = BytesMut::new();
-        for text in catalog.texts().skip(next) {
-            if next > 0 {
-                piece.extend_from_slice(b",");
-            }
-            piece.extend_from_slice(text.as_bytes());
-            next += 1;
-            if piece.len() >= PIECE {
-                break;
-            }
-        }
-        if piece.is_empty() { tail.take() } else { Some(piece.freeze()) }
+        let piece = list.split_to(list.len().min(PIECE));
+        (!piece.is_empty()).then_some(piece)
     });
-    Some((length, pieces))
+    Some((length, std::iter::once(head).chain(pieces).chain(std::iter::once(tail))))
+}
+
+/// Where the stand-in begins and ends.
+fn around_stand_in(bytes: &[u8]) -> Option<(usize, usize)> {
+    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(&STAND_IN.1).into_owned());
+    let head = FINDER.find(bytes)?;
+    Some((head, head + STAND_IN.1.len()))
 }
 
 #[cfg(test)]

@@ -127,9 +127,11 @@ impl Transport<RoleServer> for Pipe {
     fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let output = self.output.clone();
         async move {
-            let bytes = serde_json::to_vec(&item)?;
-            let spliced = tool_list::splice(&bytes, &output.0.live);
-            let bytes = spliced.or_else(|| tool_list::refuse_unspliced(&bytes)).unwrap_or(bytes);
+            let mut bytes = serde_json::to_vec(&item)?;
+            if tool_list::is_list(&item) {
+                let spliced = tool_list::splice(&bytes, &output.0.live);
+                bytes = spliced.or_else(|| tool_list::refuse_unspliced(&bytes)).unwrap_or(bytes);
+            }
             output.write(bytes).await
         }
     }
