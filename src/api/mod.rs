@@ -41,6 +41,8 @@ use crate::spec::{Diagnostic, Document, Operation, Severity, operations};
 use crate::text;
 
 pub use self::bound_tool::OfferedTool;
+#[cfg(test)]
+pub(crate) use crate::annotate::confirm::{Confirm, ConfirmLevel};
 pub(crate) use crate::proxy::auth::scheme::scheme_setting;
 pub use crate::proxy::{Destination, OnMissingCredential};
 pub(crate) use crate::proxy::{Payload, Request, filter};

@@ -11,4 +11,4 @@ mod observers;
 pub(crate) mod outcome;
 pub(crate) mod upstream;
 
-pub(crate) use self::observers::{Observers, audit, count_lost_line, metrics, refused_request, start};
+pub(crate) use self::observers::{Observers, audit, count_lost_line, is_on, metrics, refused_request, start};

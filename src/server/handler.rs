@@ -7,13 +7,14 @@ use futures_util::FutureExt;
 use rmcp::RoleServer;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode, ErrorData, InitializeRequestParams,
-    InitializeResult, ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
-    SubscriptionFilter,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    InitializeRequestParams, InitializeResult, ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use serde_json::json;
 
+use super::calls::{SERVER_INFO_KEY, answer_call, caller_of, server_info};
 use super::catalog::{Catalog, ResolvedCall};
 use super::confirm::{self, Confirmation};
 use super::progress::ProgressReporter;
@@ -166,7 +167,7 @@ impl McpServer {
             Some(confirmation) => {
                 // A shutdown does not wait for an unanswered question.
                 drop(in_flight);
-                if let Some(answer) = Self::confirmed(&call, confirmation, &request, &context).await {
+                if let Some(answer) = Box::pin(Self::confirmed(&call, confirmation, &request, &context)).await {
                     return Ok(answer);
                 }
                 self.calls.token()
@@ -174,18 +175,15 @@ impl McpServer {
         };
         let caller = Caller {
             progress,
-            headers: parts.map(|parts| &parts.headers),
-            claims: parts.and_then(auth::claims_of),
+            ..caller_of(parts)
         };
+        // On the heap, because rmcp moves what it waits for from place to place.
+        let answer = Box::pin(answer_call(call, caller, context.meta.protocol_version().is_some()));
         // rmcp does not stop the handler of a cancelled request; dropping the call closes the upstream request.
-        let mut result = tokio::select! {
-            () = context.ct.cancelled() => return Err(cancelled()),
-            result = call.call(caller) => CallToolResult::from(result),
-        };
-        if let Some(meta) = meta(&context) {
-            result.meta.get_or_insert_default().extend(meta);
+        tokio::select! {
+            () = context.ct.cancelled() => Err(cancelled()),
+            result = answer => Ok(CallToolResult::from(result).into()),
         }
-        Ok(result.into())
     }
 
     /// Asks a person about a call; `None` means that the person agreed, anything else is the answer to the call.
@@ -226,10 +224,7 @@ fn meta(context: &RequestContext<RoleServer>) -> Option<MetaObject> {
     let modern = context.meta.protocol_version().is_some();
     modern.then(|| {
         let mut meta = MetaObject::new();
-        meta.insert(
-            "io.modelcontextprotocol/serverInfo".into(),
-            json!({ "name": "openapi-mcp", "version": env!("CARGO_PKG_VERSION") }),
-        );
+        meta.insert(SERVER_INFO_KEY.into(), server_info());
         meta
     })
 }

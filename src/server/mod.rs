@@ -2,6 +2,7 @@
 
 mod answered_questions;
 mod auth;
+mod calls;
 pub(crate) mod catalog;
 mod confirm;
 mod handler;
@@ -18,10 +19,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
+use rmcp::model::{Implementation, JsonObject, ServerCapabilities, ServerConfig};
 use tokio_util::task::TaskTracker;
 
-use self::catalog::Catalog;
+use self::catalog::{Catalog, ResolvedCall};
 use self::confirm::Confirmation;
 use self::state::{Changes, ServerState};
 use crate::api::Api;
@@ -40,6 +41,11 @@ pub struct McpServer {
     confirmation: Option<Arc<Confirmation>>,
     /// In a session, the changes since its start, until the task that reports them takes this.
     untold: Option<Arc<Mutex<Option<Changes>>>>,
+    #[cfg(test)]
+    refuses_plain_calls: bool,
+    /// How many calls were in plain form.
+    #[cfg(test)]
+    pub(crate) plain_calls: Arc<std::sync::atomic::AtomicUsize>,
 }
 
 impl McpServer {
@@ -51,6 +57,10 @@ impl McpServer {
             calls: TaskTracker::new(),
             confirmation: None,
             untold: None,
+            #[cfg(test)]
+            refuses_plain_calls: false,
+            #[cfg(test)]
+            plain_calls: Arc::default(),
         }
     }
 
@@ -110,6 +120,34 @@ impl McpServer {
     #[must_use]
     pub fn calls(&self) -> &TaskTracker {
         &self.calls
+    }
+
+    /// Whether a person is asked before some of the calls.
+    pub(crate) fn asks_before_calls(&self) -> bool {
+        self.confirmation.is_some()
+    }
+
+    /// The same, but all calls go through rmcp: what they answer is what calls in plain form must answer.
+    #[cfg(test)]
+    pub(crate) fn without_plain_calls(mut self) -> Self {
+        self.refuses_plain_calls = true;
+        self
+    }
+
+    /// The call of a tool, where nobody has to agree to it and nobody observes it. `None` as well where there is no such tool.
+    pub(crate) fn plain_call(&self, name: &str, arguments: JsonObject) -> Option<ResolvedCall> {
+        #[cfg(test)]
+        if self.refuses_plain_calls {
+            return None;
+        }
+        let call = self.live.served()?.resolve(name, Some(arguments))?;
+        // What observers are told of a client is known to rmcp alone.
+        if observe::is_on() || (self.asks_before_calls() && call.offered().must_confirm) {
+            return None;
+        }
+        #[cfg(test)]
+        self.plain_calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Some(call)
     }
 
     /// The handler of a session, whose client can be notified of changes.

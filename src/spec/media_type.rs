@@ -26,6 +26,13 @@ pub enum MediaKind {
 /// A media type without its parameters, in lower case.
 #[must_use]
 pub(crate) fn essence(media_type: &str) -> String {
+    // Almost every type is written so already, without parameters.
+    if media_type
+        .bytes()
+        .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'/' | b'+' | b'-' | b'.'))
+    {
+        return media_type.to_owned();
+    }
     pieces(media_type).next().unwrap_or_default().to_ascii_lowercase()
 }
 

@@ -15,7 +15,7 @@ use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -212,6 +212,44 @@ impl Authenticate {
         oauth.is_some_and(|oauth| !oauth.keys().were_read())
     }
 
+    /// Lets a request in and counts it, or refuses it. What proves who the client is goes no further.
+    pub(crate) async fn admit(&self, parts: &mut Parts) -> Result<(), Box<Response>> {
+        let peer = parts.extensions.get().copied();
+        let peer = ClientKey::at(peer.unwrap_or(Peer(std::net::Ipv4Addr::UNSPECIFIED.into())));
+        let caller = self.caller(&parts.headers, peer).await;
+        if let Some(rate) = &self.rate
+            && let Err(wait) = rate.take(caller.as_ref().map_or(peer, |caller| caller.client), Instant::now())
+        {
+            observe::refused_request("rate_limit");
+            // Whole seconds (RFC 9110 section 10.2.3), rounded up so that the next try can succeed.
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            let text = format!("too many requests; the next one is answered in {seconds} s\n");
+            let refusal = (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())], text);
+            return Err(Box::new(refusal.into_response()));
+        }
+        let mut caller = caller.map_err(|refusal| {
+            observe::refused_request(refusal.reason());
+            Box::new(self.refuse(&refusal))
+        })?;
+        if let Some(name) = caller.name.take() {
+            parts.extensions.insert(ProvedName(name));
+        }
+        if !self.is_open {
+            parts.headers.remove(header::AUTHORIZATION);
+            parts.extensions.insert(caller);
+        }
+        Ok(())
+    }
+
+    /// Whether the scopes of a client that was let in suffice for a call.
+    pub(crate) fn allows(&self, extensions: &Extensions, call: &ResolvedCall) -> bool {
+        let (Some(oauth), Some(caller)) = (&self.oauth, extensions.get::<AuthenticatedClient>()) else {
+            return true;
+        };
+        let is_free = matches!(caller.scopes, Scopes::All) || !oauth.depends_on_tool();
+        is_free || oauth.lacking(&caller.scopes, call.offered().enforcement.is_read_only()).is_none()
+    }
+
     /// Whether the scope that a call needs depends on its tool.
     pub(crate) fn depends_on_tool(&self) -> bool {
         self.oauth.as_ref().is_some_and(Oauth::depends_on_tool)
@@ -279,39 +317,11 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
 }
 
 /// The layer that authenticates, counts and passes on requests.
-pub(crate) async fn authenticate(State(gate): State<Arc<Authenticate>>, mut request: Request, next: Next) -> Response {
-    let peer = ClientKey::at(
-        request
-            .extensions()
-            .get()
-            .copied()
-            .unwrap_or(Peer(std::net::Ipv4Addr::UNSPECIFIED.into())),
-    );
-    let caller = gate.caller(request.headers(), peer).await;
-    if let Some(rate) = &gate.rate
-        && let Err(wait) = rate.take(caller.as_ref().map_or(peer, |caller| caller.client), Instant::now())
-    {
-        observe::refused_request("rate_limit");
-        // Whole seconds (RFC 9110 section 10.2.3), rounded up so that the next try can succeed.
-        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        let text = format!("too many requests; the next one is answered in {seconds} s\n");
-        return (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())], text).into_response();
-    }
-    match caller {
-        Ok(mut caller) => {
-            if let Some(name) = caller.name.take() {
-                request.extensions_mut().insert(ProvedName(name));
-            }
-            if !gate.is_open {
-                request.headers_mut().remove(header::AUTHORIZATION);
-                request.extensions_mut().insert(caller);
-            }
-            next.run(request).await
-        }
-        Err(refusal) => {
-            observe::refused_request(refusal.reason());
-            gate.refuse(&refusal)
-        }
+pub(crate) async fn authenticate(State(gate): State<Arc<Authenticate>>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    match gate.admit(&mut parts).await {
+        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Err(refusal) => *refusal,
     }
 }
 

@@ -4,18 +4,17 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::http::{HeaderMap, HeaderValue, Version, header};
 use hyper::body::Incoming;
-use hyper::service::{Service as _, service_fn};
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::activity::Activity;
+use super::front::Front;
 use super::idle_timeout::IdleTimeout;
 use super::limits::Peer;
 
@@ -25,7 +24,7 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// What every connection is served with.
 #[derive(Clone)]
 pub(super) struct Connections {
-    app: TowerToHyperService<Router>,
+    front: Arc<Front>,
     builder: Arc<Builder<TokioExecutor>>,
     /// Whether anybody asks where a request came from.
     knows_peers: bool,
@@ -37,10 +36,10 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// With a router. Once `draining` is cancelled, each connection ends with its next answer.
-    pub(super) fn new(router: Router, knows_peers: bool, draining: CancellationToken) -> Self {
+    /// With what answers their requests. Once `draining` is cancelled, each connection ends with its next answer.
+    pub(super) fn new(front: Front, knows_peers: bool, draining: CancellationToken) -> Self {
         Self {
-            app: TowerToHyperService::new(router),
+            front: Arc::new(front),
             builder: Arc::new(connection_builder()),
             knows_peers,
             draining,
@@ -64,7 +63,7 @@ impl Connections {
     /// Serves one connection to its end.
     pub(super) async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: Peer) {
         let Self {
-            app,
+            front,
             builder,
             knows_peers,
             draining,
@@ -84,9 +83,9 @@ impl Connections {
             let is_multiplexed = request.version() == Version::HTTP_2;
             let (draining, leave) = (draining.clone(), leave.clone());
             let (seen, working) = (seen.clone(), seen.working());
-            let answered = app.call(request);
+            let front = Arc::clone(&front);
             async move {
-                let mut response = answered.await?;
+                let mut response = front.answer(request).await?;
                 let is_draining = draining.is_cancelled();
                 if is_draining && is_multiplexed {
                     leave.cancel();

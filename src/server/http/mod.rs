@@ -6,8 +6,10 @@
 //! on headers would never strike.
 
 pub(crate) mod activity;
+mod body;
 mod connection;
 mod cors;
+mod front;
 pub(crate) mod health;
 pub(crate) mod host;
 pub(crate) mod idle_timeout;
@@ -31,6 +33,7 @@ use tokio_util::task::TaskTracker;
 use url::Url;
 
 use self::connection::Connections;
+use self::front::Front;
 use self::health::Health;
 pub(crate) use self::host::Allowed;
 pub(crate) use self::limits::Limits;
@@ -104,10 +107,10 @@ pub async fn serve(
         let gate = Arc::clone(gate);
         let _ = server.live.awaits_keys.set(Box::new(move || gate.awaits_keys()));
     }
-    let knows_peers = gate.is_some() || server.confirmation.is_some() || observe::audit().is_some();
+    let knows_peers = gate.is_some() || server.asks_before_calls() || observe::audit().is_some();
     let draining = server.live.draining.clone();
-    let router = router::router(server, options.allowed.clone(), gate, streams.clone());
-    let connections = Connections::new(router, knows_peers, draining);
+    let front = router::front(server, options.allowed.clone(), gate, streams.clone());
+    let connections = Connections::new(front, knows_peers, draining);
     let accepted = accept_connections(&listener, options.limits.connections, &connections, tls, &stop).await;
     drop(listener);
     accepted?;
@@ -119,7 +122,7 @@ pub async fn serve(
 /// Serves metrics and the health pages on a listener of their own, until `stop` is cancelled.
 pub(crate) async fn serve_metrics(listener: TcpListener, server: McpServer, allowed: Allowed, stop: CancellationToken) {
     let router = metrics_page::router(Health::new(Arc::clone(&server.live)), allowed);
-    let connections = Connections::new(router, false, CancellationToken::new());
+    let connections = Connections::new(Front::without_calls(router), false, CancellationToken::new());
     if let Err(error) = accept_connections(&listener, metrics_page::MAX_CONNECTIONS, &connections, None, &stop).await {
         tracing::error!("metrics are not served any more: {error}");
     }

@@ -1,7 +1,6 @@
 //! The routes, and the layers that a request passes before rmcp reads it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -15,7 +14,9 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
+use super::body::{MAX_REQUEST_BYTES, receive_body};
 use super::cors::guard;
+use super::front::{Front, MCP_PATH};
 use super::health::Health;
 use super::host::Allowed;
 use super::sessions::{self, Sessions};
@@ -25,14 +26,17 @@ use crate::server::state::ServerState;
 use crate::server::{McpServer, jsonrpc, tool_list};
 use crate::spec::media_type::essence;
 
-/// How long a client may take to send a body.
-const BODY_TIMEOUT: Duration = Duration::from_secs(15);
-/// The largest request: 4 MiB.
-const MAX_REQUEST_BYTES: usize = 4 << 20;
+/// Everything that answers requests to a server; `streams` ends what only waits for changes.
+pub(super) fn front(server: McpServer, allowed: Allowed, gate: Option<Arc<Authenticate>>, streams: CancellationToken) -> Front {
+    let allowed = Arc::new(allowed);
+    let behind_body = behind_body(server.clone(), gate.as_ref(), streams);
+    let router = router(&server, Arc::clone(&allowed), gate.clone(), behind_body.clone());
+    Front::new(server, allowed, gate, router, behind_body)
+}
 
-/// All routes of a server; `streams` ends what only waits for changes.
-pub(super) fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Authenticate>>, streams: CancellationToken) -> Router {
-    let with_sessions = server.confirmation.is_some();
+/// The endpoint, for requests that were let in, with their bodies in memory.
+fn behind_body(server: McpServer, gate: Option<&Arc<Authenticate>>, streams: CancellationToken) -> Router {
+    let with_sessions = server.asks_before_calls();
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(with_sessions)
         .with_json_response(true)
@@ -41,26 +45,30 @@ pub(super) fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Authe
         // `guard` has judged Host and Origin already, and more strictly.
         .disable_allowed_hosts()
         .disable_allowed_origins();
-    let known = Arc::clone(&server.live);
-    let health = Health::new(Arc::clone(&server.live));
-    let live = Arc::clone(&server.live);
+    let (live, known) = (Arc::clone(&server.live), Arc::clone(&server.live));
     let router = if with_sessions {
         let sessions = Arc::<Sessions>::default();
         let mcp = StreamableHttpService::new(move || Ok(server.of_session()), Arc::clone(&sessions.manager), config);
         Router::new()
-            .route_service("/mcp", mcp)
+            .route_service(MCP_PATH, mcp)
             .layer(middleware::from_fn_with_state(sessions, sessions::limit_sessions))
     } else {
         Router::new().route_service(
-            "/mcp",
+            MCP_PATH,
             StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config),
         )
     };
     let mut router = router.layer(middleware::from_fn_with_state(live, splice_list));
-    if let Some(gate) = gate.as_ref().filter(|gate| gate.depends_on_tool()) {
+    if let Some(gate) = gate.filter(|gate| gate.depends_on_tool()) {
         router = router.layer(middleware::from_fn_with_state((Arc::clone(gate), known), auth::demand_scope));
     }
-    router = router.layer(middleware::from_fn(read_body));
+    router.layer(middleware::from_fn(check_message))
+}
+
+/// All routes, with all that a request passes before.
+fn router(server: &McpServer, allowed: Arc<Allowed>, gate: Option<Arc<Authenticate>>, behind_body: Router) -> Router {
+    let health = Health::new(Arc::clone(&server.live));
+    let mut router = behind_body.layer(middleware::from_fn(read_body));
     if let Some(gate) = gate {
         let metadata = get(auth::metadata).with_state(Arc::clone(&gate));
         router = router
@@ -69,26 +77,25 @@ pub(super) fn router(server: McpServer, allowed: Allowed, gate: Option<Arc<Authe
             .route(&format!("{}/{{*path}}", jwt::WELL_KNOWN), metadata);
     }
     router
-        .layer(middleware::from_fn_with_state(Arc::new(allowed), guard))
+        .layer(middleware::from_fn_with_state(allowed, guard))
         // Outside of the guard: a probe asks by address, and learns nothing but whether to send requests.
         .merge(health.routes())
 }
 
-/// Reads a body within limits of size and time, and answers what is not a message as JSON-RPC asks, which rmcp would call an
-/// unsupported media type.
+/// Reads a body within limits of size and time.
 async fn read_body(request: Request, next: Next) -> Response {
-    let (mut parts, body) = request.into_parts();
-    let declared = parts
-        .headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if declared.is_some_and(|length| length > MAX_REQUEST_BYTES) {
-        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
+    let (parts, body) = request.into_parts();
+    match receive_body(&parts.headers, body).await {
+        Ok(bytes) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Err(status) => status.into_response(),
     }
-    let bytes = match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_REQUEST_BYTES)).await {
-        Err(_) => return StatusCode::REQUEST_TIMEOUT.into_response(),
-        Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE.into_response(),
-        Ok(Ok(bytes)) => bytes,
+}
+
+/// Answers a body that is not a message as JSON-RPC asks, which rmcp would call an unsupported media type. The body has been read.
+async fn check_message(request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let Ok(bytes) = to_bytes(body, MAX_REQUEST_BYTES).await else {
+        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     };
     if parts.method == Method::POST {
         let content_type = parts

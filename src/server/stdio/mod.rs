@@ -4,25 +4,27 @@
 //! session that does not begin with a request.
 
 pub(crate) mod lines;
+mod output;
+mod plain_calls;
 
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::service::{ServerInitializeError, ServiceExt as _, TxJsonRpcMessage};
-use rmcp::transport::io::{StdioReader, StdioWriter};
 use rmcp::transport::{Transport, stdio_pipes};
-use tokio::io::AsyncWriteExt as _;
-use tokio::sync::{Mutex, Notify};
+use tokio::io::AsyncRead;
+use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 
 use self::lines::{Line, Lines};
+use self::output::{OutputStream, StdoutWriter};
+use self::plain_calls::PlainCalls;
 use super::jsonrpc::{self, Message};
 use super::state::ServerState;
 use super::{McpServer, tool_list};
@@ -31,8 +33,6 @@ use super::{McpServer, tool_list};
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);
 /// How long a request that was just read may take to become a call.
 const DISPATCH_TIMEOUT: Duration = Duration::from_millis(100);
-/// Bytes of answers that nobody has taken; beyond, nothing more is read.
-const MAX_BACKLOG_BYTES: usize = 64 << 20;
 
 /// Serves until standard input ends, `stop` is cancelled, or nobody reads standard output any more. After the first two, what
 /// is in flight is answered first.
@@ -42,14 +42,21 @@ const MAX_BACKLOG_BYTES: usize = 64 << 20;
 /// written.
 pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()> {
     let (stdin, stdout) = stdio_pipes();
-    let output = StdoutWriter(Arc::new(OutputQueue {
-        writer: Mutex::new(stdout),
-        live: Arc::clone(&server.live),
-        backlog: AtomicUsize::new(0),
-        room: Notify::new(),
-        broken: CancellationToken::new(),
-        failure: OnceLock::new(),
-    }));
+    serve_streams(server, Box::new(stdin), Box::new(stdout), reader_left(), stop).await
+}
+
+type InputStream = Box<dyn AsyncRead + Send + Unpin>;
+
+/// [`serve`] for any streams; `reader_left` ends where nobody reads the output any more.
+pub(crate) async fn serve_streams(
+    server: McpServer,
+    stdin: InputStream,
+    stdout: OutputStream,
+    reader_left: impl Future<Output = ()>,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let output = StdoutWriter::new(stdout);
+    let live = Arc::clone(&server.live);
     let input = Arc::new(Mutex::new(Input {
         lines: Lines::new(stdin),
         stopped: Box::pin(stop.cancelled_owned()),
@@ -58,11 +65,14 @@ pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()>
         draining: None,
         answering: None,
     }));
+    let calls = Arc::new(PlainCalls::new(server.clone()));
     let session = async {
         loop {
             let pipe = Pipe {
                 input: Arc::clone(&input),
                 output: output.clone(),
+                calls: Arc::clone(&calls),
+                live: Arc::clone(&live),
             };
             return match server.of_session().serve(pipe).await {
                 Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
@@ -81,12 +91,12 @@ pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()>
     let ended = tokio::select! {
         ended = session => ended,
         // There is nobody left to finish anything for.
-        () = async { tokio::select! { () = reader_left() => {}, () = output.0.broken.cancelled() => {} } } => {
+        () = async { tokio::select! { () = reader_left => {}, () = output.broken() => {} } } => {
             tracing::info!("standard output cannot be written any more");
             Ok(())
         }
     };
-    match output.0.failure.get() {
+    match output.failure() {
         // The reader is gone, as a client that ends is.
         None | Some((io::ErrorKind::BrokenPipe, _)) => ended,
         Some((kind, message)) => Err(io::Error::new(*kind, format!("standard output cannot be written: {message}"))),
@@ -119,17 +129,20 @@ async fn reader_left() {
 struct Pipe {
     input: Arc<Mutex<Input>>,
     output: StdoutWriter,
+    calls: Arc<PlainCalls>,
+    live: Arc<ServerState>,
 }
 
 impl Transport<RoleServer> for Pipe {
     type Error = io::Error;
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let output = self.output.clone();
+        let (output, live) = (self.output.clone(), Arc::clone(&self.live));
+        self.calls.note_sent(&item);
         async move {
             let mut bytes = serde_json::to_vec(&item)?;
             if tool_list::is_list(&item) {
-                let spliced = tool_list::splice(&bytes, &output.0.live);
+                let spliced = tool_list::splice(&bytes, &live);
                 bytes = spliced.or_else(|| tool_list::refuse_unspliced(&bytes)).unwrap_or(bytes);
             }
             output.write(bytes).await
@@ -137,7 +150,7 @@ impl Transport<RoleServer> for Pipe {
     }
 
     async fn receive(&mut self) -> Option<Message> {
-        self.input.lock().await.next(&self.output).await
+        self.input.lock().await.next(&self.output, &self.calls).await
     }
 
     async fn close(&mut self) -> io::Result<()> {
@@ -147,7 +160,7 @@ impl Transport<RoleServer> for Pipe {
 
 /// What comes in. Every wait is kept here, because rmcp drops the future of `receive` whenever something else happens.
 struct Input {
-    lines: Lines<StdioReader>,
+    lines: Lines<InputStream>,
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
     calls: TaskTracker,
     /// Ends what only waits for changes.
@@ -159,7 +172,7 @@ struct Input {
 }
 
 impl Input {
-    async fn next(&mut self, output: &StdoutWriter) -> Option<Message> {
+    async fn next(&mut self, output: &StdoutWriter, calls: &PlainCalls) -> Option<Message> {
         loop {
             if let Some(answering) = &mut self.answering {
                 let _ = answering.await;
@@ -177,8 +190,12 @@ impl Input {
                 line = self.lines.next() => line,
             };
             let refusal = match line {
+                Ok(Some(Line::Whole(line))) if calls.begin(&line, output) => continue,
                 Ok(Some(Line::Whole(line))) => match read_line(&line) {
-                    Ok(message) => return Some(message),
+                    Ok(message) => {
+                        calls.note_received(&message);
+                        return Some(message);
+                    }
                     Err(refusal) => refusal,
                 },
                 Ok(Some(Line::TooLong { head, tail, longest })) => Some(jsonrpc::too_long(&head, &tail, longest)),
@@ -224,47 +241,4 @@ fn read_line(line: &[u8]) -> Result<Message, Option<String>> {
         return Err(None);
     }
     jsonrpc::read_message(line)
-}
-
-/// Standard output: whole lines, one after the other.
-#[derive(Clone)]
-struct StdoutWriter(Arc<OutputQueue>);
-
-struct OutputQueue {
-    writer: Mutex<StdioWriter>,
-    live: Arc<ServerState>,
-    /// Bytes that wait to be written.
-    backlog: AtomicUsize,
-    room: Notify,
-    /// Cancelled once a write has failed.
-    broken: CancellationToken,
-    /// Why the first write failed.
-    failure: OnceLock<(io::ErrorKind, String)>,
-}
-
-impl StdoutWriter {
-    async fn write(self, mut line: Vec<u8>) -> io::Result<()> {
-        line.push(b'\n');
-        self.0.backlog.fetch_add(line.len(), Ordering::Relaxed);
-        let written = async {
-            let mut writer = self.0.writer.lock().await;
-            writer.write_all(&line).await?;
-            writer.flush().await
-        }
-        .await;
-        self.0.backlog.fetch_sub(line.len(), Ordering::Relaxed);
-        self.0.room.notify_one();
-        if let Err(error) = &written {
-            self.0.failure.get_or_init(|| (error.kind(), error.to_string()));
-            self.0.broken.cancel();
-        }
-        written
-    }
-
-    /// Waits until the client takes its answers: who sends more and reads nothing must not fill our memory.
-    async fn has_room(&self) {
-        while self.0.backlog.load(Ordering::Relaxed) > MAX_BACKLOG_BYTES {
-            self.0.room.notified().await;
-        }
-    }
 }

@@ -1,0 +1,52 @@
+//! Calls, in whichever way they came: through rmcp, or in plain form past it.
+
+pub(crate) mod message;
+#[cfg(test)]
+mod proptests;
+
+use http::request::Parts;
+use serde_json::json;
+
+use super::auth;
+use super::catalog::ResolvedCall;
+use crate::api::Caller;
+use crate::proxy::ToolResult;
+
+/// Who calls: the client of an HTTP request, or the only one of a transport without requests of its own.
+pub(crate) fn caller_of(parts: Option<&Parts>) -> Caller<'_> {
+    Caller {
+        progress: None,
+        headers: parts.map(|parts| &parts.headers),
+        claims: parts.and_then(auth::claims_of),
+    }
+}
+
+/// Makes a call that its client may make. Dropping the future ends the request.
+pub(crate) async fn answer_call(call: ResolvedCall, caller: Caller<'_>, is_modern: bool) -> ToolResult {
+    let mut result = call.call(caller).await;
+    if is_modern {
+        // 2026-07-28: results SHOULD name the server in `_meta`. Older clients do not know the key.
+        result.insert_meta(SERVER_INFO_KEY, server_info());
+    }
+    result
+}
+
+pub(crate) const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+
+/// How a result names the server.
+pub(crate) fn server_info() -> serde_json::Value {
+    json!({ "name": "openapi-mcp", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// The answer to a request, whose id is given as JSON.
+pub(crate) fn write_answer(result: &ToolResult, id: &str, is_modern: bool) -> serde_json::Result<Vec<u8>> {
+    /// The envelope, and the names of members.
+    const FRAMING_BYTES: usize = 256;
+    let mut out = Vec::with_capacity(FRAMING_BYTES + result.estimated_bytes());
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.as_bytes());
+    out.extend_from_slice(b",\"result\":");
+    result.write_json(is_modern, &mut out)?;
+    out.push(b'}');
+    Ok(out)
+}

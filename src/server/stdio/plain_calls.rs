@@ -1,0 +1,140 @@
+//! Calls in plain form, answered past rmcp. Where two requests have the same id, and where one is cancelled, the same becomes of
+//! them as in rmcp.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::RoleServer;
+use rmcp::model::{ClientNotification, JsonRpcMessage, ServerResult};
+use rmcp::service::TxJsonRpcMessage;
+use tokio::task::AbortHandle;
+
+use super::output::StdoutWriter;
+use crate::server::McpServer;
+use crate::server::calls::message::CallMessage;
+use crate::server::calls::{answer_call, caller_of, write_answer};
+use crate::server::jsonrpc::Message;
+
+/// How a session began, which says which messages it takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Beginning {
+    /// Not yet.
+    #[default]
+    None,
+    /// By a handshake.
+    Handshake,
+    /// By a request of 2026-07-28.
+    Request,
+    /// By several handshakes: only rmcp knows which one counts.
+    Unclear,
+}
+
+/// The calls of the one client that are answered past rmcp.
+pub(super) struct PlainCalls {
+    server: McpServer,
+    state: Arc<Mutex<OpenCalls>>,
+}
+
+#[derive(Default)]
+struct OpenCalls {
+    beginning: Beginning,
+    /// What ends a call, by the JSON of its id.
+    in_flight: HashMap<Box<str>, AbortHandle>,
+}
+
+fn lock(state: &Mutex<OpenCalls>) -> MutexGuard<'_, OpenCalls> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl PlainCalls {
+    pub(super) fn new(server: McpServer) -> Self {
+        Self {
+            server,
+            state: Arc::default(),
+        }
+    }
+
+    /// Learns from a message of rmcp how the session begins.
+    pub(super) fn note_sent(&self, message: &TxJsonRpcMessage<RoleServer>) {
+        if let JsonRpcMessage::Response(response) = message
+            && matches!(response.result, ServerResult::InitializeResult(_))
+        {
+            let beginning = &mut lock(&self.state).beginning;
+            *beginning = match beginning {
+                Beginning::None => Beginning::Handshake,
+                _ => Beginning::Unclear,
+            };
+        }
+    }
+
+    /// Ends the call that a message for rmcp cancels.
+    pub(super) fn note_received(&self, message: &Message) {
+        if let JsonRpcMessage::Notification(notification) = message
+            && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+            && let Some(id) = &cancelled.params.request_id
+            && let Ok(id) = serde_json::to_string(id)
+            && let Some(call) = lock(&self.state).in_flight.remove(id.as_str())
+        {
+            call.abort();
+        }
+    }
+
+    /// Begins the call of a line, or says that the line is for rmcp.
+    pub(super) fn begin(&self, line: &[u8], output: &StdoutWriter) -> bool {
+        let Some(message) = CallMessage::read(line) else { return false };
+        let mut state = lock(&self.state);
+        let fits = match (state.beginning, message.is_modern) {
+            (Beginning::None, true) => {
+                // rmcp begins the session with this one.
+                state.beginning = Beginning::Request;
+                false
+            }
+            (Beginning::Handshake, _) | (Beginning::Request, true) => true,
+            (Beginning::None | Beginning::Request | Beginning::Unclear, _) => false,
+        };
+        if !fits {
+            return false;
+        }
+        let CallMessage {
+            id,
+            name,
+            arguments,
+            is_modern,
+        } = message;
+        let Some(call) = self.server.plain_call(name, arguments) else {
+            return false;
+        };
+        let id: Box<str> = id.into();
+        let (key, output, calls) = (id.clone(), output.clone(), Arc::clone(&self.state));
+        // An end waits until the answer is written.
+        let in_flight = self.server.calls().token();
+        // On the heap at once: the runtime moves a task from place to place.
+        let task = tokio::spawn(Box::pin(async move {
+            let result = answer_call(call, caller_of(None), is_modern).await;
+            if lock(&calls).take(&id) {
+                match write_answer(&result, &id, is_modern) {
+                    Ok(answer) => {
+                        let _ = output.write(answer).await;
+                    }
+                    Err(error) => tracing::error!("an answer cannot be written: {error}"),
+                }
+            }
+            drop(in_flight);
+        }));
+        // The task cannot look for its id before this, because the lock is held.
+        state.in_flight.insert(key, task.abort_handle());
+        true
+    }
+}
+
+impl OpenCalls {
+    /// Whether the call that asks is answered: the first of those with its id that comes to its end. The one that came last ends
+    /// with it.
+    fn take(&mut self, id: &str) -> bool {
+        let Some(last) = self.in_flight.remove(id) else { return false };
+        if tokio::task::try_id() != Some(last.id()) {
+            last.abort();
+        }
+        true
+    }
+}
