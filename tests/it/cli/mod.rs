@@ -4,6 +4,7 @@ mod bad_input;
 mod check;
 mod commands;
 mod config_file;
+mod deploy;
 mod help;
 mod mistakes;
 mod mock;

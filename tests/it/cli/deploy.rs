@@ -1,0 +1,150 @@
+//! `deploy/`: what is checked in names metrics and flags that exist, and Prometheus' own tool accepts it.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{project, run, stdout};
+
+fn read_yaml(path: &str) -> Vec<Value> {
+    use serde::Deserialize as _;
+
+    let text = std::fs::read_to_string(project(path)).unwrap();
+    let documents = serde_yaml::Deserializer::from_str(&text);
+    documents
+        .map(|document| Value::deserialize(document).unwrap_or_else(|error| panic!("{path}: {error}")))
+        .collect()
+}
+
+/// Every name in a query that looks like one of ours.
+fn metrics_of(query: &str) -> Vec<&str> {
+    let is_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    let words = query.split(|character| !is_name(character));
+    let ours = ["openapi_mcp_", "mcp_server_", "http_client_"];
+    words.filter(|word| ours.iter().any(|prefix| word.starts_with(prefix))).collect()
+}
+
+fn assert_documented(query: &str) {
+    let documented = std::fs::read_to_string(project("docs/operations.md")).unwrap();
+    let names = metrics_of(query);
+    assert!(!names.is_empty(), "{query}");
+    for name in names {
+        let family = ["_bucket", "_count", "_sum"]
+            .iter()
+            .find_map(|suffix| name.strip_suffix(suffix))
+            .unwrap_or(name);
+        assert!(
+            documented.contains(&format!("| `{family}` |")),
+            "{name} of {query} is not a metric of ours"
+        );
+    }
+}
+
+#[test]
+fn every_query_of_the_dashboard_and_of_the_alerts_names_a_metric_that_exists() {
+    let text = std::fs::read_to_string(project("deploy/monitoring/dashboard.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let mut shown = String::new();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().unwrap() {
+            let query = target["expr"].as_str().unwrap();
+            assert_documented(query);
+            shown.push_str(query);
+        }
+    }
+    for rule in read_yaml("deploy/monitoring/alerts.yaml")[0]["groups"][0]["rules"]
+        .as_array()
+        .unwrap()
+    {
+        let query = rule["expr"].as_str().unwrap();
+        if !query.starts_with("up{") {
+            assert_documented(query);
+        }
+    }
+    // What is exported is shown.
+    let documented = std::fs::read_to_string(project("docs/operations.md")).unwrap();
+    let names = documented.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    for name in names.filter(|name| !metrics_of(name).is_empty()) {
+        assert!(shown.contains(name), "{name} is on no panel");
+    }
+}
+
+#[test]
+fn promtool_accepts_the_alerts_and_every_query() {
+    let check = |args: &[&str]| Command::new("promtool").args(args).output();
+    let alerts = project("deploy/monitoring/alerts.yaml").display().to_string();
+    let Ok(output) = check(&["check", "rules", &alerts]) else {
+        println!("skipped: promtool is not installed (Debian package prometheus)");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(project("deploy/monitoring/dashboard.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let targets = dashboard["panels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|panel| panel["targets"].as_array().unwrap());
+    let rules: Vec<Value> = targets
+        .enumerate()
+        .map(|(index, target)| {
+            let query = target["expr"].as_str().unwrap().replace("$__rate_interval", "5m");
+            serde_json::json!({"record": format!("panel_{index}"), "expr": query})
+        })
+        .collect();
+    let rules = serde_json::json!({"groups": [{"name": "dashboard", "rules": rules}]});
+    let file = folder.path().join("rules.yaml");
+    std::fs::write(&file, rules.to_string()).unwrap();
+    let output = check(&["check", "rules", file.to_str().unwrap()]).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_manifests_use_flags_that_exist_and_probe_the_right_pages() {
+    let help = stdout(&run(&["serve", "--help"]));
+    let is_flag = |argument: &str| {
+        let flag = argument.split('=').next().unwrap();
+        assert!(
+            !flag.starts_with("--")
+                || help.contains(&format!("{flag} "))
+                || help.contains(&format!("{flag}["))
+                || help.contains(&format!("{flag}\n")),
+            "{argument}"
+        );
+    };
+    let manifests = read_yaml("deploy/kubernetes.yaml");
+    let of_kind = |kind: &str| {
+        manifests
+            .iter()
+            .find(|manifest| manifest["kind"] == kind)
+            .unwrap_or_else(|| panic!("no {kind}"))
+    };
+    let pod = &of_kind("Deployment")["spec"]["template"]["spec"];
+    let container = &pod["containers"][0];
+    for argument in container["args"].as_array().unwrap() {
+        is_flag(argument.as_str().unwrap());
+    }
+    assert_eq!(container["livenessProbe"]["httpGet"]["path"], "/healthz");
+    assert_eq!(container["readinessProbe"]["httpGet"]["path"], "/readyz");
+    let delay = container["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find_map(|argument| argument.as_str()?.strip_prefix("--drain-delay="));
+    let delay: u64 = delay.unwrap().parse().unwrap();
+    assert!(pod["terminationGracePeriodSeconds"].as_u64().unwrap() >= delay + 45);
+    assert!(of_kind("Deployment")["spec"]["replicas"].is_null(), "the autoscaler sets it");
+    assert!(
+        of_kind("HorizontalPodAutoscaler")["spec"]["minReplicas"].as_u64().unwrap()
+            > of_kind("PodDisruptionBudget")["spec"]["minAvailable"].as_u64().unwrap()
+    );
+    let guarded = &of_kind("NetworkPolicy")["spec"]["ingress"];
+    assert!(guarded.to_string().contains("metrics"), "{guarded}");
+    for compose in ["deploy/compose.yaml", "deploy/compose-monitoring.yaml"] {
+        let compose = read_yaml(compose).remove(0);
+        for argument in compose["services"]["openapi-mcp"]["command"].as_array().unwrap() {
+            is_flag(argument.as_str().unwrap());
+        }
+    }
+}
