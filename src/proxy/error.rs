@@ -85,6 +85,15 @@ impl CallError {
         matches!(self, Self::Arguments(_) | Self::Target(_) | Self::InvalidRequest { .. })
     }
 
+    /// Whether the API does not answer, or not as it should; not what this server refuses by itself.
+    #[must_use]
+    pub(crate) fn is_of_the_api(&self) -> bool {
+        matches!(
+            self,
+            Self::Timeout(_) | Self::NoResponse { .. } | Self::Network { .. } | Self::CircuitOpen { .. }
+        )
+    }
+
     /// How metrics and the audit log name it.
     #[must_use]
     pub(crate) fn outcome(&self) -> CallOutcome {

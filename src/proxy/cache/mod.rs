@@ -106,12 +106,10 @@ impl ReplyCache {
         if passes_by {
             return None;
         }
-        // The key tells URLs apart, queries included; the policy needs none of it, and a credential in the query must not be kept.
-        let mut parts = http::Request::new(()).into_parts().0;
-        parts.headers = request.headers.clone();
         Some(CacheableCall {
             key: self.keys.key(request, credential),
-            request: parts,
+            // The key tells URLs and headers apart, so that `Vary` is always met; credentials in either must not be kept.
+            request: http::Request::new(()).into_parts().0,
             path: request.url.path().into(),
             generation: self.store().generation(),
         })
@@ -154,7 +152,7 @@ impl ReplyCache {
         } = inquiry;
         let failed = match &outcome {
             Ok(reply) => matches!(reply.response.status.as_u16(), 500 | 502 | 503 | 504),
-            Err(error) => !error.is_the_callers(),
+            Err(error) => error.is_of_the_api(),
         };
         if failed && let Some(stored) = stored.as_ref().filter(|stored| stored.freshness.may_be_stale_on_error(now)) {
             tell("hit", true);
