@@ -33,10 +33,19 @@ use crate::support::http_server::http_request;
 use crate::support::upstream::serve_connections;
 use crate::support::{HttpServer, RawSession, reply};
 
+/// As in the program that it is compared with: another allocator would make the bare parse slower than it is.
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const STARTS: usize = 21;
-const CALLS: usize = 3000;
+/// Operations of a document that is written for the purpose, and takes more than a list may.
+const MANY_OPERATIONS: usize = 20_000;
+const CALL_ROUNDS: usize = 7;
+const CALLS: usize = 1500;
+const LISTS: usize = 30;
 const CLIENTS: usize = 64;
-const CALLS_OF_EACH: usize = 300;
+const CALLS_OF_EACH: usize = 100;
 const REPLY: &str = r#"{"names":["octocat","atom","electron","api"],"total":4,"note":"about the size of a small reply of a real API, so that parsing and writing it is not for nothing"}"#;
 
 fn main() {
@@ -72,6 +81,10 @@ fn main() {
         println!("\nand of {} ({} bytes):", yaml.display(), std::fs::metadata(&yaml).unwrap().len());
         start(&yaml);
     }
+    let many = tempfile::NamedTempFile::with_suffix(".json").unwrap();
+    std::fs::write(many.path(), many_operations()).unwrap();
+    println!("\nand of {MANY_OPERATIONS} operations:");
+    start(many.path());
     println!();
     work(&spec, tool, arguments);
     let upstream = constant_upstream(reply(200, &["Content-Type: application/json"], REPLY.as_bytes()));
@@ -82,6 +95,23 @@ fn main() {
 fn corpus(path: &str) -> Option<PathBuf> {
     let corpus = PathBuf::from(std::env::var_os("OPENAPI_MCP_CORPUS")?);
     Some(corpus.join(path)).filter(|path| path.exists())
+}
+
+/// A document of many small operations.
+fn many_operations() -> String {
+    let operation = |number: usize| {
+        let parameters = json!([
+            {"name": "id", "in": "path", "required": true, "schema": {"type": "string"}},
+            {"name": "limit", "in": "query", "description": "How many at most.", "schema": {"type": "integer", "maximum": 100}},
+        ]);
+        let path = format!("/things{number}/{{id}}");
+        (
+            path,
+            json!({"get": {"operationId": format!("listThings{number}"), "parameters": parameters}}),
+        )
+    };
+    let paths: serde_json::Map<String, Value> = (0..MANY_OPERATIONS).map(operation).collect();
+    json!({"openapi": "3.0.3", "info": {"title": "Many", "version": "1"}, "paths": paths}).to_string()
 }
 
 fn is_json(path: &Path) -> bool {
@@ -209,61 +239,156 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
     println!("work of a call:      {bound:.1} us to check, bind and build, {rendered:.1} us to render");
 }
 
-/// Calls one after the other on both transports, and many at once over HTTP, beside the request made directly.
+/// What one round of calls took.
+#[derive(Clone, Copy, Default)]
+struct Round {
+    /// The time of one call, in microseconds: the median of the round.
+    wall: f64,
+    /// The processor time of the server for one call, in microseconds.
+    cpu: f64,
+    /// Calls per second.
+    rate: f64,
+}
+
+/// Calls one after the other on both transports, and many at once over HTTP, beside the request made directly. All of them are made in
+/// each of several rounds, because a machine gets faster and slower, and the medians of the rounds are shown.
 fn calls(spec: &Path, upstream: &str, tool: &str, arguments: &str) {
     let spec = spec.to_str().unwrap();
     let parameters = json!({"name": tool, "arguments": serde_json::from_str::<Value>(arguments).unwrap()});
-    let mut connection = Connection::to(upstream);
     let direct_request = format!("GET /repos/octo/hello/topics?page=2&per_page=50 HTTP/1.1\r\nHost: {upstream}\r\n\r\n");
-    let direct = percentiles(measure(CALLS, || connection.exchange(&direct_request)));
-    println!("direct request:      p50 {:.0} us, p99 {:.0} us", direct.0, direct.1);
-
     let base = format!("http://{upstream}");
     let mut session = session(&["serve", "--spec", spec, "--base-url", &base, "--log-level", "error"]);
-    let warm = request(&mut session, "tools/call", &parameters);
-    assert!(warm.contains("octocat"), "{warm}");
-    let before = Usage::of(session.pid(), Duration::ZERO).cpu;
-    let stdio = percentiles(measure(CALLS, || drop(request(&mut session, "tools/call", &parameters))));
-    let cpu = (Usage::of(session.pid(), Duration::ZERO).cpu - before) * 1000.0 / CALLS as f64;
-    println!(
-        "call over stdio:     p50 {:.0} us, p99 {:.0} us, {cpu:.0} us CPU of the server; {:.2} x direct",
-        stdio.0,
-        stdio.1,
-        stdio.0 / direct.0
-    );
-
     let server = HttpServer::start(&["--spec", spec, "--base-url", &base]);
     let body = support::call_message(tool, arguments);
     let request = http_request(&server.address, "POST", &["MCP-Protocol-Version: 2025-11-25"], &body);
+    let mut direct = Connection::to(upstream);
     let mut connection = Connection::to(&server.address);
-    connection.exchange(&request);
-    let before = Usage::of(server.pid(), Duration::ZERO).cpu;
-    let http = percentiles(measure(CALLS, || connection.exchange(&request)));
-    let cpu = (Usage::of(server.pid(), Duration::ZERO).cpu - before) * 1000.0 / CALLS as f64;
-    println!(
-        "call over HTTP:      p50 {:.0} us, p99 {:.0} us, {cpu:.0} us CPU of the server; {:.2} x direct",
-        http.0,
-        http.1,
-        http.0 / direct.0
-    );
+    let (stdio_pid, http_pid) = (session.pid(), server.pid());
+    let warm = self::request(&mut session, "tools/call", &parameters);
+    assert!(warm.contains("octocat"), "{warm}");
+    in_flight(&server.address, &request);
+    in_flight(upstream, &direct_request);
 
-    let through = |address: &str, request: &str| {
-        let begin = Instant::now();
-        std::thread::scope(|scope| {
-            for _ in 0..CLIENTS {
-                scope.spawn(|| {
-                    let mut connection = Connection::to(address);
-                    (0..CALLS_OF_EACH).for_each(|_| connection.exchange(request));
-                });
-            }
-        });
-        (CLIENTS * CALLS_OF_EACH) as f64 / begin.elapsed().as_secs_f64()
-    };
-    let (ours, bare) = (through(&server.address, &request), through(upstream, &direct_request));
+    let mut rounds: [Vec<Round>; 5] = Default::default();
+    for _ in 0..CALL_ROUNDS {
+        let made = [
+            one_by_one(None, || direct.exchange(&direct_request)),
+            one_by_one(Some(stdio_pid), || drop(self::request(&mut session, "tools/call", &parameters))),
+            one_by_one(Some(http_pid), || connection.exchange(&request)),
+            all_at_once(None, upstream, &direct_request),
+            all_at_once(Some(http_pid), &server.address, &request),
+        ];
+        for (rounds, made) in rounds.iter_mut().zip(made) {
+            rounds.push(made);
+        }
+    }
+    let [direct, stdio, http, direct_at_once, at_once] = rounds.map(|rounds| median_round(&rounds));
+    println!("medians of {CALL_ROUNDS} rounds:");
+    println!("direct request:      {:.0} us", direct.wall);
+    for (what, round) in [("call over stdio: ", stdio), ("call over HTTP:  ", http)] {
+        println!(
+            "{what}    {:.0} us, {:.0} us CPU of the server; {:.2} x direct",
+            round.wall,
+            round.cpu,
+            round.wall / direct.wall
+        );
+    }
     println!(
-        "{CLIENTS} in flight:        {ours:.0} calls/s over HTTP, {bare:.0}/s directly; {:.2} x",
-        ours / bare
+        "{CLIENTS} in flight:        {:.0} us CPU of the server a call, {:.0} calls/s over HTTP, {:.0}/s directly; the clients share the processors",
+        at_once.cpu, at_once.rate, direct_at_once.rate
     );
+    let memory = Usage::of(http_pid, Duration::ZERO);
+    println!(
+        "memory after that:   {:.1} MiB at the peak, {:.1} MiB of its own",
+        memory.peak, memory.own
+    );
+    lists(&mut session, &server);
+}
+
+/// What `tools/list` costs the server on both transports.
+fn lists(session: &mut RawSession, server: &HttpServer) {
+    let request = http_request(&server.address, "POST", &["MCP-Protocol-Version: 2025-11-25"], support::LIST);
+    let mut connection = Connection::to(&server.address);
+    let mut bytes = 0;
+    let mut rounds: [Vec<f64>; 2] = Default::default();
+    for _ in 0..CALL_ROUNDS {
+        let of_each = |pid: u32, list: &mut dyn FnMut()| {
+            let before = Usage::of(pid, Duration::ZERO).cpu;
+            (0..LISTS).for_each(|_| list());
+            (Usage::of(pid, Duration::ZERO).cpu - before) / LISTS as f64
+        };
+        let over_stdio = of_each(session.pid(), &mut || {
+            bytes = self::request(session, "tools/list", &json!({})).len();
+        });
+        let over_http = of_each(server.pid(), &mut || connection.send(&request));
+        for (rounds, made) in rounds.iter_mut().zip([over_stdio, over_http]) {
+            rounds.push(made);
+        }
+    }
+    let [stdio, http] = rounds.map(|mut rounds| {
+        rounds.sort_by(f64::total_cmp);
+        rounds[rounds.len() / 2]
+    });
+    let megabytes = bytes as f64 / 1e6;
+    println!(
+        "tools/list:          {:.2} ms CPU of the server per MB over stdio, {:.2} ms over HTTP ({megabytes:.1} MB)",
+        stdio / megabytes,
+        http / megabytes
+    );
+}
+
+/// Calls one after the other; `pid` is the server's, whose processor time counts.
+fn one_by_one(pid: Option<u32>, call: impl FnMut()) -> Round {
+    let cpu = || pid.map_or(0.0, |pid| Usage::of(pid, Duration::ZERO).cpu);
+    let before = cpu();
+    let mut times = measure(CALLS, call);
+    let cpu = (cpu() - before) * 1000.0 / CALLS as f64;
+    times.sort_by(f64::total_cmp);
+    Round {
+        wall: times[times.len() / 2],
+        cpu,
+        rate: 1e6 * times.len() as f64 / times.iter().sum::<f64>(),
+    }
+}
+
+/// Calls of many clients at once.
+fn all_at_once(pid: Option<u32>, address: &str, request: &str) -> Round {
+    let cpu = || pid.map_or(0.0, |pid| Usage::of(pid, Duration::ZERO).cpu);
+    let before = cpu();
+    let seconds = in_flight(address, request);
+    let calls = (CLIENTS * CALLS_OF_EACH) as f64;
+    Round {
+        wall: seconds * 1e6 / calls,
+        cpu: (cpu() - before) * 1000.0 / calls,
+        rate: calls / seconds,
+    }
+}
+
+/// Makes calls of many clients at once, and tells in how many seconds.
+fn in_flight(address: &str, request: &str) -> f64 {
+    let begin = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                let mut connection = Connection::to(address);
+                (0..CALLS_OF_EACH).for_each(|_| connection.exchange(request));
+            });
+        }
+    });
+    begin.elapsed().as_secs_f64()
+}
+
+fn median_round(rounds: &[Round]) -> Round {
+    let middle = |value: fn(&Round) -> f64| {
+        let mut values: Vec<f64> = rounds.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    Round {
+        wall: middle(|round| round.wall),
+        cpu: middle(|round| round.cpu),
+        rate: middle(|round| round.rate),
+    }
 }
 
 /// A session that has shaken hands.
@@ -287,11 +412,6 @@ fn measure(count: usize, mut call: impl FnMut()) -> Vec<f64> {
             begin.elapsed().as_secs_f64() * 1e6
         })
         .collect()
-}
-
-fn percentiles(mut times: Vec<f64>) -> (f64, f64) {
-    times.sort_by(f64::total_cmp);
-    (times[times.len() / 2], times[times.len() * 99 / 100])
 }
 
 /// CPU time and memory of a process so far: the peak with the pages of the program itself that lie in memory, and what
@@ -354,7 +474,22 @@ impl Connection {
         }
     }
 
+    /// Makes a request, and expects the reply of the API in the answer.
     fn exchange(&mut self, request: &str) {
+        let body = self.answer(request);
+        assert!(
+            body.windows(7).any(|window| window == b"octocat"),
+            "{}",
+            String::from_utf8_lossy(&body)
+        );
+    }
+
+    /// Makes a request, and reads the whole answer.
+    fn send(&mut self, request: &str) {
+        self.answer(request);
+    }
+
+    fn answer(&mut self, request: &str) -> Vec<u8> {
         self.reader.get_mut().write_all(request.as_bytes()).unwrap();
         let mut length = 0;
         loop {
@@ -369,11 +504,7 @@ impl Connection {
         }
         let mut body = vec![0; length];
         self.reader.read_exact(&mut body).unwrap();
-        assert!(
-            body.windows(7).any(|window| window == b"octocat"),
-            "{}",
-            String::from_utf8_lossy(&body)
-        );
+        body
     }
 }
 
