@@ -48,6 +48,11 @@ image:
 bench:
     cargo bench --bench speed
 
+# Compare the instructions of starts and calls with tests/perf/baseline; needs valgrind.
+perf:
+    cargo build --release --locked
+    tests/perf/run target/release/openapi-mcp
+
 # Build the binary that the checks use.
 [private]
 build:
