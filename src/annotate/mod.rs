@@ -16,6 +16,7 @@ mod list_budget;
 pub(crate) mod names;
 pub(crate) mod output;
 pub(crate) mod overrides;
+pub(crate) mod richer;
 pub(crate) mod selection;
 mod tool_json;
 
@@ -50,6 +51,7 @@ pub(crate) use self::names::NameOptions;
 pub use self::output::OutputSchemas;
 use self::output::ReplyDescriber;
 pub(crate) use self::overrides::Override;
+pub(crate) use self::richer::DescriptionDetail;
 pub(crate) use self::selection::{Pattern, Selection};
 
 /// The budget of a schema that is not cut for its size.
@@ -68,6 +70,8 @@ pub struct AnnotateOptions {
     pub layers: Layers,
     /// Whether tools have an argument that filters their replies.
     pub filter: bool,
+    /// How much descriptions say.
+    pub describe: DescriptionDetail,
     /// How input schemas are made self-contained, and how much each may take.
     pub schemas: SchemaOptions,
     /// How files may be given.
@@ -88,6 +92,7 @@ impl Default for AnnotateOptions {
             confirm: Confirm::default(),
             layers: Layers::default(),
             filter: false,
+            describe: DescriptionDetail::Plain,
             schemas: SchemaOptions {
                 budget: 64 << 10,
                 inline_all: false,
@@ -171,6 +176,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     let titles = descriptions::titles(&operations);
     let said = decisions.iter().map(|decision| &decision.said);
     diagnostics.extend(overrides::allow_slashes(&mut operations, said));
+    let replacements = replacements(&operations, &names, &decisions, options);
     let mut schemas = Schemas::new(document);
     let mut tools = Vec::with_capacity(operations.len());
     let mut restrictions = Vec::new();
@@ -192,6 +198,9 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             || descriptions::description(&operation, &title),
             |said| text::truncate(&said, text::MAX_DESCRIPTION_BYTES),
         );
+        let detail = said.describe.unwrap_or(options.describe);
+        let replacement = replacements.get(index).and_then(Option::as_deref);
+        let description = richer::enrich(description, replacement, &richer::additions(document, &operation, detail));
         let title = said
             .title
             .map_or(title, |said| text::truncate(&text::one_line(&said), descriptions::MAX_TITLE_BYTES));
@@ -245,6 +254,17 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
         unmatched,
         diagnostics,
     }
+}
+
+/// The tools that take the place of deprecated operations, where descriptions say so.
+fn replacements(operations: &[Box<Operation>], names: &[String], decisions: &[Decision], options: &AnnotateOptions) -> Vec<Option<String>> {
+    let details = decisions.iter().map(|decision| decision.said.describe.unwrap_or(options.describe));
+    let replacement = |(operation, detail): (&Operation, DescriptionDetail)| {
+        let others = operations.iter().map(Box::as_ref).zip(names.iter().map(String::as_str));
+        let found = (detail != DescriptionDetail::Plain).then(|| richer::replacement(operation, others));
+        found.flatten().map(str::to_owned)
+    };
+    operations.iter().map(Box::as_ref).zip(details).map(replacement).collect()
 }
 
 /// The names that the document gives to operations, by which rules know them as well.

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::annotate::ClientProfile;
+use crate::annotate::richer::additions;
 use crate::annotate::selection::literal;
+use crate::annotate::{ClientProfile, DescriptionDetail};
 use crate::api::Api;
 use crate::text::{TYPICAL_BYTES_PER_TOKEN, counted, one_line};
 
@@ -115,4 +116,26 @@ pub(crate) fn by_tag(api: &Api) -> Vec<TagCost> {
 #[must_use]
 pub(crate) fn tag_cost_text(cost: &TagCost) -> String {
     format!("{}, about {}", counted(cost.tools, "tool"), counted(cost.tokens, "token"))
+}
+/// What a richer kind of description takes.
+#[derive(Debug, Serialize)]
+pub(crate) struct DescriptionCost {
+    /// The value of `--describe`.
+    pub describe: &'static str,
+    /// About how many tokens it adds to those of the document's own words.
+    pub tokens: usize,
+}
+
+/// What each kind of description adds to the list.
+pub(crate) fn description_costs(api: &Api) -> Vec<DescriptionCost> {
+    let cost = |(describe, detail)| {
+        let added = api.iter().map(|offered| additions(api.document(), offered.operation, detail).len());
+        DescriptionCost {
+            describe,
+            tokens: added.sum::<usize>().div_ceil(TYPICAL_BYTES_PER_TOKEN),
+        }
+    };
+    [("brief", DescriptionDetail::Brief), ("full", DescriptionDetail::Full)]
+        .map(cost)
+        .into()
 }

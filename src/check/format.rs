@@ -105,6 +105,13 @@ fn push_costs(out: &mut String, report: &Report) {
     );
     let (bytes, tokens) = (counted(report.bytes, "byte"), counted(report.tokens, "token"));
     let _ = writeln!(out, "tools/list takes {bytes}, about {tokens}");
+    let costs = report.descriptions.iter().filter(|cost| cost.tokens > 0);
+    let costs: Vec<String> = costs
+        .map(|cost| format!("`--describe {}` about {}", cost.describe, counted(cost.tokens, "token")))
+        .collect();
+    if !costs.is_empty() {
+        let _ = writeln!(out, "richer descriptions add: {}", costs.join(", "));
+    }
     if report.tools > 1 {
         out.push_str("the largest tools, in bytes:\n");
         for cost in &report.largest {

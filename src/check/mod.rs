@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use self::cost::{TagCost, ToolCost};
+use self::cost::{DescriptionCost, TagCost, ToolCost};
 pub(crate) use self::findings::Finding;
 use crate::annotate::ClientProfile;
 use crate::api::{Api, scheme_setting};
@@ -32,6 +32,8 @@ pub(crate) struct Report {
     pub bytes: usize,
     /// About how many tokens that is.
     pub tokens: usize,
+    /// About how many tokens richer descriptions would take besides.
+    pub descriptions: Vec<DescriptionCost>,
     /// The tools that take the most bytes.
     pub largest: Vec<ToolCost>,
     /// What the tools of each tag take, the largest first.
@@ -84,6 +86,7 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
         read_only: api.iter().filter(|offered| offered.hints.is_read_only()).count(),
         bytes: cost::list_bytes(api),
         tokens,
+        descriptions: cost::description_costs(api),
         largest: cost::largest_tools(api),
         by_tag: cost::by_tag(api),
         credentials: credential_needs(api),

@@ -45,6 +45,7 @@ const SECTIONS: [(&str, &[&str]); 9] = [
             "tool_prefix",
             "max_tool_name_length",
             "output_schemas",
+            "describe",
             "max_schema_bytes",
             "max_list_bytes",
         ],

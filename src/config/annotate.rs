@@ -3,7 +3,8 @@
 use super::settings::{ApiSettings, ResponseFilter};
 use crate::annotate::confirm::{Confirm, ConfirmLevel};
 use crate::annotate::{
-    AnnotateOptions, Files, Hint, HintTrust, KnownClient, Layers, NameOptions, OutputSchemas, Override, Pattern, Policy, Rule, Selection,
+    AnnotateOptions, DescriptionDetail, Files, Hint, HintTrust, KnownClient, Layers, NameOptions, OutputSchemas, Override, Pattern, Policy,
+    Rule, Selection,
 };
 
 const MIN_NAME_LIMIT: usize = 16;
@@ -82,6 +83,7 @@ pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> Annotate
         ..AnnotateOptions::default()
     };
     options.schemas.inline_all = !profile.knows_references;
+    options.describe = api.describe.map(DescriptionDetail::from).unwrap_or_default();
     options.output = api.output_schemas.map(OutputSchemas::from).unwrap_or_default();
     for (flag, given, budget) in [
         ("--max-schema-bytes", api.max_schema_bytes, &mut options.schemas.budget),

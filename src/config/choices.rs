@@ -5,7 +5,7 @@
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::annotate::{HintTrust, KnownClient, OutputSchemas, Policy};
+use crate::annotate::{DescriptionDetail, HintTrust, KnownClient, OutputSchemas, Policy};
 use crate::observe::metrics::ToolLabel;
 use crate::spec::ExternalReferences;
 
@@ -118,6 +118,19 @@ pub(crate) enum OutputSchemasName {
     Off,
 }
 
+/// How much descriptions of tools say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DescribeName {
+    /// What the document says
+    Plain,
+    /// Also what a call returns, and what takes the place of a deprecated operation
+    Brief,
+    /// Also defaults, the meanings of constants, and one example of the arguments
+    Full,
+}
+
 /// How clients reach the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -175,5 +188,6 @@ macro_rules! meaning {
 meaning!(ExternalRefs means ExternalReferences: None => None, Local => Local, Any => Any);
 meaning!(AnnotationPolicy means Policy: Method => Method, Spec => Spec, Infer => Infer);
 meaning!(DocumentHints means HintTrust: Tighten => Tighten, Trust => Trust, Ignore => Ignore);
+meaning!(DescribeName means DescriptionDetail: Plain => Plain, Brief => Brief, Full => Full);
 meaning!(OutputSchemasName means OutputSchemas: Auto => Auto, Lenient => Lenient, Strict => Strict, Off => Off);
 meaning!(ClientName means KnownClient: Generic => Generic, Claude => Claude, Openai => OpenAi, Vscode => VsCode, Cursor => Cursor, Gemini => Gemini, Codex => Codex);

@@ -179,6 +179,11 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schemas: Option<OutputSchemasName>,
 
+    /// How much descriptions of tools say besides the document's own words [default: plain]
+    #[arg(long, env = "OPENAPI_MCP_DESCRIBE", value_name = "DETAIL", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub describe: Option<DescribeName>,
+
     /// The maximum size of one tool's input schema, in bytes; deeper levels are left out [default: 65536]
     #[arg(long, env = "OPENAPI_MCP_MAX_SCHEMA_BYTES", value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]

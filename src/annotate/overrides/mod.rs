@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::annotate::annotations::Hint;
+use crate::annotate::richer::DescriptionDetail;
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::ArgumentRule;
 use crate::spec::{Diagnostic, Location, Operation};
@@ -34,6 +35,8 @@ pub struct Override {
     /// The path parameters whose values may hold slashes. Only a rule of the configuration says so, and [`Self::read`] does not
     /// read it: a document must not widen what a call can reach.
     pub slashes: Vec<String>,
+    /// How much the description says, by rules of the configuration alone.
+    pub describe: Option<DescriptionDetail>,
     /// What is set for arguments, by rules of the configuration alone.
     pub arguments: Vec<ArgumentRule>,
     /// What is set for replies, by rules of the configuration alone.
@@ -165,6 +168,7 @@ impl Override {
         over(&mut self.description, stronger.description);
         over(&mut self.category, stronger.category);
         over(&mut self.annotations_title, stronger.annotations_title);
+        over(&mut self.describe, stronger.describe);
         self.slashes.extend(stronger.slashes);
         self.response.take(stronger.response);
         self.hints.extend(stronger.hints);

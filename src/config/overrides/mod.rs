@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 use crate::annotate::names::is_sayable;
 use crate::annotate::overrides::{ExpectedType, OverrideProblem, OverrideProblemKind};
 use crate::annotate::selection::PatternField;
-use crate::annotate::{Override, Pattern, Rule};
+use crate::annotate::{DescriptionDetail, Override, Pattern, Rule};
+use crate::config::choices::DescribeName;
 use crate::config::transport::Transport;
 use crate::config::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::spec::operation::rules::{ArgumentRule, ValueSource};
@@ -53,6 +54,8 @@ struct OverrideSchema {
     category: Option<String>,
     /// Path parameters whose values may hold slashes
     slashes: Option<Vec<String>>,
+    /// How much its description says
+    describe: Option<DescribeName>,
     /// What is set for arguments: a parameter as `path:NAME`, `query:NAME`, `header:NAME` or `cookie:NAME`, a property of the body as a JSON Pointer
     arguments: Option<std::collections::BTreeMap<String, arguments::ArgumentSchema>>,
     /// What of a reply is given
@@ -149,6 +152,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
         }
     };
     let slashes = said.remove("slashes").map(|value| read_slashes(path, &value, problems));
+    let describe = said.remove("describe").and_then(|value| read_detail(path, &value, problems));
     let arguments = said.remove("arguments");
     let arguments = arguments
         .map(|value| arguments::read_arguments(path, optional, &value, problems))
@@ -157,6 +161,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
     let mut says = read_said(path, said, problems);
     says.slashes = slashes.unwrap_or_default();
     says.slashes.extend(arguments.slashes);
+    says.describe = describe;
     says.arguments = arguments.rules;
     says.response = response.unwrap_or_default();
     Some(Rule {
@@ -166,6 +171,15 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
         matches,
         says,
     })
+}
+
+/// How much the description of a tool says.
+fn read_detail(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<DescriptionDetail> {
+    let read = serde_json::from_value::<DescribeName>(value.clone()).ok();
+    if read.is_none() {
+        problems.push_wrong_value(&join_path(path, "describe"), value, "plain, brief or full", Disclosure::Shown);
+    }
+    read.map(DescriptionDetail::from)
 }
 
 /// The path parameters whose values may hold slashes.
@@ -190,7 +204,7 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'
             OverrideProblemKind::UnknownKey(Some(advice)) => problems.push(format!("unknown key `{place}`; {advice}")),
             OverrideProblemKind::UnknownKey(None) => {
                 let key = keys.last().map(String::as_str).unwrap_or_default();
-                problems.push_unknown_key(path, key, ["match", "optional", "slashes", "arguments", "response"]);
+                problems.push_unknown_key(path, key, ["match", "optional", "slashes", "describe", "arguments", "response"]);
             }
             OverrideProblemKind::WrongType { found, expected } => {
                 let expected = match expected {

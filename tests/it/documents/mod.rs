@@ -2,6 +2,7 @@
 
 mod annotations;
 mod corpus;
+mod descriptions;
 mod enforcement;
 mod from_a_url;
 mod hostile_documents;
