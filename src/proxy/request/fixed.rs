@@ -49,9 +49,10 @@ fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
 }
 
-/// Whether a key of a query or a form is the closed one to a server: in any case, or with an index or a member behind it.
+/// Whether a key of a query or a form is the closed one to a server: in any case, with white space around it, or with an index, a
+/// member or a zero byte behind it.
 fn is_key(key: &str, closed: &str) -> bool {
-    let plain = key.split_once('[').map_or(key, |(name, _)| name);
+    let plain = key.split(['[', '\0']).next().unwrap_or_default().trim();
     key.eq_ignore_ascii_case(closed) || plain.eq_ignore_ascii_case(closed)
 }
 

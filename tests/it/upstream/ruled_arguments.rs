@@ -177,3 +177,103 @@ fn a_rule_that_may_match_nothing_may_name_any_argument() {
     let mut session = Session::serving(&spec, &upstream, &["--config", rules.path()]);
     assert_eq!(session.tools().len(), 1);
 }
+
+/// Every argument that could give a fixed key of a query or a form, in every place and spelling.
+#[test]
+fn no_argument_gives_a_fixed_key_a_second_time() {
+    let spec = SpecFile::with_paths(&json!({
+        "/query": {"get": {"operationId": "query", "parameters": [
+            {"name": "tenant", "in": "query", "schema": {"type": "string"}},
+            {"name": "spread", "in": "query", "schema": {"type": "object"}},
+            {"name": "deep", "in": "query", "style": "deepObject", "schema": {"type": "object"}},
+            {"name": "text", "in": "query", "allowReserved": true, "schema": {"type": "string"}},
+            {"name": "list", "in": "query", "schema": {"type": "array", "items": {"type": "string"}}}]}},
+        "/form": {"post": {"operationId": "form", "requestBody": {"content": {"application/x-www-form-urlencoded": {
+            "schema": {"type": "object", "properties": {"tenant": {"type": "string"}, "spread": {"type": "object"}, "text": {"type": "string"}}},
+            "encoding": {"spread": {"style": "form", "explode": true}, "text": {"allowReserved": true}}}}}}},
+    }));
+    let rules = config(&json!([{ "arguments": {
+        "query:tenant": { "value": "fixed" }, "/tenant": { "value": "fixed" },
+    } }]));
+    let upstream = Upstream::echo();
+    let mut session = Session::serving(&spec, &upstream, &["--config", rules.path()]);
+    let keys = [
+        "tenant",
+        "Tenant",
+        "TENANT",
+        "tenant[]",
+        "tenant[0]",
+        "tenant[a]",
+        " tenant",
+        "tenant ",
+        "tenant\t",
+        "tenant\u{0}",
+        "tenant\u{0}x",
+        "ten%61nt",
+        "tenant=mine&x",
+        "x&tenant",
+        "x=1&tenant",
+        "tenant;",
+        "te\u{200b}nant",
+        "ｔｅｎａｎｔ",
+    ];
+    let decode = |text: &str| percent_decoded(&text.replace('+', " "));
+    let mut sent = 0;
+    for key in keys {
+        for (tool, arguments) in [
+            ("query", json!({ key: "mine" })),
+            ("query", json!({ "query": { key: "mine" } })),
+            ("query", json!({ "arguments": { key: "mine" } })),
+            ("query", json!({ "spread": { key: "mine" } })),
+            ("query", json!({ "spread": { key: ["mine", "mine"] } })),
+            ("query", json!({ "deep": { key: "mine" } })),
+            ("query", json!({ "text": format!("x&{key}=mine") })),
+            ("query", json!({ "text": format!("x#{key}=mine") })),
+            ("query", json!({ "list": [format!("x&{key}=mine")] })),
+            ("form", json!({ key: "mine" })),
+            ("form", json!({ "body": { key: "mine" } })),
+            ("form", json!({ "body": { "spread": { key: "mine" } } })),
+            ("form", json!({ "body": { "text": format!("x&{key}=mine") } })),
+            ("form", json!({ "body": { "body": { key: "mine" } } })),
+        ] {
+            session.call(tool, &arguments);
+            for request in upstream.take_all() {
+                sent += 1;
+                let body = String::from_utf8(request.body.clone()).unwrap();
+                let target = request.line.split(' ').nth(1).unwrap().to_owned();
+                let pairs = if tool == "form" {
+                    body
+                } else {
+                    target.split_once('?').unwrap().1.to_owned()
+                };
+                let named: Vec<&str> = pairs
+                    .split('&')
+                    .filter(|pair| {
+                        let key = decode(pair.split('=').next().unwrap());
+                        key.split(['[', '\0']).next().unwrap().trim().eq_ignore_ascii_case("tenant")
+                    })
+                    .collect();
+                assert_eq!(named, ["tenant=fixed"], "{tool} {arguments}: {pairs}");
+            }
+        }
+    }
+    assert!(sent > 50, "only {sent} calls were sent");
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        let hex = tail
+            .get(..2)
+            .and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        if let Some(byte) = hex.filter(|_| *first == b'%') {
+            bytes.push(byte);
+            rest = &tail[2..];
+        } else {
+            bytes.push(*first);
+            rest = tail;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
