@@ -18,6 +18,16 @@ pub(crate) enum KnownClient {
     Gemini,
     /// Codex.
     Codex,
+    /// Windsurf.
+    Windsurf,
+    /// Zed.
+    Zed,
+    /// Goose.
+    Goose,
+    /// Continue.
+    Continue,
+    /// opencode.
+    Opencode,
 }
 
 /// What a client accepts of a list of tools.
@@ -47,6 +57,11 @@ impl KnownClient {
             Self::Cursor => ("Cursor", 48, Some(80), false),
             Self::Gemini => ("Gemini CLI", 48, None, false),
             Self::Codex => ("Codex", 48, None, true),
+            Self::Windsurf => ("Windsurf", 48, Some(100), true),
+            Self::Zed => ("Zed", 48, None, false),
+            Self::Goose => ("Goose", 48, None, true),
+            Self::Continue => ("Continue", 48, None, true),
+            Self::Opencode => ("opencode", 48, None, false),
         };
         ClientProfile {
             name,

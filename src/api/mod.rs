@@ -7,6 +7,7 @@ pub(crate) mod bound_tool;
 mod repair_proptests;
 mod reserved_paths;
 pub(crate) mod search;
+mod scheme_fields;
 mod tool_texts;
 
 use std::collections::HashMap;
@@ -43,6 +44,7 @@ use crate::text;
 pub use self::bound_tool::OfferedTool;
 #[cfg(test)]
 pub(crate) use crate::annotate::confirm::{Confirm, ConfirmLevel};
+pub(crate) use self::scheme_fields::{SchemeField, scheme_fields};
 pub(crate) use crate::proxy::auth::scheme::scheme_setting;
 pub use crate::proxy::{Destination, OnMissingCredential};
 pub(crate) use crate::proxy::{Payload, Request, filter};

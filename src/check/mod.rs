@@ -1,6 +1,7 @@
 //! `openapi-mcp check`: everything that serving a document would bring to light, as one report.
 
 pub(crate) mod cost;
+pub(crate) mod diff;
 mod findings;
 pub(crate) mod format;
 
@@ -14,7 +15,7 @@ pub(crate) use self::findings::Finding;
 use crate::annotate::ClientProfile;
 use crate::api::{Api, scheme_setting};
 use crate::spec::operation::security::{self, Requirements};
-use crate::spec::{Diagnostic, Severity};
+use crate::spec::{Diagnostic, SecurityScheme, Severity};
 use crate::text::one_line;
 
 /// What was found.
@@ -95,25 +96,46 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
     }
 }
 
-/// The security schemes of all tools, by name.
-fn credential_needs(api: &Api) -> Vec<CredentialNeed> {
+/// How tools use a security scheme.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SchemeUse {
+    /// How many tools use it.
+    pub tools: usize,
+    /// Whether no tool can be called without it.
+    pub is_always_required: bool,
+}
+
+/// The schemes of the document, and how tools use them, by name.
+pub(crate) fn used_schemes(api: &Api) -> (BTreeMap<String, SecurityScheme>, BTreeMap<String, SchemeUse>) {
     // What is wrong with them was told when the API was built.
     let (schemes, mut told) = security::schemes(api.document());
     let mut requirements = Requirements::new(api.document(), &schemes, &mut told);
-    let mut used: BTreeMap<String, usize> = BTreeMap::new();
+    let mut used: BTreeMap<String, SchemeUse> = BTreeMap::new();
+    let mut always: BTreeMap<String, usize> = BTreeMap::new();
     for offered in api.iter() {
         let needs = requirements.of(offered.operation, &schemes, &mut told);
         let mut names: Vec<&String> = needs.iter().flatten().map(|(name, _)| name).collect();
         names.sort_unstable();
         names.dedup();
         for name in names {
-            *used.entry(name.clone()).or_default() += 1;
+            used.entry(name.clone()).or_default().tools += 1;
+            let is_in_all = needs.iter().all(|alternative| alternative.iter().any(|(other, _)| other == name));
+            *always.entry(name.clone()).or_default() += usize::from(is_in_all);
         }
     }
-    let need = |(name, tools): (String, usize)| CredentialNeed {
+    for (name, usage) in &mut used {
+        usage.is_always_required = always.get(name) == Some(&api.tools().len());
+    }
+    (schemes, used)
+}
+
+/// The security schemes of all tools, by name.
+fn credential_needs(api: &Api) -> Vec<CredentialNeed> {
+    let (schemes, used) = used_schemes(api);
+    let need = |(name, usage): (String, SchemeUse)| CredentialNeed {
         setting: scheme_setting(&name, schemes.get(&name)).trim_end_matches(',').to_owned(),
         scheme: one_line(&name),
-        tools,
+        tools: usage.tools,
     };
     used.into_iter().map(need).collect()
 }

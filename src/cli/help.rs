@@ -154,6 +154,18 @@ Credentials: OPENAPI_MCP_AUTH_<SCHEME> for a security scheme of the document, as
 OPENAPI_MCP_AUTH_API_KEY for `apiKey`; `openapi-mcp check` names them all.
 Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 
+/// What follows the flags of `install`.
+pub(crate) const INSTALL_EXAMPLES: &str = "\
+Examples:
+  openapi-mcp install --list
+  openapi-mcp install --client cursor --spec petstore.yaml
+  openapi-mcp install --client vscode --scope project --spec api.yaml --write
+  openapi-mcp install --client codex --url https://mcp.example/mcp --url-token-env PETS_TOKEN
+
+On a terminal it shows the change and asks; else it prints the entry. A secret is never
+written: the entry holds the names of variables. Exit codes: 0 written or already there,
+1 declined, 2 refused.";
+
 /// What follows the flags of `tools`.
 pub(crate) const TOOLS_EXAMPLES: &str = "\
 Examples:

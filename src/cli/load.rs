@@ -14,7 +14,8 @@ use crate::config::{self, ApiConfig, ConfigError, LayeredSettings, ProcessConfig
 use crate::error::Failure;
 use crate::mock;
 use crate::outbound::{self, Clients, HttpClient, OutboundOptions};
-use crate::spec::document::{external, overlay};
+use crate::spec::document::source::{FetchedSource, redacted};
+use crate::spec::document::{discovery, external, overlay};
 use crate::spec::{Diagnostic, Document, ExternalReferences, Revision, Severity};
 use crate::text::counted;
 
@@ -39,6 +40,11 @@ pub(crate) fn server_settings(
     } else {
         Err(Failure::Settings(ConfigError(problems)))
     }
+}
+
+/// Checks settings that are read already, of a command that serves nothing, and starts logging.
+pub(crate) fn resolve_for_inspection(layered: LayeredSettings, level: LogLevel) -> Result<(ProcessConfig, ApiConfig), Failure> {
+    resolve(layered, level, LogDelivery::Direct)
 }
 
 fn resolve(layered: LayeredSettings, level: LogLevel, delivery: LogDelivery) -> Result<(ProcessConfig, ApiConfig), Failure> {
@@ -142,10 +148,16 @@ async fn read_document(config: &ApiConfig, client: &outbound::HttpClient) -> Res
         .read_from(client, headers, config.max_spec_bytes)
         .await
         .map_err(Failure::Read)?;
+    let found = documented(config, client, found).await;
     let mut seen = Vec::new();
     if config.reload.is_some() {
         seen.push(Revision::new(
-            config.source.clone(),
+            // Reloads ask the address that was found.
+            if config.source.url().is_some() {
+                found.source.clone()
+            } else {
+                config.source.clone()
+            },
             headers.clone(),
             &found.bytes,
             found.validators,
@@ -166,6 +178,35 @@ async fn read_document(config: &ApiConfig, client: &outbound::HttpClient) -> Res
         unread,
         seen,
     })
+}
+
+/// The document behind the address of a site: what was fetched, or where that is a web page, what is found on its origin.
+async fn documented(config: &ApiConfig, client: &HttpClient, page: FetchedSource) -> FetchedSource {
+    if config.source.url().is_none() || !discovery::is_web_page(&page.bytes) {
+        return page;
+    }
+    if config.strict {
+        tracing::warn!("{} is a web page; because of --strict, no document is looked for", config.source);
+        return page;
+    }
+    let searched = discovery::discover(client, &page, &config.source_headers).await;
+    for link in &searched.elsewhere {
+        tracing::warn!(
+            "the site names a document on another origin, which is not fetched: {}",
+            redacted(link)
+        );
+    }
+    let Some(found) = searched.found else {
+        let tried: Vec<&str> = searched.tried.iter().map(url::Url::path).collect();
+        tracing::warn!("{} is a web page, and there is no document at {}", config.source, tried.join(", "));
+        return page;
+    };
+    tracing::warn!(
+        "{} is a web page; the document is {}, which --spec can name",
+        config.source,
+        found.source
+    );
+    found
 }
 
 fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Running>) -> ApiOptions {

@@ -2,10 +2,12 @@
 
 mod call;
 mod check;
+mod diff;
 mod dry_run;
 mod filter;
 mod health;
 mod help;
+mod install;
 mod listing;
 mod load;
 mod log;
@@ -13,6 +15,7 @@ mod log_queue;
 mod manual;
 mod operations;
 mod output;
+mod package;
 mod reload;
 mod serve;
 mod served;
@@ -52,6 +55,20 @@ enum Command {
     Check(check::CheckCommand),
     /// Make one call, as a client would, and show the result
     Call(call::CallCommand),
+    /// Write an entry for an MCP client: into its file, as text to paste, or as a link
+    Install(Box<install::InstallCommand>),
+    /// Take that entry out again
+    Uninstall(install::UninstallCommand),
+    /// Make a bundle (MCPB) that a host installs with a click
+    Bundle(Box<package::bundle::BundleCommand>),
+    /// Print the server.json of the MCP registry
+    Registry(package::registry::RegistryCommand),
+    /// Compare the tools of two versions of a document; exit 1 where a client would break
+    Diff(Box<diff::DiffCommand>),
+    /// Print the completions of a shell
+    Completions(manual::shell::CompletionsCommand),
+    /// Print the manual page
+    Man,
     /// Show the tools of an example API, and one call; nothing needs to be set up
     Demo,
     /// Run one filter over one reply, within limits
@@ -98,15 +115,21 @@ fn print_help(error: clap::Error) -> Result<ExitCode, Failure> {
 
 fn run_command() -> Result<ExitCode, Failure> {
     let parsed = variables::without_unset(Cli::command()).try_get_matches();
-    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
+    let (cli, matches) = match parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
+        Ok(parsed) => parsed,
         Err(error) if error.kind() == ErrorKind::DisplayHelp => return print_help(error),
         Err(error) => return output::print_usage(&help::explain_usage(error, &Cli::command())),
     };
     // Under its limits there is no room for a runtime, and nothing to wait for.
-    if matches!(cli.command, Command::Filter) {
-        return filter::run();
+    match &cli.command {
+        Command::Filter => return filter::run(),
+        Command::Completions(command) => return manual::shell::print_completions(command),
+        Command::Man => return manual::shell::print_manual(),
+        Command::Registry(command) => return package::registry::run(command),
+        Command::Uninstall(command) => return install::uninstall(command),
+        _ => {}
     }
+    let of_command = matches.subcommand().map(|(_, matches)| matches.clone()).unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Io("the runtime cannot be started".into(), error))?;
     let result = runtime.block_on(async {
@@ -117,7 +140,14 @@ fn run_command() -> Result<ExitCode, Failure> {
             Command::Call(command) => call::run(&command).await,
             Command::Health(command) => health::run(&command).await,
             Command::Demo => manual::demo::run().await,
+            Command::Install(command) => Box::pin(install::run(&command, &of_command)).await,
+            Command::Bundle(command) => Box::pin(package::bundle::run(&command)).await,
+            Command::Diff(command) => Box::pin(diff::run(&command)).await,
             Command::Filter => filter::run(),
+            Command::Completions(command) => manual::shell::print_completions(&command),
+            Command::Man => manual::shell::print_manual(),
+            Command::Registry(command) => package::registry::run(&command),
+            Command::Uninstall(command) => install::uninstall(&command),
         }
     });
     // Reading standard input happens on a thread that cannot be interrupted; do not wait for it.

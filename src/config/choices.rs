@@ -2,6 +2,8 @@
 //!
 //! The types of the rest know nothing of a command line, so that each has its words here.
 
+use std::fmt;
+
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +87,7 @@ pub(crate) enum ResponseFilter {
 /// A client to shape the tools for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum ClientName {
     /// Any client that follows the specification
     Generic,
@@ -101,6 +103,26 @@ pub(crate) enum ClientName {
     Gemini,
     /// Codex
     Codex,
+    /// Claude Desktop
+    ClaudeDesktop,
+    /// Claude Code
+    ClaudeCode,
+    /// Windsurf
+    Windsurf,
+    /// Zed
+    Zed,
+    /// Goose
+    Goose,
+    /// Continue
+    Continue,
+    /// opencode
+    Opencode,
+}
+
+impl fmt::Display for ClientName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_possible_value().unwrap_or_default().get_name())
+    }
 }
 
 /// Which output schemas are offered.
@@ -190,4 +212,4 @@ meaning!(AnnotationPolicy means Policy: Method => Method, Spec => Spec, Infer =>
 meaning!(DocumentHints means HintTrust: Tighten => Tighten, Trust => Trust, Ignore => Ignore);
 meaning!(DescribeName means DescriptionDetail: Plain => Plain, Brief => Brief, Full => Full);
 meaning!(OutputSchemasName means OutputSchemas: Auto => Auto, Lenient => Lenient, Strict => Strict, Off => Off);
-meaning!(ClientName means KnownClient: Generic => Generic, Claude => Claude, Openai => OpenAi, Vscode => VsCode, Cursor => Cursor, Gemini => Gemini, Codex => Codex);
+meaning!(ClientName means KnownClient: Generic => Generic, Claude => Claude, Openai => OpenAi, Vscode => VsCode, Cursor => Cursor, Gemini => Gemini, Codex => Codex, ClaudeDesktop => Claude, ClaudeCode => Claude, Windsurf => Windsurf, Zed => Zed, Goose => Goose, Continue => Continue, Opencode => Opencode);

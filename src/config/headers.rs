@@ -3,6 +3,7 @@
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use super::credentials::describe_unset;
+use super::settings::ApiSettings;
 use super::variables::read_variable;
 use crate::proxy::redact::names::carries_credential;
 use crate::spec::operation::parameter;
@@ -42,6 +43,23 @@ pub(crate) fn warn_about_missing_scheme([flag, env_flag]: [&str; 2], headers: &H
     lacks.then(|| {
         format!("{flag} or {env_flag}: the value of `Authorization` has no authentication scheme and is sent as it is; if the API expects one, put it in front, as in `Bearer …`")
     })
+}
+
+/// A sentence for each header whose value is written out under the name of a credential.
+pub(crate) fn secret_headers(api: &ApiSettings) -> Vec<String> {
+    let pairs = [("--header", &api.header), ("--spec-header", &api.spec_header)];
+    let given = pairs
+        .into_iter()
+        .flat_map(|(flag, headers)| headers.iter().map(move |header| (flag, header)));
+    given
+        .filter_map(|(flag, header)| {
+            let name = header.split(':').next().unwrap_or_default().trim();
+            let parsed = HeaderName::from_bytes(name.as_bytes()).ok()?;
+            carries_credential(&parsed).then(|| {
+                format!("{flag}: the value of `{parsed}` is a credential and would be written out; put it into a variable, and give {flag}-env {parsed}=VARIABLE")
+            })
+        })
+        .collect()
 }
 
 fn add_header(headers: &mut HeaderMap, flag: &str, (name, value): (&str, &str), is_secret: bool, problems: &mut Vec<String>) {

@@ -27,6 +27,7 @@ use std::path::Path;
 use thiserror::Error;
 
 pub(crate) use self::api::ApiConfig;
+pub(crate) use self::headers::secret_headers;
 pub(crate) use self::process::ProcessConfig;
 use self::settings::{ApiSettings, LogFormat, LogLevel, ServerSettings};
 pub(crate) use self::transport::Transport;

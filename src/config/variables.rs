@@ -1,6 +1,7 @@
 //! The variables of the environment: which count as set, and which are unknown.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use clap::Command;
 
@@ -11,6 +12,42 @@ const PREFIX: &str = "OPENAPI_MCP_";
 /// The value of a variable; nothing where it is not valid UTF-8, empty, or a placeholder that a client did not fill.
 pub(crate) fn read_variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !counts_as_unset(value))
+}
+
+/// The program that runs, as it was started.
+///
+/// # Errors
+/// A sentence where the system does not say.
+pub(crate) fn running_program() -> Result<PathBuf, String> {
+    std::env::current_exe().map_err(|error| format!("the system does not say where this program is: {error}"))
+}
+
+/// The current folder.
+///
+/// # Errors
+/// A sentence where there is none.
+pub(crate) fn current_folder() -> Result<PathBuf, String> {
+    std::env::current_dir().map_err(|error| format!("the current folder cannot be read: {error}"))
+}
+
+/// The folder of temporary files.
+pub(crate) fn temporary_folder() -> PathBuf {
+    std::env::temp_dir()
+}
+
+/// The first file of that name in an absolute folder of PATH, as PATH has it.
+pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let suffixes: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ".bat"] } else { &[""] };
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let mut files = folders.flat_map(|folder| suffixes.iter().map(move |suffix| folder.join(format!("{program}{suffix}"))));
+    files.find(|file| file.is_file())
+}
+
+/// The command line without what only an entry or a bundle is made of: their settings come from flags and files alone, because the
+/// surroundings of the one who installs are not those of the server.
+fn without_variables(command: Command) -> Command {
+    command.mut_args(|argument| argument.env(clap::builder::Resettable::Reset))
 }
 
 /// Whether a variable with this value counts as one that is not set. Compose files and unit files leave variables empty. Several
@@ -57,6 +94,9 @@ pub(crate) fn unfilled_variables() -> Vec<String> {
 /// The command line, on which a variable that counts as not set gives no value.
 #[must_use]
 pub(crate) fn without_unset(command: Command) -> Command {
+    if ["install", "uninstall", "bundle"].contains(&command.get_name()) {
+        return without_variables(command);
+    }
     let command = command.mut_args(|argument| {
         let is_unset = argument
             .get_env()

@@ -74,6 +74,7 @@ const FENCES: [(&str, &[&str]); 10] = [
             "spec/document/source.rs",
             "spec/document/revision.rs",
             "spec/document/external.rs",
+            "spec/document/discovery.rs",
         ],
     ),
     ("axum", &["server", "mock"]),

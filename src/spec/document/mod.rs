@@ -1,6 +1,7 @@
 //! An OpenAPI document: its JSON text, its version, and the positions of its components.
 
 pub(crate) mod anchors;
+pub(crate) mod discovery;
 pub(crate) mod error;
 pub(crate) mod external;
 pub(crate) mod file;

@@ -6,8 +6,10 @@ mod commands;
 mod config_file;
 mod deploy;
 mod help;
+mod install;
 mod mistakes;
 mod mock;
+mod packages;
 mod readme;
 #[cfg(unix)]
 mod standard_error;

@@ -1,0 +1,47 @@
+//! What a person fills in for a security scheme, and in which variable the server looks for it.
+
+use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES, takes_pair};
+use crate::proxy::{CredentialPart, Credentials};
+use crate::spec::SecurityScheme;
+
+/// One value that a person fills in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SchemeField {
+    /// The variable that the server reads.
+    pub(crate) variable: String,
+    /// What it is, in words.
+    pub(crate) label: &'static str,
+    /// Whether it must not be shown.
+    pub(crate) is_secret: bool,
+}
+
+/// The values of a scheme; none where a variable cannot give them (a client certificate, a scheme under the name of a setting).
+pub(crate) fn scheme_fields(name: &str, scheme: Option<&SecurityScheme>) -> Vec<SchemeField> {
+    let suffix = Credentials::suffix(name);
+    if RESERVED_SUFFIXES.contains(&suffix.as_str()) {
+        return Vec::new();
+    }
+    let parts: &[(CredentialPart, &'static str)] = match scheme {
+        Some(SecurityScheme::Http(kind)) if takes_pair(kind) => {
+            &[(CredentialPart::Username, "user name"), (CredentialPart::Password, "password")]
+        }
+        Some(SecurityScheme::OAuth2 { .. }) => &[
+            (CredentialPart::ClientId, "client id"),
+            (CredentialPart::ClientSecret, "client secret"),
+        ],
+        Some(SecurityScheme::OpenIdConnect) => &[
+            (CredentialPart::Issuer, "issuer"),
+            (CredentialPart::ClientId, "client id"),
+            (CredentialPart::ClientSecret, "client secret"),
+        ],
+        Some(SecurityScheme::Http(_)) => &[(CredentialPart::Value, "token")],
+        Some(SecurityScheme::ApiKey { .. }) => &[(CredentialPart::Value, "API key")],
+        Some(SecurityScheme::MutualTls) | None => &[],
+    };
+    let field = |(part, label): &(CredentialPart, &'static str)| SchemeField {
+        variable: format!("{PREFIX}{suffix}{}", part.suffix()),
+        label,
+        is_secret: part.is_secret(),
+    };
+    parts.iter().map(field).collect()
+}

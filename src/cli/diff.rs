@@ -1,0 +1,111 @@
+//! `openapi-mcp diff OLD NEW`: which tools a new version of a document changes, and what of it breaks a client.
+
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use serde_json::json;
+
+use super::load::{self, LoadPurpose};
+use super::{ConfigFile, output};
+use crate::check::diff::{Impact, ToolChange, ToolFacts, compare, facts_of};
+use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
+use crate::config::{ConfigError, LayeredSettings};
+use crate::error::Failure;
+use crate::text::counted;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit codes: 0 nothing breaks, 1 something does, 2 wrong settings, 3 a document cannot be read.")]
+pub(crate) struct DiffCommand {
+    /// The document before: a file or an http(s) URL
+    old: String,
+    /// The document after
+    new: String,
+    #[command(flatten)]
+    api: ApiSettings,
+    #[command(flatten)]
+    config: ConfigFile,
+    /// How the changes are written
+    #[arg(long, value_enum, default_value = "text")]
+    format: DiffFormat,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum DiffFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// For a comment on a pull request
+    Markdown,
+}
+
+pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
+    if command.api.spec.is_some() {
+        let problem = "diff takes two documents, OLD and NEW; leave --spec out".to_owned();
+        return Err(Failure::Settings(ConfigError(vec![problem])));
+    }
+    let old = tools_of(command, &command.old).await?;
+    let new = tools_of(command, &command.new).await?;
+    let changes = compare(&old, &new);
+    let count = |impact| changes.iter().filter(|change| change.impact == impact).count();
+    let (breaking, risks) = (count(Impact::Breaking), count(Impact::Risk));
+    let summary = format!(
+        "{} before, {} after: {}, {}, {} in all",
+        counted(old.len(), "tool"),
+        new.len(),
+        counted(breaking, "breaking change"),
+        counted(risks, "risk"),
+        counted(changes.len(), "change")
+    );
+    let text = match command.format {
+        DiffFormat::Text => as_text(&changes, &summary),
+        DiffFormat::Markdown => as_markdown(&changes, &summary),
+        DiffFormat::Json => {
+            let report = json!({ "before": old.len(), "after": new.len(), "breaking": breaking, "risks": risks, "changes": changes });
+            serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+        }
+    };
+    output::print_result(&text)?;
+    Ok(if breaking > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The tools of one document, under the same settings as the other's.
+async fn tools_of(command: &DiffCommand, document: &str) -> Result<Vec<ToolFacts>, Failure> {
+    let api = ApiSettings {
+        spec: Some(document.into()),
+        ..command.api.clone()
+    };
+    let mut layered = LayeredSettings::read(&api, &ServerSettings::default(), command.config.config.as_deref());
+    layered.server = ServerSettings::default();
+    let (_, config) = load::resolve_for_inspection(layered, LogLevel::Error)?;
+    let loaded = load::load_api(&config, LoadPurpose::Inspect).await?;
+    Ok(facts_of(&loaded.api))
+}
+
+fn word(impact: Impact) -> &'static str {
+    match impact {
+        Impact::Breaking => "breaking",
+        Impact::Risk => "risk",
+        Impact::Compatible => "change",
+    }
+}
+
+fn as_text(changes: &[ToolChange], summary: &str) -> String {
+    let widest = changes.iter().map(|change| change.tool.len()).max().unwrap_or_default();
+    let line = |change: &ToolChange| format!("{:<9} {:<widest$}  {}\n", word(change.impact), change.tool, change.change);
+    let lines: String = changes.iter().map(line).collect();
+    let gap = if changes.is_empty() { "" } else { "\n" };
+    format!("{lines}{gap}{summary}\n")
+}
+
+fn as_markdown(changes: &[ToolChange], summary: &str) -> String {
+    let mut text = format!("{summary}\n");
+    if !changes.is_empty() {
+        text.push_str("\n| impact | tool | change |\n|---|---|---|\n");
+    }
+    for change in changes {
+        let change_text = change.change.replace('|', "\\|").replace('<', "&lt;");
+        text.push_str(&format!("| {} | `{}` | {change_text} |\n", word(change.impact), change.tool));
+    }
+    text
+}

@@ -1,0 +1,257 @@
+//! What is written for a client: one server, in the client's own form, without any secret.
+
+use base64::Engine as _;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value, json};
+
+use super::place::{ClientPlace, FileFormat};
+use crate::config::settings::ClientName;
+
+/// A server as a client is told of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ClientEntry {
+    pub(crate) name: String,
+    pub(crate) target: EntryTarget,
+}
+
+/// How a client reaches the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EntryTarget {
+    /// It starts a command.
+    Command {
+        program: String,
+        arguments: Vec<String>,
+        /// Variables that the server reads its secrets from, by name.
+        variables: Vec<String>,
+    },
+    /// It connects to a server that runs.
+    Url {
+        url: String,
+        /// The variable with the bearer token.
+        token: Option<String>,
+    },
+}
+
+/// The clients that can resolve a variable, and how they write it.
+fn placeholder(client: ClientName, server: &str, variable: &str) -> Option<String> {
+    Some(match client {
+        ClientName::ClaudeCode => format!("${{{variable}}}"),
+        ClientName::Vscode => format!("${{input:{}}}", input_id(server, variable)),
+        ClientName::Cursor | ClientName::Windsurf => format!("${{env:{variable}}}"),
+        ClientName::Gemini => format!("${variable}"),
+        ClientName::Opencode => format!("{{env:{variable}}}"),
+        ClientName::Continue => format!("${{{{ secrets.{variable} }}}}"),
+        _ => return None,
+    })
+}
+
+/// The id of a question that VS Code asks: the server, and what is asked for.
+fn input_id(server: &str, variable: &str) -> String {
+    let what = variable.strip_prefix("OPENAPI_MCP_AUTH_").unwrap_or(variable);
+    format!("{server}-{}", what.to_ascii_lowercase().replace('_', "-"))
+}
+
+/// Whether a client can hand over variables at all.
+pub(crate) fn hands_over_variables(client: ClientName) -> bool {
+    !matches!(client, ClientName::ClaudeDesktop | ClientName::Zed)
+}
+
+/// Whether a client takes the address of a server.
+pub(crate) fn takes_url(client: ClientName) -> bool {
+    client != ClientName::ClaudeDesktop
+}
+
+impl ClientEntry {
+    /// The names of the variables that the entry refers to.
+    pub(crate) fn variables(&self) -> &[String] {
+        match &self.target {
+            EntryTarget::Command { variables, .. } => variables,
+            EntryTarget::Url { token, .. } => token.as_slice(),
+        }
+    }
+
+    /// The entry as the client's value.
+    pub(crate) fn value(&self, client: ClientName) -> Value {
+        match &self.target {
+            EntryTarget::Command {
+                program,
+                arguments,
+                variables,
+            } => self.command_value(client, program, arguments, variables),
+            EntryTarget::Url { url, token } => self.url_value(client, url, token.as_deref()),
+        }
+    }
+
+    fn command_value(&self, client: ClientName, program: &str, arguments: &[String], variables: &[String]) -> Value {
+        let resolved: Map<String, Value> = variables
+            .iter()
+            .filter_map(|name| Some((name.clone(), placeholder(client, &self.name, name)?.into())))
+            .collect();
+        let mut value = match client {
+            ClientName::Opencode => {
+                let command: Vec<&str> = [program].into_iter().chain(arguments.iter().map(String::as_str)).collect();
+                json!({ "type": "local", "command": command, "enabled": true })
+            }
+            ClientName::Goose => json!({
+                "name": self.name, "type": "stdio", "cmd": program, "args": arguments, "enabled": true, "timeout": 300,
+            }),
+            ClientName::Continue => json!({ "name": self.name, "command": program, "args": arguments }),
+            ClientName::ClaudeCode | ClientName::Vscode => json!({ "type": "stdio", "command": program, "args": arguments }),
+            _ => json!({ "command": program, "args": arguments }),
+        };
+        let Some(members) = value.as_object_mut() else { return value };
+        let (key, handed) = match client {
+            ClientName::Codex => ("env_vars", json!(variables)),
+            ClientName::Goose => ("env_keys", json!(variables)),
+            ClientName::Opencode => ("environment", Value::Object(resolved)),
+            _ => ("env", Value::Object(resolved)),
+        };
+        if handed != json!({}) && handed != json!([]) {
+            members.insert(key.into(), handed);
+        }
+        value
+    }
+
+    fn url_value(&self, client: ClientName, url: &str, token: Option<&str>) -> Value {
+        let mut value = match client {
+            ClientName::ClaudeCode | ClientName::Vscode => json!({ "type": "http", "url": url }),
+            ClientName::Windsurf => json!({ "serverUrl": url }),
+            ClientName::Gemini => json!({ "httpUrl": url }),
+            ClientName::Goose => json!({
+                "name": self.name, "type": "streamable_http", "uri": url, "enabled": true, "timeout": 300,
+            }),
+            ClientName::Continue => json!({ "name": self.name, "type": "streamable-http", "url": url }),
+            ClientName::Opencode => json!({ "type": "remote", "url": url, "enabled": true }),
+            _ => json!({ "url": url }),
+        };
+        let (Some(token), Some(members)) = (token, value.as_object_mut()) else {
+            return value;
+        };
+        if client == ClientName::Codex {
+            members.insert("bearer_token_env_var".into(), token.into());
+        } else if client == ClientName::Goose {
+            members.insert("headers".into(), json!({ "Authorization": format!("Bearer ${{{token}}}") }));
+            members.insert("env_keys".into(), json!([token]));
+        } else if let Some(form) = placeholder(client, &self.name, token) {
+            let headers = json!({ "Authorization": format!("Bearer {form}") });
+            let key = if client == ClientName::Continue {
+                "requestOptions"
+            } else {
+                "headers"
+            };
+            let headers = if client == ClientName::Continue {
+                json!({ "headers": headers })
+            } else {
+                headers
+            };
+            members.insert(key.into(), headers);
+        }
+        value
+    }
+
+    /// What VS Code asks the user for; nothing for other clients.
+    pub(crate) fn inputs(&self, client: ClientName) -> Vec<Value> {
+        if client != ClientName::Vscode {
+            return Vec::new();
+        }
+        let input = |name: &String| json!({ "type": "promptString", "id": input_id(&self.name, name), "description": format!("{name} of {}", self.name), "password": true });
+        self.variables().iter().map(input).collect()
+    }
+
+    /// What can be pasted into the client's file.
+    pub(crate) fn snippet(&self, client: ClientName, place: &ClientPlace) -> String {
+        let value = self.value(client);
+        match place.format {
+            FileFormat::Toml => super::toml_file::snippet(place.keys, &self.name, &value),
+            FileFormat::Yaml => yaml_snippet(client, place.keys, &self.name, &value),
+            FileFormat::Json | FileFormat::JsonWithComments | FileFormat::Jsonc => {
+                let mut whole = json!({ self.name.clone(): value });
+                for key in place.keys.iter().rev() {
+                    whole = json!({ *key: whole });
+                }
+                let inputs = self.inputs(client);
+                if let (false, Some(members)) = (inputs.is_empty(), whole.as_object_mut()) {
+                    members.insert("inputs".into(), Value::Array(inputs));
+                }
+                serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n"
+            }
+        }
+    }
+
+    /// A link that a click installs.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn link(&self, client: ClientName) -> Result<String, String> {
+        const LONGEST: usize = 2000;
+        if !self.variables().is_empty() {
+            return Err("a link cannot carry the credential that this entry needs; --write or --print does".into());
+        }
+        let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let value = self.value(client);
+        let link = match client {
+            ClientName::Vscode => {
+                let mut whole = Map::from_iter([("name".to_owned(), Value::from(self.name.clone()))]);
+                whole.extend(value.as_object().cloned().unwrap_or_default());
+                format!("vscode:mcp/install?{}", encode(&Value::Object(whole).to_string()))
+            }
+            ClientName::Cursor => {
+                let config = base64::engine::general_purpose::STANDARD.encode(value.to_string());
+                format!(
+                    "cursor://anysphere.cursor-deeplink/mcp/install?name={}&config={}",
+                    encode(&self.name),
+                    encode(&config)
+                )
+            }
+            ClientName::Goose => self.goose_link(&encode),
+            _ => return Err(format!("{client} has no links; vscode, cursor and goose have")),
+        };
+        if link.len() > LONGEST {
+            return Err(format!("the link would have {} characters, and clients take {LONGEST}", link.len()));
+        }
+        Ok(link)
+    }
+
+    fn goose_link(&self, encode: &dyn Fn(&str) -> String) -> String {
+        let name = encode(&self.name);
+        match &self.target {
+            EntryTarget::Command { program, arguments, .. } => {
+                let arguments: String = arguments.iter().map(|argument| format!("&arg={}", encode(argument))).collect();
+                format!(
+                    "goose://extension?cmd={}{arguments}&id={name}&name={name}&timeout=300",
+                    encode(program)
+                )
+            }
+            EntryTarget::Url { url, .. } => {
+                format!(
+                    "goose://extension?type=streamable_http&url={}&id={name}&name={name}&timeout=300",
+                    encode(url)
+                )
+            }
+        }
+    }
+}
+
+/// YAML in which every value is written as JSON, which YAML contains.
+fn yaml_snippet(client: ClientName, keys: &[&str], name: &str, value: &Value) -> String {
+    let mut text = String::new();
+    if client == ClientName::Continue {
+        text.push_str("name: openapi-mcp\nversion: 0.0.1\nschema: v1\n");
+    }
+    for key in keys {
+        text.push_str(&format!("{key}:\n"));
+    }
+    let members = value.as_object().into_iter().flatten();
+    if client == ClientName::Continue {
+        for (index, (key, value)) in members.enumerate() {
+            let mark = if index == 0 { "- " } else { "  " };
+            text.push_str(&format!("  {mark}{key}: {value}\n"));
+        }
+    } else {
+        text.push_str(&format!("  {name}:\n"));
+        for (key, value) in members {
+            text.push_str(&format!("    {key}: {value}\n"));
+        }
+    }
+    text
+}

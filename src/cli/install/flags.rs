@@ -1,0 +1,205 @@
+//! The settings of `serve` that an entry carries: those of the command line, with absolute paths and without secrets.
+
+use std::path::{Path, PathBuf};
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
+use url::Url;
+
+use super::place::{InstallScope, OperatingSystem};
+use crate::config::settings::{ApiSettings, ClientName};
+use crate::config::{self, variables};
+
+/// Where the paths of an entry start.
+pub(crate) struct PathRules {
+    pub(crate) scope: InstallScope,
+    pub(crate) client: ClientName,
+    /// The current folder.
+    pub(crate) folder: PathBuf,
+}
+
+/// The arguments of the command that the client starts; what must not be in it is pushed to `problems`.
+pub(crate) fn serve_arguments(command: &Command, matches: &ArgMatches, rules: &PathRules, problems: &mut Vec<String>) -> Vec<String> {
+    let mut arguments = vec!["serve".to_owned()];
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        if argument.get_env().is_none() || matches.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let Some(flag) = argument.get_long() else { continue };
+        let values = matches.get_raw(id).into_iter().flatten();
+        for value in values {
+            let Some(value) = value.to_str() else {
+                problems.push(format!(
+                    "--{flag}: a path that is not valid UTF-8 cannot be written into a client's file"
+                ));
+                continue;
+            };
+            if names(argument, "BOOL") {
+                let is_on = !matches!(value.to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0" | "n" | "f");
+                arguments.push(if is_on { format!("--{flag}") } else { format!("--{flag}=false") });
+                continue;
+            }
+            let value = if names(argument, "FILE") || names(argument, "DIR") {
+                placed(flag, value, rules, problems)
+            } else {
+                value.to_owned()
+            };
+            // A value that begins with a hyphen would be taken for a flag.
+            if value.starts_with('-') {
+                arguments.push(format!("--{flag}={value}"));
+            } else {
+                arguments.extend([format!("--{flag}"), value]);
+            }
+        }
+    }
+    arguments
+}
+
+fn names(argument: &Arg, name: &str) -> bool {
+    let names = argument.get_value_names().unwrap_or_default();
+    names.iter().any(|value| value.split('|').any(|part| part == name))
+}
+
+/// A path as the client will find it: absolute, or in the client's own word for the project.
+fn placed(flag: &str, value: &str, rules: &PathRules, problems: &mut Vec<String>) -> String {
+    if value == "-" {
+        problems.push(format!(
+            "--{flag} -: a server that a client starts reads the client's messages from standard input; give a file or a URL"
+        ));
+        return value.to_owned();
+    }
+    if value.contains("://") {
+        return value.to_owned();
+    }
+    let path = absolute(&rules.folder.join(value));
+    if rules.scope == InstallScope::User {
+        return path.display().to_string();
+    }
+    let Ok(inside) = path.strip_prefix(absolute(&rules.folder)) else {
+        problems.push(format!(
+            "--{flag}: `{value}` is outside the project, where nobody else of the team has it; put it into the project, or use --scope user"
+        ));
+        return value.to_owned();
+    };
+    match rules.client {
+        ClientName::Vscode | ClientName::Cursor => format!("${{workspaceFolder}}/{}", inside.display()),
+        _ => inside.display().to_string(),
+    }
+}
+
+/// The path without `.` and `..`; symbolic links stay, so that they may lead elsewhere tomorrow.
+fn absolute(path: &Path) -> PathBuf {
+    let mut whole = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                whole.pop();
+            }
+            other => whole.push(other),
+        }
+    }
+    whole
+}
+
+/// Sentences about secrets that are written out in the settings, which a client's file must not hold. `query_keys` are the query
+/// parameters that the document's schemes name.
+pub(crate) fn written_out_secrets(api: &ApiSettings, arguments: &[String], query_keys: &[String]) -> Vec<String> {
+    let mut found = config::secret_headers(api);
+    for argument in arguments {
+        let text = argument
+            .split_once('=')
+            .filter(|(flag, _)| flag.starts_with("--"))
+            .map_or(argument.as_str(), |(_, value)| value);
+        let Ok(url) = Url::parse(text) else { continue };
+        if !matches!(url.scheme(), "http" | "https" | "socks5") {
+            continue;
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            found.push(format!(
+                "a URL of {} holds a user or a password, which would stand in the client's file; give it in a variable (--spec-header-env, --header-env, --proxy-auth-env)",
+                url.host_str().unwrap_or_default()
+            ));
+        }
+        for (name, _) in url.query_pairs() {
+            let lower = name.to_ascii_lowercase();
+            let says_so = ["token", "secret", "password", "signature", "api_key", "apikey", "api-key"]
+                .iter()
+                .any(|word| lower.contains(word));
+            if says_so || query_keys.iter().any(|key| *key == name) {
+                found.push(format!(
+                    "the query parameter `{}` of a URL is a credential, which would stand in the client's file; send it as a header with --spec-header-env NAME=VARIABLE",
+                    crate::text::one_line(&name)
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// The command that a client starts, and its first arguments.
+pub(crate) struct ServerProgram {
+    pub(crate) command: String,
+    pub(crate) arguments: Vec<String>,
+    /// What the user should know of it.
+    pub(crate) warning: Option<String>,
+}
+
+/// How a client should start this program.
+///
+/// # Errors
+/// A sentence where nobody knows where this program is.
+pub(crate) fn program(scope: InstallScope, system: OperatingSystem) -> Result<ServerProgram, String> {
+    let running = variables::running_program()?;
+    let on_path = variables::on_path("openapi-mcp");
+    let plain = |command: String, warning: Option<String>| ServerProgram {
+        command,
+        arguments: Vec::new(),
+        warning,
+    };
+    let text = running.display().to_string().replace('\\', "/");
+    let package = env!("CARGO_PKG_NAME");
+    let version = env!("CARGO_PKG_VERSION");
+    if text.contains("/_npx/") {
+        let npx = ["npx".to_owned(), "-y".to_owned(), format!("{package}@{version}")];
+        let shell = ["cmd".to_owned(), "/c".to_owned()];
+        let mut words = shell
+            .into_iter()
+            .take(if system == OperatingSystem::Windows { 2 } else { 0 })
+            .chain(npx);
+        return Ok(ServerProgram {
+            command: words.next().unwrap_or_default(),
+            arguments: words.collect(),
+            warning: None,
+        });
+    }
+    if text.contains("/uv/archive-v0/") || text.contains("/uv/cache/") || text.contains("/.cache/uv/") {
+        return Ok(ServerProgram {
+            command: "uvx".into(),
+            arguments: vec![format!("{package}=={version}")],
+            warning: None,
+        });
+    }
+    if scope == InstallScope::Project {
+        let warning = on_path.is_none().then(|| {
+            "openapi-mcp is not on your PATH, where the project's entry looks for it; `cargo install --locked --path .` puts it there"
+                .to_owned()
+        });
+        return Ok(plain("openapi-mcp".into(), warning));
+    }
+    if let Some(path) = on_path
+        && std::fs::canonicalize(&path).ok() == std::fs::canonicalize(&running).ok()
+    {
+        return Ok(plain(path.display().to_string(), None));
+    }
+    let is_temporary =
+        text.contains("/target/debug/") || text.contains("/target/release/") || running.starts_with(variables::temporary_folder());
+    let warning = is_temporary.then(|| {
+        format!(
+            "the entry starts `{}`, which the next build or cleaning may remove; `cargo install --locked --path .` installs it for good",
+            running.display()
+        )
+    });
+    Ok(plain(running.display().to_string(), warning))
+}

@@ -1,0 +1,386 @@
+//! `openapi-mcp install` and `uninstall`: the entry for a client, printed, as a link, or written into the client's file.
+
+mod client_file;
+mod edit;
+pub(crate) mod entry;
+mod flags;
+mod json_file;
+mod needs;
+mod place;
+mod toml_file;
+mod vendor;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{ArgMatches, CommandFactory as _};
+
+use self::edit::{InstallMode, InstallOutcome, edit, is_ours, mode};
+use self::entry::{ClientEntry, EntryTarget};
+use self::needs::{EntryNeeds, refusal};
+use self::place::{ClientPlace, FileFormat, InstallScope, OperatingSystem, Surroundings, place_of};
+use super::{Cli, ConfigFile, output};
+use crate::config::settings::{ApiSettings, ClientName, ServerSettings};
+use crate::config::variables;
+use crate::error::Failure;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = super::help::INSTALL_EXAMPLES)]
+pub(crate) struct InstallCommand {
+    #[command(flatten)]
+    api: ApiSettings,
+    #[command(flatten)]
+    server: ServerSettings,
+    #[command(flatten)]
+    config: ConfigFile,
+    #[command(flatten)]
+    target: TargetFile,
+    /// The address of a server that runs already, instead of settings of one that the client starts
+    #[arg(long, value_name = "URL", help_heading = "Entry")]
+    url: Option<String>,
+    /// The variable with the bearer token for --url; the client reads it, the file never holds the token
+    #[arg(long, value_name = "VARIABLE", requires = "url", help_heading = "Entry")]
+    url_token_env: Option<String>,
+    /// Only print what can be pasted into the client's file
+    #[arg(long, conflicts_with_all = ["write", "link"], help_heading = "Entry")]
+    print: bool,
+    /// Print a link that installs the entry with a click (vscode, cursor, goose)
+    #[arg(long, conflicts_with = "write", help_heading = "Entry")]
+    link: bool,
+    /// Show which clients are found on this machine
+    #[arg(long, help_heading = "Entry")]
+    list: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct UninstallCommand {
+    /// The client
+    #[arg(long, value_name = "CLIENT", value_enum)]
+    client: ClientName,
+    #[command(flatten)]
+    target: TargetFile,
+}
+
+/// Which file is edited, and how.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Entry")]
+struct TargetFile {
+    /// The name of the server in the client [default: from the document's title]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Whose configuration
+    #[arg(long, value_enum, default_value = "user")]
+    scope: InstallScope,
+    /// The client's file, if it is not at its usual place
+    #[arg(long, value_name = "PATH")]
+    config_path: Option<PathBuf>,
+    /// Change the client's file without a question
+    #[arg(long)]
+    write: bool,
+    /// Replace or remove an entry of that name that is not ours, and make folders that are not there
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) async fn run(command: &InstallCommand, matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    if command.list {
+        return list_clients(&command.target);
+    }
+    let Some(client) = command.api.client else {
+        return Err(refusal(
+            "--client says which client; --list shows those found on this machine".into(),
+        ));
+    };
+    let folder = variables::current_folder().map_err(refusal)?;
+    let place = place(client, &command.target, &folder)?;
+    let rules = flags::PathRules {
+        scope: command.target.scope,
+        client,
+        folder,
+    };
+    let (entry, remarks) = match &command.url {
+        Some(url) => url_entry(command, client, url, matches)?,
+        None => command_entry(command, client, &rules, matches).await?,
+    };
+    for remark in &remarks {
+        output::print_remark(remark);
+    }
+    if command.link {
+        output::print_result(&(entry.link(client).map_err(refusal)? + "\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mode = mode(command.print, command.target.write);
+    if mode == InstallMode::Print {
+        return print_entry(&entry, client, &place, &command.target);
+    }
+    if let Some(why) = print_only(client, &command.target, &place) {
+        if mode == InstallMode::Write {
+            return Err(refusal(format!("{why}; --print shows the entry to paste")));
+        }
+        output::print_remark(&format!("note: {why}"));
+        return print_entry(&entry, client, &place, &command.target);
+    }
+    if is_state_file_of_claude_code(client, &command.target) {
+        return vendor::add_to_claude_code(&entry, mode == InstallMode::Ask).map(ExitCode::from);
+    }
+    require_folder(&place, &command.target)?;
+    install(&entry, client, &place, &command.target, mode).map(ExitCode::from)
+}
+
+/// `~/.claude.json` holds the state of Claude Code, which rewrites it while it runs.
+fn is_state_file_of_claude_code(client: ClientName, target: &TargetFile) -> bool {
+    client == ClientName::ClaudeCode && target.scope == InstallScope::User && target.config_path.is_none()
+}
+
+/// The file to edit.
+fn place(client: ClientName, target: &TargetFile, folder: &std::path::Path) -> Result<ClientPlace, Failure> {
+    let at = Surroundings {
+        system: OperatingSystem::current(),
+        variable: &|name| variables::read_variable(name),
+        project: folder,
+    };
+    let usual = place_of(client, target.scope, &at);
+    let Some(given) = &target.config_path else {
+        return usual.map_err(refusal);
+    };
+    // The form is the client's, wherever the file is.
+    let usual = usual.or_else(|_| place_of(client, InstallScope::User, &at)).map_err(refusal)?;
+    let file = folder.join(given);
+    Ok(ClientPlace {
+        folder: file.parent().unwrap_or(folder).to_owned(),
+        file,
+        alternative: None,
+        ..usual
+    })
+}
+
+/// Why a client's file is never written from here.
+fn print_only(client: ClientName, target: &TargetFile, place: &ClientPlace) -> Option<String> {
+    if place.format == FileFormat::Yaml {
+        return Some(format!(
+            "{client} keeps its settings in YAML, which is only printed because its layout would be lost"
+        ));
+    }
+    let is_set = |name: &str| variables::read_variable(name).is_some();
+    if client == ClientName::Vscode && target.scope == InstallScope::User && target.config_path.is_none() && is_set("VSCODE_IPC_HOOK_CLI") {
+        return Some("VS Code is connected to this machine from another one, where its settings are".into());
+    }
+    let is_on_windows = is_set("WSL_DISTRO_NAME") && place.file.starts_with("/mnt");
+    if is_on_windows {
+        return Some("the client is on Windows; from WSL its files are not written".into());
+    }
+    let is_sudo = is_set("SUDO_USER") && variables::read_variable("USER").is_some_and(|user| user == "root");
+    is_sudo.then(|| "sudo would write the settings of root; run this as the user whose client it is".into())
+}
+
+fn require_folder(place: &ClientPlace, target: &TargetFile) -> Result<(), Failure> {
+    if place.folder.is_dir() || target.force {
+        return Ok(());
+    }
+    Err(refusal(format!(
+        "the client was not found here: there is no folder `{}`; --force makes it, --config-path FILE names another file, --print shows the entry",
+        place.folder.display()
+    )))
+}
+
+fn url_entry(command: &InstallCommand, client: ClientName, url: &str, matches: &ArgMatches) -> Result<(ClientEntry, Vec<String>), Failure> {
+    let serve = Cli::command();
+    let settings = serve.find_subcommand("serve").into_iter().flat_map(clap::Command::get_arguments);
+    let given = |argument: &&clap::Arg| {
+        let id = argument.get_id().as_str();
+        id != "client" && argument.get_env().is_some() && matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine)
+    };
+    if let Some(flag) = settings.into_iter().find(given).and_then(clap::Arg::get_long) {
+        return Err(refusal(format!(
+            "--url names a server that has its own settings; --{flag} belongs to that server"
+        )));
+    }
+    if !entry::takes_url(client) {
+        return Err(refusal(
+            "Claude Desktop has no entry for an address in its file; add the server under Settings, Connectors, or install one that it starts, with --spec".into(),
+        ));
+    }
+    let parsed = url::Url::parse(url)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let Some(parsed) = parsed else {
+        return Err(refusal(
+            "--url must be the http(s) address of the MCP endpoint, as in https://mcp.example/mcp".into(),
+        ));
+    };
+    let secrets = flags::written_out_secrets(&ApiSettings::default(), &[url.to_owned()], &[]);
+    if !secrets.is_empty() {
+        return Err(Failure::Settings(crate::config::ConfigError(secrets)));
+    }
+    let mut remarks = Vec::new();
+    let is_local = parsed
+        .host_str()
+        .is_some_and(|host| ["localhost", "127.0.0.1", "[::1]"].contains(&host));
+    if parsed.scheme() == "http" && !is_local && command.url_token_env.is_some() {
+        remarks.push("warning: the token goes over http without encryption; use https beyond this machine".into());
+    }
+    if command.url_token_env.is_some() && client == ClientName::Zed {
+        return Err(refusal(
+            "Zed's file takes no variable, and a token is never written into it; use a server that Zed starts, or OAuth".into(),
+        ));
+    }
+    if command.url_token_env.is_some() && client != ClientName::Vscode {
+        remarks.push(needs::DOCK_REMARK.into());
+    }
+    let name = entry_name(command.target.name.as_deref(), parsed.host_str().unwrap_or_default())?;
+    let target = EntryTarget::Url {
+        url: url.to_owned(),
+        token: command.url_token_env.clone(),
+    };
+    Ok((ClientEntry { name, target }, remarks))
+}
+
+async fn command_entry(
+    command: &InstallCommand,
+    client: ClientName,
+    rules: &flags::PathRules,
+    matches: &ArgMatches,
+) -> Result<(ClientEntry, Vec<String>), Failure> {
+    let cli = Cli::command();
+    let serve = cli.find_subcommand("serve").cloned().unwrap_or_default();
+    let mut problems = Vec::new();
+    let settings = flags::serve_arguments(&serve, matches, rules, &mut problems);
+    if !problems.is_empty() {
+        return Err(Failure::Settings(crate::config::ConfigError(problems)));
+    }
+    let needs = EntryNeeds::find(&command.api, &command.server, command.config.config.as_deref(), &settings).await?;
+    let name = entry_name(command.target.name.as_deref(), &needs.title)?;
+    let mut remarks = needs.check(client, &name, command.target.force)?;
+    let system = OperatingSystem::current();
+    let program = flags::program(rules.scope, system).map_err(refusal)?;
+    remarks.extend(program.warning.map(|warning| format!("warning: {warning}")));
+    let mut arguments = program.arguments;
+    arguments.extend(settings);
+    let variables = if entry::hands_over_variables(client) {
+        needs.variables
+    } else {
+        Vec::new()
+    };
+    let target = EntryTarget::Command {
+        program: program.command,
+        arguments,
+        variables,
+    };
+    Ok((ClientEntry { name, target }, remarks))
+}
+
+/// The name of the server: the one that was given, else made of a title.
+fn entry_name(given: Option<&str>, title: &str) -> Result<String, Failure> {
+    const LONGEST: usize = 32;
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if let Some(name) = given {
+        if name.is_empty() || name.len() > LONGEST || !name.bytes().all(legal) {
+            return Err(refusal(format!(
+                "--name takes letters, digits, `_` and `-`, at most {LONGEST} of them"
+            )));
+        }
+        return Ok(name.to_owned());
+    }
+    let mut name = String::new();
+    for character in title.to_ascii_lowercase().chars() {
+        if character.is_ascii_alphanumeric() {
+            name.push(character);
+        } else if !name.is_empty() && !name.ends_with('-') {
+            name.push('-');
+        }
+    }
+    name.truncate(LONGEST);
+    let name = name.trim_end_matches('-');
+    Ok(if name.is_empty() { "api".to_owned() } else { name.to_owned() })
+}
+
+fn print_entry(entry: &ClientEntry, client: ClientName, place: &ClientPlace, target: &TargetFile) -> Result<ExitCode, Failure> {
+    output::print_remark(&format!("put this into {}:", place.file.display()));
+    if let Some(other) = &place.alternative {
+        output::print_remark(&format!("(the build that is not from the Store reads {})", other.display()));
+    }
+    output::print_result(&entry.snippet(client, place))?;
+    if is_state_file_of_claude_code(client, target) {
+        output::print_remark(&format!("or let Claude Code do it: {}", vendor::command_line(entry)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn install(
+    entry: &ClientEntry,
+    client: ClientName,
+    place: &ClientPlace,
+    target: &TargetFile,
+    mode: InstallMode,
+) -> Result<InstallOutcome, Failure> {
+    edit(place, client, mode, &entry.name, true, |file| {
+        let wanted = entry.value(client);
+        match file.find(&entry.name).map_err(refusal)? {
+            Some(found) if found == wanted => {
+                output::print_remark(&format!("`{}` is already in {}", entry.name, place.file.display()));
+                return Ok(None);
+            }
+            Some(found) if !is_ours(&found) && !target.force => {
+                return Err(refusal(format!(
+                    "{} has another entry `{}`; --name takes another name, --force replaces it",
+                    place.file.display(),
+                    entry.name
+                )));
+            }
+            _ => {}
+        }
+        file.with(entry).map(Some).map_err(refusal)
+    })
+}
+
+pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure> {
+    let folder = variables::current_folder().map_err(refusal)?;
+    let place = place(command.client, &command.target, &folder)?;
+    let Some(name) = command.target.name.as_deref() else {
+        return Err(refusal("--name says which entry goes".into()));
+    };
+    if is_state_file_of_claude_code(command.client, &command.target) {
+        return vendor::remove_from_claude_code(name, mode(false, command.target.write) == InstallMode::Ask).map(ExitCode::from);
+    }
+    if let Some(why) = print_only(command.client, &command.target, &place) {
+        return Err(refusal(format!(
+            "{why}; remove the entry `{name}` from {} yourself",
+            place.file.display()
+        )));
+    }
+    let mode = mode(false, command.target.write);
+    let outcome = edit(&place, command.client, mode, name, false, |file| {
+        match file.find(name).map_err(refusal)? {
+            None => {
+                output::print_remark(&format!("there is no entry `{name}` in {}", place.file.display()));
+                return Ok(None);
+            }
+            Some(found) if !is_ours(&found) && !command.target.force => {
+                return Err(refusal(format!(
+                    "the entry `{name}` in {} does not start this program; --force removes it",
+                    place.file.display()
+                )));
+            }
+            Some(_) => {}
+        }
+        file.without(name).map(Some).map_err(refusal)
+    })?;
+    Ok(outcome.into())
+}
+
+/// A line for each client: whether it is found, and its file.
+fn list_clients(target: &TargetFile) -> Result<ExitCode, Failure> {
+    let folder = variables::current_folder().map_err(refusal)?;
+    let mut text = String::new();
+    for client in place::INSTALLABLE {
+        let line = match place(client, target, &folder) {
+            Ok(place) if place.file.exists() => format!("found       {}", place.file.display()),
+            Ok(place) if place.folder.is_dir() => format!("found       {} (not there yet)", place.file.display()),
+            Ok(place) => format!("not found   {}", place.file.display()),
+            Err(_) => "-           no configuration per project".to_owned(),
+        };
+        text.push_str(&format!("{:<15} {line}\n", client.to_string()));
+    }
+    output::print_result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,225 @@
+//! What an entry needs besides its command: which variables, which the client's limits are, whether the document is fit.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::flags;
+use crate::api::{SchemeField, scheme_fields};
+use crate::check::{self, used_schemes};
+use crate::cli::load::{self, LoadPurpose, Loaded};
+use crate::config::credentials::Reference;
+use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
+use crate::config::{ApiConfig, ConfigError, LayeredSettings, Transport};
+use crate::error::Failure;
+use crate::spec::operation::parameter::Location;
+use crate::spec::{SecurityScheme, Severity};
+use crate::text::{counted, one_line};
+
+/// Said for every client that hands over variables of its environment.
+pub(super) const DOCK_REMARK: &str = "note: a client that is started from a dock or a menu does not see variables of a shell profile; set them where the system's sessions get theirs";
+
+/// What is known of the server that an entry starts.
+pub(super) struct EntryNeeds {
+    pub(super) title: String,
+    /// The variables that secrets come from.
+    pub(super) variables: Vec<String>,
+    /// Those without which the server does not start.
+    required: Vec<String>,
+    errors: Vec<String>,
+    warnings: usize,
+    longest_tool: String,
+    most_tools: Option<(usize, usize)>,
+}
+
+/// A refusal: exit code 2, and nothing was written.
+pub(super) fn refusal(sentence: String) -> Failure {
+    Failure::Settings(ConfigError(vec![sentence]))
+}
+
+impl EntryNeeds {
+    /// Reads the document as the server will. Values of variables are not needed, only their names.
+    ///
+    /// # Errors
+    /// The settings or the document are not fit for a server that a client starts.
+    pub(super) async fn find(
+        api: &ApiSettings,
+        server: &ServerSettings,
+        file: Option<&Path>,
+        arguments: &[String],
+    ) -> Result<Self, Failure> {
+        let mut layered = LayeredSettings::read(api, server, file);
+        let mut required = BTreeSet::new();
+        let mut variables = BTreeSet::new();
+        let of_pair = |pair: &String| pair.split_once('=').map(|(_, variable)| variable.to_owned());
+        required.extend(
+            layered
+                .api
+                .header_env
+                .iter()
+                .chain(&layered.api.spec_header_env)
+                .filter_map(of_pair),
+        );
+        required.extend(layered.api.upstream.proxy_auth_env.clone());
+        for scheme in layered.api.credentials.auth.values() {
+            required.extend(scheme.env.clone());
+            let parts = [
+                &scheme.username,
+                &scheme.password,
+                &scheme.client_id,
+                &scheme.client_secret,
+                &scheme.refresh_token,
+            ];
+            required.extend(parts.into_iter().flatten().filter_map(|reference| match reference {
+                Reference::Env(name) => Some(name.clone()),
+                Reference::File(_) => None,
+            }));
+        }
+        let configured: BTreeSet<String> = layered.api.credentials.auth.keys().cloned().collect();
+        // Nothing is called, so that nothing but the document's own address needs a value now.
+        layered.api.header_env.clear();
+        layered.api.credentials.auth.clear();
+        layered.api.upstream.proxy_auth_env = None;
+        let (process, config) = load::resolve_for_inspection(layered, LogLevel::Error)?;
+        if matches!(process.transport, Transport::Http { .. }) {
+            return Err(refusal(
+                "--transport http: a client starts its server over stdio; start this one yourself, and install its address with --url"
+                    .into(),
+            ));
+        }
+        let Loaded {
+            api: loaded, diagnostics, ..
+        } = load::load_api(&config, LoadPurpose::Inspect).await?;
+        let (schemes, used) = used_schemes(&loaded);
+        let query_keys: Vec<String> = schemes
+            .values()
+            .filter_map(|scheme| match scheme {
+                SecurityScheme::ApiKey {
+                    location: Location::Query,
+                    name,
+                } => Some(name.clone()),
+                _ => None,
+            })
+            .collect();
+        let secrets = flags::written_out_secrets(api, arguments, &query_keys);
+        if !secrets.is_empty() {
+            return Err(Failure::Settings(ConfigError(secrets)));
+        }
+        if !config.mock {
+            for name in used.keys().filter(|name| !configured.contains(*name)) {
+                variables.extend(
+                    scheme_fields(name, schemes.get(name))
+                        .into_iter()
+                        .map(|field: SchemeField| field.variable),
+                );
+            }
+        }
+        Ok(Self::of(&config, &loaded, &diagnostics, required, &variables))
+    }
+
+    fn of(
+        config: &ApiConfig,
+        api: &crate::api::Api,
+        diagnostics: &[crate::spec::Diagnostic],
+        required: BTreeSet<String>,
+        variables: &BTreeSet<String>,
+    ) -> Self {
+        let report = check::check(String::new(), api, diagnostics, &config.profile, config.annotate.layers.local);
+        let errors = report.findings.iter().filter(|finding| finding.level == Severity::Error);
+        let mut errors: Vec<String> = errors.map(|finding| format!("{}: {}", finding.pointer, finding.message)).collect();
+        if report.tools == 0 {
+            errors.push("no tool is left to serve".into());
+        }
+        let longest = api.tools().iter().max_by_key(|tool| tool.name.len());
+        Self {
+            title: one_line(api.document().title()),
+            errors,
+            warnings: report.count(Severity::Warning),
+            longest_tool: longest.map(|tool| tool.name.to_string()).unwrap_or_default(),
+            most_tools: config
+                .profile
+                .most_tools
+                .filter(|most| report.tools > *most)
+                .map(|most| (report.tools, most)),
+            variables: required.iter().cloned().chain(variables.difference(&required).cloned()).collect(),
+            required: required.into_iter().collect(),
+        }
+    }
+
+    /// What stops the installation, and what the user should know.
+    ///
+    /// # Errors
+    /// Operations are lost and `force` is not set; a name is too long for the client; a variable cannot be handed over.
+    pub(super) fn check(&self, client: ClientName, name: &str, force: bool) -> Result<Vec<String>, Failure> {
+        let mut problems = Vec::new();
+        if !self.errors.is_empty() && !force {
+            problems.extend(self.errors.iter().take(10).cloned());
+            problems.push(format!(
+                "{} not served; --force installs the rest, `openapi-mcp check` lists them",
+                counted(self.errors.len(), "part of the document is").replace("part of the document iss", "parts of the document are")
+            ));
+        }
+        if let Some((whole, limit)) = name_limit(client, name, &self.longest_tool)
+            && whole > limit
+        {
+            problems.push(format!(
+                "with the server's name `{name}`, the tool `{}` has {whole} characters in {client}, which takes {limit}; a shorter --name or --max-tool-name-length {} helps",
+                self.longest_tool,
+                self.longest_tool.len().saturating_sub(whole - limit)
+            ));
+        }
+        let hands_over = super::entry::hands_over_variables(client);
+        if !hands_over && !self.required.is_empty() {
+            problems.push(format!(
+                "{client} hands over no variables, and the server needs {}; write a configuration file with `auth: {{ SCHEME: {{ file: PATH }} }}` and give --config, or make a bundle with `openapi-mcp bundle`",
+                self.required.join(", ")
+            ));
+        }
+        if !problems.is_empty() {
+            return Err(Failure::Settings(ConfigError(problems)));
+        }
+        Ok(self.remarks(client, hands_over))
+    }
+
+    fn remarks(&self, client: ClientName, hands_over: bool) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.warnings > 0 {
+            remarks.push(format!(
+                "note: {}; `openapi-mcp check --client {client}` lists them",
+                counted(self.warnings, "warning")
+            ));
+        }
+        if let Some((tools, most)) = self.most_tools {
+            remarks.push(format!(
+                "warning: there are {tools} tools, and {client} takes {most}; --tool-include chooses"
+            ));
+        }
+        let needed = self.variables.join(", ");
+        if !self.variables.is_empty() && !hands_over {
+            remarks.push(format!(
+                "note: calls that need a credential ({needed}) are refused, because {client} hands over no variables; either write a configuration file with `auth: {{ SCHEME: {{ file: PATH }} }}`, readable by you alone, and give --config FILE, or make a bundle with `openapi-mcp bundle`"
+            ));
+        } else if client == ClientName::Vscode && !self.variables.is_empty() {
+            remarks.push(format!("note: VS Code asks for {needed} at the first start"));
+        } else if !self.variables.is_empty() {
+            remarks.push(format!(
+                "note: set {needed} where {client} is started; the file holds only the names"
+            ));
+            remarks.push(DOCK_REMARK.into());
+        }
+        remarks
+    }
+}
+
+/// How long the longest tool's name is in the client, and how long it may be.
+fn name_limit(client: ClientName, server: &str, tool: &str) -> Option<(usize, usize)> {
+    let both = server.len() + tool.len();
+    match client {
+        // mcp__SERVER__TOOL
+        ClientName::ClaudeCode | ClientName::ClaudeDesktop | ClientName::Codex => Some((both + 7, 64)),
+        // mcp_SERVER_TOOL
+        ClientName::Gemini => Some((both + 5, 63)),
+        ClientName::Vscode => Some((both + 5, 64)),
+        ClientName::Cursor => Some((both, 60)),
+        _ => None,
+    }
+}

@@ -1,0 +1,238 @@
+//! `openapi-mcp bundle`: this program, a document and settings in one file that a host installs with a click.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::{Map, Value};
+
+use super::archive::{ArchivedFile, write_archive};
+use super::manifest::{ManifestParts, manifest};
+use super::platform::BundlePlatform;
+use crate::check::used_schemes;
+use crate::cli::load::{self, LoadPurpose};
+use crate::cli::{ConfigFile, output};
+use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
+use crate::config::{self, ConfigError, LayeredSettings, variables};
+use crate::error::Failure;
+use crate::spec::Document;
+use crate::spec::operation::server;
+use crate::text::counted;
+
+/// Restores the executable bit that a host may have lost, and becomes the server.
+const START: &str = "#!/bin/sh\nfolder=$(CDPATH= cd -- \"$(dirname -- \"$0\")\" && pwd)\nchmod u+x \"$folder/openapi-mcp\" 2>/dev/null\nexec \"$folder/openapi-mcp\" serve --config \"$folder/openapi-mcp.json\"\n";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "The bundle holds one binary, the document with its overlays, and the settings; secrets are asked for by the host.")]
+pub(crate) struct BundleCommand {
+    #[command(flatten)]
+    api: ApiSettings,
+    #[command(flatten)]
+    config: ConfigFile,
+    /// The file to write [default: NAME-PLATFORM.mcpb]
+    #[arg(short, long, value_name = "PATH", help_heading = "Bundle")]
+    output: Option<PathBuf>,
+    /// The bundle's name [default: from the document's title]
+    #[arg(long, value_name = "NAME", help_heading = "Bundle")]
+    name: Option<String>,
+    /// The bundle's version [default: the document's, if it is a semantic version, else 1.0.0]
+    #[arg(long, value_name = "VERSION", help_heading = "Bundle")]
+    bundle_version: Option<String>,
+    /// The openapi-mcp binary to put in, for another system than this one [default: this program]
+    #[arg(long, value_name = "PATH", help_heading = "Bundle")]
+    binary: Option<PathBuf>,
+    /// The system of that binary [default: this one]
+    #[arg(long, value_enum, value_name = "SYSTEM", help_heading = "Bundle")]
+    platform: Option<BundlePlatform>,
+}
+
+fn refusal(sentence: String) -> Failure {
+    Failure::Settings(ConfigError(vec![sentence]))
+}
+
+pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
+    let mut layered = LayeredSettings::read(&command.api, &ServerSettings::default(), command.config.config.as_deref());
+    layered.server = ServerSettings::default();
+    layered.api.client = layered.api.client.or(Some(ClientName::ClaudeDesktop));
+    let settings = layered.api.clone();
+    let named_variables = named_variables(&settings);
+    let mut problems = config::secret_headers(&settings);
+    problems.extend(unportable(&settings));
+    if !problems.is_empty() {
+        return Err(Failure::Settings(ConfigError(problems)));
+    }
+    layered.api.header_env.clear();
+    let config = load::resolve_for_inspection(layered, LogLevel::Error)?.1;
+    let loaded = load::load_api(&config, LoadPurpose::Inspect).await?;
+    let api = &loaded.api;
+    let document = api.document();
+    if api.tools().is_empty() {
+        return Err(refusal(
+            "no tool is left, and a bundle without tools serves nobody; `openapi-mcp check` says why".into(),
+        ));
+    }
+    let servers = server::declared_servers(document);
+    let name = command.name.clone().unwrap_or_else(|| bundle_name(document.title()));
+    let version = bundle_version(command.bundle_version.as_deref(), document.api_version())?;
+    let platform = command.platform.unwrap_or_else(BundlePlatform::current);
+    let (schemes, used) = used_schemes(api);
+    let manifest = manifest(&ManifestParts {
+        api,
+        name: &name,
+        version: &version,
+        platform,
+        schemes: &schemes,
+        used: &used,
+        named_variables: &named_variables,
+        server: servers.first().filter(|_| settings.base_url.is_none() && settings.server.is_none()),
+    });
+    let base_url = document.url.as_ref().filter(|_| config.base_url.is_none()).and_then(|_| {
+        // A server that is relative to the document's address has none inside a bundle.
+        let alone = server::root_url(&servers, None, &config.server);
+        alone
+            .err()
+            .and_then(|_| server::root_url(&servers, document.url.as_ref(), &config.server).ok())
+    });
+    let settings = inner_settings(&settings, base_url.map(String::from));
+    let binary = read_binary(command.binary.as_ref())?;
+    let bytes = write_bundle(&manifest, &settings, document, &binary, platform)?;
+    let path = command
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("{name}-{}.mcpb", platform.manifest_name())));
+    std::fs::write(&path, &bytes).map_err(|error| Failure::Io(format!("`{}` cannot be written", path.display()), error))?;
+    output::print_result(&format!("{}\n", path.display()))?;
+    output::print_remark(&format!(
+        "{}, {} bytes, sha256 {}; the binary is for this processor alone",
+        counted(api.tools().len(), "tool"),
+        bytes.len(),
+        sha256(&bytes)
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The digest by which a registry knows a file, in hexadecimal.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    use sha2::Digest as _;
+    let digest = sha2::Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The variables that the settings name; a host asks the user for their values.
+fn named_variables(settings: &ApiSettings) -> Vec<String> {
+    let of_pair = |pair: &String| pair.split_once('=').map(|(_, variable)| variable.to_owned());
+    settings.header_env.iter().filter_map(of_pair).collect()
+}
+
+/// What a file of this machine would be needed for elsewhere.
+fn unportable(settings: &ApiSettings) -> Vec<String> {
+    let upstream = &settings.upstream;
+    let flags = [
+        ("--ca-cert", !upstream.ca_cert.is_empty()),
+        ("--client-cert", upstream.client_cert.is_some()),
+        ("--client-key", upstream.client_key.is_some()),
+        ("--allow-file-args", settings.allow_file_args.is_some()),
+        ("--proxy", upstream.proxy.is_some()),
+        ("auth", !settings.credentials.auth.is_empty()),
+    ];
+    let given = flags.into_iter().filter(|(_, is_given)| *is_given);
+    given
+        .map(|(flag, _)| format!("{flag} names something of this machine or a secret, which a bundle cannot carry; leave it out"))
+        .collect()
+}
+
+/// The settings inside a bundle: what concerns the document is done, and no flag names it again.
+fn inner_settings(settings: &ApiSettings, base_url: Option<String>) -> Map<String, Value> {
+    const DONE: [&str; 6] = ["spec", "spec_header", "spec_header_env", "overlay", "external_refs", "log_level"];
+    let mut map = match serde_json::to_value(settings) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    };
+    for key in DONE {
+        map.remove(key);
+    }
+    map.insert("spec".into(), "../document/api.json".into());
+    if let Some(url) = base_url {
+        map.insert("base_url".into(), url.into());
+    }
+    map
+}
+
+fn bundle_name(title: &str) -> String {
+    let mut name = String::new();
+    for character in title.to_ascii_lowercase().chars() {
+        if character.is_ascii_alphanumeric() {
+            name.push(character);
+        } else if !name.is_empty() && !name.ends_with('-') {
+            name.push('-');
+        }
+    }
+    name.truncate(60);
+    let name = name.trim_end_matches('-');
+    if name.is_empty() { "api".into() } else { name.to_owned() }
+}
+
+/// A semantic version: MAJOR.MINOR.PATCH.
+fn bundle_version(given: Option<&str>, declared: Option<&str>) -> Result<String, Failure> {
+    let is_semantic = |text: &&str| {
+        let core = text.split(['-', '+']).next().unwrap_or_default();
+        let parts: Vec<&str> = core.split('.').collect();
+        parts.len() == 3
+            && parts
+                .iter()
+                .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    match given {
+        Some(version) if !is_semantic(&version) => Err(refusal("--bundle-version must be a semantic version, as in 1.2.3".into())),
+        Some(version) => Ok(version.to_owned()),
+        None => Ok(declared.filter(is_semantic).unwrap_or("1.0.0").to_owned()),
+    }
+}
+
+fn read_binary(given: Option<&PathBuf>) -> Result<Vec<u8>, Failure> {
+    let path = match given {
+        Some(path) => path.clone(),
+        None => variables::running_program().map_err(refusal)?,
+    };
+    std::fs::read(&path).map_err(|error| Failure::Io(format!("the binary `{}` cannot be read", path.display()), error))
+}
+
+fn write_bundle(
+    manifest: &Value,
+    settings: &Map<String, Value>,
+    document: &Document,
+    binary: &[u8],
+    platform: BundlePlatform,
+) -> Result<Vec<u8>, Failure> {
+    let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
+    let manifest = pretty(manifest);
+    let settings = pretty(&Value::Object(settings.clone()));
+    let mut files = vec![
+        ("manifest.json".to_owned(), manifest.as_bytes(), false),
+        ("server/openapi-mcp.json".to_owned(), settings.as_bytes(), false),
+    ];
+    for (index, file) in document.files().iter().enumerate() {
+        let name = if index == 0 { "api.json" } else { file.name.as_str() };
+        let is_inside =
+            !name.starts_with('/') && !name.contains("://") && !name.contains('\\') && !name.split('/').any(|part| part == "..");
+        if !is_inside {
+            return Err(refusal(format!(
+                "the document refers to `{}`, which is outside its own folder; a bundle holds files of that folder only",
+                crate::text::one_line(name)
+            )));
+        }
+        files.push((format!("document/{name}"), file.text().as_bytes(), false));
+    }
+    if platform != BundlePlatform::Win32 {
+        files.push(("server/start.sh".to_owned(), START.as_bytes(), true));
+    }
+    files.push((format!("server/{}", platform.binary()), binary, true));
+    let files: Vec<ArchivedFile<'_>> = files
+        .into_iter()
+        .map(|(name, bytes, is_executable)| ArchivedFile {
+            name,
+            bytes,
+            is_executable,
+        })
+        .collect();
+    write_archive(&files).map_err(refusal)
+}

@@ -1,0 +1,176 @@
+//! The manifest of an MCP bundle (MCPB 0.3): what the host starts, asks the user for, and shows.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::platform::BundlePlatform;
+use crate::api::{Api, scheme_fields};
+use crate::check::SchemeUse;
+use crate::spec::SecurityScheme;
+use crate::spec::operation::server_template::ServerTemplate;
+use crate::text::{clean, one_line, truncate};
+
+/// More tools than this are not listed; the host asks the server.
+const MAX_LISTED_TOOLS: usize = 100;
+const MAX_DESCRIPTION: usize = 300;
+
+/// What a manifest is made of.
+pub(super) struct ManifestParts<'p> {
+    pub(super) api: &'p Api,
+    pub(super) name: &'p str,
+    pub(super) version: &'p str,
+    pub(super) platform: BundlePlatform,
+    /// The security schemes that tools use, and how.
+    pub(super) schemes: &'p BTreeMap<String, SecurityScheme>,
+    pub(super) used: &'p BTreeMap<String, SchemeUse>,
+    /// Variables that the settings name, each of which is a secret.
+    pub(super) named_variables: &'p [String],
+    /// The server whose variables the user may fill in.
+    pub(super) server: Option<&'p ServerTemplate>,
+}
+
+/// A key of `user_config`.
+fn config_key(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    lower
+        .chars()
+        .map(|character| if character.is_ascii_alphanumeric() { character } else { '_' })
+        .collect()
+}
+
+/// The manifest.
+pub(super) fn manifest(parts: &ManifestParts<'_>) -> Value {
+    let document = parts.api.document();
+    let title = one_line(document.title());
+    let (user_config, environment) = fields(parts);
+    let mut manifest = json!({
+        "manifest_version": "0.3",
+        "name": parts.name,
+        "display_name": title,
+        "version": parts.version,
+        "description": truncate(&format!("{title}: its operations as tools, served by openapi-mcp"), MAX_DESCRIPTION),
+        "author": { "name": "openapi-mcp" },
+        "server": {
+            "type": "binary",
+            "entry_point": format!("server/{}", parts.platform.binary()),
+            "mcp_config": start(parts.platform, &environment),
+        },
+        "compatibility": { "platforms": [parts.platform.manifest_name()] },
+    });
+    if let Some(members) = manifest.as_object_mut() {
+        if let Some(description) = document.description() {
+            members.insert("long_description".into(), truncate(&clean(description), 4000).into());
+        }
+        members.insert("tools".into(), tools(parts.api));
+        if parts.api.tools().len() > MAX_LISTED_TOOLS {
+            members.insert("tools_generated".into(), true.into());
+        }
+        if !user_config.is_empty() {
+            members.insert("user_config".into(), Value::Object(user_config));
+        }
+    }
+    manifest
+}
+
+/// What the host starts. Hosts have unpacked binaries without their executable bit (modelcontextprotocol/mcpb#294); a script that
+/// the shell reads does not need it.
+fn start(platform: BundlePlatform, environment: &Map<String, Value>) -> Value {
+    match platform {
+        BundlePlatform::Win32 => json!({
+            "command": format!("${{__dirname}}/server/{}", platform.binary()),
+            "args": ["serve", "--config", "${__dirname}/server/openapi-mcp.json"],
+            "env": environment,
+        }),
+        BundlePlatform::Darwin | BundlePlatform::Linux => json!({
+            "command": "/bin/sh",
+            "args": ["${__dirname}/server/start.sh"],
+            "env": environment,
+        }),
+    }
+}
+
+/// What the user is asked for, and the variables that carry it. No value is ever an argument, which a list of processes would show.
+fn fields(parts: &ManifestParts<'_>) -> (Map<String, Value>, Map<String, Value>) {
+    let (mut asked, mut environment) = (Map::new(), Map::new());
+    let mut ask = |key: &str, variable: &str, title: String, description: String, is_secret: bool, is_required: bool| {
+        let mut field = json!({ "type": "string", "title": title, "description": description, "required": is_required });
+        if let Some(members) = field.as_object_mut() {
+            if is_secret {
+                members.insert("sensitive".into(), true.into());
+            }
+            // Without it, hosts pass the placeholder of a field that was left blank.
+            if !is_required {
+                members.insert("default".into(), "".into());
+            }
+        }
+        asked.insert(key.to_owned(), field);
+        environment.insert(variable.to_owned(), format!("${{user_config.{key}}}").into());
+    };
+    for (name, used) in parts.used {
+        for field in scheme_fields(name, parts.schemes.get(name)) {
+            let key = config_key(field.variable.trim_start_matches("OPENAPI_MCP_AUTH_"));
+            let shown = one_line(name);
+            let whose = format!("The {} of the security scheme {shown}", field.label);
+            ask(
+                &key,
+                &field.variable,
+                format!("{shown}: {}", field.label),
+                whose,
+                field.is_secret,
+                used.is_always_required,
+            );
+        }
+    }
+    for variable in parts.named_variables {
+        ask(
+            &config_key(variable),
+            variable,
+            variable.clone(),
+            format!("The value of {variable}"),
+            true,
+            true,
+        );
+    }
+    ask(
+        "base_url",
+        "OPENAPI_MCP_BASE_URL",
+        "Base URL".into(),
+        "Where requests go, if not to the server that the document names".into(),
+        false,
+        false,
+    );
+    let mut pairs = Vec::new();
+    for (name, variable) in parts.server.iter().flat_map(|server| &server.variables) {
+        let key = format!("server_{}", config_key(name));
+        let mut field = json!({
+            "type": "string", "title": one_line(name), "required": variable.default.is_none(),
+            "description": format!("A part of the API's address{}", if variable.allowed.is_empty() { String::new() } else { format!(": one of {}", one_line(&variable.allowed.join(", "))) }),
+        });
+        if let (Some(default), Some(members)) = (&variable.default, field.as_object_mut()) {
+            members.insert("default".into(), default.clone().into());
+        }
+        asked.insert(key.clone(), field);
+        pairs.push(format!("{name}=${{user_config.{key}}}"));
+    }
+    if !pairs.is_empty() {
+        environment.insert("OPENAPI_MCP_SERVER_VAR".into(), pairs.join(",").into());
+    }
+    (asked, environment)
+}
+
+/// Name and description of each tool; the format has no title, so that the title begins the description.
+fn tools(api: &Api) -> Value {
+    let tool = |offered: crate::api::OfferedTool<'_>| {
+        let whole: Value = serde_json::from_str(offered.text).unwrap_or_default();
+        let description = whole.get("description").and_then(Value::as_str).unwrap_or_default();
+        let title = offered.tool.title.as_deref().unwrap_or_default();
+        let text = if description.starts_with(title) {
+            description.to_owned()
+        } else {
+            format!("{title}. {description}")
+        };
+        json!({ "name": offered.tool.name, "description": truncate(&one_line(&text), MAX_DESCRIPTION) })
+    };
+    api.iter().take(MAX_LISTED_TOOLS).map(tool).collect()
+}

@@ -1,0 +1,7 @@
+//! `openapi-mcp bundle` and `registry`: the server as an MCP bundle, and its entry in the MCP registry.
+
+mod archive;
+pub(crate) mod bundle;
+mod manifest;
+mod platform;
+pub(crate) mod registry;

@@ -1,0 +1,41 @@
+//! The systems that a bundle can be made for.
+
+use clap::ValueEnum;
+
+/// The systems that a manifest knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BundlePlatform {
+    Darwin,
+    Linux,
+    Win32,
+}
+
+impl BundlePlatform {
+    /// The one that this program was built for.
+    pub(super) fn current() -> Self {
+        if cfg!(windows) {
+            Self::Win32
+        } else if cfg!(target_os = "macos") {
+            Self::Darwin
+        } else {
+            Self::Linux
+        }
+    }
+
+    /// How the manifest calls it.
+    pub(super) fn manifest_name(self) -> &'static str {
+        match self {
+            Self::Darwin => "darwin",
+            Self::Linux => "linux",
+            Self::Win32 => "win32",
+        }
+    }
+
+    /// The name of the program inside.
+    pub(super) fn binary(self) -> &'static str {
+        match self {
+            Self::Win32 => "openapi-mcp.exe",
+            Self::Darwin | Self::Linux => "openapi-mcp",
+        }
+    }
+}

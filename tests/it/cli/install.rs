@@ -1,0 +1,524 @@
+//! `install` and `uninstall`: the files of real clients, in a home folder of their own.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use crate::support::{SpecFile, command, petstore, stderr, stdout};
+
+/// A home folder with the folders of clients in it.
+struct Home {
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
+    }
+
+    /// A file with the text, in the folder of its client.
+    fn write(&self, file: &str, text: &str) -> PathBuf {
+        let path = self.path(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn run(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
+        let mut command = command(args);
+        for name in [
+            "XDG_CONFIG_HOME",
+            "CODEX_HOME",
+            "CLAUDE_CONFIG_DIR",
+            "SUDO_USER",
+            "WSL_DISTRO_NAME",
+            "VSCODE_IPC_HOOK_CLI",
+        ] {
+            command.env_remove(name);
+        }
+        command.env("HOME", self.folder.path()).current_dir(self.folder.path());
+        command.envs(variables.iter().copied()).output().unwrap()
+    }
+
+    fn install(&self, client: &str, more: &[&str]) -> Output {
+        let spec = petstore();
+        let mut args = vec!["install", "--client", client, "--spec", &spec];
+        args.extend(more);
+        self.run(&args, &[])
+    }
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// A client, its file, and a text that the client takes, with another entry.
+const EDITED: [(&str, &str, &str); 8] = [
+    (
+        "claude-desktop",
+        ".config/Claude/claude_desktop_config.json",
+        "{\n    \"mcpServers\": {\n        \"other\": { \"command\": \"x\" }\n    },\n    \"theme\": \"dark\"\n}",
+    ),
+    (
+        "vscode",
+        ".config/Code/User/mcp.json",
+        "// mine\n{\n\t\"servers\": {\n\t\t\"other\": { \"type\": \"stdio\", \"command\": \"x\" }, // keep\n\t},\n\t/* and this */\n\t\"inputs\": [],\n}\n",
+    ),
+    ("cursor", ".cursor/mcp.json", "{\"mcpServers\":{\"other\":{\"command\":\"x\"}}}"),
+    ("windsurf", ".codeium/windsurf/mcp_config.json", "{}\n"),
+    (
+        "gemini",
+        ".gemini/settings.json",
+        "{\r\n  // Windows\r\n  \"theme\": \"x\"\r\n}\r\n",
+    ),
+    (
+        "codex",
+        ".codex/config.toml",
+        "# mine\nmodel = \"x\" # keep\n\n[mcp_servers.other]\ncommand = 'x'\n\n[profiles.a]\nb = 1\n",
+    ),
+    (
+        "zed",
+        ".config/zed/settings.json",
+        "{\n  // fonts\n  \"buffer_font_size\": 14,\n}\n",
+    ),
+    (
+        "opencode",
+        ".config/opencode/opencode.jsonc",
+        "{ \"mcp\": { \"other\": { \"type\": \"local\", \"command\": [\"x\"] } } }\n",
+    ),
+];
+
+#[test]
+fn an_entry_comes_and_goes_and_everything_else_keeps_its_bytes() {
+    for (client, file, before) in EDITED {
+        let home = Home::new();
+        let path = home.write(file, before);
+        let output = home.install(client, &["--write"]);
+        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+        let after = read(&path);
+        assert!(after.contains("petstore") && after.contains("serve"), "{client}: {after}");
+        for line in before
+            .lines()
+            .filter(|line| line.contains("//") || line.contains('#') || line.contains("/*"))
+        {
+            assert!(after.contains(line), "{client}: the comment is lost: {line}\n{after}");
+        }
+        assert_eq!(before.contains("\r\n"), after.contains("\r\n"), "{client}");
+        assert!(
+            !after.replace("\r\n", "").contains('\n') || !before.contains("\r\n"),
+            "{client}: {after:?}"
+        );
+        // Again is the same.
+        let output = home.install(client, &["--write"]);
+        assert!(stderr(&output).contains("is already in"), "{client}: {}", stderr(&output));
+        assert_eq!(read(&path), after);
+        let output = home.run(&["uninstall", "--client", client, "--name", "petstore", "--write"], &[]);
+        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+        assert_eq!(read(&path), before, "{client}");
+        let left: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
+        assert_eq!(left.len(), 1, "{client}: {left:?}");
+    }
+}
+
+#[test]
+fn a_file_that_install_made_goes_again() {
+    for (client, file, _) in EDITED {
+        let home = Home::new();
+        std::fs::create_dir_all(home.path(file).parent().unwrap()).unwrap();
+        let output = home.install(client, &["--write"]);
+        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+        let made = home.path(file);
+        // opencode's new file is the one without comments.
+        let made = if made.exists() { made } else { made.with_extension("json") };
+        assert!(read(&made).contains("petstore"), "{client}");
+        let output = home.run(&["uninstall", "--client", client, "--name", "petstore", "--write"], &[]);
+        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+        assert!(!made.exists(), "{client}: {}", read(&made));
+    }
+}
+
+#[test]
+fn what_changed_since_is_kept_when_the_entry_goes() {
+    for (client, file, before) in [
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{\n  \"mcpServers\": {\n    \"other\": { \"command\": \"x\" }\n  }\n}\n",
+        ),
+        ("codex", ".codex/config.toml", "[mcp_servers.other]\ncommand = 'x'\n"),
+    ] {
+        let home = Home::new();
+        let path = home.write(file, before);
+        assert!(home.install(client, &["--write"]).status.success());
+        let changed = read(&path).replace("\"x\"", "\"changed\"").replace("'x'", "'changed'");
+        std::fs::write(&path, &changed).unwrap();
+        assert!(
+            home.run(&["uninstall", "--client", client, "--name", "petstore", "--write"], &[])
+                .status
+                .success()
+        );
+        let expected = before.replace("\"x\"", "\"changed\"").replace("'x'", "'changed'");
+        assert_eq!(read(&path), expected, "{client}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_understood_stays_untouched() {
+    for (client, file, text, words) in [
+        ("cursor", ".cursor/mcp.json", "{ \"mcpServers\": ", "is not valid JSON"),
+        ("cursor", ".cursor/mcp.json", "{ \"mcpServers\": {}, // no\n }", "is not valid JSON"),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{ \"mcpServers\": [] }",
+            "the value of `mcpServers` is not an object",
+        ),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{ \"mcpServers\": {}, \"mcpServers\": {} }",
+            "is there twice",
+        ),
+        ("cursor", ".cursor/mcp.json", "[]", "does not hold an object"),
+        ("gemini", ".gemini/settings.json", "{ \"a\": 1, }", "is not valid JSON"),
+        ("codex", ".codex/config.toml", "a = = 1", "is not valid TOML"),
+        ("codex", ".codex/config.toml", "mcp_servers = 7", "`mcp_servers` is not a table"),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{ \"mcpServers\": { \"petstore\": { \"command\": \"mine\" } } }",
+            "--force replaces it",
+        ),
+    ] {
+        let home = Home::new();
+        let path = home.write(file, text);
+        let output = home.install(client, &["--write"]);
+        assert_eq!(output.status.code(), Some(2), "{text}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{text}: {}", stderr(&output));
+        assert_eq!(read(&path), text);
+    }
+    let home = Home::new();
+    let output = home.install("cursor", &["--write"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("the client was not found here"), "{}", stderr(&output));
+    assert!(!home.path(".cursor").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn links_modes_and_marks_of_a_file_stay_and_backups_are_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Home::new();
+    let target = home.write("dotfiles/cursor.json", "\u{feff}{}\n");
+    std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::fs::create_dir(home.path(".cursor")).unwrap();
+    std::os::unix::fs::symlink(&target, home.path(".cursor/mcp.json")).unwrap();
+    let output = home.install("cursor", &["--write"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(home.path(".cursor/mcp.json").is_symlink());
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&target), 0o640);
+    assert!(read(&target).starts_with("\u{feff}{") && read(&target).contains("petstore"));
+    assert_eq!(mode(&home.path("dotfiles/cursor.json.before-petstore.bak")), 0o600);
+}
+
+#[test]
+fn no_secret_reaches_a_file_a_link_or_an_output() {
+    let keyed = SpecFile::new(
+        r#"{"openapi":"3.1.0","info":{"title":"K","version":"1"},"servers":[{"url":"https://h.example"}],"components":{"securitySchemes":{"key":{"type":"apiKey","in":"query","name":"k"}}},
+            "paths":{"/a":{"get":{"operationId":"a","security":[{"key":[]}]}}}}"#,
+    );
+    for (more, words) in [
+        (
+            &["--header", "Authorization: Bearer hunter2"][..],
+            "--header-env authorization=VARIABLE",
+        ),
+        (&["--spec-header", "X-Api-Key: hunter2"], "--spec-header-env x-api-key=VARIABLE"),
+        (&["--base-url", "https://me:hunter2@h.example"], "--base-url"),
+        (&["--proxy", "http://me:hunter2@h.example"], "--proxy"),
+    ] {
+        let home = Home::new();
+        std::fs::create_dir(home.path(".cursor")).unwrap();
+        for mode in ["--write", "--print", "--link"] {
+            let mut args = vec!["install", "--client", "cursor", "--spec", keyed.path(), mode];
+            args.extend(more);
+            let output = home.run(&args, &[]);
+            let said = stdout(&output) + &stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{more:?}: {said}");
+            assert!(said.contains(words) && !said.contains("hunter2"), "{more:?}: {said}");
+        }
+        assert!(!home.path(".cursor/mcp.json").exists());
+    }
+    let home = Home::new();
+    // Values of the installing shell are not copied, neither of credentials nor of settings.
+    let spec = petstore();
+    let output = home.run(
+        &[
+            "install",
+            "--client",
+            "gemini",
+            "--spec",
+            &spec,
+            "--header-env",
+            "X-Team=TEAM_TOKEN",
+            "--print",
+        ],
+        &[
+            ("TEAM_TOKEN", "hunter2"),
+            ("OPENAPI_MCP_AUTH_API_KEY", "hunter2"),
+            ("OPENAPI_MCP_BASE_URL", "https://hunter2.example"),
+        ],
+    );
+    let text = stdout(&output);
+    assert!(
+        !text.contains("hunter2") && !stderr(&output).contains("hunter2"),
+        "{text}{}",
+        stderr(&output)
+    );
+    assert!(
+        text.contains("\"TEAM_TOKEN\": \"$TEAM_TOKEN\"") && text.contains("\"OPENAPI_MCP_AUTH_API_KEY\": \"$OPENAPI_MCP_AUTH_API_KEY\""),
+        "{text}"
+    );
+    // A link cannot carry a credential.
+    let output = home.run(&["install", "--client", "cursor", "--spec", &spec, "--link"], &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+}
+
+/// What each client is told where a variable holds the key.
+#[test]
+fn every_client_refers_to_variables_in_its_own_form() {
+    let home = Home::new();
+    for (client, expected) in [
+        ("claude-code", r#""OPENAPI_MCP_AUTH_API_KEY": "${OPENAPI_MCP_AUTH_API_KEY}""#),
+        ("vscode", r#""OPENAPI_MCP_AUTH_API_KEY": "${input:petstore-api-key}""#),
+        ("cursor", r#""OPENAPI_MCP_AUTH_API_KEY": "${env:OPENAPI_MCP_AUTH_API_KEY}""#),
+        ("windsurf", r#""OPENAPI_MCP_AUTH_API_KEY": "${env:OPENAPI_MCP_AUTH_API_KEY}""#),
+        ("gemini", r#""OPENAPI_MCP_AUTH_API_KEY": "$OPENAPI_MCP_AUTH_API_KEY""#),
+        ("codex", r#"env_vars = ["OPENAPI_MCP_AUTH_API_KEY"]"#),
+        ("goose", r#"env_keys: ["OPENAPI_MCP_AUTH_API_KEY"]"#),
+        (
+            "continue",
+            r#"{"OPENAPI_MCP_AUTH_API_KEY":"${{ secrets.OPENAPI_MCP_AUTH_API_KEY }}"}"#,
+        ),
+        ("opencode", r#""OPENAPI_MCP_AUTH_API_KEY": "{env:OPENAPI_MCP_AUTH_API_KEY}""#),
+    ] {
+        let output = home.install(client, &["--print"]);
+        assert!(
+            stdout(&output).contains(expected),
+            "{client}: {}{}",
+            stdout(&output),
+            stderr(&output)
+        );
+    }
+    for client in ["claude-desktop", "zed"] {
+        let output = home.install(client, &["--print"]);
+        assert!(
+            !stdout(&output).contains("API_KEY") && stderr(&output).contains("openapi-mcp bundle"),
+            "{client}"
+        );
+    }
+}
+
+#[test]
+fn every_client_takes_the_address_of_a_server_in_its_own_form() {
+    let home = Home::new();
+    let url = "https://mcp.example/mcp";
+    for (client, expected) in [
+        (
+            "claude-code",
+            vec![
+                r#""type": "http""#,
+                r#""url": "https://mcp.example/mcp""#,
+                r#""Authorization": "Bearer ${PETS}""#,
+            ],
+        ),
+        (
+            "vscode",
+            vec![
+                r#""type": "http""#,
+                r#""Authorization": "Bearer ${input:pets-pets}""#,
+                r#""password": true"#,
+            ],
+        ),
+        (
+            "cursor",
+            vec![r#""url": "https://mcp.example/mcp""#, r#""Authorization": "Bearer ${env:PETS}""#],
+        ),
+        ("windsurf", vec![r#""serverUrl": "https://mcp.example/mcp""#]),
+        (
+            "gemini",
+            vec![r#""httpUrl": "https://mcp.example/mcp""#, r#""Authorization": "Bearer $PETS""#],
+        ),
+        (
+            "codex",
+            vec![r#"url = "https://mcp.example/mcp""#, r#"bearer_token_env_var = "PETS""#],
+        ),
+        ("goose", vec![r#"type: "streamable_http""#, r#"uri: "https://mcp.example/mcp""#]),
+        ("continue", vec![r#"type: "streamable-http""#]),
+        ("opencode", vec![r#""type": "remote""#, r#""Authorization": "Bearer {env:PETS}""#]),
+    ] {
+        let output = home.run(
+            &[
+                "install",
+                "--client",
+                client,
+                "--name",
+                "pets",
+                "--url",
+                url,
+                "--url-token-env",
+                "PETS",
+                "--print",
+            ],
+            &[],
+        );
+        for words in expected {
+            assert!(
+                stdout(&output).contains(words),
+                "{client}: {words}: {}{}",
+                stdout(&output),
+                stderr(&output)
+            );
+        }
+    }
+    for (args, words) in [
+        (&["--client", "claude-desktop", "--url", url][..], "Connectors"),
+        (
+            &["--client", "cursor", "--url", url, "--read-only"],
+            "--read-only belongs to that server",
+        ),
+        (
+            &["--client", "cursor", "--url", "https://me:hunter2@h.example/mcp"],
+            "holds a user or a password",
+        ),
+        (
+            &["--client", "claude", "--spec", "a.yaml"],
+            "choose one of claude-desktop, claude-code",
+        ),
+    ] {
+        let mut all = vec!["install"];
+        all.extend(args);
+        let output = home.run(&all, &[]);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(
+            stderr(&output).contains(words) && !stderr(&output).contains("hunter2"),
+            "{}",
+            stderr(&output)
+        );
+    }
+    let output = home.run(&["install", "--client", "cursor", "--name", "pets", "--url", url, "--link"], &[]);
+    assert!(
+        stdout(&output).starts_with("cursor://anysphere.cursor-deeplink/mcp/install?name=pets&config="),
+        "{}",
+        stderr(&output)
+    );
+    let output = home.run(&["install", "--client", "vscode", "--name", "pets", "--url", url, "--link"], &[]);
+    assert!(
+        stdout(&output).starts_with("vscode:mcp/install?%7B%22name%22%3A%22pets%22"),
+        "{}",
+        stdout(&output)
+    );
+}
+
+#[test]
+fn an_entry_of_a_project_names_nobodys_home() {
+    let home = Home::new();
+    std::fs::copy(petstore(), home.path("api.yaml")).unwrap();
+    for (client, file, expected) in [
+        ("claude-code", ".mcp.json", "\"api.yaml\""),
+        ("vscode", ".vscode/mcp.json", "${workspaceFolder}/api.yaml"),
+        ("cursor", ".cursor/mcp.json", "${workspaceFolder}/api.yaml"),
+        ("gemini", ".gemini/settings.json", "\"api.yaml\""),
+        ("codex", ".codex/config.toml", "\"api.yaml\""),
+        ("opencode", "opencode.json", "\"api.yaml\""),
+    ] {
+        let output = home.run(
+            &["install", "--client", client, "--scope", "project", "--spec", "api.yaml", "--write"],
+            &[],
+        );
+        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+        let text = read(&home.path(file));
+        assert!(text.contains(expected), "{client}: {text}");
+        assert!(!text.contains(&home.folder.path().display().to_string()), "{client}: {text}");
+    }
+    for (args, words) in [
+        (&["--client", "windsurf", "--spec", "api.yaml"][..], "no configuration per project"),
+        (&["--client", "cursor", "--spec", "/elsewhere/api.yaml"], "outside the project"),
+        (&["--client", "cursor", "--spec", "-"], "standard input"),
+    ] {
+        let mut all = vec!["install", "--scope", "project"];
+        all.extend(args);
+        let output = home.run(&all, &[]);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn claude_code_writes_its_own_state_file() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Home::new();
+    let state = home.write(".claude.json", "{\"numStartups\": 7}");
+    let output = home.run(
+        &["install", "--client", "claude-code", "--spec", &petstore(), "--write"],
+        &[("PATH", "/nowhere")],
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("claude mcp add-json --scope user petstore '{"),
+        "{}",
+        stderr(&output)
+    );
+    let program = home.write(
+        "bin/claude",
+        "#!/bin/sh\nfor word; do printf '<%s>' \"$word\"; done > \"$HOME/called\"\n",
+    );
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = home.path("bin").display().to_string();
+    let output = home.run(
+        &["install", "--client", "claude-code", "--spec", &petstore(), "--write"],
+        &[("PATH", path.as_str())],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let called = read(&home.path("called"));
+    assert!(
+        called.starts_with("<mcp><add-json><--scope><user><petstore><{\"type\":\"stdio\""),
+        "{called}"
+    );
+    assert_eq!(read(&state), "{\"numStartups\": 7}");
+}
+
+#[test]
+fn a_name_that_the_client_would_cut_is_refused() {
+    let home = Home::new();
+    let long = "a".repeat(45);
+    let spec = SpecFile::new(&format!(
+        r#"{{"openapi":"3.1.0","info":{{"title":"N","version":"1"}},"servers":[{{"url":"https://h.example"}}],"paths":{{"/a":{{"get":{{"operationId":"{long}"}}}}}}}}"#
+    ));
+    let output = home.run(
+        &[
+            "install",
+            "--client",
+            "cursor",
+            "--spec",
+            spec.path(),
+            "--name",
+            "a-rather-long-name",
+            "--print",
+        ],
+        &[],
+    );
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(stderr(&output).contains("--max-tool-name-length"), "{}", stderr(&output));
+    let output = home.run(
+        &["install", "--client", "cursor", "--spec", spec.path(), "--name", "short", "--print"],
+        &[],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}

@@ -1,0 +1,245 @@
+//! `bundle`, `registry`, `completions` and `man`.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{SpecFile, command, petstore, run, stderr, stdout};
+
+#[test]
+fn a_bundle_holds_a_server_that_starts_and_the_same_input_gives_the_same_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    // The real binary is large; what is started here is a script that shows what it was given.
+    let binary = path("binary");
+    std::fs::write(&binary, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
+    let make = |output: &str| {
+        run(&[
+            "bundle",
+            "--spec",
+            &petstore(),
+            "--read-only",
+            "--binary",
+            &binary,
+            "--output",
+            output,
+            "--platform",
+            "linux",
+        ])
+    };
+    let (first, second) = (path("a.mcpb"), path("b.mcpb"));
+    let output = make(&first);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stdout(&output).trim(), first);
+    assert!(make(&second).status.success());
+    assert_eq!(std::fs::read(&first).unwrap(), std::fs::read(&second).unwrap());
+    let unpacked = path("unpacked");
+    let unzipped = Command::new("python3").args(["-m", "zipfile", "-e", &first, &unpacked]).status();
+    if !unzipped.is_ok_and(|status| status.success()) {
+        eprintln!("python3 is not here, and the bundle is not unpacked");
+        return;
+    }
+    let manifest: Value = serde_json::from_str(&std::fs::read_to_string(format!("{unpacked}/manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["manifest_version"], "0.3");
+    assert_eq!(manifest["compatibility"]["platforms"], serde_json::json!(["linux"]));
+    assert_eq!(manifest["tools"].as_array().unwrap().len(), 9);
+    let settings = std::fs::read_to_string(format!("{unpacked}/server/openapi-mcp.json")).unwrap();
+    assert!(
+        settings.contains("\"read_only\": true") && settings.contains("../document/api.json"),
+        "{settings}"
+    );
+    // Python's unzip keeps no modes, as some hosts do not; the script restores them.
+    let started = Command::new("/bin/sh").arg(format!("{unpacked}/server/start.sh")).output().unwrap();
+    assert!(
+        stdout(&started).starts_with("serve\n--config\n"),
+        "{}{}",
+        stdout(&started),
+        stderr(&started)
+    );
+    let listed = run(&["tools", "--config", &format!("{unpacked}/server/openapi-mcp.json")]);
+    assert!(stdout(&listed).contains("9 tools, 9 of them read-only"), "{}", stderr(&listed));
+}
+
+#[test]
+fn a_bundle_asks_for_credentials_and_holds_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let bundle = directory.path().join("x.mcpb").display().to_string();
+    for (more, words) in [
+        (&["--header", "Authorization: hunter2"][..], "--header-env authorization=VARIABLE"),
+        (&["--ca-cert", "/etc/ca.pem"], "--ca-cert"),
+        (&["--allow-file-args", "/tmp"], "--allow-file-args"),
+    ] {
+        let spec = petstore();
+        let mut args = vec!["bundle", "--spec", &spec, "--output", &bundle];
+        args.extend(more);
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(2), "{more:?}");
+        assert!(
+            stderr(&output).contains(words) && !stderr(&output).contains("hunter2"),
+            "{}",
+            stderr(&output)
+        );
+        assert!(!std::path::Path::new(&bundle).exists());
+    }
+    let schemes = r#"{"key":{"type":"apiKey","in":"header","name":"X"},"login":{"type":"http","scheme":"basic"},"pets":{"type":"oauth2","flows":{}}}"#;
+    let spec = SpecFile::new(&format!(
+        r#"{{"openapi":"3.1.0","info":{{"title":"S","version":"1.2.3"}},"servers":[{{"url":"https://{{region}}.h.example","variables":{{"region":{{"default":"eu"}}}}}}],
+            "components":{{"securitySchemes":{schemes}}},"security":[{{"key":[],"login":[]}},{{"key":[],"pets":[]}}],"paths":{{"/a":{{"get":{{"operationId":"a"}}}}}}}}"#
+    ));
+    let binary = directory.path().join("binary");
+    std::fs::write(&binary, "x").unwrap();
+    let output = run(&[
+        "bundle",
+        "--spec",
+        spec.path(),
+        "--output",
+        &bundle,
+        "--binary",
+        binary.to_str().unwrap(),
+        "--platform",
+        "win32",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let shown = Command::new("python3")
+        .args([
+            "-c",
+            "import sys,zipfile; print(zipfile.ZipFile(sys.argv[1]).read('manifest.json').decode())",
+            &bundle,
+        ])
+        .output();
+    let Ok(shown) = shown else { return };
+    let manifest: Value = serde_json::from_str(&stdout(&shown)).unwrap();
+    let fields = &manifest["user_config"];
+    assert_eq!(
+        (&fields["key"]["required"], &fields["key"]["sensitive"]),
+        (&true.into(), &true.into())
+    );
+    for optional in [
+        "login_username",
+        "login_password",
+        "pets_client_id",
+        "pets_client_secret",
+        "base_url",
+    ] {
+        assert_eq!(
+            (&fields[optional]["required"], &fields[optional]["default"]),
+            (&false.into(), &"".into()),
+            "{optional}"
+        );
+    }
+    assert_eq!(fields["login_password"]["sensitive"], true);
+    assert!(fields["login_username"].get("sensitive").is_none());
+    assert_eq!(fields["server_region"]["default"], "eu");
+    let environment = &manifest["server"]["mcp_config"]["env"];
+    assert_eq!(environment["OPENAPI_MCP_AUTH_KEY"], "${user_config.key}");
+    assert_eq!(environment["OPENAPI_MCP_SERVER_VAR"], "region=${user_config.server_region}");
+    assert_eq!(manifest["version"], "1.2.3");
+    assert_eq!(manifest["server"]["mcp_config"]["command"], "${__dirname}/server/openapi-mcp.exe");
+}
+
+#[test]
+fn an_entry_of_the_registry_follows_its_rules() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("x.mcpb").display().to_string();
+    std::fs::write(&file, "abc").unwrap();
+    let entry = |more: &[&str]| {
+        let mut args = vec![
+            "registry",
+            "--name",
+            "io.github.you/pets",
+            "--description",
+            "Pets",
+            "--server-version",
+            "1.2.3",
+        ];
+        args.extend(more);
+        run(&args)
+    };
+    let output = entry(&[
+        "--package",
+        "mcpb:https://h.example/x.mcpb",
+        "--file",
+        &file,
+        "--package",
+        "npm:@you/pets@1.2.3",
+        "--remote",
+        "https://h.example/mcp",
+    ]);
+    let shown: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(
+        shown["packages"][0]["fileSha256"],
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    );
+    assert_eq!(
+        (&shown["packages"][1]["identifier"], &shown["packages"][1]["version"]),
+        (&"@you/pets".into(), &"1.2.3".into())
+    );
+    assert_eq!(shown["remotes"][0]["type"], "streamable-http");
+    for (more, words) in [
+        (&[][..], "--package mcpb:URL"),
+        (&["--package", "mcpb:https://h.example/x.mcpb"], "--file"),
+        (&["--package", "oci:ghcr.io/you/pets"], "exact tag"),
+        (&["--package", "oci:ghcr.io/you/pets:latest"], "exact tag"),
+        (&["--package", "npm:pets@^1"], "one exact version"),
+        (&["--package", "deb:pets"], "must begin with"),
+        (&["--remote", "http://h.example/mcp"], "https"),
+        (&["--remote", "https://h.example/mcp", "--name", "pets"], "--name"),
+    ] {
+        let output = if more.contains(&"--name") {
+            run(&[
+                "registry",
+                "--name",
+                "pets",
+                "--description",
+                "Pets",
+                "--server-version",
+                "1.2.3",
+                "--remote",
+                "https://h.example/mcp",
+            ])
+        } else {
+            entry(more)
+        };
+        assert_eq!(output.status.code(), Some(2), "{more:?}");
+        assert!(stderr(&output).contains(words), "{more:?}: {}", stderr(&output));
+    }
+    let long = "x".repeat(101);
+    let output = run(&[
+        "registry",
+        "--name",
+        "a/b",
+        "--description",
+        &long,
+        "--server-version",
+        "1",
+        "--remote",
+        "https://h.example/mcp",
+    ]);
+    assert!(stderr(&output).contains("has 101 characters"), "{}", stderr(&output));
+}
+
+#[test]
+fn completions_and_the_manual_name_every_command_and_no_value() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let output = command(&["completions", shell])
+            .env("OPENAPI_MCP_SPEC", "hunter2")
+            .output()
+            .unwrap();
+        let text = stdout(&output);
+        assert!(
+            text.contains("uninstall") && text.contains("tool-include") && !text.contains("hunter2"),
+            "{shell}"
+        );
+    }
+    let output = command(&["man"])
+        .env("OPENAPI_MCP_HEADER", "X: hunter2")
+        .env("OPENAPI_MCP_TIMEOUT", "hunter2")
+        .output()
+        .unwrap();
+    let text = stdout(&output);
+    assert!(
+        text.starts_with(".ie") && text.contains("uninstall") && text.contains("\\-\\-tool\\-include"),
+        "{text}"
+    );
+    assert!(!text.contains("hunter2"));
+}
