@@ -71,6 +71,7 @@ const SECTIONS: [(&str, &[&str]); 9] = [
             "public_url",
             "tls_cert",
             "tls_key",
+            "page",
             "max_connections",
             "client_rate_limit",
         ],

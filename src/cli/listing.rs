@@ -8,6 +8,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use crate::annotate::{Hint, Hints};
 use crate::api::OfferedTool;
 use crate::spec::operation::rules::OperationRules;
+use crate::server::http::page::page_as_file;
 use crate::text::{counted, one_line};
 
 /// What is shown.
@@ -50,6 +51,30 @@ fn source(hints: &Hints, hint: Hint) -> String {
     hints
         .get(hint)
         .map_or_else(|| "MCP default, not written out".to_owned(), |sourced| sourced.reason.to_string())
+}
+
+/// The page that a server shows to people, with these tools in it.
+pub(crate) fn html(shown: &Shown<'_>) -> String {
+    let tools: Value = shown
+        .tools
+        .iter()
+        .filter_map(|offered| serde_json::from_str::<Value>(offered.text).ok())
+        .collect();
+    let names = [
+        ("readOnly", Hint::ReadOnly),
+        ("destructive", Hint::Destructive),
+        ("idempotent", Hint::Idempotent),
+        ("openWorld", Hint::OpenWorld),
+    ];
+    let sources = |offered: &OfferedTool<'_>| -> (String, Value) {
+        let of_tool: Value = names
+            .iter()
+            .map(|(name, hint)| ((*name).to_owned(), source(offered.hints, *hint)))
+            .collect();
+        (offered.tool.name.to_string(), of_tool)
+    };
+    let sources: Value = shown.tools.iter().map(sources).collect();
+    page_as_file(&shown.title, &tools, &sources)
 }
 
 /// A row for each tool, in short columns where the terminal has too few for the long ones.

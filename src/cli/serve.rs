@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{ServeCommand, load, operations, reload, served};
+use super::install::page_entries::page_entries;
 use crate::config::{ConfigError, Transport};
 use crate::descriptors;
 use crate::error::Failure;
@@ -77,7 +78,9 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
                     .map(|_| outbound::http_client(&outbound))
                     .transpose()
                     .map_err(Failure::Outbound)?;
-                http::serve(listener, server.clone(), options, keys, stop.clone())
+                let mut options = options.clone();
+                options.page.snippets = page_entries(!options.access.tokens.is_empty() || !options.access.token_files.is_empty());
+                http::serve(listener, server.clone(), &options, keys, stop.clone())
                     .await
                     .map_err(serving_failed)
             }

@@ -78,6 +78,8 @@ enum ToolsFormat {
     Markdown,
     /// For spreadsheets
     Csv,
+    /// The page that a server shows to people, as a file
+    Html,
 }
 
 pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
@@ -104,6 +106,7 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
         }
         ToolsFormat::Markdown => listing::markdown(&shown),
         ToolsFormat::Csv => listing::csv(&shown),
+        ToolsFormat::Html => listing::html(&shown),
     };
     output::print_result(&text)?;
     if page.len() < total && matches!(command.format, ToolsFormat::Json | ToolsFormat::Csv) {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::annotate::{DescriptionDetail, HintTrust, KnownClient, OutputSchemas, Policy};
 use crate::observe::metrics::ToolLabel;
+use crate::server::http::page::PageKind;
 use crate::spec::ExternalReferences;
 
 /// Which references into other files are followed.
@@ -151,6 +152,17 @@ pub(crate) enum DescribeName {
     Brief,
     /// Also defaults, the meanings of constants, and one example of the arguments
     Full,
+/// What the page for people tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PageName {
+    /// How to connect, and the tools
+    Full,
+    /// How to connect, and not a word of the document
+    Public,
+    /// There is no page
+    Off,
 }
 
 /// How clients reach the server.
@@ -213,3 +225,4 @@ meaning!(DocumentHints means HintTrust: Tighten => Tighten, Trust => Trust, Igno
 meaning!(DescribeName means DescriptionDetail: Plain => Plain, Brief => Brief, Full => Full);
 meaning!(OutputSchemasName means OutputSchemas: Auto => Auto, Lenient => Lenient, Strict => Strict, Off => Off);
 meaning!(ClientName means KnownClient: Generic => Generic, Claude => Claude, Openai => OpenAi, Vscode => VsCode, Cursor => Cursor, Gemini => Gemini, Codex => Codex, ClaudeDesktop => Claude, ClaudeCode => Claude, Windsurf => Windsurf, Zed => Zed, Goose => Goose, Continue => Continue, Opencode => Opencode);
+meaning!(PageName means PageKind: Full => Full, Public => Public, Off => Off);

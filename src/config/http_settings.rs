@@ -4,6 +4,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::access::AccessSettings;
+use super::choices::PageName;
 use super::forward::ForwardSettings;
 use super::seconds::read_seconds;
 
@@ -37,6 +38,12 @@ pub(crate) struct HttpSettings {
     #[arg(long, env = "OPENAPI_MCP_DRAIN_DELAY", value_parser = read_seconds, value_name = "SECONDS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_delay: Option<f64>,
+
+    /// What a browser gets at / and /mcp: a page with the tools, one that says only how to connect, or none [default: full on
+    /// loopback where clients need no token, else public]
+    #[arg(long, env = "OPENAPI_MCP_PAGE", value_name = "WHICH", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page: Option<PageName>,
 
     /// What goes from a client's request to the API's.
     #[command(flatten)]

@@ -9,6 +9,7 @@ use super::access;
 use super::http_settings::HttpSettings;
 use super::layer::given_flags;
 use super::settings::{ServerSettings, TransportKind};
+use crate::server::http::page::{PageKind, PageOptions};
 use crate::server::http::{Allowed, HttpOptions};
 
 /// How clients reach the server.
@@ -61,6 +62,15 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
         problems.push("--forward-authorization cannot be used with --auth-token-env, --auth-token-file or --oauth-issuer: the token that opens this server is not meant for the API (MCP, \"Token Passthrough\")".into());
     }
     let drain_delay = resolve_drain_delay(settings.drain_delay, problems);
+    let usual = if is_local && settings.access.is_open() {
+        PageKind::Full
+    } else {
+        PageKind::Public
+    };
+    let page = PageOptions {
+        kind: settings.page.map_or(usual, PageKind::from),
+        ..PageOptions::default()
+    };
     let Some(bind) = bind else { return Transport::Stdio };
     if !is_local {
         check_exposure(bind, settings, &allowed, problems);
@@ -70,6 +80,7 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
         access,
         limits,
         tls,
+        page,
         drain_delay,
     });
     Transport::Http { bind, options }
@@ -141,8 +152,9 @@ mod tests {
         for argument in command().get_arguments() {
             let flag = format!("--{}", argument.get_long().unwrap());
             let takes_none = argument.get_num_args().is_some_and(|number| number.min_values() == 0);
-            let value = (!takes_none).then_some("1");
-            let words = ["serve", &flag].into_iter().chain(value);
+            let choice = argument.get_possible_values().first().map(|value| value.get_name().to_owned());
+            let value = (!takes_none).then(|| choice.unwrap_or_else(|| "1".into()));
+            let words = ["serve", &flag].into_iter().chain(value.as_deref());
             let matches = command().try_get_matches_from(words).unwrap();
             let settings = ServerSettings {
                 http: HttpSettings::from_arg_matches(&matches).unwrap(),

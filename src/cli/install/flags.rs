@@ -177,7 +177,7 @@ pub(crate) fn program(scope: InstallScope, system: OperatingSystem) -> Result<Se
     if text.contains("/uv/archive-v0/") || text.contains("/uv/cache/") || text.contains("/.cache/uv/") {
         return Ok(ServerProgram {
             command: "uvx".into(),
-            arguments: vec![format!("{package}=={version}")],
+            arguments: ["--from".into(), format!("{package}=={version}"), "openapi-mcp".into()].to_vec(),
             warning: None,
         });
     }

@@ -6,6 +6,7 @@ pub(crate) mod entry;
 mod flags;
 mod json_file;
 mod needs;
+pub(crate) mod page_entries;
 mod place;
 mod toml_file;
 mod vendor;

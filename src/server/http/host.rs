@@ -42,7 +42,7 @@ impl Allowed {
         let mut origins = headers.get_all(header::ORIGIN).iter();
         if let Some(origin) = origins.next() {
             let origin = origin.to_str().unwrap_or_default();
-            if origins.next().is_some() || !self.admits_origin(origin) {
+            if origins.next().is_some() || !(self.admits_origin(origin) || is_own_origin(origin, &host)) {
                 return Err(format!(
                     "the origin `{}` is not allowed; start with --allow-origin to let that page in",
                     quote_host(origin)
@@ -80,6 +80,24 @@ impl Allowed {
         }
         let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         host.and_then(split_host_port).is_some_and(|(name, _)| is_loopback(name))
+    }
+}
+
+/// Whether an origin is the host that was admitted: the page at this very address. The schemes may differ behind a proxy that ends
+/// TLS.
+fn is_own_origin(origin: &str, host: &str) -> bool {
+    let Some((scheme, rest)) = origin.split_once("://") else {
+        return false;
+    };
+    let default = match scheme {
+        "http" => 80,
+        "https" => 443,
+        _ => return false,
+    };
+    let port = |port: Option<u16>| port.unwrap_or(default);
+    match (split_host_port(rest), split_host_port(host)) {
+        (Some((name, ours)), Some((other, theirs))) => name.eq_ignore_ascii_case(other) && port(ours) == port(theirs),
+        _ => false,
     }
 }
 
@@ -146,6 +164,29 @@ mod tests {
         }
         assert!(!check(&Allowed::default(), &[]));
         assert!(!check(&Allowed::default(), &[("host", "localhost"), ("host", "localhost")]));
+    }
+
+    #[test]
+    fn the_page_at_an_admitted_host_may_call_and_no_other_page() {
+        let allowed = Allowed {
+            hosts: vec!["mcp.example".into()],
+            origins: Vec::new(),
+        };
+        for (host, origin, expected) in [
+            ("mcp.example", "https://mcp.example", true),
+            ("mcp.example", "http://mcp.example", true),
+            ("mcp.example:8443", "https://mcp.example:8443", true),
+            ("mcp.example:443", "https://mcp.example", true),
+            ("mcp.example:8443", "https://mcp.example", false),
+            ("mcp.example", "https://mcp.example:8443", false),
+            ("mcp.example", "https://evil.example", false),
+            ("mcp.example", "https://mcp.example.evil.example", false),
+            ("mcp.example", "null", false),
+            ("mcp.example", "file://mcp.example", false),
+            ("evil.example", "https://evil.example", false),
+        ] {
+            assert_eq!(check(&allowed, &[("host", host), ("origin", origin)]), expected, "{host} {origin}");
+        }
     }
 
     #[test]

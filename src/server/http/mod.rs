@@ -15,6 +15,7 @@ pub(crate) mod host;
 pub(crate) mod idle_timeout;
 pub(crate) mod limits;
 mod metrics_page;
+pub(crate) mod page;
 mod router;
 pub(crate) mod sessions;
 pub(crate) mod tls;
@@ -38,6 +39,7 @@ use self::health::Health;
 pub(crate) use self::host::Allowed;
 pub(crate) use self::limits::Limits;
 use self::limits::Peer;
+use self::page::{PageOptions, ServedPage, SignIn};
 pub(crate) use self::tls::Tls;
 use super::McpServer;
 pub(crate) use super::auth::AccessOptions;
@@ -71,6 +73,8 @@ pub struct HttpOptions {
     pub limits: Limits,
     /// TLS, unless something before us does it.
     pub tls: Option<Tls>,
+    /// The page for people.
+    pub page: PageOptions,
     /// How long requests are still answered after SIGTERM while `/readyz` says that no more should be sent.
     pub drain_delay: Duration,
 }
@@ -107,9 +111,15 @@ pub async fn serve(
         let gate = Arc::clone(gate);
         let _ = server.live.awaits_keys.set(Box::new(move || gate.awaits_keys()));
     }
+    let sign_in = match (&options.access.oauth, &gate) {
+        (Some(_), _) => SignIn::Oauth,
+        (None, Some(_)) => SignIn::Token,
+        (None, None) => SignIn::None,
+    };
+    let page = ServedPage::new(&options.page, sign_in, options.access.public_url.as_ref());
     let knows_peers = gate.is_some() || server.asks_before_calls() || observe::audit().is_some();
     let draining = server.live.draining.clone();
-    let front = router::front(server, options.allowed.clone(), gate, streams.clone());
+    let front = router::front(server, options.allowed.clone(), gate, page, streams.clone());
     let connections = Connections::new(front, knows_peers, draining);
     let accepted = accept_connections(&listener, options.limits.connections, &connections, tls, &stop).await;
     drop(listener);

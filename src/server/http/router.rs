@@ -8,7 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{any, get};
 use futures_util::TryStreamExt;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -19,6 +19,7 @@ use super::cors::guard;
 use super::front::{Front, MCP_PATH};
 use super::health::Health;
 use super::host::Allowed;
+use super::page::{ServedPage, serve_page};
 use super::sessions::{self, Sessions};
 use crate::json;
 use crate::server::auth::{self, Authenticate, jwt};
@@ -27,10 +28,16 @@ use crate::server::{McpServer, jsonrpc, tool_list};
 use crate::spec::media_type::essence;
 
 /// Everything that answers requests to a server; `streams` ends what only waits for changes.
-pub(super) fn front(server: McpServer, allowed: Allowed, gate: Option<Arc<Authenticate>>, streams: CancellationToken) -> Front {
+pub(super) fn front(
+    server: McpServer,
+    allowed: Allowed,
+    gate: Option<Arc<Authenticate>>,
+    page: Option<Arc<ServedPage>>,
+    streams: CancellationToken,
+) -> Front {
     let allowed = Arc::new(allowed);
     let behind_body = behind_body(server.clone(), gate.as_ref(), streams);
-    let router = router(&server, Arc::clone(&allowed), gate.clone(), behind_body.clone());
+    let router = router(&server, Arc::clone(&allowed), gate.clone(), page, behind_body.clone());
     Front::new(server, allowed, gate, router, behind_body)
 }
 
@@ -66,7 +73,13 @@ fn behind_body(server: McpServer, gate: Option<&Arc<Authenticate>>, streams: Can
 }
 
 /// All routes, with all that a request passes before.
-fn router(server: &McpServer, allowed: Arc<Allowed>, gate: Option<Arc<Authenticate>>, behind_body: Router) -> Router {
+fn router(
+    server: &McpServer,
+    allowed: Arc<Allowed>,
+    gate: Option<Arc<Authenticate>>,
+    page: Option<Arc<ServedPage>>,
+    behind_body: Router,
+) -> Router {
     let health = Health::new(Arc::clone(&server.live));
     let mut router = behind_body.layer(middleware::from_fn(read_body));
     if let Some(gate) = gate {
@@ -75,6 +88,12 @@ fn router(server: &McpServer, allowed: Arc<Allowed>, gate: Option<Arc<Authentica
             .layer(middleware::from_fn_with_state(gate, auth::authenticate))
             .route(jwt::WELL_KNOWN, metadata.clone())
             .route(&format!("{}/{{*path}}", jwt::WELL_KNOWN), metadata);
+    }
+    if let Some(page) = page {
+        // Before the gate: a browser cannot send a token by an address. Behind the guard, because a rebound name could read it.
+        router = router
+            .route("/", any(|| async { StatusCode::NOT_FOUND }))
+            .layer(middleware::from_fn_with_state(page, serve_page));
     }
     router
         .layer(middleware::from_fn_with_state(allowed, guard))

@@ -7,5 +7,6 @@ mod health;
 mod host_and_origin;
 mod hostile_clients;
 mod metrics;
+mod page;
 mod sessions;
 mod tls;
