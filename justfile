@@ -5,7 +5,7 @@ default:
     @just --list --unsorted
 
 # Everything CI runs, the quick parts first.
-check: fmt lint test doc deny readme clients conformance corpus image
+check: fmt lint test doc deny readme clients conformance corpus page packages image
 
 # Check the format of the sources.
 fmt:
@@ -39,6 +39,14 @@ clients: build
 # Run the MCP conformance suite.
 conformance: build
     tests/conformance/run target/debug/openapi-mcp
+
+# Use the server's page in a browser, and keep the pictures in DIR if SCREENSHOTS=DIR is set.
+page: build
+    tests/page/run target/debug/openapi-mcp
+
+# Pack for npm, PyPI and MCPB, install each in a clean environment, and run it.
+packages: build
+    tests/packages/run target/debug/openapi-mcp
 
 # Build and run the container image; no container engine is needed.
 image:
