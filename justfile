@@ -5,7 +5,7 @@ default:
     @just --list --unsorted
 
 # Everything CI runs, the quick parts first.
-check: fmt lint test doc deny readme clients conformance corpus page packages image
+check: fmt lint test doc deny readme clients conformance corpus book page packages image
 
 # Check the format of the sources.
 fmt:
@@ -39,6 +39,10 @@ clients: build
 # Run the MCP conformance suite.
 conformance: build
     tests/conformance/run target/debug/openapi-mcp
+
+# Build the book into target/book/site.
+book:
+    tests/book/run
 
 # Use the server's page in a browser, and keep the pictures in DIR if SCREENSHOTS=DIR is set.
 page: build

@@ -6,8 +6,8 @@ pub(crate) mod bound_tool;
 #[cfg(test)]
 mod repair_proptests;
 mod reserved_paths;
-pub(crate) mod search;
 mod scheme_fields;
+pub(crate) mod search;
 mod tool_texts;
 
 use std::collections::HashMap;
@@ -42,9 +42,9 @@ use crate::spec::{Diagnostic, Document, Operation, Severity, operations};
 use crate::text;
 
 pub use self::bound_tool::OfferedTool;
+pub(crate) use self::scheme_fields::{SchemeField, scheme_fields};
 #[cfg(test)]
 pub(crate) use crate::annotate::confirm::{Confirm, ConfirmLevel};
-pub(crate) use self::scheme_fields::{SchemeField, scheme_fields};
 pub(crate) use crate::proxy::auth::scheme::scheme_setting;
 pub use crate::proxy::{Destination, OnMissingCredential};
 pub(crate) use crate::proxy::{Payload, Request, filter};

@@ -7,8 +7,8 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::annotate::{Hint, Hints};
 use crate::api::OfferedTool;
-use crate::spec::operation::rules::OperationRules;
 use crate::server::http::page::page_as_file;
+use crate::spec::operation::rules::OperationRules;
 use crate::text::{counted, one_line};
 
 /// What is shown.

@@ -189,7 +189,7 @@ async fn documented(config: &ApiConfig, client: &HttpClient, page: FetchedSource
         tracing::warn!("{} is a web page; because of --strict, no document is looked for", config.source);
         return page;
     }
-    let searched = discovery::discover(client, &page, &config.source_headers).await;
+    let searched = discovery::discover(client, &page, &config.source_headers, config.max_spec_bytes).await;
     for link in &searched.elsewhere {
         tracing::warn!(
             "the site names a document on another origin, which is not fetched: {}",

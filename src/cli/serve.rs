@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{ServeCommand, load, operations, reload, served};
 use super::install::page_entries::page_entries;
+use super::{ServeCommand, load, operations, reload, served};
 use crate::config::{ConfigError, Transport};
 use crate::descriptors;
 use crate::error::Failure;

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_of_settings_is_fresh() {
+    fn the_reference_is_as_fresh_as_the_schema() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference.md");
         let text = reference();
         if std::env::var_os("UPDATE").is_some() {

@@ -46,20 +46,21 @@ pub(crate) fn is_web_page(bytes: &[u8]) -> bool {
 }
 
 /// Searches the origin of a web page for a document. `headers` go along, because the origin is the one that they were meant for.
-pub(crate) async fn discover(client: &reqwest::Client, page: &FetchedSource, headers: &HeaderMap) -> Discovery {
+pub(crate) async fn discover(client: &reqwest::Client, page: &FetchedSource, headers: &HeaderMap, max_bytes: usize) -> Discovery {
     let mut discovery = Discovery::default();
     let Source::Url(address) = &page.source else { return discovery };
     // What was found when the time is over is lost, and nothing else.
-    let search = search(client, address, page, headers, &mut discovery);
+    let search = search(client, page, headers, max_bytes, &mut discovery);
     let _ = tokio::time::timeout(SEARCH_TIMEOUT, search).await;
     discovery
 }
 
-async fn search(client: &reqwest::Client, address: &Url, page: &FetchedSource, headers: &HeaderMap, discovery: &mut Discovery) {
+async fn search(client: &reqwest::Client, page: &FetchedSource, headers: &HeaderMap, max_bytes: usize, discovery: &mut Discovery) {
+    let Source::Url(address) = &page.source else { return };
     let mut candidates: Vec<Url> = page_links(&page.bytes, address);
     candidates.extend(header_links(client, address, headers).await);
     if let Ok(catalog) = address.join(CATALOG)
-        && let Ok(answer) = fetch(client, &catalog, headers, 0).await
+        && let Ok(answer) = fetch(client, &catalog, headers, 0, MAX_PAGE_BYTES).await
     {
         candidates.extend(catalog_links(&answer.bytes, &catalog));
     }
@@ -78,7 +79,7 @@ async fn search(client: &reqwest::Client, address: &Url, page: &FetchedSource, h
         }
         left -= 1;
         discovery.tried.push(candidate.clone());
-        match fetch(client, &candidate, headers, 0).await {
+        match fetch(client, &candidate, headers, 0, max_bytes).await {
             Ok(answer) if is_document(&answer.bytes) => {
                 discovery.found = Some(answer);
                 return;

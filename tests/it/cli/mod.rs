@@ -7,6 +7,7 @@ mod config_file;
 mod deploy;
 mod help;
 mod install;
+mod links;
 mod mistakes;
 mod mock;
 mod packages;

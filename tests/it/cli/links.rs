@@ -1,0 +1,41 @@
+//! Every link of the documentation leads to a file that exists.
+
+use std::path::Path;
+
+use crate::support::project;
+
+/// The targets of the links of a page, outside of blocks of code.
+fn targets(text: &str) -> Vec<&str> {
+    let prose = text.split("\n```").step_by(2);
+    let links = prose.flat_map(|part| part.split("](").skip(1));
+    links.filter_map(|rest| rest.split(')').next()).collect()
+}
+
+#[test]
+fn every_link_of_the_documentation_leads_to_a_file() {
+    let mut pages = vec![
+        project("README.md"),
+        project("ARCHITECTURE.md"),
+        project("SECURITY.md"),
+        project("CONTRIBUTING.md"),
+    ];
+    let docs = std::fs::read_dir(project("docs")).unwrap();
+    let found = docs
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    pages.extend(found);
+    let mut count = 0;
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for target in targets(&text) {
+            let file = target.split('#').next().unwrap();
+            if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {
+                continue;
+            }
+            let path = page.parent().unwrap_or(Path::new("")).join(file);
+            assert!(path.exists(), "{} links to {target}", page.display());
+            count += 1;
+        }
+    }
+    assert!(count > 30, "{count}");
+}
