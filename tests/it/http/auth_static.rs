@@ -180,7 +180,7 @@ fn all_unusable_tokens_are_reported_at_start() {
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
     for expected in [
-        "`EMPTY`: there is no token",
+        "`EMPTY` is empty",
         "`SHORT`",
         "`UNSET` is not set",
         "line 2",
