@@ -48,7 +48,6 @@ pub(crate) fn is_web_page(bytes: &[u8]) -> bool {
 /// Searches the origin of a web page for a document. `headers` go along, because the origin is the one that they were meant for.
 pub(crate) async fn discover(client: &reqwest::Client, page: &FetchedSource, headers: &HeaderMap, max_bytes: usize) -> Discovery {
     let mut discovery = Discovery::default();
-    let Source::Url(address) = &page.source else { return discovery };
     // What was found when the time is over is lost, and nothing else.
     let search = search(client, page, headers, max_bytes, &mut discovery);
     let _ = tokio::time::timeout(SEARCH_TIMEOUT, search).await;
