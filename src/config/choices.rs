@@ -152,6 +152,8 @@ pub(crate) enum DescribeName {
     Brief,
     /// Also defaults, the meanings of constants, and one example of the arguments
     Full,
+}
+
 /// What the page for people tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
