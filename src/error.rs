@@ -50,6 +50,14 @@ pub(crate) enum Failure {
         /// How many findings.
         findings: usize,
     },
+    /// Too few of several APIs can be served; what each of them lacks is logged.
+    #[error("{served} of {all} APIs can be served; the lines above say why{}", if *served > 0 { ", and --require-all asks for all of them" } else { "" })]
+    TooFew {
+        /// How many can.
+        served: usize,
+        /// How many there are.
+        all: usize,
+    },
     /// There is nowhere to send requests to.
     #[error(transparent)]
     Server(ServerError),
@@ -67,7 +75,7 @@ impl Failure {
     pub(crate) fn code(&self) -> ExitCode {
         let code = match self {
             Self::Settings(_) | Self::Bind(..) | Self::Server(_) | Self::Outbound(OutboundError::Identity(_)) => 2,
-            Self::Read(_) | Self::Document { .. } | Self::Strict { .. } | Self::Overlay { .. } => 3,
+            Self::Read(_) | Self::Document { .. } | Self::Strict { .. } | Self::Overlay { .. } | Self::TooFew { .. } => 3,
             Self::Outbound(_) | Self::Io(..) => 1,
         };
         ExitCode::from(code)
@@ -81,6 +89,7 @@ impl Failure {
             Self::Document { .. } => "there are no tools: the API's document could not be read; the server's log says why",
             Self::Overlay { .. } => "there are no tools: an overlay of the API's document could not be applied; the server's log says why",
             Self::Strict { .. } => "there are no tools: the API's document has flaws and --strict refuses it; the server's log names them",
+            Self::TooFew { .. } => "there are no tools: the documents of the APIs could not be read; the server's log says why",
             Self::Server(_) => "there are no tools: the API's document does not say where the API is; the server's log says what to do",
             Self::Settings(_) | Self::Bind(..) | Self::Outbound(_) | Self::Io(..) => {
                 "there are no tools: the server could not start; its log says why"

@@ -9,7 +9,7 @@ pub(crate) mod failure;
 mod messages;
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 pub use reqwest::Error as HttpError;
@@ -218,16 +218,26 @@ fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> 
     Ok(config)
 }
 
-fn roots(options: &OutboundOptions) -> RootCertStore {
+/// The authorities of the system, read once: each of several APIs has clients of its own.
+static SYSTEM_ROOTS: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| {
     let mut roots = RootCertStore::empty();
-    if options.tls {
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() {
-            roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
-        }
-        roots.add_parsable_certificates(options.authorities.iter().cloned());
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
     }
-    roots
+    Arc::new(roots)
+});
+
+fn roots(options: &OutboundOptions) -> Arc<RootCertStore> {
+    if !options.tls {
+        return Arc::new(RootCertStore::empty());
+    }
+    if options.authorities.is_empty() {
+        return Arc::clone(&SYSTEM_ROOTS);
+    }
+    let mut roots = RootCertStore::clone(&SYSTEM_ROOTS);
+    roots.add_parsable_certificates(options.authorities.iter().cloned());
+    Arc::new(roots)
 }
 
 /// Accepts every certificate; the handshake itself must still be signed with its key.

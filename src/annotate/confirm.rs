@@ -26,6 +26,16 @@ pub enum ConfirmLevel {
 }
 
 impl Confirm {
+    /// The same for one of several APIs: a pattern may match nothing there.
+    #[must_use]
+    pub(crate) fn of_one_of_several(&self) -> Self {
+        let patterns = self.patterns.iter().cloned();
+        Self {
+            level: self.level,
+            patterns: patterns.map(Pattern::into_optional).collect(),
+        }
+    }
+
     /// Whether a person is asked about any call at all.
     #[must_use]
     pub(crate) fn is_on(&self) -> bool {

@@ -161,8 +161,9 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
         rule_arguments(&mut operations, &options.layers, [&names, &given], &mut rule_findings);
     }
     let mut decisions = options.layers.author(document, &operations, &mut diagnostics);
-    // Rules know a tool by the name that it has without them, and by the one that it has without anybody.
-    let own = names.clone();
+    // Rules know a tool by the name that it has without them, and by the one that it has without anybody. The latter has no
+    // prefix: one that comes with the name of an API must not change what a pattern matches.
+    let own = without_prefix(&names, &options.names.prefix);
     apply_wished_names(&mut names, &operations, &decisions, options, &mut diagnostics);
     let authored = names.clone();
     options.layers.operate(&mut decisions, &own, &names, &operations);
@@ -304,6 +305,12 @@ fn restriction(
         },
         is_left_out,
     })
+}
+
+/// The names without the prefix that all of them have.
+fn without_prefix(names: &[String], prefix: &str) -> Vec<String> {
+    let bare = |name: &String| name.strip_prefix(prefix).unwrap_or(name).to_owned();
+    names.iter().map(bare).collect()
 }
 
 /// Replaces the names by those that the document or the operator asked for. One without any character that a name may have is

@@ -113,6 +113,16 @@ impl Pattern {
         })
     }
 
+    /// Whether it may match nothing.
+    pub(crate) fn is_optional(&self) -> bool {
+        self.is_optional
+    }
+
+    /// The same, but it may match nothing.
+    pub(crate) fn into_optional(self) -> Self {
+        Self { is_optional: true, ..self }
+    }
+
     /// The field as it is written before the glob; empty where there is none.
     pub(crate) fn prefix(&self) -> &str {
         let prefix = self.text.len() - self.glob_text().len();

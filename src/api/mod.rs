@@ -3,6 +3,8 @@
 //! Built once, then only read: a call takes no lock and allocates nothing in proportion to the document.
 
 pub(crate) mod bound_tool;
+pub(crate) mod clashes;
+pub(crate) mod name;
 #[cfg(test)]
 mod repair_proptests;
 mod reserved_paths;
@@ -42,6 +44,7 @@ use crate::spec::{Diagnostic, Document, Operation, Severity, operations};
 use crate::text;
 
 pub use self::bound_tool::OfferedTool;
+pub use self::name::ApiName;
 pub(crate) use self::scheme_fields::{SchemeField, scheme_fields};
 #[cfg(test)]
 pub(crate) use crate::annotate::confirm::{Confirm, ConfirmLevel};
@@ -73,6 +76,10 @@ pub struct ApiOptions {
     pub sandbox: Option<Sandbox>,
     /// Keeps replies, where it is set.
     pub cache: Option<CacheOptions>,
+    /// The name of the API, where a server has several.
+    pub name: Option<ApiName>,
+    /// Secrets of all APIs of a server, which must not come back in a reply of this one either.
+    pub secrets_of_all: Vec<SecretString>,
 }
 
 /// Who calls, as far as a call needs to know.
@@ -95,6 +102,9 @@ pub enum BuildError {
     /// Patterns of the settings that must match an operation match none: a sentence for each.
     #[error("{}", .0.join("\n"))]
     Patterns(Vec<String>),
+    /// Variables of one API among several could hold two of its credentials: a sentence for each.
+    #[error("{}", .0.join("\n"))]
+    AmbiguousVariables(Vec<String>),
 }
 
 /// Where a tool is in its API.
@@ -111,6 +121,11 @@ pub struct Api {
     by_name: HashMap<String, ToolIndex>,
     restrictions: Vec<Restriction>,
     warnings: Vec<String>,
+    name: Option<ApiName>,
+    /// What every tool name begins with.
+    prefix: String,
+    /// How the names of the variables of its credentials begin.
+    variable_prefix: String,
     proxy: ApiProxy,
     search_index: OnceLock<SearchIndex>,
 }
@@ -132,6 +147,12 @@ impl Api {
         let mut binding = options.binding();
         binding.secrets.extend(options.annotate.layers.rules.iter().flat_map(rule_secrets));
         let credentials = options.credentials.clone().unwrap_or_default();
+        if options.name.is_some() {
+            let ambiguous = credentials.ambiguous_variables(&schemes);
+            if !ambiguous.is_empty() {
+                return Err(BuildError::AmbiguousVariables(ambiguous));
+            }
+        }
         let mut binder = Binder::new(&document, &schemes, &binding, &credentials, clients.into());
         let known = known_paths(&operations, &options.annotate.layers);
         let annotated = annotate_operations(&document, operations, &mut binder, &options.annotate);
@@ -172,6 +193,9 @@ impl Api {
                 .chain(found.warnings)
                 .collect(),
             restrictions: annotated.restrictions,
+            name: options.name,
+            prefix: options.annotate.names.prefix,
+            variable_prefix: credentials.variable_prefix(),
             proxy: ApiProxy {
                 document,
                 options: options.call,
@@ -189,6 +213,24 @@ impl Api {
     #[must_use]
     pub fn document(&self) -> &Document {
         &self.proxy.document
+    }
+
+    /// Its name, where a server has several APIs.
+    #[must_use]
+    pub fn name(&self) -> Option<&ApiName> {
+        self.name.as_ref()
+    }
+
+    /// What every tool name begins with; most often nothing.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// How the names of the variables of its credentials begin.
+    #[must_use]
+    pub(crate) fn variable_prefix(&self) -> &str {
+        &self.variable_prefix
     }
 
     /// What the operator should know before the first call, in sentences: what is restricted because of names, and which
@@ -334,6 +376,7 @@ impl ApiOptions {
             credentials: self.credentials.clone(),
             forward: self.forward.clone(),
             secrets: self.secrets.clone(),
+            secrets_of_all: self.secrets_of_all.clone(),
             upstream: self.upstream.clone(),
         }
     }

@@ -133,7 +133,9 @@ pub(crate) fn used_schemes(api: &Api) -> (BTreeMap<String, SecurityScheme>, BTre
 fn credential_needs(api: &Api) -> Vec<CredentialNeed> {
     let (schemes, used) = used_schemes(api);
     let need = |(name, usage): (String, SchemeUse)| CredentialNeed {
-        setting: scheme_setting(&name, schemes.get(&name)).trim_end_matches(',').to_owned(),
+        setting: scheme_setting(&name, schemes.get(&name), api.variable_prefix())
+            .trim_end_matches(',')
+            .to_owned(),
         scheme: one_line(&name),
         tools: usage.tools,
     };

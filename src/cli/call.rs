@@ -6,10 +6,12 @@ use std::process::ExitCode;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents};
 use serde_json::Value;
 
+use super::each_api::{LoadedApis, load_each};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, dry_run, help, output};
 use crate::api::{Caller, OnMissingCredential};
 use crate::config::settings::{ApiSettings, LogLevel};
+use crate::config::{ApiConfig, ConfigError};
 use crate::error::Failure;
 use crate::text::counted;
 
@@ -37,10 +39,9 @@ pub(crate) struct CallCommand {
 }
 
 pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
-    let config = load::api_settings(&command.api, command.config.config.as_deref(), LogLevel::Warn)?;
-    let arguments = arguments(command).map_err(|problem| Failure::Settings(crate::config::ConfigError(vec![problem])))?;
-    load::caution(&config);
-    let Loaded { api, mock: _mock, .. } = load::load_api(&config, LoadPurpose::Serve).await?;
+    let config = load::api_settings(&command.api, &command.config, LogLevel::Warn)?;
+    let arguments = arguments(command).map_err(|problem| Failure::Settings(ConfigError(vec![problem])))?;
+    let Loaded { api, mock: _mock, .. } = load_called(config.apis, &command.tool).await?;
     if let Some(shape) = command.dry_run
         && let Some(prepared) = api.prepare(&command.tool, Some(arguments.clone()), OnMissingCredential::Omit)
     {
@@ -64,7 +65,7 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
             || "`openapi-mcp tools` lists them".to_owned(),
             |name| format!("did you mean `{name}`?"),
         );
-        return Err(Failure::Settings(crate::config::ConfigError(vec![format!(
+        return Err(Failure::Settings(ConfigError(vec![format!(
             "there is no tool `{}`; {hint}",
             command.tool
         )])));
@@ -85,6 +86,33 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
+    })
+}
+
+/// The API of a tool. Of several, only those are loaded whose tools' names may be like this.
+async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<Loaded, Failure> {
+    let all: Vec<String> = configs
+        .iter()
+        .filter_map(|config| config.name.as_ref())
+        .map(ToString::to_string)
+        .collect();
+    configs.retain(|config| config.name.is_none() || tool.starts_with(config.annotate.names.prefix.as_str()));
+    configs.iter().for_each(load::caution);
+    let LoadedApis { apis, .. } = load_each(configs, LoadPurpose::Serve).await?;
+    let (mut others, mut found) = (Vec::new(), None);
+    for (_, loaded) in apis {
+        if found.is_none() && loaded.api.get(tool).is_some() {
+            found = Some(loaded);
+        } else {
+            others.push(loaded);
+        }
+    }
+    found.or_else(|| others.into_iter().next()).ok_or_else(|| {
+        let problem = format!(
+            "there is no tool `{tool}`: the name begins with that of none of the APIs ({}); `openapi-mcp tools` lists them",
+            all.join(", ")
+        );
+        Failure::Settings(ConfigError(vec![problem]))
     })
 }
 

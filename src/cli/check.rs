@@ -4,9 +4,14 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
+use serde_json::{Value, json};
+
+use super::each_api::{LoadedApis, UNREADABLE, load_each};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
-use crate::check::{self, format};
+use crate::api::ApiName;
+use crate::check::{self, Report, format};
+use crate::config::ApiConfig;
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
 use crate::spec::operation::server;
@@ -37,8 +42,30 @@ enum CheckFormat {
 }
 
 pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
-    let config = load::api_settings(&command.api, command.config.config.as_deref(), LogLevel::Error)?;
-    let Loaded { api, mut diagnostics, .. } = load::load_api(&config, LoadPurpose::Inspect).await?;
+    let config = load::api_settings(&command.api, &command.config, LogLevel::Error)?;
+    let LoadedApis { apis, is_complete } = load_each(config.apis, LoadPurpose::Inspect).await?;
+    let reports: Vec<ApiReport> = apis.into_iter().map(|(config, loaded)| report(&config, loaded)).collect();
+    output::print_result(&written(&reports, command.format))?;
+    let is_bad = |report: &ApiReport| {
+        let is_loose = report.is_strict && report.report.count(Severity::Warning) > 0;
+        report.report.tools == 0 || report.report.count(Severity::Error) > 0 || is_loose
+    };
+    Ok(match (is_complete, reports.iter().any(is_bad)) {
+        (false, _) => ExitCode::from(UNREADABLE),
+        (true, true) => ExitCode::FAILURE,
+        (true, false) => ExitCode::SUCCESS,
+    })
+}
+
+/// The report on one API.
+struct ApiReport {
+    name: Option<ApiName>,
+    is_strict: bool,
+    report: Report,
+}
+
+fn report(config: &ApiConfig, loaded: Loaded) -> ApiReport {
+    let Loaded { api, mut diagnostics, .. } = loaded;
     // A look calls nobody; `serve` would ask for this at once.
     let root = server::root_url(
         &server::declared_servers(api.document()),
@@ -60,17 +87,52 @@ pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
             (finding.line, finding.column) = (None, None);
         }
     }
-    let text = match command.format {
-        CheckFormat::Text => format::report_as_text(&report),
-        CheckFormat::Json => format::report_as_json(&report),
-        CheckFormat::Sarif => format::sarif(&report),
-        CheckFormat::Github => format::github(&report),
+    ApiReport {
+        name: config.name.clone(),
+        is_strict: config.strict,
+        report,
+    }
+}
+
+/// The reports as one text: of several APIs, those for people one after the other, those for programs in one document.
+fn written(reports: &[ApiReport], format: CheckFormat) -> String {
+    let write = |report: &Report| match format {
+        CheckFormat::Text => format::report_as_text(report),
+        CheckFormat::Json => format::report_as_json(report),
+        CheckFormat::Sarif => format::sarif(report),
+        CheckFormat::Github => format::github(report),
     };
-    output::print_result(&text)?;
-    let is_loose = config.strict && report.count(Severity::Warning) > 0;
-    Ok(if report.tools == 0 || report.count(Severity::Error) > 0 || is_loose {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    if let [ApiReport { name: None, report, .. }] = reports {
+        return write(report);
+    }
+    let texts = reports
+        .iter()
+        .map(|report| (report.name.as_ref().map_or("", ApiName::as_str), write(&report.report)));
+    match format {
+        CheckFormat::Text => texts
+            .map(|(name, text)| format!("API {name}\n\n{text}"))
+            .collect::<Vec<_>>()
+            .join("\n"),
+        CheckFormat::Github => texts.map(|(_, text)| text).collect(),
+        CheckFormat::Json => {
+            let read = |(name, text): (&str, String)| (name.to_owned(), serde_json::from_str(&text).unwrap_or_default());
+            let all: serde_json::Map<String, Value> = texts.map(read).collect();
+            format!("{:#}\n", json!({ "apis": all }))
+        }
+        CheckFormat::Sarif => {
+            let mut logs = texts.map(|(_, text)| serde_json::from_str::<Value>(&text).unwrap_or_default());
+            let mut first = logs.next().unwrap_or_default();
+            if let Some(runs) = first.get_mut("runs").and_then(Value::as_array_mut) {
+                for mut log in logs {
+                    runs.extend(
+                        log.get_mut("runs")
+                            .and_then(Value::as_array_mut)
+                            .map(std::mem::take)
+                            .unwrap_or_default(),
+                    );
+                }
+            }
+            format!("{first:#}\n")
+        }
+    }
 }

@@ -9,7 +9,7 @@ use super::load::{self, LoadPurpose};
 use super::{ConfigFile, output};
 use crate::check::diff::{Impact, ToolChange, ToolFacts, compare, facts_of};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
-use crate::config::{ConfigError, LayeredSettings};
+use crate::config::{ApiChoice, ConfigError, LayeredSettings};
 use crate::error::Failure;
 use crate::text::counted;
 
@@ -75,9 +75,14 @@ async fn tools_of(command: &DiffCommand, document: &str) -> Result<Vec<ToolFacts
         spec: Some(document.into()),
         ..command.api.clone()
     };
-    let mut layered = LayeredSettings::read(&api, &ServerSettings::default(), command.config.config.as_deref());
-    layered.server = ServerSettings::default();
-    let (_, config) = load::resolve_for_inspection(layered, LogLevel::Error)?;
+    let mut layered = LayeredSettings::read(
+        &api,
+        &ServerSettings::default(),
+        &ApiChoice::default(),
+        command.config.config.as_deref(),
+    );
+    layered.forget_server();
+    let (_, config) = load::resolve_one_api(layered, LogLevel::Error)?;
     let loaded = load::load_api(&config, LoadPurpose::Inspect).await?;
     Ok(facts_of(&loaded.api))
 }

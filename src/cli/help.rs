@@ -11,6 +11,7 @@ const SECTIONS: [(&str, &[&str]); 9] = [
         "Document",
         &[
             "spec",
+            "api",
             "spec_header",
             "spec_header_env",
             "overlay",
@@ -93,6 +94,7 @@ const SECTIONS: [(&str, &[&str]); 9] = [
     (
         "Operations",
         &[
+            "require_all",
             "reload",
             "drain_delay",
             "metrics_bind",

@@ -1,16 +1,15 @@
 //! From settings to an API that can be called: what `serve`, `tools` and `call` have in common.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use clap::CommandFactory;
 use http::HeaderMap;
 
-use super::Cli;
 use super::log::{self, LogDelivery};
+use super::{Cli, ConfigFile};
 use crate::api::{Api, ApiOptions, BuildError, Destination};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
-use crate::config::{self, ApiConfig, ConfigError, LayeredSettings, ProcessConfig};
+use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, ProcessConfig};
 use crate::error::Failure;
 use crate::mock;
 use crate::outbound::{self, Clients, HttpClient, OutboundOptions};
@@ -21,43 +20,64 @@ use crate::text::counted;
 
 /// Reads and checks the settings of a command that serves nothing, and starts logging. What a file says of the server does
 /// not count.
-pub(crate) fn api_settings(api: &ApiSettings, file: Option<&Path>, level: LogLevel) -> Result<ApiConfig, Failure> {
-    let mut layered = LayeredSettings::read(api, &ServerSettings::default(), file);
-    layered.server = ServerSettings::default();
-    resolve(layered, level, LogDelivery::Direct).map(|(_, api)| api)
+pub(crate) fn api_settings(api: &ApiSettings, file: &ConfigFile, level: LogLevel) -> Result<Config, Failure> {
+    let mut layered = LayeredSettings::read(api, &ServerSettings::default(), &file.choice, file.config.as_deref());
+    layered.forget_server();
+    resolve(layered, level, LogDelivery::Direct)
 }
 
 /// Reads and checks the settings of a server, and starts logging.
-pub(crate) fn server_settings(
-    api: &ApiSettings,
-    server: &ServerSettings,
-    file: Option<&Path>,
-) -> Result<(ProcessConfig, ApiConfig), Failure> {
-    let (process, api) = resolve(LayeredSettings::read(api, server, file), LogLevel::Info, LogDelivery::Queued)?;
-    let problems = config::overrides::check_client_values(&api.annotate.layers.rules, &process.transport);
+pub(crate) fn server_settings(api: &ApiSettings, server: &ServerSettings, file: &ConfigFile) -> Result<Config, Failure> {
+    let mut layered = LayeredSettings::read(api, server, &file.choice, file.config.as_deref());
+    layered.refuse_choice();
+    let config = resolve(layered, LogLevel::Info, LogDelivery::Queued)?;
+    let mut problems = Vec::new();
+    for api in &config.apis {
+        let own = config::overrides::check_client_values(&api.annotate.layers.rules, &config.process.transport);
+        match &api.name {
+            Some(name) => problems.extend(ConfigError::under(name, own)),
+            None => problems.extend(own),
+        }
+    }
     if problems.is_empty() {
-        Ok((process, api))
+        Ok(config)
     } else {
         Err(Failure::Settings(ConfigError(problems)))
     }
 }
 
-/// Checks settings that are read already, of a command that serves nothing, and starts logging.
-pub(crate) fn resolve_for_inspection(layered: LayeredSettings, level: LogLevel) -> Result<(ProcessConfig, ApiConfig), Failure> {
-    resolve(layered, level, LogDelivery::Direct)
+/// Checks settings that are read already, of a command that takes exactly one API, and starts logging.
+pub(crate) fn resolve_one_api(layered: LayeredSettings, level: LogLevel) -> Result<(ProcessConfig, ApiConfig), Failure> {
+    let Config { process, apis } = resolve(layered, level, LogDelivery::Direct)?;
+    let count = apis.len();
+    match <[ApiConfig; 1]>::try_from(apis) {
+        Ok([api]) => Ok((process, api)),
+        Err(_) => Err(Failure::Settings(ConfigError(vec![format!(
+            "this command takes one API, and the settings have {count}; use the settings of one API, with --spec"
+        )]))),
+    }
 }
 
-fn resolve(layered: LayeredSettings, level: LogLevel, delivery: LogDelivery) -> Result<(ProcessConfig, ApiConfig), Failure> {
+fn resolve(layered: LayeredSettings, level: LogLevel, delivery: LogDelivery) -> Result<Config, Failure> {
     log::start_logging(layered.log_options(), level, delivery);
     let unfilled = config::variables::unfilled_variables();
     for warning in config::variables::unknown_variables(&Cli::command()).iter().chain(&unfilled) {
         tracing::warn!("{warning}");
     }
-    let (process, api) = layered.resolve().map_err(Failure::Settings)?;
-    for warning in &api.warnings {
-        tracing::warn!("{warning}");
+    let config = layered.resolve().map_err(Failure::Settings)?;
+    for api in &config.apis {
+        let _entered = span_of(api).entered();
+        api.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     }
-    Ok((process, api))
+    Ok(config)
+}
+
+/// The span of what concerns one API, so that each line of the log about one of several names it.
+pub(crate) fn span_of(config: &ApiConfig) -> tracing::Span {
+    match &config.name {
+        Some(name) => tracing::info_span!("api", %name),
+        None => tracing::Span::none(),
+    }
 }
 
 /// More findings than this are counted, not shown.
@@ -104,7 +124,7 @@ pub(crate) async fn load_api(config: &ApiConfig, purpose: LoadPurpose) -> Result
     let clients = api_clients(client, config, purpose, &outbound)?;
     let (api, mut diagnostics) = Api::build(document, options, clients).map_err(|error| match error {
         BuildError::Server(error) => Failure::Server(error),
-        BuildError::Patterns(problems) => Failure::Settings(ConfigError(problems)),
+        BuildError::Patterns(problems) | BuildError::AmbiguousVariables(problems) => Failure::Settings(ConfigError(problems)),
     })?;
     diagnostics.extend(unread);
     diagnostics.extend(api.document().remarks());
@@ -227,6 +247,8 @@ fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Run
         call: config.call.clone(),
         sandbox: config.sandbox.clone(),
         cache: config.cache.filter(|_| purpose == LoadPurpose::Serve),
+        name: config.name.clone(),
+        secrets_of_all: config.secrets_of_all.clone(),
         upstream: config.upstream.clone(),
     }
 }

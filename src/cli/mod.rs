@@ -4,6 +4,7 @@ mod call;
 mod check;
 mod diff;
 mod dry_run;
+mod each_api;
 mod filter;
 mod health;
 mod help;
@@ -19,6 +20,7 @@ mod package;
 mod reload;
 mod serve;
 mod served;
+mod start;
 mod tools;
 
 use std::path::PathBuf;
@@ -28,7 +30,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::settings::{ApiSettings, ServerSettings};
-use crate::config::variables;
+use crate::config::{ApiChoice, variables};
 use crate::error::Failure;
 
 /// Turns an OpenAPI document into an MCP server: one annotated tool per operation, forwarded to the real API.
@@ -89,9 +91,12 @@ struct ServeCommand {
     config: ConfigFile,
 }
 
-/// `--config`, of every command that reads settings.
+/// `--config` and `--api`, of every command that reads settings.
 #[derive(Debug, clap::Args)]
 struct ConfigFile {
+    #[command(flatten)]
+    choice: ApiChoice,
+
     /// A YAML file with these settings; flags and variables are stronger
     #[arg(long, env = "OPENAPI_MCP_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,

@@ -11,7 +11,9 @@ use crate::text;
 
 /// Checks regularly whether anything changed that the document was made of, and serves the new document. One that cannot be
 /// served changes nothing. Never ends, not even where nothing is watched, and holds what the tools depend on for as long.
-pub(crate) async fn watch(config: Arc<ApiConfig>, server: McpServer, mut standing: Served) {
+///
+/// An API that could not be served at the start has nothing standing: it is tried again each time.
+pub(crate) async fn watch(config: Arc<ApiConfig>, server: McpServer, index: usize, mut standing: Option<Served>) {
     let Some(every) = config.reload else {
         return std::future::pending().await;
     };
@@ -26,26 +28,40 @@ pub(crate) async fn watch(config: Arc<ApiConfig>, server: McpServer, mut standin
     loop {
         tokio::time::sleep(every).await;
         // What could not even be read may be there the next time, although it is not another one then.
-        if !changed(&mut standing, &client, &mut unseen).await && unread.is_none() {
+        if let Some(standing) = &mut standing
+            && !changed(standing, &client, &mut unseen).await
+            && unread.is_none()
+        {
             continue;
         }
-        match served::load_into(&config, &server, Some(&standing)).await {
+        match served::load_into(&config, &server, index, standing.as_ref()).await {
             Ok(mut now) => {
+                tracing::info!(
+                    "{}",
+                    match standing {
+                        Some(_) => "the document changed and is served anew",
+                        None => "the document can be read now and is served",
+                    }
+                );
                 // Calls in flight go to the mock that they began with.
-                let before = standing.mocks.into_iter();
+                let before = standing.into_iter().flat_map(|before| before.mocks);
                 now.mocks.extend(before.filter(|(api, _)| api.strong_count() > 0));
-                standing = now;
+                standing = Some(now);
                 unread = None;
                 server.note_reload(true);
-                tracing::info!("the document changed and is served anew");
             }
             Err(failure) => {
                 server.note_reload(false);
                 let why = text::error_in_a_line(&failure);
                 if unread.as_ref() != Some(&why) {
-                    tracing::error!("the document changed and cannot be served; the tools stay as they were: {why}");
+                    if standing.is_some() {
+                        tracing::error!("the document changed and cannot be served; the tools stay as they were: {why}");
+                    } else {
+                        tracing::warn!("the document still cannot be served: {why}");
+                    }
                 }
-                unread = matches!(failure, Failure::Read(_) | Failure::Io(..)).then_some(why);
+                let is_tried_again = standing.is_none() || matches!(failure, Failure::Read(_) | Failure::Io(..));
+                unread = is_tried_again.then_some(why);
             }
         }
     }

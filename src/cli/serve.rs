@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 use super::install::page_entries::page_entries;
-use super::{ServeCommand, load, operations, reload, served};
-use crate::config::{ConfigError, Transport};
+use super::start::{self, LoadingApis};
+use super::{ServeCommand, load, operations};
+use crate::config::{ApiConfig, Config, ConfigError, Transport};
 use crate::descriptors;
 use crate::error::Failure;
 use crate::observe;
@@ -29,15 +29,18 @@ const FAILURE_GRACE: Duration = Duration::from_millis(100);
 const ABANDONED_LOAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
-    let (process, config) = load::server_settings(&command.api, &command.server, command.config.config.as_deref())?;
-    let config = Arc::new(config);
-    if matches!((&process.transport, &config.source), (Transport::Stdio, Source::Stdin)) {
+    let Config { process, apis } = load::server_settings(&command.api, &command.server, &command.config)?;
+    let configs: Vec<Arc<ApiConfig>> = apis.into_iter().map(Arc::new).collect();
+    let reads_stdin = configs.iter().any(|config| config.source == Source::Stdin);
+    if reads_stdin && matches!(process.transport, Transport::Stdio) {
         let problem = "--spec - needs --transport http: over stdio, standard input belongs to the client".to_owned();
         return Err(Failure::Settings(ConfigError(vec![problem])));
     }
     descriptors::raise_descriptor_limit();
     let stop = CancellationToken::new();
-    let server = McpServer::pending(config.reload).with_confirm(config.annotate.confirm.is_on());
+    let slots = configs.iter().map(|config| start::slot_of(config)).collect();
+    let reload = configs.first().and_then(|config| config.reload);
+    let server = McpServer::awaiting(slots, reload).with_confirm(process.confirm.is_on());
     let drain_delay = match &process.transport {
         Transport::Stdio => Duration::ZERO,
         Transport::Http { options, .. } => options.drain_delay,
@@ -45,13 +48,18 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     operations::start(&process, &server).await?;
     let _finish = FinishOnDrop;
     watch_signals(stop.clone(), server.clone(), drain_delay).map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
-    // A file is read before anything is answered, so that a bad one is told at once. A URL may be slow, and clients give up
-    // on a handshake that is.
-    let mut standing = None;
-    if config.source.url().is_none() {
-        standing = tokio::select! {
+    let loading = LoadingApis::start(configs.clone(), &process, &server);
+    let mut loading = Box::pin(loading.finish());
+    // A single file is read before anything is answered, so that a bad one is told at once. A URL may be slow, and so may be one
+    // of several, and clients give up on a handshake that is.
+    let mut watched = None;
+    if let [config] = configs.as_slice()
+        && config.name.is_none()
+        && config.source.url().is_none()
+    {
+        watched = tokio::select! {
             () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
-            loaded = served::load_into(&config, &server, None) => Some(loaded?),
+            loaded = &mut loading => Some(loaded?),
         };
     }
     let transport = async {
@@ -69,11 +77,18 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
                 let address = listener.local_addr().map_err(serving_failed)?;
                 tracing::info!("listening on {}://{address}/mcp", options.scheme());
                 // The issuer's keys may be behind TLS even where the API is not, and the issuer is not the API.
+                // Of several APIs, none decides how the issuer is reached.
+                let of_one = configs.first().filter(|config| config.name.is_none());
                 let outbound = OutboundOptions {
                     tls: true,
-                    ..config.outbound.for_others()
+                    ..of_one.map(|config| config.outbound.for_others()).unwrap_or_default()
                 };
                 let oauth = options.access.oauth.as_ref();
+                if oauth.is_some_and(|oauth| !oauth.audiences.is_empty()) {
+                    tracing::info!(
+                        "--oauth-audience: a token for one endpoint is good at all of them; /mcp/readonly then limits the settings of a client, and not its token"
+                    );
+                }
                 let keys = oauth
                     .map(|_| outbound::http_client(&outbound))
                     .transpose()
@@ -87,15 +102,13 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
         }
     };
     tokio::pin!(transport);
-    let standing = if let Some(standing) = standing {
-        standing
+    let _watched = if let Some(watched) = watched {
+        watched
     } else {
-        let loading = served::load_into(&config, &server, None);
-        tokio::pin!(loading);
         tokio::select! {
             served = &mut transport => {
                 served?;
-                // The client left before the document was there. Whoever started the server still learns why it would have failed.
+                // The client left before the documents were there. Whoever started the server still learns why it would have failed.
                 let outcome = tokio::select! {
                     () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
                     outcome = tokio::time::timeout(ABANDONED_LOAD_TIMEOUT, loading) => outcome,
@@ -106,7 +119,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
                 };
             }
             loaded = &mut loading => match loaded {
-                Ok(standing) => standing,
+                Ok(watched) => watched,
                 Err(failure) => {
                     // Clients wait for an answer already.
                     server.fail(failure.for_clients());
@@ -118,8 +131,6 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
             },
         }
     };
-    // A task of its own, so that nothing waits while a document is read. It holds what the tools depend on.
-    let _watching = AbortOnDropHandle::new(tokio::spawn(reload::watch(Arc::clone(&config), server.clone(), standing)));
     transport.await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,16 +5,16 @@ use std::sync::{Arc, Weak};
 use super::load::{self, LoadPurpose, Loaded};
 use crate::api::Api;
 use crate::check::cost;
-use crate::config::ApiConfig;
+use crate::config::{ApiConfig, ConfigError};
 use crate::error::Failure;
 use crate::mock::Running;
 use crate::server::McpServer;
 use crate::spec::{Revision, Severity};
 use crate::text::{counted, one_line};
 
-/// Reads the document and hands its tools to the server; gives what they depend on. Warnings that were logged `before` are
-/// not logged again.
-pub(crate) async fn load_into(config: &ApiConfig, server: &McpServer, before: Option<&Served>) -> Result<Served, Failure> {
+/// Reads the document and hands its tools to the server, as the API at that place; gives what they depend on. Warnings that were
+/// logged `before` are not logged again.
+pub(crate) async fn load_into(config: &ApiConfig, server: &McpServer, index: usize, before: Option<&Served>) -> Result<Served, Failure> {
     if before.is_none() {
         load::caution(config);
     }
@@ -37,7 +37,9 @@ pub(crate) async fn load_into(config: &ApiConfig, server: &McpServer, before: Op
     let warnings = api.warnings().to_vec();
     let api = Arc::new(api);
     let mocks = mock.into_iter().map(|mock| (Arc::downgrade(&api), mock)).collect();
-    server.ready(api);
+    server
+        .serve_api(index, api)
+        .map_err(|clashes| Failure::Settings(ConfigError(clashes)))?;
     Ok(Served { mocks, seen, warnings })
 }
 

@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
+use super::each_api::{LoadedApis, UNREADABLE, load_each, title_of};
 use super::listing::{self, Shown};
-use super::load::{self, LoadPurpose, Loaded};
+use super::load::{self, LoadPurpose};
 use super::{ConfigFile, Failure, help, output};
 use crate::annotate::Hint;
 use crate::api::{Api, OfferedTool};
@@ -83,9 +84,10 @@ enum ToolsFormat {
 }
 
 pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
-    let config = load::api_settings(&command.api, command.config.config.as_deref(), LogLevel::Warn)?;
-    let Loaded { api, .. } = load::load_api(&config, LoadPurpose::Inspect).await?;
-    let all = command.filter.apply(&api);
+    let config = load::api_settings(&command.api, &command.config, LogLevel::Warn)?;
+    let LoadedApis { apis, is_complete } = load_each(config.apis, LoadPurpose::Inspect).await?;
+    let apis = apis.iter().map(|(_, loaded)| &loaded.api);
+    let all = command.filter.apply(apis.clone());
     let total = all.len();
     let page: Vec<OfferedTool<'_>> = all
         .into_iter()
@@ -93,7 +95,7 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
         .take(command.filter.limit.unwrap_or(usize::MAX))
         .collect();
     let shown = Shown {
-        title: crate::text::one_line(api.document().title()),
+        title: title_of(apis),
         tools: &page,
         offset: command.filter.offset,
         total,
@@ -113,7 +115,11 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
         // These formats have no room for it.
         output::print_remark(&shown.counted());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if is_complete {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(UNREADABLE)
+    })
 }
 
 /// The width of the terminal that standard output is; nothing where it is something else.
@@ -123,12 +129,15 @@ fn terminal_columns() -> Option<usize> {
 }
 
 impl Filter {
-    fn apply<'a>(&self, api: &'a Api) -> Vec<OfferedTool<'a>> {
+    fn apply<'a>(&self, apis: impl Iterator<Item = &'a Api>) -> Vec<OfferedTool<'a>> {
         let Some(question) = &self.search else {
-            return api.iter().filter(|offered| self.admits(offered)).collect();
+            return apis.flat_map(Api::iter).filter(|offered| self.admits(offered)).collect();
         };
-        let found = api.search(question, &|index| self.admits(&api.offered(index)));
-        found.hits.into_iter().map(|index| api.offered(index)).collect()
+        let found = apis.flat_map(|api| {
+            let found = api.search(question, &|index| self.admits(&api.offered(index)));
+            found.hits.into_iter().map(|index| api.offered(index)).collect::<Vec<_>>()
+        });
+        found.collect()
     }
 
     fn admits(&self, offered: &OfferedTool<'_>) -> bool {

@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use url::Url;
 
+use super::apis::scopes::ScopeSettings;
 use super::credentials::describe_unset;
 use super::layer::given_flags;
 use super::path::ConfigPath;
 use super::variables::read_variable;
 use crate::outbound;
-use crate::server::http::{AccessOptions, Limits, OauthOptions, StaticToken, Tls};
+use crate::server::http::{AccessOptions, Limits, OauthOptions, StaticToken, Tls, ToolScopes};
 
 /// Settings of which HTTP clients may call, and how much.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -52,15 +53,10 @@ pub(crate) struct AccessSettings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub oauth_scope: Vec<String>,
 
-    /// A scope that calls of read-only tools require
-    #[arg(long, env = "OPENAPI_MCP_OAUTH_READ_SCOPE", value_name = "SCOPE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub oauth_read_scope: Option<String>,
-
-    /// A scope that calls of all other tools require
-    #[arg(long, env = "OPENAPI_MCP_OAUTH_WRITE_SCOPE", value_name = "SCOPE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub oauth_write_scope: Option<String>,
+    /// Scopes that calls require.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub scopes: ScopeSettings,
 
     /// A PEM file with the certificate to serve HTTPS with; it is read again when it changes
     #[arg(long, env = "OPENAPI_MCP_TLS_CERT", value_name = "FILE")]
@@ -165,12 +161,8 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
     if !is_local && settings.public_url.is_none() {
         problems.push("--oauth-issuer needs --public-url URL, so that clients and tokens can name this server".into());
     }
-    // RFC 6749 section 3.3; any other character would break the challenge that names them.
-    let legal = |scope: &str| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
-    let hinted = settings.oauth_read_scope.iter().chain(&settings.oauth_write_scope);
-    for scope in settings.oauth_scope.iter().chain(hinted).filter(|scope| !legal(scope)) {
-        problems.push(format!("`{}` is not an OAuth scope", scope.escape_debug()));
-    }
+    check_scopes(settings.oauth_scope.iter(), problems);
+    let tool_scopes = tool_scopes(&settings.scopes, problems);
     for audience in settings.oauth_audience.iter().filter(|audience| audience.trim().is_empty()) {
         problems.push(format!("--oauth-audience: `{audience}` is empty"));
     }
@@ -179,9 +171,25 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
         audiences: settings.oauth_audience.clone(),
         jwks_url,
         scopes: settings.oauth_scope.clone(),
-        read_scope: settings.oauth_read_scope.clone(),
-        write_scope: settings.oauth_write_scope.clone(),
+        tool_scopes,
     })
+}
+
+/// The scopes that calls require; what is wrong with them is pushed to `problems`.
+pub(crate) fn tool_scopes(settings: &ScopeSettings, problems: &mut Vec<String>) -> ToolScopes {
+    check_scopes(settings.oauth_read_scope.iter().chain(&settings.oauth_write_scope), problems);
+    ToolScopes {
+        read: settings.oauth_read_scope.clone(),
+        write: settings.oauth_write_scope.clone(),
+    }
+}
+
+/// RFC 6749 section 3.3; any other character would break the challenge that names them.
+fn check_scopes<'s>(scopes: impl Iterator<Item = &'s String>, problems: &mut Vec<String>) {
+    let legal = |scope: &str| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
+    for scope in scopes.filter(|scope| !legal(scope)) {
+        problems.push(format!("`{}` is not an OAuth scope", scope.escape_debug()));
+    }
 }
 
 /// Credentials in a URL end up wherever the URL is shown.

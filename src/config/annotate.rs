@@ -6,9 +6,13 @@ use crate::annotate::{
     AnnotateOptions, DescriptionDetail, Files, Hint, HintTrust, KnownClient, Layers, NameOptions, OutputSchemas, Override, Pattern, Policy,
     Rule, Selection,
 };
+use crate::api::name::ApiName;
 
 const MIN_NAME_LIMIT: usize = 16;
 const MAX_NAME_LIMIT: usize = 128;
+/// The longest prefix of an API among several, and the shortest name that must be possible behind it.
+const MAX_PREFIX_BYTES: usize = 40;
+const MIN_NAME_AFTER_PREFIX: usize = 24;
 /// No schema fits into less than this.
 const MIN_BUDGET: usize = 512;
 
@@ -28,8 +32,8 @@ fn split_outside_braces(text: &str) -> Vec<&str> {
     .collect()
 }
 
-/// The settings of how tools look; what is wrong with them is pushed to `problems`.
-pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> AnnotateOptions {
+/// The settings of how tools look, where the API has a `name` among several; what is wrong with them is pushed to `problems`.
+pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut Vec<String>) -> AnnotateOptions {
     let mut patterns = |flag: &str, texts: &[String]| -> Vec<Pattern> {
         for text in texts.iter().filter(|text| split_outside_braces(text).is_empty()) {
             problems.push(format!(
@@ -62,14 +66,7 @@ pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> Annotate
             ));
         }
     }
-    if let Some(prefix) = &api.tool_prefix {
-        let legal = prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-        if legal && prefix.len() + MIN_NAME_LIMIT / 2 <= names.longest {
-            names.prefix.clone_from(prefix);
-        } else {
-            problems.push("--tool-prefix must be short and contain only letters, digits, `_` and `-`".into());
-        }
-    }
+    resolve_prefix(api, name, &mut names, problems);
     let mut options = AnnotateOptions {
         names,
         selection,
@@ -96,6 +93,30 @@ pub(crate) fn options(api: &ApiSettings, problems: &mut Vec<String>) -> Annotate
         }
     }
     options
+}
+
+/// The prefix of every name. That of an API among several is its name unless another one is set, so that a second API renames
+/// nothing.
+fn resolve_prefix(api: &ApiSettings, name: Option<&ApiName>, names: &mut NameOptions, problems: &mut Vec<String>) {
+    let is_legal = |prefix: &str| prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    match (name, &api.tool_prefix) {
+        (None, None) => {}
+        (None, Some(prefix)) if is_legal(prefix) && prefix.len() + MIN_NAME_LIMIT / 2 <= names.longest => names.prefix.clone_from(prefix),
+        (None, Some(_)) => problems.push("--tool-prefix must be short and contain only letters, digits, `_` and `-`".into()),
+        (Some(name), prefix) => {
+            let prefix = prefix.clone().unwrap_or_else(|| format!("{name}_"));
+            let has_room = prefix.len() <= MAX_PREFIX_BYTES && prefix.len() + MIN_NAME_AFTER_PREFIX <= names.longest;
+            if is_legal(&prefix) && has_room {
+                names.prefix = prefix;
+            } else {
+                problems.push(format!(
+                    "`tool_prefix`: `{}` must be at most {MAX_PREFIX_BYTES} letters, digits, `_` and `-`, and leave at least {MIN_NAME_AFTER_PREFIX} characters of a tool name of {}",
+                    crate::text::truncate(&crate::text::one_line(&prefix), 64),
+                    names.longest
+                ));
+            }
+        }
+    }
 }
 
 /// `--confirm`: a level, patterns, or both.

@@ -1,23 +1,29 @@
 //! What one API needs: where its document comes from, how its tools look, and how it is called.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::HeaderMap;
+use secrecy::SecretString;
 use tokio::sync::Semaphore;
 use url::Url;
 
+use super::forward::ForwardSettings;
 use super::operations::cache::resolve_cache;
 use super::path::ConfigSource;
 use super::settings::{ApiSettings, ResponseFilter, ServerSettings};
 use super::transport::Transport;
 use super::{annotate, credentials, forward, headers, upstream};
+use crate::annotate::confirm::Confirm;
 use crate::annotate::{AnnotateOptions, ClientProfile};
+use crate::api::name::ApiName;
 use crate::outbound::OutboundOptions;
 use crate::proxy::request::body::file_root::FileRoot;
-use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;
+
 use crate::proxy::{CacheOptions, CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
+use crate::server::http::ToolScopes;
 use crate::spec::document::source::DEFAULT_MAX_SPEC_BYTES;
 use crate::spec::operation::server::{self, Choice, Pick};
 use crate::spec::{ExternalReferences, Source};
@@ -31,6 +37,8 @@ const MIN_RESULT_TOKENS: usize = 100;
 /// What one API needs.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiConfig {
+    /// Its name, where `apis` gives it one.
+    pub name: Option<ApiName>,
     /// Where the document comes from.
     pub source: Source,
     /// Headers for fetching the document, marked as sensitive.
@@ -72,31 +80,53 @@ pub(crate) struct ApiConfig {
     pub outbound: OutboundOptions,
     /// How often a server looks whether the document changed.
     pub reload: Option<Duration>,
+    /// Scopes that calls need of a client's token, besides those of the whole server.
+    pub scopes: ToolScopes,
+    /// Static secrets of all APIs of the server, where there are several.
+    pub secrets_of_all: Vec<SecretString>,
     /// What is legal and most likely not meant, in sentences.
     pub warnings: Vec<String>,
 }
 
+/// What one API is configured by.
+pub(crate) struct ApiSources<'s> {
+    /// Its name, where there are several.
+    pub(crate) name: Option<&'s ApiName>,
+    pub(crate) api: &'s ApiSettings,
+    pub(crate) forward: &'s ForwardSettings,
+    pub(crate) scopes: ToolScopes,
+    /// The credentials in variables, by what follows the fixed part of their names.
+    pub(crate) variables: BTreeMap<String, SecretString>,
+    /// Which calls a person is asked about first.
+    pub(crate) confirm: Confirm,
+    /// Places for filters, which all APIs of a process share.
+    pub(crate) filters: Arc<Semaphore>,
+}
+
 /// The settings of an API; what is wrong with them is pushed to `problems`. `None` where there is no document.
 pub(crate) fn resolve_api(
-    api: &ApiSettings,
+    sources: ApiSources<'_>,
     server_settings: &ServerSettings,
     transport: &Transport,
     problems: &mut Vec<String>,
 ) -> Option<ApiConfig> {
-    let source = resolve_source(api.spec.as_ref(), problems);
+    let ApiSources { name, api, .. } = sources;
+    let source = resolve_source(api.spec.as_ref(), name, problems);
     let overlays = resolve_overlays(&api.overlay, problems);
     let base_url = resolve_base_url(api, problems);
     let (headers, source_headers, warnings) = resolve_headers(api, problems);
     let outbound = upstream::outbound(&api.upstream, problems);
-    let mut credentials = credentials::resolve_credentials(&api.credentials, problems);
+    let mut credentials = credentials::resolve_credentials(&api.credentials, sources.variables, problems);
     credentials.client_certificate = outbound.identity.is_some();
+    credentials.api = name.map(ApiName::in_variables);
     let call = call_options(api, problems);
     let forward = match transport {
         // A file that serves HTTP otherwise may set it; over stdio there are no headers.
         Transport::Stdio => Forwarding::default(),
-        Transport::Http { .. } => forward::resolve_forwarding(&server_settings.http.forward, problems),
+        Transport::Http { .. } => forward::resolve_forwarding(sources.forward, problems),
     };
     let config = ApiConfig {
+        name: name.cloned(),
         // Replaced below; what else is wrong is told as well where there is none.
         source: source.clone().unwrap_or(Source::Stdin),
         source_headers,
@@ -110,17 +140,19 @@ pub(crate) fn resolve_api(
         credentials,
         forward,
         annotate: AnnotateOptions {
-            confirm: annotate::confirm(&server_settings.confirm, problems),
-            ..annotate::options(api, problems)
+            confirm: sources.confirm,
+            ..annotate::options(api, name, problems)
         },
         profile: annotate::known_client(api).profile(),
         strict: api.strict.unwrap_or(false),
-        sandbox: sandbox(api, call.max_response_bytes),
+        sandbox: sandbox(api, call.max_response_bytes, sources.filters),
         cache: resolve_cache(&server_settings.operations.cache, problems),
         call,
         upstream: upstream::upstream_limits(&api.upstream, problems),
         outbound,
         reload: reload_interval(server_settings, source.as_ref(), problems),
+        scopes: sources.scopes,
+        secrets_of_all: Vec::new(),
         warnings,
     };
     let tls = config.needs_tls();
@@ -145,8 +177,12 @@ impl ApiConfig {
     }
 }
 
-fn resolve_source(spec: Option<&ConfigSource>, problems: &mut Vec<String>) -> Option<Source> {
+fn resolve_source(spec: Option<&ConfigSource>, name: Option<&ApiName>, problems: &mut Vec<String>) -> Option<Source> {
     let Some(spec) = spec.filter(|spec| !spec.is_empty()) else {
+        if name.is_some() {
+            problems.push("no document is given; add `spec`, with a file or a URL".into());
+            return None;
+        }
         // What of the file could not be read may be what names the document.
         if !problems.iter().any(|problem| problem.starts_with("the configuration file ")) {
             problems
@@ -154,7 +190,12 @@ fn resolve_source(spec: Option<&ConfigSource>, problems: &mut Vec<String>) -> Op
         }
         return None;
     };
-    spec.parse().map_err(|error| problems.push(format!("--spec: {error}"))).ok()
+    let source = spec.parse().map_err(|error| problems.push(format!("--spec: {error}"))).ok()?;
+    if name.is_some() && source == Source::Stdin {
+        problems.push("`spec` is `-`, and standard input cannot be the document of one API of several".into());
+        return None;
+    }
+    Some(source)
 }
 
 fn resolve_overlays(overlays: &[ConfigSource], problems: &mut Vec<String>) -> Vec<Source> {
@@ -195,7 +236,7 @@ fn resolve_headers(api: &ApiSettings, problems: &mut Vec<String>) -> (HeaderMap,
 }
 
 /// What runs filters: this program again.
-fn sandbox(api: &ApiSettings, limit: usize) -> Option<Sandbox> {
+fn sandbox(api: &ApiSettings, limit: usize, places: Arc<Semaphore>) -> Option<Sandbox> {
     let has_program = api.overrides.iter().any(|rule| rule.says.response.jq.is_some());
     (has_program || api.response_filter == Some(ResponseFilter::Jq)).then_some(())?;
     // The file may have been replaced since the start; what runs is what was started.
@@ -205,7 +246,6 @@ fn sandbox(api: &ApiSettings, limit: usize) -> Option<Sandbox> {
     } else {
         std::env::current_exe().ok()?
     };
-    let places = Arc::new(Semaphore::new(MAX_PARALLEL_FILTERS));
     Some(Sandbox { program, limit, places })
 }
 

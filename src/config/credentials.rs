@@ -1,6 +1,7 @@
 //! Settings of credentials: which values the operator gives for the document's security schemes, always by reference.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 
 use clap::Args;
@@ -141,13 +142,18 @@ fn read_member(key: &str, value: &Value) -> serde_json::Result<SchemeSettings> {
     serde_json::from_value(serde_json::json!({ key: value }))
 }
 
-/// The credentials with their values; everything wrong with them is pushed to `problems`, and no value is.
-pub(crate) fn resolve_credentials(settings: &CredentialSettings, problems: &mut Vec<String>) -> Credentials {
+/// The credentials with their values, those of `variables` by what follows the fixed part of their names; everything wrong with
+/// them is pushed to `problems`, and no value is.
+pub(crate) fn resolve_credentials(
+    settings: &CredentialSettings,
+    variables: BTreeMap<String, SecretString>,
+    problems: &mut Vec<String>,
+) -> Credentials {
     let schemes = settings.auth.iter();
     Credentials {
         origins: origins(settings, problems),
         optional: settings.allow_missing_credentials.unwrap_or(false),
-        variables: credential_variables(problems),
+        variables,
         schemes: schemes
             .map(|(scheme, settings)| (scheme.clone(), scheme_values(scheme, settings, problems)))
             .collect(),
@@ -160,7 +166,7 @@ pub(crate) fn resolve_credentials(settings: &CredentialSettings, problems: &mut 
 }
 
 /// The values of the variables `OPENAPI_MCP_AUTH_…`, by what follows that.
-fn credential_variables(problems: &mut Vec<String>) -> BTreeMap<String, SecretString> {
+pub(crate) fn credential_variables(problems: &mut Vec<String>) -> BTreeMap<String, SecretString> {
     let mut variables = BTreeMap::new();
     for (name, value) in std::env::vars_os() {
         let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
@@ -169,11 +175,7 @@ fn credential_variables(problems: &mut Vec<String>) -> BTreeMap<String, SecretSt
         if RESERVED_SUFFIXES.contains(&suffix) || value.to_str().is_some_and(counts_as_unset) {
             continue;
         }
-        match value
-            .into_string()
-            .map_err(|_| "is not valid UTF-8")
-            .and_then(|value| checked(CredentialPart::of_variable(suffix), secret(&value)?))
-        {
+        match read_credential_variable(suffix, value) {
             Ok(value) => {
                 variables.insert(suffix.to_owned(), value);
             }
@@ -181,6 +183,15 @@ fn credential_variables(problems: &mut Vec<String>) -> BTreeMap<String, SecretSt
         }
     }
     variables
+}
+
+/// The value of a variable for a scheme and part of that name.
+///
+/// # Errors
+/// What is wrong with it, as the end of a sentence.
+pub(crate) fn read_credential_variable(suffix: &str, value: OsString) -> Result<SecretString, &'static str> {
+    let value = value.into_string().map_err(|_| "is not valid UTF-8")?;
+    checked(CredentialPart::of_variable(suffix), secret(&value)?)
 }
 
 /// The values of one scheme of the file.

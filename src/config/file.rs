@@ -2,26 +2,53 @@
 
 use std::fmt;
 
-use serde::de::{self, DeserializeOwned, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
+use super::apis::admission::{FILE_ONLY, admit_key};
+use super::apis::file::read_apis;
+use super::apis::keys::{KEYS_OF_BOTH, PROCESS_KEYS, refuse_keys_beside};
+use super::apis::named::FileApis;
+use super::forward::ForwardSettings;
 use super::layer::{from_map, keys};
 use super::settings::{ApiSettings, ServerSettings};
-use super::wrong_value::{Disclosure, FileProblems, expected_by};
+use super::wrong_value::FileProblems;
 use super::{credentials, overrides};
 
+/// What a file says.
+#[derive(Debug, Default)]
+pub(crate) struct FileSettings {
+    /// Of one API, and what every command takes.
+    pub(crate) api: ApiSettings,
+    pub(crate) server: ServerSettings,
+    /// Of several APIs.
+    pub(crate) several: FileApis,
+}
+
 /// The settings of a file's text; what is wrong with it is pushed to `problems`, each with its key.
-pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> (ApiSettings, ServerSettings) {
+pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> FileSettings {
     let map = read_map(text, problems);
     let (api_keys, server_keys) = (keys::<ApiSettings>(), keys::<ServerSettings>());
+    let mut several = FileApis::default();
+    if map.contains_key("apis") {
+        let forward_keys = keys::<ForwardSettings>();
+        let is_of_one = |key: &&String| {
+            let is_of_api = api_keys.contains(*key) || forward_keys.contains(*key) || FILE_ONLY.contains(&key.as_str());
+            is_of_api && !PROCESS_KEYS.contains(&key.as_str()) && !KEYS_OF_BOTH.contains(&key.as_str())
+        };
+        let beside: Vec<String> = map.keys().filter(is_of_one).cloned().collect();
+        refuse_keys_beside(&beside, problems);
+    }
     let (mut api, mut server) = (Map::new(), Map::new());
     let mut rules = Vec::new();
     for (key, value) in map {
         let Some(value) = problems.without_nulls(&key, value) else {
             continue;
         };
-        if key == "overrides" {
+        if key == "apis" {
+            several = read_apis(&value, problems);
+        } else if key == "overrides" {
             rules = overrides::read_rules(&value, problems);
         } else if key == "auth" {
             if credentials::check_schemes(&value, problems) {
@@ -32,7 +59,12 @@ pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> (ApiSettings
         } else if server_keys.contains(&key) {
             admit_key::<ServerSettings>(key, value, &mut server, problems);
         } else {
-            let known = api_keys.iter().chain(&server_keys).map(String::as_str).chain(FILE_ONLY);
+            let known = api_keys
+                .iter()
+                .chain(&server_keys)
+                .map(String::as_str)
+                .chain(FILE_ONLY)
+                .chain(["apis"]);
             problems.push_unknown_key("", &key, known);
         }
     }
@@ -40,7 +72,11 @@ pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> (ApiSettings
         overrides: rules,
         ..from_map(api)
     };
-    (api, from_map(server))
+    FileSettings {
+        api,
+        server: from_map(server),
+        several,
+    }
 }
 
 /// The keys of a file and their values.
@@ -126,38 +162,6 @@ impl<'de> Visitor<'de> for OnceVisitor {
     }
 }
 
-/// Keys of [`ApiSettings`] that are not flags, because no line could hold their values.
-const FILE_ONLY: [&str; 2] = ["auth", "overrides"];
-
-/// Takes one key where its value alone makes sense.
-fn admit_key<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<String, Value>, problems: &mut FileProblems<'_>) {
-    let admits = |value: &Value| {
-        let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
-        serde_json::from_value::<T>(alone).map(|_| ())
-    };
-    let Err(error) = admits(&value) else {
-        map.insert(key, value);
-        return;
-    };
-    let disclosure = if key.contains("header") || key == "proxy" {
-        Disclosure::Hidden
-    } else {
-        Disclosure::Shown
-    };
-    // One wrong element is told as such.
-    let elements = value.as_array().into_iter().flatten().enumerate();
-    let wrong = elements.filter_map(|(index, element)| Some((index, element, admits(&vec![element.clone()].into()).err()?)));
-    let before = problems.problems.len();
-    if admits(&Vec::<Value>::new().into()).is_ok() {
-        for (index, element, error) in wrong {
-            problems.push_wrong_value(&format!("{key}[{index}]"), element, &expected_by(&error), disclosure);
-        }
-    }
-    if problems.problems.len() == before {
-        problems.push_wrong_value(&key, &value, &expected_by(&error), disclosure);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,13 +169,13 @@ mod tests {
     use crate::config::overrides::OverridesSchema;
 
     fn parsed(text: &str, problems: &mut Vec<String>) -> (ApiSettings, ServerSettings) {
-        parse(
-            text,
-            &mut FileProblems {
-                file: "mcp.yaml",
-                problems,
-            },
-        )
+        let mut problems = FileProblems {
+            file: "mcp.yaml",
+            section: None,
+            problems,
+        };
+        let FileSettings { api, server, .. } = parse(text, &mut problems);
+        (api, server)
     }
 
     #[test]
@@ -250,6 +254,14 @@ mod tests {
             keys.len(),
             "a key is missing in the example file, or stands there twice"
         );
+        // It excludes the keys of a single API.
+        let apis: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# "))
+            .filter(|line| line.starts_with("apis:"))
+            .collect();
+        parsed(&apis.join("\n"), &mut problems);
+        assert_eq!((apis.len(), problems), (1, Vec::<String>::new()));
     }
 
     /// A setting that is left out has no key: a key without a value is an error.
@@ -282,12 +294,14 @@ mod tests {
         let mut schema = serde_json::to_value(schemars::schema_for!(ApiSettings)).unwrap();
         let server = serde_json::to_value(schemars::schema_for!(ServerSettings)).unwrap();
         let overrides = serde_json::to_value(schemars::schema_for!(OverridesSchema)).unwrap();
-        for more in [server, overrides] {
+        let apis = crate::config::apis::schema::apis(&schema, &overrides);
+        for more in [server, overrides, apis] {
             for part in ["properties", "$defs"] {
                 let more = more[part].as_object().cloned().unwrap_or_default();
                 schema[part].as_object_mut().unwrap().extend(more);
             }
         }
+        schema["dependentSchemas"] = crate::config::apis::schema::beside_apis(&schema);
         schema["title"] = "openapi-mcp configuration".into();
         schema["additionalProperties"] = false.into();
         schema.as_object_mut().unwrap().remove("description");

@@ -4,6 +4,7 @@
 mod access;
 mod annotate;
 pub(crate) mod api;
+pub(crate) mod apis;
 mod choices;
 pub(crate) mod credentials;
 mod file;
@@ -23,20 +24,42 @@ pub(crate) mod variables;
 mod wrong_value;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use thiserror::Error;
+use tokio::sync::Semaphore;
 
 pub(crate) use self::api::ApiConfig;
+use self::api::ApiSources;
+pub(crate) use self::apis::choice::ApiChoice;
+use self::apis::choice::keep_chosen;
+use self::apis::keys::refuse_settings_of_one_api;
+use self::apis::named::{NamedSettings, under_name};
+use self::apis::scopes::ScopeSettings;
+use self::apis::secrets::share_secrets;
+use self::apis::variables::credential_variables_by_api;
+use self::file::FileSettings;
+use self::forward::ForwardSettings;
 pub(crate) use self::headers::secret_headers;
 pub(crate) use self::process::ProcessConfig;
-use self::settings::{ApiSettings, LogFormat, LogLevel, ServerSettings};
+use self::settings::{ApiSettings, LogFormat, LogLevel, ServerSettings, TransportKind};
 pub(crate) use self::transport::Transport;
 use self::wrong_value::FileProblems;
+use crate::api::name::ApiName;
+use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;
+use crate::server::http::ToolScopes;
 
 /// Everything that is wrong with the settings.
 #[derive(Debug, Error)]
 #[error("{}", .0.join("\n"))]
 pub(crate) struct ConfigError(pub Vec<String>);
+
+impl ConfigError {
+    /// The problems of one API among several, each with its place.
+    pub(crate) fn under(name: &ApiName, problems: Vec<String>) -> impl Iterator<Item = String> + use<> {
+        under_name(name, problems)
+    }
+}
 
 /// How logs are written.
 #[derive(Debug, Clone, Copy)]
@@ -50,40 +73,89 @@ pub(crate) struct LogOptions {
 /// Settings from all sources, the stronger over the weaker, before they are checked.
 #[derive(Debug, Default)]
 pub(crate) struct LayeredSettings {
+    /// Of one API, and what every command takes.
     pub(crate) api: ApiSettings,
     pub(crate) server: ServerSettings,
-    /// What is wrong with the configuration file.
+    /// Of several APIs, in the order of their names, and which of them are wanted.
+    pub(crate) apis: Vec<NamedSettings>,
+    chosen: Vec<ApiName>,
+    /// Whether there are several, although none may be readable.
+    is_several: bool,
+    /// What is wrong with the configuration file, and with `--api`.
     pub(crate) problems: Vec<String>,
+}
+
+/// The settings of a command, checked.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) process: ProcessConfig,
+    /// One without a name, or all that have one.
+    pub(crate) apis: Vec<ApiConfig>,
 }
 
 impl LayeredSettings {
     /// Reads the file, where there is one, and puts the flags (and with them the variables) over it.
-    pub(crate) fn read(api: &ApiSettings, server: &ServerSettings, path: Option<&Path>) -> Self {
-        let mut layered = Self {
-            api: api.clone(),
-            server: server.clone(),
-            problems: Vec::new(),
-        };
-        let Some(path) = path else { return layered };
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) => {
-                let problem = format!("the configuration file `{}` cannot be read: {error}", path.display());
-                layered.problems.push(problem);
-                return layered;
+    pub(crate) fn read(api: &ApiSettings, server: &ServerSettings, choice: &ApiChoice, path: Option<&Path>) -> Self {
+        let mut layered = Self::default();
+        let file = path.map(|path| read_file(path, &mut layered.problems)).unwrap_or_default();
+        layered.apis = file.several.apis;
+        layered.chosen = choice.add_to(&mut layered.apis, &mut layered.problems);
+        layered.apis.sort_by(|one, other| one.name.cmp(&other.name));
+        layered.is_several = file.several.given || !choice.api.is_empty();
+        if layered.is_several {
+            if !file.several.given {
+                refuse_settings_of_one_api(&file.api, &file.server.http.forward, &mut layered.problems);
             }
-        };
-        let mut problems = FileProblems {
-            file: &path.display().to_string(),
-            problems: &mut layered.problems,
-        };
-        // What a file names is where the file is, from wherever the program is started.
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let (file_api, file_server) = path::read_relative_to(folder, || file::parse(&text, &mut problems));
-        layered.api = layer::layer(api, &file_api);
-        layered.api.overrides = file_api.overrides;
-        layered.server = layer::layer(server, &file_server);
+            layered.separate(api, &server.http.forward, &file.api);
+        }
+        if path.is_none() {
+            (layered.api, layered.server) = (api.clone(), server.clone());
+            return layered;
+        }
+        layered.server = layer::layer(server, &file.server);
+        layered.api = layer::layer(api, &file.api);
+        layered.api.overrides = file.api.overrides;
         layered
+    }
+
+    /// For a command that serves nothing: what the file says of the server does not count.
+    pub(crate) fn forget_server(&mut self) {
+        self.server = ServerSettings::default();
+        for api in &mut self.apis {
+            api.forward = ForwardSettings::default();
+            api.scopes = ScopeSettings::default();
+        }
+    }
+
+    /// For a server: it serves all, and chooses none.
+    pub(crate) fn refuse_choice(&mut self) {
+        for name in std::mem::take(&mut self.chosen) {
+            self.problems.push(format!(
+                "--api {name} names no document; write --api {name}=FILE (all APIs of the configuration file are served)"
+            ));
+        }
+    }
+
+    /// Gives each of several APIs what is its own: the flags of one API to the one that is chosen, and what may stand at the top
+    /// to all that do not say otherwise.
+    fn separate(&mut self, flags: &ApiSettings, forward: &ForwardSettings, file: &ApiSettings) {
+        match self.chosen.as_slice() {
+            [name] => {
+                if let Some(api) = self.apis.iter_mut().find(|api| api.name == *name) {
+                    api.put_over(flags);
+                }
+            }
+            _ => refuse_settings_of_one_api(flags, forward, &mut self.problems),
+        }
+        for api in &mut self.apis {
+            let of_all = flags.max_result_tokens.or(file.max_result_tokens);
+            api.api.max_result_tokens = api.api.max_result_tokens.or(of_all);
+            if flags.mock.or(file.mock) == Some(true) {
+                api.api.mock = Some(true);
+                // Nothing leaves.
+                api.api.base_url = None;
+            }
+        }
     }
 
     /// How logs are to be written, as far as the settings can be understood.
@@ -99,25 +171,96 @@ impl LayeredSettings {
     ///
     /// # Errors
     /// [`ConfigError`] with all problems, those of the file first.
-    pub(crate) fn resolve(self) -> Result<(ProcessConfig, ApiConfig), ConfigError> {
-        let Self { api, server, mut problems } = self;
-        let process = process::resolve_process(&server, &mut problems);
-        let api = api::resolve_api(&api, &server, &process.transport, &mut problems);
-        match api {
-            Some(api) if problems.is_empty() => Ok((process, api)),
-            _ => Err(ConfigError(problems)),
+    pub(crate) fn resolve(mut self) -> Result<Config, ConfigError> {
+        let mut problems = std::mem::take(&mut self.problems);
+        let process = process::resolve_process(&self.server, &mut problems);
+        let apis = if self.is_several {
+            self.resolve_several(&process, &mut problems)
+        } else {
+            let variables = credentials::credential_variables(&mut problems);
+            let sources = ApiSources {
+                name: None,
+                api: &self.api,
+                forward: &self.server.http.forward,
+                scopes: ToolScopes::default(),
+                variables,
+                confirm: process.confirm.clone(),
+                filters: Arc::new(Semaphore::new(MAX_PARALLEL_FILTERS)),
+            };
+            api::resolve_api(sources, &self.server, &process.transport, &mut problems)
+                .into_iter()
+                .collect()
+        };
+        if problems.is_empty() {
+            Ok(Config { process, apis })
+        } else {
+            Err(ConfigError(problems))
         }
     }
+
+    fn resolve_several(&mut self, process: &ProcessConfig, problems: &mut Vec<String>) -> Vec<ApiConfig> {
+        let names: Vec<ApiName> = self.apis.iter().map(|api| api.name.clone()).collect();
+        // Of all, so that it does not depend on what is chosen to whom a variable belongs.
+        let mut variables = credential_variables_by_api(&names, problems);
+        keep_chosen(&mut self.apis, &self.chosen, problems);
+        let filters = Arc::new(Semaphore::new(MAX_PARALLEL_FILTERS));
+        let mut resolved = Vec::with_capacity(self.apis.len());
+        for named in &self.apis {
+            let mut own = Vec::new();
+            let sources = ApiSources {
+                name: Some(&named.name),
+                api: &named.api,
+                forward: &named.forward,
+                scopes: access::tool_scopes(&named.scopes, &mut own),
+                variables: variables.remove(&named.name).unwrap_or_default(),
+                confirm: process.confirm.of_one_of_several(),
+                filters: Arc::clone(&filters),
+            };
+            transport::refuse_forwarding(&named.forward, &self.server, &mut own);
+            resolved.extend(api::resolve_api(sources, &self.server, &process.transport, &mut own));
+            let told = under_name(&named.name, own).filter(|problem| !problems.contains(problem));
+            problems.extend(told.collect::<Vec<_>>());
+        }
+        if named_oauth_is_missing(&self.apis, &self.server) {
+            problems.push("`oauth_read_scope` and `oauth_write_scope` of an API need --oauth-issuer".into());
+        }
+        share_secrets(&mut resolved);
+        resolved
+    }
+}
+
+/// Whether an API asks for scopes where no token has any.
+fn named_oauth_is_missing(apis: &[NamedSettings], server: &ServerSettings) -> bool {
+    let asks = |api: &NamedSettings| api.scopes != ScopeSettings::default();
+    server.http.access.oauth_issuer.is_none() && server.transport == Some(TransportKind::Http) && apis.iter().any(asks)
+}
+
+/// What the file says; what is wrong with it is pushed to `problems`.
+fn read_file(path: &Path, problems: &mut Vec<String>) -> FileSettings {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => {
+            problems.push(format!("the configuration file `{}` cannot be read: {error}", path.display()));
+            return FileSettings::default();
+        }
+    };
+    let mut problems = FileProblems {
+        file: &path.display().to_string(),
+        section: None,
+        problems,
+    };
+    // What a file names is where the file is, from wherever the program is started.
+    let folder = path.parent().unwrap_or(Path::new(""));
+    path::read_relative_to(folder, || file::parse(&text, &mut problems))
 }
 
 #[cfg(test)]
 mod tests {
     use super::http_settings::HttpSettings;
-    use super::settings::TransportKind;
     use super::*;
 
     fn problems(api: &ApiSettings, server: &ServerSettings) -> String {
-        let layered = LayeredSettings::read(api, server, None);
+        let layered = LayeredSettings::read(api, server, &ApiChoice::default(), None);
         layered.resolve().map_or_else(|error| error.to_string(), |_| String::new())
     }
 

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::apis::text_list::one_or_several;
 pub(crate) use super::choices::*;
 use super::credentials::CredentialSettings;
 use super::http_settings::HttpSettings;
@@ -259,6 +260,11 @@ pub(crate) struct ServerSettings {
     #[serde(flatten)]
     pub http: HttpSettings,
 
+    /// With several APIs, start only if each of them can be served
+    #[arg(long, env = "OPENAPI_MCP_REQUIRE_ALL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require_all: Option<bool>,
+
     /// What it shows of itself.
     #[command(flatten)]
     #[serde(flatten)]
@@ -268,20 +274,6 @@ pub(crate) struct ServerSettings {
     #[arg(long, env = "OPENAPI_MCP_RELOAD", value_parser = read_seconds, value_name = "SECONDS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reload: Option<f64>,
-}
-
-/// A list of texts, or one text: `confirm: destructive`.
-fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged, expecting = "expected a text or a list of texts")]
-    enum Texts {
-        One(String),
-        Several(Vec<String>),
-    }
-    Ok(match Texts::deserialize(deserializer)? {
-        Texts::One(text) => vec![text],
-        Texts::Several(texts) => texts,
-    })
 }
 
 /// A text, or a number as its text: `server: 2`.

@@ -6,11 +6,14 @@ use std::time::Duration;
 use url::Url;
 
 use super::access;
+use super::forward::ForwardSettings;
 use super::http_settings::HttpSettings;
 use super::layer::given_flags;
 use super::settings::{ServerSettings, TransportKind};
 use crate::server::http::page::{PageKind, PageOptions};
 use crate::server::http::{Allowed, HttpOptions};
+
+const TOKEN_PASSTHROUGH: &str = "--forward-authorization cannot be used with --auth-token-env, --auth-token-file or --oauth-issuer: the token that opens this server is not meant for the API (MCP, \"Token Passthrough\")";
 
 /// How clients reach the server.
 #[derive(Debug, Clone)]
@@ -59,7 +62,7 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
         .hosts
         .extend(public.map(|(name, port)| port.map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"))));
     if settings.forward.forward_authorization == Some(true) && !settings.access.is_open() {
-        problems.push("--forward-authorization cannot be used with --auth-token-env, --auth-token-file or --oauth-issuer: the token that opens this server is not meant for the API (MCP, \"Token Passthrough\")".into());
+        problems.push(TOKEN_PASSTHROUGH.into());
     }
     let drain_delay = resolve_drain_delay(settings.drain_delay, problems);
     let usual = if is_local && settings.access.is_open() {
@@ -95,6 +98,17 @@ fn resolve_drain_delay(seconds: Option<f64>, problems: &mut Vec<String>) -> Dura
         return Duration::ZERO;
     }
     Duration::from_secs_f64(seconds)
+}
+
+/// What an API among several cannot pass on: nothing over stdio, and no Authorization that opens this server.
+pub(crate) fn refuse_forwarding(forward: &ForwardSettings, server: &ServerSettings, problems: &mut Vec<String>) {
+    match server.transport {
+        Some(TransportKind::Http) if forward.forward_authorization == Some(true) && !server.http.access.is_open() => {
+            problems.push(TOKEN_PASSTHROUGH.into());
+        }
+        Some(TransportKind::Http | TransportKind::Stdio) => {}
+        None => problems.extend(given_flags(forward).iter().map(|flag| format!("{flag} needs --transport http"))),
+    }
 }
 
 /// The hosts and origins of `--allow-host` and `--allow-origin`.

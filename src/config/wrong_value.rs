@@ -11,6 +11,8 @@ const MAX_SHOWN_BYTES: usize = 64;
 pub(crate) struct FileProblems<'f> {
     /// The file as the operator named it.
     pub(crate) file: &'f str,
+    /// The part of the file that keys are named within; none for its top.
+    pub(crate) section: Option<&'f str>,
     pub(crate) problems: &'f mut Vec<String>,
 }
 
@@ -25,7 +27,9 @@ pub(crate) enum Disclosure {
 impl FileProblems<'_> {
     /// A problem of the file as a whole.
     pub(crate) fn push(&mut self, problem: impl Display) {
-        self.problems.push(format!("the configuration file `{}`: {problem}", self.file));
+        let section = self.section.map(|section| format!(", `{section}`")).unwrap_or_default();
+        self.problems
+            .push(format!("the configuration file `{}`{section}: {problem}", self.file));
     }
 
     /// A key that does not exist, with the keys that do.

@@ -39,6 +39,8 @@ pub(crate) struct BindingOptions {
     pub(crate) forward: Forwarding,
     /// What else must not come back in a reply, such as the password of a proxy.
     pub(crate) secrets: Vec<SecretString>,
+    /// Secrets of all APIs of a server, in each form in which they are sent.
+    pub(crate) secrets_of_all: Vec<SecretString>,
     /// Limits of an upstream.
     pub(crate) upstream: UpstreamOptions,
 }
@@ -217,6 +219,8 @@ impl<'a> Binder<'a> {
     #[must_use]
     pub(crate) fn finish(self) -> Bound {
         let mut sent = self.access.sent();
+        let of_all = self.options.secrets_of_all.iter();
+        sent.extend(of_all.map(|secret| secret.expose_secret().as_bytes().to_vec()));
         for secret in self.options.secrets.iter().map(SecretString::expose_secret) {
             sent.push(secret.as_bytes().to_vec());
             sent.extend(forms(secret).into_iter().flatten().map(String::into_bytes));

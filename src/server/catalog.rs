@@ -1,17 +1,45 @@
-//! What one endpoint serves: tools, under the names by which clients call them.
+//! What one endpoint serves: tools of one API or of several, under the names by which clients call them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use rmcp::model::{CallToolResult, JsonObject, ServerConfig};
 
+use super::auth::scopes::{Scopes, ToolScopes};
 use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
 use crate::proxy::{Request, ToolResult};
+use crate::text;
+
+/// How the JSON of a tool begins; its name follows.
+const JSON_BEFORE_NAME: &str = "{\"name\":\"";
 
 /// The tools of an endpoint, and how its server introduces itself. It never changes: a changed document makes another one.
 pub(crate) struct Catalog {
-    api: Arc<Api>,
+    apis: Vec<CatalogApi>,
+    view: View,
+    /// What the tool names of those APIs begin with that may still come.
+    awaited: Vec<String>,
     config: ServerConfig,
+}
+
+/// An API of a catalog.
+#[derive(Clone)]
+pub(crate) struct CatalogApi {
+    pub(crate) api: Arc<Api>,
+    /// Scopes that its calls need besides those of the whole server.
+    pub(crate) scopes: Arc<ToolScopes>,
+}
+
+/// What an endpoint shows of its APIs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct View {
+    /// The path of the endpoint.
+    pub(crate) path: Arc<str>,
+    /// Whether names stand without the prefix of their API.
+    pub(crate) strips_prefix: bool,
+    /// Whether there are only tools that read, by what is enforced of them.
+    pub(crate) reads_only: bool,
 }
 
 /// A call of one operation. The tool's name and the arguments of a message are read once, into this value; the scope check, the
@@ -19,14 +47,21 @@ pub(crate) struct Catalog {
 #[derive(Clone)]
 pub(crate) struct ResolvedCall {
     api: Arc<Api>,
+    scopes: Arc<ToolScopes>,
+    endpoint: Arc<str>,
     tool: ToolIndex,
     arguments: Option<JsonObject>,
 }
 
 impl Catalog {
-    /// The tools of one API, under their own names.
-    pub(crate) fn new(api: Arc<Api>, config: ServerConfig) -> Self {
-        Self { api, config }
+    /// The tools of these APIs, as the endpoint shows them.
+    pub(crate) fn new(apis: Vec<CatalogApi>, view: View, awaited: Vec<String>, config: ServerConfig) -> Self {
+        Self {
+            apis,
+            view,
+            awaited,
+            config,
+        }
     }
 
     /// How the server introduces itself.
@@ -34,39 +69,114 @@ impl Catalog {
         &self.config
     }
 
-    /// All tools in the order in which they are listed, each as JSON.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.api.texts()
+    /// Whether every API is there, or is known not to come.
+    pub(crate) fn is_decided(&self) -> bool {
+        self.awaited.is_empty()
     }
 
-    /// How many tools there are.
-    pub(crate) fn tool_count(&self) -> usize {
-        self.api.tools().len()
+    /// Whether an API that may still come may have a tool of that name.
+    pub(crate) fn awaits(&self, name: &str) -> bool {
+        self.view.strips_prefix && !self.awaited.is_empty() || self.awaited.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
 
-    /// All tools as one text, separated by commas. It is shared: a client that reads slowly holds no list of its own.
-    pub(crate) fn list(&self) -> Bytes {
-        self.api.list().clone()
+    /// All tools that a client with these scopes may list, as one text, separated by commas. Where it is that of one API, it is
+    /// shared: a client that reads slowly holds no list of its own.
+    pub(crate) fn list(&self, scopes: Option<&Scopes>) -> Bytes {
+        if let [only] = self.apis.as_slice()
+            && self.stripped(only).is_none()
+            && !self.view.reads_only
+            && (only.scopes.is_empty() || scopes.is_none())
+        {
+            return only.api.list().clone();
+        }
+        let mut list = Vec::new();
+        for [head, tail] in self.texts(scopes) {
+            if !list.is_empty() {
+                list.push(b',');
+            }
+            list.extend_from_slice(head.as_bytes());
+            list.extend_from_slice(tail.as_bytes());
+        }
+        list.into()
     }
 
-    /// Whether there is no tool.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.api.tools().is_empty()
+    /// All tools that a client with these scopes may list, in the order in which they are listed, each as the two pieces of its
+    /// JSON. Without scopes, a client may list all.
+    pub(crate) fn texts<'c>(&'c self, scopes: Option<&'c Scopes>) -> impl Iterator<Item = [&'c str; 2]> {
+        self.tools(scopes).map(|(api, offered)| match self.stripped(api) {
+            Some(prefix) => {
+                let rest = offered.text.get(JSON_BEFORE_NAME.len() + prefix.len()..).unwrap_or_default();
+                [JSON_BEFORE_NAME, rest]
+            }
+            None => [offered.text, ""],
+        })
+    }
+
+    /// Each tool that a client with these scopes may list, with its API.
+    pub(crate) fn tools<'c>(&'c self, scopes: Option<&'c Scopes>) -> impl Iterator<Item = (&'c CatalogApi, OfferedTool<'c>)> {
+        self.apis.iter().flat_map(move |api| {
+            let is_listed = move |offered: &OfferedTool<'_>| self.shows(offered) && is_granted(api, offered, scopes);
+            api.api.iter().filter(is_listed).map(move |offered| (api, offered))
+        })
+    }
+
+    /// Whether a client with these scopes may list no tool.
+    pub(crate) fn is_empty(&self, scopes: Option<&Scopes>) -> bool {
+        self.tools(scopes).next().is_none()
+    }
+
+    /// Whether the list depends on what a client's token allows.
+    pub(crate) fn depends_on_scopes(&self) -> bool {
+        self.apis.iter().any(|api| !api.scopes.is_empty())
     }
 
     /// The call that a message asks for; `None` where no tool has that name.
     pub(crate) fn resolve(&self, name: &str, arguments: Option<JsonObject>) -> Option<ResolvedCall> {
+        let (api, tool) = self.apis.iter().find_map(|api| Some((api, self.find_in(api, name)?)))?;
         Some(ResolvedCall {
-            tool: self.api.find(name)?,
-            api: Arc::clone(&self.api),
+            tool,
+            api: Arc::clone(&api.api),
+            scopes: Arc::clone(&api.scopes),
+            endpoint: Arc::clone(&self.view.path),
             arguments,
         })
     }
 
     /// The name nearest to one that no tool has.
-    pub(crate) fn nearest(&self, name: &str) -> Option<&str> {
-        self.api.nearest(name)
+    pub(crate) fn nearest(&self, name: &str) -> Option<String> {
+        let names = self.tools(None).map(|(api, offered)| {
+            let prefix = self.stripped(api).unwrap_or_default();
+            offered.tool.name.get(prefix.len()..).unwrap_or_default()
+        });
+        text::nearest(name, names, 0.8).map(str::to_owned)
     }
+
+    fn find_in(&self, api: &CatalogApi, name: &str) -> Option<ToolIndex> {
+        let name = match self.stripped(api) {
+            Some(prefix) => Cow::Owned(format!("{prefix}{name}")),
+            // Names begin with the prefix, and looking at it is less work than looking for the name.
+            None if !name.starts_with(api.api.prefix()) => return None,
+            None => Cow::Borrowed(name),
+        };
+        let index = api.api.find(&name)?;
+        self.shows(&api.api.offered(index)).then_some(index)
+    }
+
+    /// The prefix that names of the API stand without here.
+    fn stripped<'a>(&self, api: &'a CatalogApi) -> Option<&'a str> {
+        let prefix = api.api.prefix();
+        (self.view.strips_prefix && !prefix.is_empty()).then_some(prefix)
+    }
+
+    fn shows(&self, offered: &OfferedTool<'_>) -> bool {
+        !self.view.reads_only || offered.enforcement.is_read_only()
+    }
+}
+
+/// Whether a token with these scopes may list the tool: it needs what its API asks for besides the rest of the server.
+fn is_granted(api: &CatalogApi, offered: &OfferedTool<'_>, scopes: Option<&Scopes>) -> bool {
+    let lacks = |scopes| api.scopes.lacking(scopes, offered.enforcement.is_read_only()).is_some();
+    !scopes.is_some_and(lacks)
 }
 
 impl ResolvedCall {
@@ -75,9 +185,26 @@ impl ResolvedCall {
         self.api.offered(self.tool)
     }
 
-    /// The title of the API's document.
-    pub(crate) fn api_title(&self) -> &str {
-        self.api.document().title()
+    /// The name of the API that its operator gave it, else the title of its document.
+    pub(crate) fn api_label(&self) -> &str {
+        self.api.name().map_or_else(|| self.api.document().title(), |name| name.as_str())
+    }
+
+    /// The name of the tool as metrics and logs have it: without the prefix of one of several APIs.
+    pub(crate) fn tool_label(&self) -> &str {
+        let name = self.offered().tool.name.as_ref();
+        let prefix = self.api.name().map_or("", |_| self.api.prefix());
+        name.strip_prefix(prefix).unwrap_or(name)
+    }
+
+    /// The scopes that calls of its API need besides those of the whole server.
+    pub(crate) fn scopes(&self) -> &ToolScopes {
+        &self.scopes
+    }
+
+    /// The path of the endpoint at which the call was asked for.
+    pub(crate) fn endpoint(&self) -> &str {
+        &self.endpoint
     }
 
     /// The arguments as the client gave them.

@@ -164,6 +164,8 @@ async fn answer_of_client(
 fn about(prepared: &Request, call: &ResolvedCall) -> Vec<u8> {
     let mut digest = Sha256::new();
     digest.update(format!("{} {}\n", prepared.method, prepared.url));
+    digest.update(call.endpoint().as_bytes());
+    digest.update([0]);
     digest.update(call.offered().tool.name.as_bytes());
     digest.update([0]);
     digest.update(Value::Object(call.arguments().cloned().unwrap_or_default()).to_string());

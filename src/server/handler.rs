@@ -17,8 +17,9 @@ use serde_json::json;
 use super::calls::{SERVER_INFO_KEY, answer_call, caller_of, server_info};
 use super::catalog::{Catalog, ResolvedCall};
 use super::confirm::{self, Confirmation};
+use super::endpoints::introduction::introduce_nothing;
 use super::progress::ProgressReporter;
-use super::{McpServer, auth, observed, server_config, tool_list};
+use super::{McpServer, auth, observed, tool_list};
 use crate::api::{Caller, OnMissingCredential};
 use crate::observe::call::{CallObservation, note_outcome};
 use crate::observe::outcome::CallOutcome;
@@ -31,11 +32,14 @@ const LIST_TTL: Duration = Duration::from_mins(5);
 /// ten seconds or more.
 const INITIALIZE_PATIENCE: Duration = Duration::from_secs(5);
 
+/// The same where there are several APIs.
+const INITIALIZE_PATIENCE_OF_SEVERAL: Duration = Duration::from_millis(500);
+
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         match self.live.served() {
             Some(served) => served.config().clone(),
-            None => server_config(None, self.live.reload.is_some()),
+            None => introduce_nothing(self.live.tells_changes),
         }
     }
 
@@ -49,7 +53,7 @@ impl ServerHandler for McpServer {
         tokio::select! {
             () = context.ct.cancelled() => return Err(cancelled()),
             () = self.live.ending.cancelled() => {}
-            _ = tokio::time::timeout(INITIALIZE_PATIENCE, self.live.settled()) => {}
+            _ = tokio::time::timeout(self.initialize_patience(), self.live.settled()) => {}
         }
         let mut result = self.negotiate_initialize(&request)?;
         // Without a session, a client of these protocol versions cannot be notified.
@@ -60,7 +64,7 @@ impl ServerHandler for McpServer {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let Some(untold) = self.untold.as_ref().filter(|_| self.live.reload.is_some()) else {
+        let Some(untold) = self.untold.as_ref().filter(|_| self.live.tells_changes) else {
             return;
         };
         // Once, even if a client sends the notification again.
@@ -79,15 +83,26 @@ impl ServerHandler for McpServer {
             return Err(ErrorData::invalid_params("unknown cursor: the list has one page", None));
         }
         let _in_flight = self.calls.token();
-        let tools = if self.live.catalog().await?.is_empty() {
+        let catalog = self.live.catalog_to_list().await?;
+        let tools = if catalog.is_empty(auth::scopes_of(context.extensions.get())) {
             Vec::new()
         } else {
             vec![tool_list::stand_in()]
         };
-        let ttl = self.live.reload.map_or(LIST_TTL, |reload| reload.min(LIST_TTL));
+        let ttl = match self.live.reload {
+            // What is missing may come at any time.
+            _ if !catalog.is_decided() => Duration::ZERO,
+            Some(reload) => reload.min(LIST_TTL),
+            None => LIST_TTL,
+        };
+        let cache_scope = if catalog.depends_on_scopes() {
+            CacheScope::Private
+        } else {
+            CacheScope::Public
+        };
         let mut result = ListToolsResult::with_all_items(tools)
             .with_ttl_ms(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
-            .with_cache_scope(CacheScope::Public);
+            .with_cache_scope(cache_scope);
         result.meta = meta(&context);
         Ok(result)
     }
@@ -110,7 +125,7 @@ impl ServerHandler for McpServer {
 
     /// 2026-07-28: clients subscribe to the changes that they want to be notified of.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.live.reload.map(|_| requested.clone())
+        self.live.tells_changes.then(|| requested.clone())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -155,7 +170,7 @@ impl McpServer {
         } else {
             let catalog = tokio::select! {
                 () = context.ct.cancelled() => return Err(cancelled()),
-                catalog = self.live.catalog() => catalog?,
+                catalog = self.live.catalog_for(&request.name) => catalog?,
             };
             let resolved = catalog.resolve(&request.name, request.arguments.take());
             resolved.ok_or_else(|| unknown_tool(&catalog, &request.name))?
@@ -183,6 +198,16 @@ impl McpServer {
         tokio::select! {
             () = context.ct.cancelled() => Err(cancelled()),
             result = answer => Ok(CallToolResult::from(result).into()),
+        }
+    }
+
+    /// How long a handshake waits. The slowest of several APIs must not hold it up: what is missing then is a line of the
+    /// instructions.
+    fn initialize_patience(&self) -> Duration {
+        if self.apis.is_single() {
+            INITIALIZE_PATIENCE
+        } else {
+            INITIALIZE_PATIENCE_OF_SEVERAL
         }
     }
 

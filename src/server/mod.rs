@@ -5,6 +5,7 @@ mod auth;
 mod calls;
 pub(crate) mod catalog;
 mod confirm;
+pub(crate) mod endpoints;
 mod handler;
 pub(crate) mod http;
 pub(crate) mod jsonrpc;
@@ -19,15 +20,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rmcp::model::{Implementation, JsonObject, ServerCapabilities, ServerConfig};
+use rmcp::model::JsonObject;
 use tokio_util::task::TaskTracker;
 
-use self::catalog::{Catalog, ResolvedCall};
+use self::catalog::ResolvedCall;
 use self::confirm::Confirmation;
+use self::endpoints::api_slot::ApiSlot;
+use self::endpoints::paths::McpEndpoint;
+use self::endpoints::served_apis::ServedApis;
 use self::state::{Changes, ServerState};
 use crate::api::Api;
 use crate::observe;
-use crate::text;
 
 /// An MCP server, and the handler of one client or request: clones share their state.
 ///
@@ -35,7 +38,9 @@ use crate::text;
 /// tools wait. With a reload interval, the API may be replaced later.
 #[derive(Clone)]
 pub struct McpServer {
+    /// What is served at the endpoint of this client.
     live: Arc<ServerState>,
+    apis: Arc<ServedApis>,
     calls: TaskTracker,
     /// Set where a person is asked before calls.
     confirmation: Option<Arc<Confirmation>>,
@@ -52,8 +57,17 @@ impl McpServer {
     /// A server that waits for its API. `reload` is the interval at which the API may be replaced; `None` means never.
     #[must_use]
     pub fn pending(reload: Option<Duration>) -> Self {
+        Self::awaiting(vec![ApiSlot::default()], reload)
+    }
+
+    /// A server that waits for these APIs.
+    #[must_use]
+    pub(crate) fn awaiting(slots: Vec<ApiSlot>, reload: Option<Duration>) -> Self {
+        let apis = Arc::new(ServedApis::new(slots, reload));
+        let whole = apis.endpoints().iter().next();
         Self {
-            live: Arc::new(ServerState::pending(reload)),
+            live: whole.map_or_else(|| Arc::new(ServerState::pending(reload)), |whole| Arc::clone(&whole.live)),
+            apis,
             calls: TaskTracker::new(),
             confirmation: None,
             untold: None,
@@ -82,25 +96,41 @@ impl McpServer {
     /// Sets or replaces the API; calls in flight continue with the one that they began with. Clients are notified if the list of
     /// tools changed.
     pub fn ready(&self, api: Arc<Api>) {
+        // A single API clashes with none.
+        let _ = self.serve_api(0, api);
+    }
+
+    /// Sets or replaces one of several APIs.
+    ///
+    /// # Errors
+    /// A sentence for each of its tool names that another API has; then everything stays as it was.
+    pub(crate) fn serve_api(&self, index: usize, api: Arc<Api>) -> Result<(), Vec<String>> {
+        self.apis.serve(index, api)?;
         if let Some(metrics) = observe::metrics() {
-            let effects = api
-                .iter()
-                .map(|offered| observed::effect(offered.enforcement.is_read_only(), offered.enforcement.is_destructive()));
-            metrics.tools_served(effects);
+            let served = self.apis.served();
+            let all = served.iter().flat_map(|api| api.iter());
+            metrics.tools_served(
+                all.map(|offered| observed::effect(offered.enforcement.is_read_only(), offered.enforcement.is_destructive())),
+            );
         }
-        let config = server_config(Some(&api), self.live.reload.is_some());
-        self.live.ready(Catalog::new(api, config));
+        Ok(())
     }
 
     /// Tells a pending server that loading failed: waiting and later requests are answered with `why`, a sentence for a model.
     pub fn fail(&self, why: &str) {
-        self.live.fail(why);
+        self.apis.fail_all(why);
     }
 
-    /// Whether the API is loaded.
+    /// Whether the API is loaded; of several, whether each is loaded or has failed, and one is served.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.live.served().is_some()
+        let counts = self.apis.counts();
+        counts.served > 0 && counts.awaited == 0
+    }
+
+    /// All APIs, each with what became of it.
+    pub(crate) fn apis(&self) -> &Arc<ServedApis> {
+        &self.apis
     }
 
     /// Notes whether a changed document could be served.
@@ -120,6 +150,14 @@ impl McpServer {
     #[must_use]
     pub fn calls(&self) -> &TaskTracker {
         &self.calls
+    }
+
+    /// The same at an endpoint of its own.
+    fn at(&self, endpoint: &McpEndpoint) -> Self {
+        Self {
+            live: Arc::clone(&endpoint.live),
+            ..self.clone()
+        }
     }
 
     /// Whether a person is asked before some of the calls.
@@ -157,34 +195,4 @@ impl McpServer {
             ..self.clone()
         }
     }
-}
-
-fn server_config(api: Option<&Api>, reloads: bool) -> ServerConfig {
-    // Prompts, resources and completions are declared although there are none: clients that request them get an empty list.
-    let mut capabilities = ServerCapabilities::builder()
-        .enable_tools()
-        .enable_prompts()
-        .enable_resources()
-        .enable_completions()
-        .build();
-    if let Some(tools) = capabilities.tools.as_mut().filter(|_| reloads) {
-        tools.list_changed = Some(true);
-    }
-    let info = Implementation::new("openapi-mcp", env!("CARGO_PKG_VERSION"));
-    let Some(document) = api.map(Api::document) else {
-        return ServerConfig::new(capabilities).with_server_info(info);
-    };
-    let title = text::truncate(&text::one_line(document.title()), 200);
-    let version = document
-        .api_version()
-        .map(|version| format!(" {}", text::one_line(version)))
-        .unwrap_or_default();
-    let about = document
-        .description()
-        .map(|about| format!("\n\n{}", text::clean(about)))
-        .unwrap_or_default();
-    let instructions = format!("Tools for {title}{version}; each makes one HTTP request to that API.{about}");
-    ServerConfig::new(capabilities)
-        .with_server_info(info.with_title(title))
-        .with_instructions(text::truncate(&instructions, text::MAX_DESCRIPTION_BYTES))
 }

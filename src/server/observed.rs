@@ -69,8 +69,8 @@ pub(crate) fn note_operation(call: &ResolvedCall) {
 pub(crate) fn called_operation(call: &ResolvedCall) -> CalledOperation {
     let offered = call.offered();
     CalledOperation {
-        api: call.api_title().to_owned(),
-        tool: offered.tool.name.to_string(),
+        api: call.api_label().to_owned(),
+        tool: call.tool_label().to_owned(),
         method: offered.operation.method.to_string(),
         path_template: offered.operation.path.clone(),
         effect: effect(offered.enforcement.is_read_only(), offered.enforcement.is_destructive()),

@@ -1,6 +1,6 @@
 //! What a server currently serves: nothing yet, a catalog, or a newer catalog after the document changed.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::catalog::Catalog;
 
+/// How long a list waits for the last of several APIs. Clients give up after half a minute or more.
+const LIST_PATIENCE: Duration = Duration::from_secs(10);
 /// How often an idle session is checked for a closed connection.
 const SESSION_CHECK: Duration = Duration::from_mins(1);
 
@@ -22,6 +24,10 @@ pub(crate) struct ServerState {
     changes: watch::Sender<u64>,
     /// How often the document is checked for changes.
     pub(crate) reload: Option<Duration>,
+    /// Whether clients are told of changes.
+    pub(crate) tells_changes: bool,
+    /// Whether a client has a list that lacks APIs which may still come.
+    was_listed_early: AtomicBool,
     /// Cancelled when the server stops: waits for changes end.
     pub(crate) ending: CancellationToken,
     /// Requests are still taken, but no more should be sent.
@@ -44,12 +50,20 @@ enum ApiState {
 }
 
 impl ServerState {
+    /// The state of a server with a single endpoint.
     pub(crate) fn pending(reload: Option<Duration>) -> Self {
+        Self::new(reload, reload.is_some(), CancellationToken::new())
+    }
+
+    /// The state of one endpoint; `ending` is that of the whole server.
+    pub(crate) fn new(reload: Option<Duration>, tells_changes: bool, ending: CancellationToken) -> Self {
         Self {
             state: watch::Sender::new(ApiState::Pending),
             changes: watch::Sender::new(0),
             reload,
-            ending: CancellationToken::new(),
+            tells_changes,
+            was_listed_early: AtomicBool::new(false),
+            ending,
             draining: CancellationToken::new(),
             awaits_keys: OnceLock::new(),
             has_failed_reload: AtomicBool::new(false),
@@ -58,8 +72,15 @@ impl ServerState {
 
     /// Serves this catalog from now on, and notifies subscribers if the list of tools changed.
     pub(crate) fn ready(&self, served: Catalog) {
-        let before = self.served();
-        let is_other = before.is_some_and(|before| !before.texts().eq(served.texts()));
+        let is_other = match &*self.state.borrow() {
+            ApiState::Pending => false,
+            ApiState::Failed(_) => true,
+            // Of a list that nobody has seen, nobody has to know that it became another one.
+            ApiState::Ready(before) => {
+                let is_known = before.is_decided() || self.was_listed_early.load(Ordering::Relaxed);
+                is_known && !before.texts(None).eq(served.texts(None))
+            }
+        };
         self.state.send_replace(ApiState::Ready(Arc::new(served)));
         if is_other {
             self.changes.send_modify(|count| *count += 1);
@@ -93,11 +114,51 @@ impl ServerState {
         }
     }
 
-    /// Waits until loading has succeeded or failed.
+    /// What a client may list: waits for the first of it, and then for a while until it is all there.
+    pub(crate) async fn catalog_to_list(&self) -> Result<Arc<Catalog>, ErrorData> {
+        let catalog = self.catalog().await?;
+        if catalog.is_decided() {
+            return Ok(catalog);
+        }
+        let _ = tokio::time::timeout(LIST_PATIENCE, self.settled()).await;
+        let catalog = self.catalog().await?;
+        if !catalog.is_decided() {
+            self.was_listed_early.store(true, Ordering::Relaxed);
+            // Something may have come before that was noted.
+            return self.catalog().await;
+        }
+        Ok(catalog)
+    }
+
+    /// The catalog in which a tool of that name is looked for: waits for an API that may have it, and for no other.
+    pub(crate) async fn catalog_for(&self, name: &str) -> Result<Arc<Catalog>, ErrorData> {
+        let mut states = None;
+        loop {
+            let catalog = self.catalog().await?;
+            if !catalog.awaits(name) || catalog.resolve(name, None).is_some() {
+                return Ok(catalog);
+            }
+            // What came before somebody waited is looked at once more.
+            match &mut states {
+                None => states = Some(self.state.subscribe()),
+                Some(states) => {
+                    // The sender lives as long as this value.
+                    let _ = states.changed().await;
+                }
+            }
+        }
+    }
+
+    /// Waits until every API is loaded or has failed.
     pub(crate) async fn settled(&self) {
         let mut states = self.state.subscribe();
+        let is_settled = |state: &ApiState| match state {
+            ApiState::Pending => false,
+            ApiState::Ready(catalog) => catalog.is_decided(),
+            ApiState::Failed(_) => true,
+        };
         // The sender lives as long as this value.
-        let _ = states.wait_for(|state| !matches!(state, ApiState::Pending)).await;
+        let _ = states.wait_for(is_settled).await;
     }
 
     /// Subscribes to changes from now on.

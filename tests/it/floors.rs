@@ -29,7 +29,10 @@ const FLOORS: [(&str, &[&str]); 17] = [
         "server",
         &["observe", "api", "proxy", "spec", "outbound", "descriptors", "json", "text"],
     ),
-    ("config", &["observe", "annotate", "proxy", "server", "spec", "outbound", "text"]),
+    (
+        "config",
+        &["observe", "annotate", "api", "proxy", "server", "spec", "outbound", "text"],
+    ),
     ("error", &["config", "outbound", "spec", "text"]),
     (
         "cli",

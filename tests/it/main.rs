@@ -19,5 +19,6 @@ mod floors;
 mod http;
 mod mcp;
 mod promises;
+mod several;
 mod stdio;
 mod upstream;

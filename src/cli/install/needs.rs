@@ -9,7 +9,7 @@ use crate::check::{self, used_schemes};
 use crate::cli::load::{self, LoadPurpose, Loaded};
 use crate::config::credentials::Reference;
 use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
-use crate::config::{ApiConfig, ConfigError, LayeredSettings, Transport};
+use crate::config::{ApiChoice, ApiConfig, ConfigError, LayeredSettings, Transport};
 use crate::error::Failure;
 use crate::spec::operation::parameter::Location;
 use crate::spec::{SecurityScheme, Severity};
@@ -47,7 +47,7 @@ impl EntryNeeds {
         file: Option<&Path>,
         arguments: &[String],
     ) -> Result<Self, Failure> {
-        let mut layered = LayeredSettings::read(api, server, file);
+        let mut layered = LayeredSettings::read(api, server, &ApiChoice::default(), file);
         let mut required = BTreeSet::new();
         let mut variables = BTreeSet::new();
         let of_pair = |pair: &String| pair.split_once('=').map(|(_, variable)| variable.to_owned());
@@ -79,7 +79,7 @@ impl EntryNeeds {
         layered.api.header_env.clear();
         layered.api.credentials.auth.clear();
         layered.api.upstream.proxy_auth_env = None;
-        let (process, config) = load::resolve_for_inspection(layered, LogLevel::Error)?;
+        let (process, config) = load::resolve_one_api(layered, LogLevel::Error)?;
         if matches!(process.transport, Transport::Http { .. }) {
             return Err(refusal(
                 "--transport http: a client starts its server over stdio; start this one yourself, and install its address with --url"

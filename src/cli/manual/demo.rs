@@ -44,7 +44,7 @@ pub(crate) async fn run() -> Result<ExitCode, Failure> {
     let client = outbound::http_client(&outbound).map_err(Failure::Outbound)?;
     let (api, _) = Api::build(document, options, client).map_err(|error| match error {
         BuildError::Server(error) => Failure::Server(error),
-        BuildError::Patterns(problems) => Failure::Settings(ConfigError(problems)),
+        BuildError::Patterns(problems) | BuildError::AmbiguousVariables(problems) => Failure::Settings(ConfigError(problems)),
     })?;
     let tools: Vec<_> = api.iter().collect();
     let shown = Shown {

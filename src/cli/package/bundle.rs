@@ -12,7 +12,7 @@ use crate::check::used_schemes;
 use crate::cli::load::{self, LoadPurpose};
 use crate::cli::{ConfigFile, output};
 use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
-use crate::config::{self, ConfigError, LayeredSettings, variables};
+use crate::config::{self, ApiChoice, ConfigError, LayeredSettings, variables};
 use crate::error::Failure;
 use crate::spec::Document;
 use crate::spec::operation::server;
@@ -50,8 +50,13 @@ fn refusal(sentence: String) -> Failure {
 }
 
 pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
-    let mut layered = LayeredSettings::read(&command.api, &ServerSettings::default(), command.config.config.as_deref());
-    layered.server = ServerSettings::default();
+    let mut layered = LayeredSettings::read(
+        &command.api,
+        &ServerSettings::default(),
+        &ApiChoice::default(),
+        command.config.config.as_deref(),
+    );
+    layered.forget_server();
     layered.api.client = layered.api.client.or(Some(ClientName::ClaudeDesktop));
     let settings = layered.api.clone();
     let named_variables = named_variables(&settings);
@@ -61,7 +66,7 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
         return Err(Failure::Settings(ConfigError(problems)));
     }
     layered.api.header_env.clear();
-    let config = load::resolve_for_inspection(layered, LogLevel::Error)?.1;
+    let config = load::resolve_one_api(layered, LogLevel::Error)?.1;
     let loaded = load::load_api(&config, LoadPurpose::Inspect).await?;
     let api = &loaded.api;
     let document = api.document();

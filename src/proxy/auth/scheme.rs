@@ -157,7 +157,12 @@ impl SchemeResolver<'_> {
     fn grant(&self, name: &str, scheme: &SecurityScheme, given: &CredentialValues) -> Result<Grant, MissingCredential> {
         let part = |part: CredentialPart| given.get(&part).cloned();
         let missing = |what: CredentialPart, cause: &str| MissingCredential {
-            setting: format!("{PREFIX}{}{}", Credentials::suffix(name), what.suffix()),
+            setting: format!(
+                "{}{}{}",
+                self.credentials.variable_prefix(),
+                Credentials::suffix(name),
+                what.suffix()
+            ),
             cause: Some(cause.to_owned()),
         };
         if !given.contains_key(&CredentialPart::RefreshToken) && !given.contains_key(&CredentialPart::ClientSecret) {
@@ -203,15 +208,15 @@ impl SchemeResolver<'_> {
 
     /// What the operator sets for a scheme.
     pub(crate) fn setting(&self, name: &str) -> String {
-        scheme_setting(name, self.schemes.get(name))
+        scheme_setting(name, self.schemes.get(name), &self.credentials.variable_prefix())
     }
 }
 
-/// What the operator sets for a security scheme.
-pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>) -> String {
+/// What the operator sets for a security scheme, where the names of variables begin with `prefix`.
+pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>, prefix: &str) -> String {
     let suffix = Credentials::suffix(name);
-    let variable = format!("{PREFIX}{suffix}");
-    if RESERVED_SUFFIXES.contains(&suffix.as_str()) {
+    let variable = format!("{prefix}{suffix}");
+    if prefix == PREFIX && RESERVED_SUFFIXES.contains(&suffix.as_str()) {
         return format!("`auth.{name}` in the configuration file ({variable} is a setting of the server)");
     }
     match scheme {

@@ -102,7 +102,9 @@ pub(crate) type CredentialValues = BTreeMap<CredentialPart, SecretString>;
 /// The settings for all schemes.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
-    /// By the name of the variable, without [`PREFIX`].
+    /// The name of the API in the names of its variables, where there are several APIs: `PETS` of `OPENAPI_MCP_AUTH_PETS_KEY`.
+    pub api: Option<String>,
+    /// By the name of the variable, without [`Credentials::variable_prefix`].
     pub variables: BTreeMap<String, SecretString>,
     /// From the configuration file, by the name of the scheme. A variable is stronger.
     pub schemes: BTreeMap<String, CredentialValues>,
@@ -153,6 +155,52 @@ impl Credentials {
     pub fn suffix(scheme: &str) -> String {
         let plain = |character: char| if character.is_ascii_alphanumeric() { character } else { '_' };
         scheme.to_shouty_snake_case().chars().map(plain).collect()
+    }
+
+    /// How the names of its variables begin.
+    #[must_use]
+    pub(crate) fn variable_prefix(&self) -> String {
+        self.api.as_ref().map_or_else(|| PREFIX.to_owned(), |api| format!("{PREFIX}{api}_"))
+    }
+
+    /// A sentence for each variable that could hold two parts of the credentials of these schemes.
+    #[must_use]
+    pub(crate) fn ambiguous_variables(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
+        let readings = |variable: &str| -> Vec<String> {
+            let mut found = Vec::new();
+            for (name, scheme) in schemes {
+                let names = [Self::suffix(name), Self::plain_suffix(name)];
+                let parts = CredentialPart::ALL.into_iter();
+                let is_named = |part: &CredentialPart| {
+                    let may_be = *part == CredentialPart::Value || uses(scheme, *part);
+                    may_be
+                        && variable
+                            .strip_suffix(part.suffix())
+                            .is_some_and(|stem| names.iter().any(|name| name == stem))
+                };
+                let shown = parts.filter(is_named).map(|part| match part {
+                    CredentialPart::Value => format!("the value of `{}`", text::one_line(name)),
+                    part => format!(
+                        "{} of `{}`",
+                        part.suffix().trim_start_matches('_').to_ascii_lowercase(),
+                        text::one_line(name)
+                    ),
+                });
+                found.extend(shown);
+            }
+            found
+        };
+        let ambiguous = self.variables.keys().filter_map(|variable| {
+            let readings = readings(variable);
+            (readings.len() > 1).then(|| {
+                format!(
+                    "the variable {}{variable} could be {}, and is given to neither; unset it, and name the credential with `auth`",
+                    self.variable_prefix(),
+                    readings.join(" or ")
+                )
+            })
+        });
+        ambiguous.collect()
     }
 
     /// All values that must not appear in a reply.
@@ -274,7 +322,7 @@ impl Credentials {
         let variables = self.variables.keys().filter(|name| !is_known(name));
         let keys = self.schemes.keys().filter(|name| !schemes.contains_key(*name));
         variables
-            .map(|name| format!("the variable {PREFIX}{name}"))
+            .map(|name| format!("the variable {}{name}", self.variable_prefix()))
             .chain(keys.map(|name| format!("the key `auth.{}`", text::one_line(name))))
             .collect()
     }

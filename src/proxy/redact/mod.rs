@@ -27,6 +27,15 @@ use crate::proxy::response::{Kind, Response, content_type, decode_text, reply_ki
 
 /// The minimum length of a word of a header's value that counts as a secret.
 const MIN_WORD_LEN: usize = 8;
+/// A secret header's value in each form that it is looked for in replies, and its longer words.
+#[must_use]
+pub(crate) fn words_of_secret_header(name: &HeaderName, value: &HeaderValue) -> Vec<Vec<u8>> {
+    let mut found = secrets_of_header(name, value);
+    let words = value.as_bytes().split(u8::is_ascii_whitespace);
+    found.extend(words.filter(|word| word.len() >= MIN_WORD_LEN).map(<[u8]>::to_vec));
+    found
+}
+
 /// The headers that describe the body. They are not redacted, because the body cannot be read without them.
 const FRAMING: [HeaderName; 7] = [
     CONTENT_TYPE,
@@ -50,9 +59,7 @@ impl Redactor {
     pub(crate) fn new(headers: &HeaderMap, credentials: &Credentials, sent: &[Vec<u8>]) -> Self {
         let mut forms = SecretForms::default();
         for (name, value) in headers {
-            secrets_of_header(name, value).iter().for_each(|secret| forms.add(secret));
-            let words = value.as_bytes().split(u8::is_ascii_whitespace);
-            words.filter(|word| word.len() >= MIN_WORD_LEN).for_each(|word| forms.add(word));
+            words_of_secret_header(name, value).iter().for_each(|secret| forms.add(secret));
         }
         sent.iter().for_each(|secret| forms.add(secret));
         credentials

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use aho_corasick::AhoCorasick;
 use memchr::memchr3;
 use memchr::memmem::{self, Finder};
 
@@ -19,13 +20,20 @@ const MAX_ESCAPE_DEPTH: usize = 3;
 /// How often a text is searched. A mark and the text next to it may form another secret.
 const MAX_PASSES: usize = 8;
 
+/// Up to so many secrets are looked for one after the other.
+const MAX_SINGLE_PASSES: usize = 8;
+
 /// Collects secrets in all their forms.
 #[derive(Debug, Default)]
 pub(super) struct SecretForms(BTreeSet<Vec<u8>>);
 
 /// Finds secrets.
 #[derive(Debug, Default)]
-pub(super) struct Secrets(Vec<Secret>);
+pub(super) struct Secrets {
+    all: Vec<Secret>,
+    /// Finds any of them in one pass, where there are so many that one pass for each would take longer.
+    any: Option<AhoCorasick>,
+}
 
 #[derive(Debug)]
 struct Secret {
@@ -90,13 +98,18 @@ impl From<SecretForms> for Secrets {
             is_number: form.iter().all(u8::is_ascii_digit),
             finder: Finder::new(&form).into_owned(),
         };
-        Self(forms.0.into_iter().map(secret).collect())
+        let forms: Vec<Vec<u8>> = forms.0.into_iter().collect();
+        let any = (forms.len() > MAX_SINGLE_PASSES).then(|| AhoCorasick::new(&forms).ok()).flatten();
+        Self {
+            all: forms.into_iter().map(secret).collect(),
+            any,
+        }
     }
 }
 
 impl Secrets {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// Whether a text may contain a secret. `false` is certain: it contains neither a secret nor anything that could be an escape.
@@ -106,12 +119,15 @@ impl Secrets {
 
     /// Whether a text contains an unescaped secret.
     pub(super) fn are_in(&self, text: &[u8]) -> bool {
-        self.0.iter().any(|secret| secret.finder.find(text).is_some())
+        match &self.any {
+            Some(any) => any.is_match(text),
+            None => self.all.iter().any(|secret| secret.finder.find(text).is_some()),
+        }
     }
 
     /// Whether a JSON number is a secret.
     pub(super) fn is_number(&self, number: &[u8]) -> bool {
-        self.0.iter().any(|secret| secret.finder.needle() == number)
+        self.all.iter().any(|secret| secret.finder.needle() == number)
     }
 
     /// Redacts the text, including escaped secrets; `None` where it contains none.
@@ -163,7 +179,10 @@ impl Secrets {
     fn ranges(&self, text: &[u8], place: TextPlace) -> Vec<(usize, usize)> {
         let is_digit = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(u8::is_ascii_digit);
         let mut ranges = Vec::new();
-        for Secret { finder, is_number } in &self.0 {
+        if self.any.as_ref().is_some_and(|any| !any.is_match(text)) {
+            return ranges;
+        }
+        for Secret { finder, is_number } in &self.all {
             let found = finder.find_iter(text).map(|start| (start, start + finder.needle().len()));
             let is_part = |start: usize, end: usize| is_digit(start.checked_sub(1)) || is_digit(Some(end));
             ranges.extend(found.filter(|(start, end)| place == TextPlace::JsonString || !is_number || !is_part(*start, *end)));

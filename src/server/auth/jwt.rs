@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::jwks::{Keys, Unavailable};
+use super::scopes::{Scopes, ToolScopes};
 use crate::json as spec_json;
 use crate::observe;
 use crate::outbound::HttpClient;
@@ -35,19 +36,8 @@ pub struct OauthOptions {
     pub jwks_url: Option<Url>,
     /// Scopes that every request needs.
     pub scopes: Vec<String>,
-    /// The scope that calls of read-only tools need.
-    pub read_scope: Option<String>,
-    /// The scope that calls of all other tools need.
-    pub write_scope: Option<String>,
-}
-
-/// What a client may do.
-#[derive(Debug, Clone)]
-pub(crate) enum Scopes {
-    /// Everything: static tokens have no scopes.
-    All,
-    /// The scopes that the issuer granted.
-    Granted(Arc<BTreeSet<String>>),
+    /// Scopes that calls need by what their tools do.
+    pub tool_scopes: ToolScopes,
 }
 
 /// What a verified token says.
@@ -76,30 +66,62 @@ pub(crate) enum TokenError {
 pub(crate) struct Oauth {
     options: OauthOptions,
     keys: Arc<Keys>,
-    validation: Validation,
-    resource: Url,
 }
 
-impl Oauth {
-    /// Verifies tokens for `resource`; `client` fetches the keys.
-    pub(crate) fn new(options: OauthOptions, resource: Url, client: HttpClient) -> Self {
+/// An endpoint as tokens and clients know it.
+pub(crate) struct ProtectedResource {
+    /// Its URL.
+    url: Url,
+    validation: Validation,
+    /// The scopes that its calls may need besides those of the whole server.
+    scopes: ToolScopes,
+    reads_only: bool,
+    serves_one_api: bool,
+}
+
+impl ProtectedResource {
+    /// The endpoint with that URL. A token for it names it as its audience, unless the operator set audiences of the whole server.
+    pub(crate) fn new(url: Url, options: &OauthOptions, scopes: ToolScopes, [reads_only, serves_one_api]: [bool; 2]) -> Self {
         let mut validation = Validation::new(Algorithm::RS256);
         validation.leeway = LEEWAY;
         validation.validate_nbf = true;
         validation.set_issuer(&[&options.issuer]);
         if options.audiences.is_empty() {
             // RFC 8707 and MCP write the URL without a trailing slash; both forms name the same resource.
-            let plain = resource.as_str().trim_end_matches('/');
+            let plain = url.as_str().trim_end_matches('/');
             validation.set_audience(&[plain, &format!("{plain}/")]);
         } else {
             validation.set_audience(&options.audiences);
         }
         validation.set_required_spec_claims(&["exp", "iss", "aud"]);
         Self {
-            keys: Arc::new(Keys::new(client, options.issuer.clone(), options.jwks_url.clone())),
+            url,
             validation,
+            scopes,
+            reads_only,
+            serves_one_api,
+        }
+    }
+
+    /// The path that its metadata has.
+    pub(crate) fn metadata_path(&self) -> String {
+        format!("{WELL_KNOWN}{}", self.url.path().trim_end_matches('/'))
+    }
+
+    /// Where a client finds the metadata.
+    pub(crate) fn metadata_url(&self) -> String {
+        let mut url = self.url.clone();
+        url.set_path(&self.metadata_path());
+        url.to_string()
+    }
+}
+
+impl Oauth {
+    /// The keys are asked for with `client`.
+    pub(crate) fn new(options: OauthOptions, client: HttpClient) -> Self {
+        Self {
+            keys: Arc::new(Keys::new(client, options.issuer.clone(), options.jwks_url.clone())),
             options,
-            resource,
         }
     }
 
@@ -109,7 +131,7 @@ impl Oauth {
     }
 
     /// Verifies a token.
-    pub(crate) async fn verify(&self, token: &[u8]) -> Result<VerifiedToken, TokenError> {
+    pub(crate) async fn verify(&self, token: &[u8], resource: &ProtectedResource) -> Result<VerifiedToken, TokenError> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(TokenError::Invalid("the token is too long"));
         }
@@ -131,24 +153,24 @@ impl Oauth {
         };
         let mut problem = "the token is signed with an unknown key, or in a way that its key does not allow";
         for key in keys {
-            let mut validation = self.validation.clone();
+            let mut validation = resource.validation.clone();
             validation.algorithms = vec![header.alg];
             match decode::<Map<String, Value>>(token, &key.public, &validation) {
-                Ok(decoded) => return self.allowed(token, decoded.claims),
+                Ok(decoded) => return self.allowed(token, decoded.claims, resource),
                 Err(error) => problem = explain(error.kind()),
             }
         }
         Err(TokenError::Invalid(problem))
     }
 
-    fn allowed(&self, token: &[u8], claims: Map<String, Value>) -> Result<VerifiedToken, TokenError> {
+    fn allowed(&self, token: &[u8], claims: Map<String, Value>, resource: &ProtectedResource) -> Result<VerifiedToken, TokenError> {
         // RFC 7519 section 4.1.1: one string. The library also takes a list that holds the issuer.
         if claims.get("iss").and_then(Value::as_str) != Some(&self.options.issuer) {
             return Err(TokenError::Invalid("the token is from another issuer"));
         }
         let granted = scopes(&claims);
         if self.options.scopes.iter().any(|scope| !granted.contains(scope)) {
-            return Err(TokenError::Scope(self.needed(&[], &granted)));
+            return Err(TokenError::Scope(self.needed(&[], &granted, resource)));
         }
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
         let name = text("sub").or_else(|| text("client_id")).or_else(|| text("azp"));
@@ -170,70 +192,60 @@ impl Oauth {
 
     /// Whether scopes depend on the tool that is called.
     pub(crate) fn depends_on_tool(&self) -> bool {
-        self.options.read_scope.is_some() || self.options.write_scope.is_some()
+        !self.options.tool_scopes.is_empty()
     }
 
-    /// All scopes that a call needs where the client lacks one of them; `None` where the call is allowed.
-    pub(crate) fn lacking(&self, scopes: &Scopes, is_read_only: bool) -> Option<Vec<String>> {
+    /// All scopes that a call needs where the client lacks one of them; `None` where the call is allowed. `own` are the scopes of its
+    /// API, which it needs besides the common ones.
+    pub(crate) fn lacking(
+        &self,
+        scopes: &Scopes,
+        own: &ToolScopes,
+        is_read_only: bool,
+        resource: &ProtectedResource,
+    ) -> Option<Vec<String>> {
         let Scopes::Granted(granted) = scopes else { return None };
-        let wanted = if is_read_only {
-            &self.options.read_scope
-        } else {
-            &self.options.write_scope
-        };
-        let wanted = wanted.as_ref()?;
-        (!granted.contains(wanted)).then(|| self.needed(&[wanted.as_str()], granted))
+        let of_server = self.options.tool_scopes.lacking(scopes, is_read_only);
+        let wanted: Vec<&str> = of_server.into_iter().chain(own.lacking(scopes, is_read_only)).collect();
+        (!wanted.is_empty()).then(|| self.needed(&wanted, granted, resource))
     }
 
     /// All scopes to request at once, including those of this server that the client already has: a new token replaces the old one
     /// (MCP, "Scope Challenge Handling").
-    fn needed(&self, wanted: &[&str], granted: &BTreeSet<String>) -> Vec<String> {
-        let ours = self.supported();
+    fn needed(&self, wanted: &[&str], granted: &BTreeSet<String>, resource: &ProtectedResource) -> Vec<String> {
+        let ours = self.supported(resource);
         let needed = |scope: &String| self.options.scopes.contains(scope) || wanted.contains(&scope.as_str()) || granted.contains(scope);
         ours.into_iter().filter(needed).collect()
     }
 
     /// The scopes of a client's first token: those of every request, and the scope for reading.
-    pub(crate) fn first_scopes(&self) -> Vec<String> {
-        let mut scopes = self.options.scopes.clone();
-        scopes.extend(
-            self.options
-                .read_scope
-                .iter()
-                .filter(|scope| !self.options.scopes.contains(scope))
-                .cloned(),
-        );
-        scopes
+    pub(crate) fn first_scopes(&self, resource: &ProtectedResource) -> Vec<String> {
+        // One of several APIs is asked for when it is needed.
+        let own = resource.scopes.read.first().filter(|_| resource.serves_one_api);
+        let read = self.options.tool_scopes.read.first().into_iter().chain(own);
+        let scopes = self.options.scopes.iter().chain(read);
+        without_repeats(scopes)
     }
 
-    fn supported(&self) -> Vec<String> {
-        let mut scopes = self.first_scopes();
-        let write = self.options.write_scope.iter().filter(|scope| !scopes.contains(scope));
-        let write: Vec<String> = write.cloned().collect();
-        scopes.extend(write);
-        scopes
+    fn supported(&self, resource: &ProtectedResource) -> Vec<String> {
+        let of_tools = [&self.options.tool_scopes, &resource.scopes];
+        let read = of_tools.into_iter().flat_map(|scopes| &scopes.read);
+        let write = of_tools
+            .into_iter()
+            .filter(|_| !resource.reads_only)
+            .flat_map(|scopes| &scopes.write);
+        let first = self.first_scopes(resource);
+        without_repeats(first.iter().chain(read).chain(write))
     }
 
-    /// The path of the metadata for the URL of this resource.
-    pub(crate) fn metadata_path(&self) -> String {
-        format!("{WELL_KNOWN}{}", self.resource.path().trim_end_matches('/'))
-    }
-
-    /// The URL of the metadata.
-    pub(crate) fn metadata_url(&self) -> String {
-        let mut url = self.resource.clone();
-        url.set_path(&self.metadata_path());
-        url.to_string()
-    }
-
-    /// The metadata (RFC 9728 section 2).
-    pub(crate) fn metadata(&self) -> Value {
+    /// The metadata of an endpoint (RFC 9728 section 2).
+    pub(crate) fn metadata(&self, resource: &ProtectedResource) -> Value {
         let mut metadata = json!({
-            "resource": self.resource.as_str().trim_end_matches('/'),
+            "resource": resource.url.as_str().trim_end_matches('/'),
             "authorization_servers": [self.options.issuer],
             "bearer_methods_supported": ["header"],
         });
-        let scopes = self.supported();
+        let scopes = self.supported(resource);
         if !scopes.is_empty()
             && let Some(object) = metadata.as_object_mut()
         {
@@ -241,6 +253,16 @@ impl Oauth {
         }
         metadata
     }
+}
+
+fn without_repeats<'s>(scopes: impl Iterator<Item = &'s String>) -> Vec<String> {
+    let mut once: Vec<String> = Vec::new();
+    for scope in scopes {
+        if !once.contains(scope) {
+            once.push(scope.clone());
+        }
+    }
+    once
 }
 
 /// `scope` is a string (RFC 8693 section 4.2); some issuers write `scp`, and some an array.

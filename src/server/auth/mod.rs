@@ -5,6 +5,8 @@
 
 pub(crate) mod jwks;
 pub(crate) mod jwt;
+mod resources;
+pub(crate) mod scopes;
 pub(crate) mod static_token;
 
 use std::path::PathBuf;
@@ -24,12 +26,14 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use self::jwt::{Oauth, OauthOptions, Scopes, TokenError, VerifiedToken, WELL_KNOWN};
+use self::jwt::{Oauth, OauthOptions, ProtectedResource, TokenError, VerifiedToken};
+use self::resources::Resources;
+use self::scopes::Scopes;
 use self::static_token::StaticToken;
 use super::catalog::ResolvedCall;
+use super::endpoints::served_apis::ServedApis;
 use super::http::limits::{ClientKey, Peer, ProvedName, RateLimit};
 use super::observed;
-use super::state::ServerState;
 use crate::observe;
 use crate::observe::call::CallObservation;
 use crate::observe::outcome::CallOutcome;
@@ -68,6 +72,9 @@ impl AccessOptions {
 pub(crate) struct Authenticate {
     tokens: watch::Receiver<Arc<[StaticToken]>>,
     oauth: Option<Oauth>,
+    resources: Resources,
+    /// Whether an API needs scopes of its own.
+    has_own_scopes: bool,
     is_open: bool,
     rate: Option<RateLimit>,
 }
@@ -87,6 +94,18 @@ pub(crate) struct AuthenticatedClient {
 /// The claims of the verified token of a request.
 pub(crate) fn claims_of(parts: &Parts) -> Option<&Map<String, Value>> {
     parts.extensions.get::<AuthenticatedClient>()?.claims.as_deref()
+}
+
+impl AuthenticatedClient {
+    /// What its token allows.
+    pub(crate) fn scopes(&self) -> &Scopes {
+        &self.scopes
+    }
+}
+
+/// What the token of a request allows; `None` where no client proves who it is.
+pub(crate) fn scopes_of(parts: Option<&Parts>) -> Option<&Scopes> {
+    parts.and_then(|parts| Some(&parts.extensions.get::<AuthenticatedClient>()?.scopes))
 }
 
 /// The sender of a request: the authenticated client, else the peer's address, else the only client of stdio.
@@ -142,7 +161,8 @@ impl Authenticate {
     pub(crate) fn new(
         access: &AccessOptions,
         rate: Option<f64>,
-        resource: Option<Url>,
+        whole: Option<Url>,
+        apis: &ServedApis,
         client: Option<HttpClient>,
         stop: &CancellationToken,
     ) -> Option<Arc<Self>> {
@@ -152,9 +172,12 @@ impl Authenticate {
         let oauth = access
             .oauth
             .clone()
-            .zip(resource)
             .zip(client)
-            .map(|((options, resource), client)| Oauth::new(options, resource, client));
+            .map(|(options, client)| Oauth::new(options, client));
+        let resources = access.oauth.as_ref().zip(whole);
+        let resources = resources
+            .map(|(options, whole)| Resources::new(&whole, options, apis))
+            .unwrap_or_default();
         if let Some(oauth) = &oauth {
             tokio::spawn(stop.clone().run_until_cancelled_owned(Arc::clone(oauth.keys()).keep_fresh()));
         }
@@ -165,13 +188,15 @@ impl Authenticate {
         Some(Arc::new(Self {
             tokens,
             oauth,
+            resources,
+            has_own_scopes: apis.slots().iter().any(|slot| !slot.scopes.is_empty()),
             is_open: access.is_open(),
             rate: rate.map(RateLimit::new),
         }))
     }
 
     /// Authenticates the sender of a request.
-    async fn caller(&self, headers: &HeaderMap, peer: ClientKey) -> Result<AuthenticatedClient, Refusal> {
+    async fn caller(&self, headers: &HeaderMap, path: &str, peer: ClientKey) -> Result<AuthenticatedClient, Refusal> {
         let known = |client, name| AuthenticatedClient {
             client,
             name,
@@ -187,15 +212,15 @@ impl Authenticate {
             let name = observe::audit().map(|audit| audit.name_of_secret("token", token).into());
             return Ok(known(ClientKey::named("token", token), name));
         }
-        match &self.oauth {
+        match self.oauth.as_ref().zip(self.resources.at(path)) {
             None => Err(Refusal::Wrong("the token is not known here")),
-            Some(oauth) => {
+            Some((oauth, resource)) => {
                 let VerifiedToken {
                     client,
                     name,
                     scopes,
                     claims,
-                } = oauth.verify(token).await?;
+                } = oauth.verify(token, resource).await?;
                 Ok(AuthenticatedClient {
                     client,
                     name,
@@ -216,7 +241,7 @@ impl Authenticate {
     pub(crate) async fn admit(&self, parts: &mut Parts) -> Result<(), Box<Response>> {
         let peer = parts.extensions.get().copied();
         let peer = ClientKey::at(peer.unwrap_or(Peer(std::net::Ipv4Addr::UNSPECIFIED.into())));
-        let caller = self.caller(&parts.headers, peer).await;
+        let caller = self.caller(&parts.headers, parts.uri.path(), peer).await;
         if let Some(rate) = &self.rate
             && let Err(wait) = rate.take(caller.as_ref().map_or(peer, |caller| caller.client), Instant::now())
         {
@@ -229,7 +254,7 @@ impl Authenticate {
         }
         let mut caller = caller.map_err(|refusal| {
             observe::refused_request(refusal.reason());
-            Box::new(self.refuse(&refusal))
+            Box::new(self.refuse(&refusal, parts.uri.path()))
         })?;
         if let Some(name) = caller.name.take() {
             parts.extensions.insert(ProvedName(name));
@@ -246,17 +271,28 @@ impl Authenticate {
         let (Some(oauth), Some(caller)) = (&self.oauth, extensions.get::<AuthenticatedClient>()) else {
             return true;
         };
-        let is_free = matches!(caller.scopes, Scopes::All) || !oauth.depends_on_tool();
-        is_free || oauth.lacking(&caller.scopes, call.offered().enforcement.is_read_only()).is_none()
+        let Some(resource) = self.resources.at(call.endpoint()) else {
+            return false;
+        };
+        let is_free = matches!(caller.scopes, Scopes::All) || !self.depends_on_tool();
+        let is_read_only = call.offered().enforcement.is_read_only();
+        is_free || oauth.lacking(&caller.scopes, call.scopes(), is_read_only, resource).is_none()
     }
 
     /// Whether the scope that a call needs depends on its tool.
     pub(crate) fn depends_on_tool(&self) -> bool {
-        self.oauth.as_ref().is_some_and(Oauth::depends_on_tool)
+        self.oauth
+            .as_ref()
+            .is_some_and(|oauth| oauth.depends_on_tool() || self.has_own_scopes)
     }
 
-    fn refuse(&self, refusal: &Refusal) -> Response {
-        let first = || self.oauth.as_ref().map(Oauth::first_scopes).unwrap_or_default();
+    /// The answer to a request for that path.
+    fn refuse(&self, refusal: &Refusal, path: &str) -> Response {
+        let resource = self.resources.at(path);
+        let first = || {
+            let oauth = self.oauth.as_ref().zip(resource);
+            oauth.map(|(oauth, resource)| oauth.first_scopes(resource)).unwrap_or_default()
+        };
         let (status, error, why, scopes) = match refusal {
             // RFC 6750 section 3.1: the challenge to a request without credentials has no error code.
             Refusal::NoToken => (StatusCode::UNAUTHORIZED, "", "a bearer token is needed", first()),
@@ -280,27 +316,28 @@ impl Authenticate {
         };
         tracing::debug!("a request was not let in: {why}");
         let mut response = (status, format!("{why}\n")).into_response();
-        let challenge = self.challenge(error, why, &scopes);
+        let challenge = challenge(resource, error, why, &scopes);
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         response
     }
+}
 
-    fn challenge(&self, error: &str, why: &str, scopes: &[String]) -> HeaderValue {
-        let mut parts = Vec::new();
-        let mut part = |name: &str, value: &str| {
-            if !value.is_empty() {
-                parts.push(format!("{name}=\"{value}\""));
-            }
-        };
-        part("error", error);
-        part("error_description", if error.is_empty() { "" } else { why });
-        match &self.oauth {
-            Some(oauth) => part("resource_metadata", &oauth.metadata_url()),
-            None => part("realm", "openapi-mcp"),
+/// The value of `WWW-Authenticate`; `resource` is the endpoint where tokens of an issuer are taken.
+fn challenge(resource: Option<&ProtectedResource>, error: &str, why: &str, scopes: &[String]) -> HeaderValue {
+    let mut parts = Vec::new();
+    let mut part = |name: &str, value: &str| {
+        if !value.is_empty() {
+            parts.push(format!("{name}=\"{value}\""));
         }
-        part("scope", &scopes.join(" "));
-        HeaderValue::from_str(&format!("Bearer {}", parts.join(", "))).unwrap_or(HeaderValue::from_static("Bearer"))
+    };
+    part("error", error);
+    part("error_description", if error.is_empty() { "" } else { why });
+    match resource {
+        Some(resource) => part("resource_metadata", &resource.metadata_url()),
+        None => part("realm", "openapi-mcp"),
     }
+    part("scope", &scopes.join(" "));
+    HeaderValue::from_str(&format!("Bearer {}", parts.join(", "))).unwrap_or(HeaderValue::from_static("Bearer"))
 }
 
 /// The token of `Authorization: Bearer TOKEN`; the scheme's case does not matter (RFC 9110 section 11.1).
@@ -349,13 +386,17 @@ pub(crate) struct AllowedCall(pub(crate) Arc<ResolvedCall>);
 /// The layer that checks scopes, behind the one that reads the body: the enforced effect of the tool decides whether a call needs the
 /// scope for reading or the one for writing.
 pub(crate) async fn demand_scope(
-    State((gate, state)): State<(Arc<Authenticate>, Arc<ServerState>)>,
+    State((gate, apis)): State<(Arc<Authenticate>, Arc<ServedApis>)>,
     request: Request,
     next: Next,
 ) -> Response {
-    let (Some(oauth), Some(caller)) = (&gate.oauth, request.extensions().get::<AuthenticatedClient>().cloned()) else {
+    let path = request.uri().path();
+    let caller = request.extensions().get::<AuthenticatedClient>().cloned();
+    let judge = gate.oauth.as_ref().zip(gate.resources.at(path)).zip(apis.endpoints().at(path));
+    let (Some(((oauth, resource), endpoint)), Some(caller)) = (judge, caller) else {
         return next.run(request).await;
     };
+    let endpoint = Arc::clone(endpoint);
     if request.method() != Method::POST || matches!(caller.scopes, Scopes::All) {
         return next.run(request).await;
     }
@@ -379,14 +420,15 @@ pub(crate) async fn demand_scope(
         };
         // Unknown names and arguments that are not an object are refused later, in the same way for every client.
         if let Some(arguments) = arguments
-            && let Ok(catalog) = state.catalog().await
+            && let Ok(catalog) = endpoint.live.catalog_for(&name).await
             && let Some(call) = catalog.resolve(&name, arguments)
         {
-            if let Some(needed) = oauth.lacking(&caller.scopes, call.offered().enforcement.is_read_only()) {
+            let is_read_only = call.offered().enforcement.is_read_only();
+            if let Some(needed) = oauth.lacking(&caller.scopes, call.scopes(), is_read_only, resource) {
                 CallObservation::begin(|| observed::early_arrival(&parts)).end(CallOutcome::ScopeMissing, |record| {
                     record.resolve(observed::called_operation(&call), call.arguments());
                 });
-                return gate.refuse(&Refusal::Scope(needed));
+                return gate.refuse(&Refusal::Scope(needed), &endpoint.view.path);
             }
             parts.extensions.insert(AllowedCall(Arc::new(call)));
         }
@@ -396,12 +438,13 @@ pub(crate) async fn demand_scope(
 
 /// Answers with the protected resource metadata (RFC 9728).
 pub(crate) async fn metadata(State(gate): State<Arc<Authenticate>>, uri: Uri) -> Response {
-    let path = uri.path();
-    match &gate.oauth {
-        Some(oauth) if path == WELL_KNOWN || path == format!("{WELL_KNOWN}/mcp") || path == oauth.metadata_path() => {
-            ([(header::CACHE_CONTROL, "public, max-age=300")], Json(oauth.metadata())).into_response()
+    let resource = gate.resources.with_metadata_at(uri.path());
+    match gate.oauth.as_ref().zip(resource) {
+        Some((oauth, resource)) => {
+            let cached = [(header::CACHE_CONTROL, "public, max-age=300")];
+            (cached, Json(oauth.metadata(resource))).into_response()
         }
-        _ => StatusCode::NOT_FOUND.into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
     }
 }
 

@@ -1,7 +1,6 @@
 //! `/healthz` says that the process lives, and `/readyz` whether a balancer should send requests. Neither asks the upstream: an API
 //! that is down is told by each call, and would otherwise take every replica out.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::Router;
@@ -9,12 +8,12 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::server::state::ServerState;
+use crate::server::McpServer;
 
 /// What decides whether requests should be sent here.
 #[derive(Clone)]
 pub(crate) struct Health {
-    live: Arc<ServerState>,
+    server: McpServer,
 }
 
 /// Whether requests should be sent here.
@@ -22,7 +21,7 @@ pub(crate) struct Health {
 pub(crate) enum Readiness {
     /// They are answered.
     Ready,
-    /// The document is not there yet, or the keys that clients' tokens are verified with.
+    /// A document is not there yet, or the keys that clients' tokens are verified with.
     Loading,
     /// They are still answered, but the server is about to end.
     Draining,
@@ -48,13 +47,13 @@ impl Readiness {
 }
 
 impl Health {
-    pub(crate) fn new(live: Arc<ServerState>) -> Self {
-        Self { live }
+    pub(crate) fn new(server: McpServer) -> Self {
+        Self { server }
     }
 
     /// Whether requests should be sent here, now.
     pub(crate) fn readiness(&self) -> Readiness {
-        if self.live.draining.is_cancelled() {
+        if self.server.live.draining.is_cancelled() {
             Readiness::Draining
         } else if self.waits_for().is_some() {
             Readiness::Loading
@@ -65,28 +64,39 @@ impl Health {
 
     /// What is still missing, for the operator.
     pub(crate) fn waits_for(&self) -> Option<&'static str> {
-        if self.live.served().is_none() {
+        if !self.server.is_ready() {
             return Some("the document");
         }
-        let awaits_keys = self.live.awaits_keys.get().is_some_and(|awaits_keys| awaits_keys());
+        let awaits_keys = self.server.live.awaits_keys.get().is_some_and(|awaits_keys| awaits_keys());
         awaits_keys.then_some("the keys of the issuer")
     }
 
     /// How many tools are served.
     pub(crate) fn tool_count(&self) -> usize {
-        self.live.served().map_or(0, |catalog| catalog.tool_count())
+        self.server.apis().served().iter().map(|api| api.tools().len()).sum()
     }
 
     /// Whether the last change of the document could not be served.
     pub(crate) fn has_failed_reload(&self) -> bool {
-        self.live.has_failed_reload.load(Ordering::Relaxed)
+        self.server.live.has_failed_reload.load(Ordering::Relaxed)
     }
 
-    /// Both pages as strangers may read them: one word.
+    /// How many of several APIs are served, without their names; empty for a single one.
+    fn counts(&self) -> String {
+        let apis = self.server.apis();
+        let counts = apis.counts();
+        if apis.is_single() {
+            return String::new();
+        }
+        format!(",\"served\":{},\"apis\":{}", counts.served, counts.all)
+    }
+
+    /// Both pages as strangers may read them: one word, and the number of APIs where there are several.
     pub(crate) fn routes(self) -> Router {
         let ready = move || async move {
             let readiness = self.readiness();
-            answer_json(readiness.status(), format!("{{\"status\":\"{}\"}}\n", readiness.name()))
+            let body = format!("{{\"status\":\"{}\"{}}}\n", readiness.name(), self.counts());
+            answer_json(readiness.status(), body)
         };
         Router::new()
             .route("/healthz", get(|| async { "ok\n" }))

@@ -1,4 +1,4 @@
-//! MCP over streamable HTTP at `/mcp`, with `/healthz` and `/readyz` beside it.
+//! MCP over streamable HTTP at `/mcp` and the endpoints below it, with `/healthz` and `/readyz` beside them.
 //!
 //! Without sessions and with JSON answers: any replica can answer any request, nothing is kept between two of them, and
 //! an answer is one write. Only where a person is asked before calls do older clients get a session, because the question
@@ -45,6 +45,7 @@ use super::McpServer;
 pub(crate) use super::auth::AccessOptions;
 use super::auth::Authenticate;
 pub(crate) use super::auth::jwt::OauthOptions;
+pub(crate) use super::auth::scopes::ToolScopes;
 pub(crate) use super::auth::static_token::StaticToken;
 use crate::descriptors;
 use crate::observe;
@@ -105,7 +106,7 @@ pub async fn serve(
     let scheme = options.scheme();
     let own = Url::parse(&format!("{scheme}://{}/mcp", listener.local_addr()?)).ok();
     let resource = options.access.public_url.clone().or(own);
-    let gate = Authenticate::new(&options.access, options.limits.rate, resource, client, &stop);
+    let gate = Authenticate::new(&options.access, options.limits.rate, resource, server.apis(), client, &stop);
     let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
     if let Some(gate) = &gate {
         let gate = Arc::clone(gate);
@@ -131,7 +132,7 @@ pub async fn serve(
 
 /// Serves metrics and the health pages on a listener of their own, until `stop` is cancelled.
 pub(crate) async fn serve_metrics(listener: TcpListener, server: McpServer, allowed: Allowed, stop: CancellationToken) {
-    let router = metrics_page::router(Health::new(Arc::clone(&server.live)), allowed);
+    let router = metrics_page::router(Health::new(server), allowed);
     let connections = Connections::new(Front::without_calls(router), false, CancellationToken::new());
     if let Err(error) = accept_connections(&listener, metrics_page::MAX_CONNECTIONS, &connections, None, &stop).await {
         tracing::error!("metrics are not served any more: {error}");

@@ -16,14 +16,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::{MAX_REQUEST_BYTES, receive_body};
 use super::cors::guard;
-use super::front::{Front, MCP_PATH};
+use super::front::Front;
 use super::health::Health;
 use super::host::Allowed;
 use super::page::{ServedPage, serve_page};
 use super::sessions::{self, Sessions};
 use crate::json;
-use crate::server::auth::{self, Authenticate, jwt};
-use crate::server::state::ServerState;
+use crate::server::auth::{self, Authenticate, AuthenticatedClient, jwt};
 use crate::server::{McpServer, jsonrpc, tool_list};
 use crate::spec::media_type::essence;
 
@@ -36,13 +35,13 @@ pub(super) fn front(
     streams: CancellationToken,
 ) -> Front {
     let allowed = Arc::new(allowed);
-    let behind_body = behind_body(server.clone(), gate.as_ref(), streams);
+    let behind_body = behind_body(&server, gate.as_ref(), streams);
     let router = router(&server, Arc::clone(&allowed), gate.clone(), page, behind_body.clone());
     Front::new(server, allowed, gate, router, behind_body)
 }
 
 /// The endpoint, for requests that were let in, with their bodies in memory.
-fn behind_body(server: McpServer, gate: Option<&Arc<Authenticate>>, streams: CancellationToken) -> Router {
+fn behind_body(server: &McpServer, gate: Option<&Arc<Authenticate>>, streams: CancellationToken) -> Router {
     let with_sessions = server.asks_before_calls();
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(with_sessions)
@@ -52,22 +51,26 @@ fn behind_body(server: McpServer, gate: Option<&Arc<Authenticate>>, streams: Can
         // `guard` has judged Host and Origin already, and more strictly.
         .disable_allowed_hosts()
         .disable_allowed_origins();
-    let (live, known) = (Arc::clone(&server.live), Arc::clone(&server.live));
-    let router = if with_sessions {
-        let sessions = Arc::<Sessions>::default();
-        let mcp = StreamableHttpService::new(move || Ok(server.of_session()), Arc::clone(&sessions.manager), config);
-        Router::new()
-            .route_service(MCP_PATH, mcp)
-            .layer(middleware::from_fn_with_state(sessions, sessions::limit_sessions))
-    } else {
-        Router::new().route_service(
-            MCP_PATH,
-            StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config),
-        )
-    };
-    let mut router = router.layer(middleware::from_fn_with_state(live, splice_list));
+    // A fallback of our own is under the layers, as the default one is not: who may not ask learns of no path.
+    let mut router = Router::new().fallback(|| async { StatusCode::NOT_FOUND });
+    let sessions = Arc::<Sessions>::default();
+    for endpoint in server.apis().endpoints().iter() {
+        let (own, config) = (server.at(endpoint), config.clone());
+        router = if with_sessions {
+            let mcp = StreamableHttpService::new(move || Ok(own.of_session()), Arc::clone(&sessions.manager), config);
+            router.route_service(&endpoint.view.path, mcp)
+        } else {
+            let mcp = StreamableHttpService::new(move || Ok(own.clone()), Arc::new(NeverSessionManager::default()), config);
+            router.route_service(&endpoint.view.path, mcp)
+        };
+    }
+    if with_sessions {
+        router = router.layer(middleware::from_fn_with_state(sessions, sessions::limit_sessions));
+    }
+    router = router.layer(middleware::from_fn_with_state(server.clone(), splice_list));
     if let Some(gate) = gate.filter(|gate| gate.depends_on_tool()) {
-        router = router.layer(middleware::from_fn_with_state((Arc::clone(gate), known), auth::demand_scope));
+        let judges = (Arc::clone(gate), Arc::clone(server.apis()));
+        router = router.layer(middleware::from_fn_with_state(judges, auth::demand_scope));
     }
     router.layer(middleware::from_fn(check_message))
 }
@@ -80,8 +83,10 @@ fn router(
     page: Option<Arc<ServedPage>>,
     behind_body: Router,
 ) -> Router {
-    let health = Health::new(Arc::clone(&server.live));
-    let mut router = behind_body.layer(middleware::from_fn(read_body));
+    let health = Health::new(server.clone());
+    let mut router = behind_body
+        .layer(middleware::from_fn(read_body))
+        .layer(middleware::from_fn_with_state(server.clone(), refuse_unknown_path));
     if let Some(gate) = gate {
         let metadata = get(auth::metadata).with_state(Arc::clone(&gate));
         router = router
@@ -99,6 +104,14 @@ fn router(
         .layer(middleware::from_fn_with_state(allowed, guard))
         // Outside of the guard: a probe asks by address, and learns nothing but whether to send requests.
         .merge(health.routes())
+}
+
+/// Answers a path at which nothing is, before the body is read.
+async fn refuse_unknown_path(State(server): State<McpServer>, request: Request, next: Next) -> Response {
+    match server.apis().endpoints().at(request.uri().path()) {
+        Some(_) => next.run(request).await,
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
 }
 
 /// Reads a body within limits of size and time.
@@ -148,14 +161,21 @@ fn unreadable(bytes: &Bytes) -> Response {
 
 /// Puts the list of tools into an answer that has room for it: one JSON body of a known length, or, in a session, an event
 /// of a stream, which is one piece of its body.
-async fn splice_list(State(live): State<Arc<ServerState>>, request: Request, next: Next) -> Response {
+async fn splice_list(State(server): State<McpServer>, request: Request, next: Next) -> Response {
+    let endpoint = server.apis().endpoints().at(request.uri().path());
+    let live = endpoint.map_or(&server.live, |endpoint| &endpoint.live);
+    let scopes = request
+        .extensions()
+        .get::<AuthenticatedClient>()
+        .map(|client| client.scopes().clone());
     let response = next.run(request).await;
     let content_type = response.headers().get(header::CONTENT_TYPE).cloned();
     let is = |wanted: &[u8]| content_type.as_ref().is_some_and(|value| value.as_bytes().starts_with(wanted));
     if is(b"text/event-stream") {
+        let live = Arc::clone(live);
         return response.map(|body| {
             let spliced = move |bytes: Bytes| {
-                let answer = tool_list::splice(&bytes, &live).or_else(|| tool_list::refuse_unspliced(&bytes));
+                let answer = tool_list::splice(&bytes, &live, scopes.as_ref()).or_else(|| tool_list::refuse_unspliced(&bytes));
                 answer.map_or(bytes, Bytes::from)
             };
             Body::from_stream(body.into_data_stream().map_ok(spliced))
@@ -168,7 +188,7 @@ async fn splice_list(State(live): State<Arc<ServerState>>, request: Request, nex
     let Ok(bytes) = to_bytes(body, usize::MAX).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
-    match tool_list::pieces(&bytes, &live) {
+    match tool_list::pieces(&bytes, live, scopes.as_ref()) {
         None => {
             let refused = tool_list::refuse_unspliced(&bytes);
             if let Some(refused) = &refused {

@@ -29,6 +29,8 @@ pub(crate) struct Sessions {
 
 /// An open session.
 struct KnownSession {
+    /// The path of the endpoint at which it began; at others it does not exist.
+    endpoint: Box<str>,
     /// The client that may use it, where clients authenticate.
     owner: Option<ClientKey>,
     /// The client whose share it counts for.
@@ -47,10 +49,10 @@ enum NewSession {
 impl Sessions {
     /// Whether the session may be used by this client; notes the use. An identifier alone proves nothing (MCP, security best
     /// practices, "Session Hijacking").
-    fn admits(&self, id: &str, caller: Option<ClientKey>) -> bool {
+    fn admits(&self, id: &str, endpoint: &str, caller: Option<ClientKey>) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(session) = known.get_mut(id) else { return true };
-        let is_admitted = session.owner.is_none() || session.owner == caller;
+        let is_admitted = *session.endpoint == *endpoint && (session.owner.is_none() || session.owner == caller);
         if is_admitted {
             session.last_used = Instant::now();
         }
@@ -59,7 +61,7 @@ impl Sessions {
 
     /// Counts a session that has just begun. A client that has its share of all sessions loses the one that it has not used for
     /// the longest time.
-    async fn admit_new(&self, id: &str, owner: Option<ClientKey>, client: ClientKey) -> NewSession {
+    async fn admit_new(&self, id: &str, endpoint: &str, owner: Option<ClientKey>, client: ClientKey) -> NewSession {
         let open = self.manager.sessions.read().await;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|id, _| open.contains_key(id.as_str()));
@@ -74,6 +76,7 @@ impl Sessions {
             };
         }
         let session = KnownSession {
+            endpoint: endpoint.into(),
             owner,
             client,
             last_used: Instant::now(),
@@ -95,10 +98,11 @@ pub(crate) async fn limit_sessions(State(sessions): State<Arc<Sessions>>, reques
     let (parts, body) = request.into_parts();
     let caller = parts.extensions.get::<AuthenticatedClient>().map(|caller| caller.client);
     let client = client_of(Some(&parts));
+    let path = parts.uri.path().to_owned();
     let Some(id) = parts.headers.get(SESSION_ID_HEADER).cloned() else {
         let response = next.run(Request::from_parts(parts, body)).await;
         if let Some(id) = response.headers().get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()) {
-            match sessions.admit_new(id, caller, client).await {
+            match sessions.admit_new(id, &path, caller, client).await {
                 NewSession::Kept { ended: Some(ended) } => sessions.close(&ended).await,
                 NewSession::Kept { ended: None } => {}
                 NewSession::Refused => {
@@ -113,7 +117,7 @@ pub(crate) async fn limit_sessions(State(sessions): State<Arc<Sessions>>, reques
     if parts.headers.get_all(SESSION_ID_HEADER).iter().nth(1).is_some() {
         return (StatusCode::BAD_REQUEST, "the request names two sessions\n").into_response();
     }
-    if !id.to_str().is_ok_and(|id| sessions.admits(id, caller)) {
+    if !id.to_str().is_ok_and(|id| sessions.admits(id, &path, caller)) {
         // The same answer as for a session that does not exist, so that others cannot find out about it.
         return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
     }

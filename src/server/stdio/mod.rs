@@ -142,7 +142,7 @@ impl Transport<RoleServer> for Pipe {
         async move {
             let mut bytes = serde_json::to_vec(&item)?;
             if tool_list::is_list(&item) {
-                let spliced = tool_list::splice(&bytes, &live);
+                let spliced = tool_list::splice(&bytes, &live, None);
                 bytes = spliced.or_else(|| tool_list::refuse_unspliced(&bytes)).unwrap_or(bytes);
             }
             output.write(bytes).await

@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use crate::support::http_server::answer_header;
 use crate::support::{HttpServer, LIST, SpecFile, Upstream, call_message as call, petstore, reply, run, stderr, wait_until, within};
 
-enum Signer {
+pub enum Signer {
     Rsa(RsaKeyPair),
     Ec(EcdsaKeyPair),
     Ed(Ed25519KeyPair),
 }
 
 impl Signer {
-    fn rsa() -> Self {
+    pub fn rsa() -> Self {
         Self::Rsa(RsaKeyPair::generate(KeySize::Rsa2048).unwrap())
     }
 
@@ -29,7 +29,7 @@ impl Signer {
         Self::Ec(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap())
     }
 
-    fn jwk(&self, id: &str) -> Value {
+    pub fn jwk(&self, id: &str) -> Value {
         match self {
             Self::Rsa(pair) => {
                 let key = pair.public_key();
@@ -44,7 +44,7 @@ impl Signer {
         }
     }
 
-    fn token(&self, header: &Value, claims: &Value) -> String {
+    pub fn token(&self, header: &Value, claims: &Value) -> String {
         let message = format!(
             "{}.{}",
             encode(header.to_string().as_bytes()),
@@ -68,18 +68,18 @@ fn encode(bytes: &[u8]) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-fn now() -> u64 {
+pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
 /// An issuer at `/tenant` of a port of its own.
-struct Issuer {
+pub struct Issuer {
     server: Upstream,
     keys: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Issuer {
-    fn start(keys: Vec<Value>) -> Self {
+    pub fn start(keys: Vec<Value>) -> Self {
         let keys = Arc::new(Mutex::new(keys));
         let served = Arc::clone(&keys);
         let server = Upstream::start(Box::new(move |request| {
@@ -96,7 +96,7 @@ impl Issuer {
         Self { server, keys }
     }
 
-    fn name(&self) -> String {
+    pub fn name(&self) -> String {
         format!("{}/tenant", self.server.url)
     }
 
@@ -122,7 +122,7 @@ fn challenge(answer: &str) -> &str {
 }
 
 /// The first request waits for the keys, which are asked for at start.
-fn wait_for_keys(issuer: &Issuer) {
+pub fn wait_for_keys(issuer: &Issuer) {
     wait_until("the keys are not asked for", || issuer.asked_for_keys() > 0);
 }
 

@@ -1,7 +1,7 @@
 //! Streamable HTTP: who may connect, what a client may send, and what it costs the others.
 
 mod audit;
-mod auth_oauth;
+pub mod auth_oauth;
 mod auth_static;
 mod health;
 mod host_and_origin;

@@ -1,0 +1,96 @@
+//! One command for several APIs: all of them loaded at once, each for itself.
+
+use std::sync::Arc;
+
+use tracing::Instrument as _;
+
+use super::load::{self, LoadPurpose, Loaded};
+use crate::api::clashes::clashes_with;
+use crate::api::{Api, ApiName};
+use crate::config::{ApiConfig, ConfigError};
+use crate::error::Failure;
+use crate::text;
+
+/// Exit code where a document of several could not be read.
+pub(crate) const UNREADABLE: u8 = 3;
+
+/// The APIs that could be loaded, each with its settings, and whether all could.
+pub(crate) struct LoadedApis {
+    pub(crate) apis: Vec<(Arc<ApiConfig>, Loaded)>,
+    pub(crate) is_complete: bool,
+}
+
+/// Loads all APIs at once. One of several that cannot be loaded is told and left out.
+///
+/// # Errors
+/// The failure of a single API; of several, wrong settings, names that clash, and that none can be loaded.
+pub(crate) async fn load_each(configs: Vec<ApiConfig>, purpose: LoadPurpose) -> Result<LoadedApis, Failure> {
+    let is_single = configs.iter().any(|config| config.name.is_none());
+    let loading: Vec<_> = configs
+        .into_iter()
+        .map(|config| {
+            let (config, span) = (Arc::new(config), tracing::Span::none());
+            let span = if is_single { span } else { load::span_of(&config) };
+            let own = Arc::clone(&config);
+            let load = async move { load::load_api(&own, purpose).await };
+            (config, tokio::spawn(load.instrument(span)))
+        })
+        .collect();
+    let (mut apis, mut failures, mut clashes) = (Vec::new(), Vec::new(), Vec::new());
+    for (config, loading) in loading {
+        let loaded = loading.await.unwrap_or_else(|error| {
+            let why = std::io::Error::other(error);
+            Err(Failure::Io("the document cannot be loaded".into(), why))
+        });
+        match loaded {
+            Ok(loaded) => {
+                let others = apis.iter().map(|(_, other): &(_, Loaded)| &other.api);
+                clashes.extend(clashes_with(&loaded.api, others));
+                apis.push((config, loaded));
+            }
+            Err(failure) => failures.push((config, failure)),
+        }
+    }
+    if !clashes.is_empty() {
+        return Err(Failure::Settings(ConfigError(clashes)));
+    }
+    let is_complete = failures.is_empty();
+    tell_failures(failures, apis.is_empty())?;
+    Ok(LoadedApis { apis, is_complete })
+}
+
+/// Wrong settings end a command, whatever else there is; so does a failure of all.
+fn tell_failures(failures: Vec<(Arc<ApiConfig>, Failure)>, is_all: bool) -> Result<(), Failure> {
+    let mut problems = Vec::new();
+    let mut last = None;
+    for (config, failure) in failures {
+        match (failure, &config.name) {
+            (Failure::Settings(ConfigError(own)), Some(name)) => problems.extend(ConfigError::under(name, own)),
+            (failure, None) => return Err(failure),
+            (failure, Some(name)) => {
+                let why = text::error_in_a_line(&failure);
+                tracing::error!("the API `{name}` is left out: {why}");
+                last = Some(failure);
+            }
+        }
+    }
+    if !problems.is_empty() {
+        return Err(Failure::Settings(ConfigError(problems)));
+    }
+    match last {
+        Some(failure) if is_all => Err(failure),
+        _ => Ok(()),
+    }
+}
+
+/// The names of all APIs, or the title of the only one.
+pub(crate) fn title_of<'a>(mut apis: impl Iterator<Item = &'a Api> + Clone) -> String {
+    let mut names = apis.clone().filter_map(Api::name).map(ApiName::as_str);
+    match apis.next() {
+        Some(api) if api.name().is_none() || apis.next().is_none() => text::one_line(api.document().title()),
+        _ => {
+            let all: Vec<&str> = names.by_ref().collect();
+            format!("{} ({})", text::counted(all.len(), "API"), all.join(", "))
+        }
+    }
+}

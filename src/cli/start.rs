@@ -1,0 +1,144 @@
+//! The start of a server: every API is loaded by itself, all at once, and then watched for changes.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument as _;
+
+use super::load;
+use super::reload;
+use super::served::{self, Served};
+use crate::annotate::confirm::Confirm;
+use crate::api::Api;
+use crate::config::{ApiConfig, ConfigError, ProcessConfig};
+use crate::error::Failure;
+use crate::outbound::OutboundError;
+use crate::server::McpServer;
+use crate::server::endpoints::api_slot::ApiSlot;
+use crate::server::endpoints::served_apis::ApiCounts;
+use crate::text;
+
+/// What is known of an API before its document is read.
+pub(crate) fn slot_of(config: &ApiConfig) -> ApiSlot {
+    ApiSlot {
+        name: config.name.clone(),
+        prefix: config.annotate.names.prefix.clone(),
+        scopes: Arc::new(config.scopes.clone()),
+    }
+}
+
+/// APIs that are being loaded.
+pub(crate) struct LoadingApis {
+    loads: JoinSet<(usize, Result<Served, Failure>)>,
+    configs: Vec<Arc<ApiConfig>>,
+    server: McpServer,
+    confirm: Confirm,
+    require_all: bool,
+}
+
+/// What holds the APIs of a server as long as it runs.
+pub(crate) struct WatchedApis {
+    _watching: Vec<AbortOnDropHandle<()>>,
+}
+
+impl LoadingApis {
+    /// Begins to load all, each in a task of its own.
+    pub(crate) fn start(configs: Vec<Arc<ApiConfig>>, process: &ProcessConfig, server: &McpServer) -> Self {
+        let mut loads = JoinSet::new();
+        for (index, config) in configs.iter().enumerate() {
+            let (span, config, server) = (load::span_of(config), Arc::clone(config), server.clone());
+            let load = async move { (index, served::load_into(&config, &server, index, None).await) };
+            loads.spawn(load.instrument(span));
+        }
+        Self {
+            loads,
+            configs,
+            server: server.clone(),
+            confirm: process.confirm.clone(),
+            require_all: process.require_all,
+        }
+    }
+
+    /// Waits until each is served, or is known not to be, and watches them for changes from then on. What concerns one of
+    /// several APIs costs that one, unless the settings are wrong or all are required.
+    ///
+    /// # Errors
+    /// What ends the start.
+    pub(crate) async fn finish(mut self) -> Result<WatchedApis, Failure> {
+        let mut watching = Vec::new();
+        let (mut problems, mut is_complete) = (Vec::new(), true);
+        while let Some(loaded) = self.loads.join_next().await {
+            let (index, outcome) =
+                loaded.map_err(|error| Failure::Io("a document cannot be loaded".into(), std::io::Error::other(error)))?;
+            let Some(config) = self.configs.get(index) else { continue };
+            let standing = match (outcome, &config.name) {
+                (Ok(served), _) => Some(served),
+                (Err(failure), None) => return Err(failure),
+                (Err(Failure::Settings(ConfigError(own))), Some(name)) => {
+                    problems.extend(ConfigError::under(name, own));
+                    continue;
+                }
+                (Err(failure @ Failure::Outbound(OutboundError::Identity(_))), Some(name)) => {
+                    problems.extend(ConfigError::under(name, vec![text::error_in_a_line(&failure)]));
+                    continue;
+                }
+                (Err(failure), Some(name)) => {
+                    tracing::error!("the API `{name}` is not served: {}", text::error_in_a_line(&failure));
+                    self.server.apis().fail(index, failure.for_clients());
+                    is_complete = false;
+                    None
+                }
+            };
+            let watch = reload::watch(Arc::clone(config), self.server.clone(), index, standing);
+            let watch = tokio::spawn(watch.instrument(load::span_of(config)));
+            watching.push(AbortOnDropHandle::new(watch));
+        }
+        problems.extend(self.unmatched_confirmations(is_complete));
+        if !problems.is_empty() {
+            return Err(Failure::Settings(ConfigError(problems)));
+        }
+        let counts = self.server.apis().counts();
+        let ApiCounts { served, all, .. } = counts;
+        if served == 0 || (self.require_all && !is_complete) {
+            return Err(Failure::TooFew { served, all });
+        }
+        if !is_complete {
+            tracing::warn!("{served} of {all} APIs are served");
+        } else if all > 1 {
+            tracing::info!("all {all} APIs are served");
+        }
+        Ok(WatchedApis { _watching: watching })
+    }
+
+    /// A sentence for each pattern of `--confirm` that matches no tool of several APIs, where all of them could be read.
+    fn unmatched_confirmations(&self, is_complete: bool) -> Vec<String> {
+        if self.server.apis().is_single() {
+            // Its own document has told.
+            return Vec::new();
+        }
+        let served = self.server.apis().served();
+        let matches_any = |pattern: &crate::annotate::Pattern| {
+            let matches = |api: &Arc<Api>| {
+                api.iter().any(|offered| {
+                    let name = offered.tool.name.as_ref();
+                    let bare = name.strip_prefix(api.prefix()).unwrap_or(name);
+                    pattern.matches([bare, name], offered.operation)
+                })
+            };
+            served.iter().any(matches)
+        };
+        let idle = self
+            .confirm
+            .patterns
+            .iter()
+            .filter(|pattern| !pattern.is_optional() && !matches_any(pattern));
+        let told =
+            idle.map(|pattern| format!("--confirm `{pattern}` matches no tool of any API; write `?{pattern}` if it may match nothing"));
+        if is_complete {
+            return told.collect();
+        }
+        told.for_each(|problem| tracing::warn!("{problem} (not all APIs could be read)"));
+        Vec::new()
+    }
+}

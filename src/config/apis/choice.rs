@@ -1,0 +1,69 @@
+//! `--api`: an API of a document (`NAME=SPEC`), or one that is chosen of several (`NAME`).
+
+use clap::Args;
+
+use super::named::{NamedSettings, add_api};
+use crate::api::name::ApiName;
+use crate::text;
+
+/// `--api`, of every command that reads settings.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ApiChoice {
+    /// One API of several, as NAME=SPEC; all its tools begin with NAME_. tools, check and call take NAME alone, which chooses
+    /// one of the configuration file (repeatable)
+    #[arg(
+        long = "api",
+        env = "OPENAPI_MCP_API",
+        hide_env_values = true,
+        value_delimiter = ',',
+        value_name = "NAME[=FILE|URL]"
+    )]
+    pub(crate) api: Vec<String>,
+}
+
+impl ApiChoice {
+    /// Adds the APIs that are given with their documents, and gives the names that are chosen.
+    pub(crate) fn add_to(&self, apis: &mut Vec<NamedSettings>, problems: &mut Vec<String>) -> Vec<ApiName> {
+        let mut chosen = Vec::new();
+        for text in self.api.iter().filter(|text| !text.trim().is_empty()) {
+            let (name, spec) = match text.split_once('=') {
+                Some((name, spec)) => (name, Some(spec)),
+                None => (text.as_str(), None),
+            };
+            let name = match ApiName::parse(name.trim()) {
+                Ok(name) => name,
+                Err(problem) => {
+                    problems.push(format!("--api: {problem}"));
+                    continue;
+                }
+            };
+            match spec {
+                None => chosen.push(name),
+                Some(spec) => {
+                    let mut new = NamedSettings::new(name);
+                    new.api.spec = Some(spec.into());
+                    add_api(apis, new, "--api", problems);
+                }
+            }
+        }
+        chosen
+    }
+}
+
+/// Keeps the chosen APIs; those that do not exist are problems.
+pub(crate) fn keep_chosen(apis: &mut Vec<NamedSettings>, chosen: &[ApiName], problems: &mut Vec<String>) {
+    for name in chosen {
+        if !apis.iter().any(|api| api.name == *name) {
+            let known = apis.iter().map(|api| api.name.as_str());
+            let hint = match text::nearest(name.as_str(), known.clone(), 0.75) {
+                Some(nearest) => format!("; did you mean `{nearest}`?"),
+                None if apis.is_empty() => "; write --api NAME=SPEC, or name it under `apis` in the configuration file".into(),
+                None => format!("; there is {}", known.collect::<Vec<_>>().join(", ")),
+            };
+            problems.push(format!("--api: there is no API `{name}`{hint}"));
+        }
+    }
+    if !chosen.is_empty() {
+        apis.retain(|api| chosen.contains(&api.name));
+    }
+}

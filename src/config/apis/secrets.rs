@@ -1,0 +1,47 @@
+//! The static secrets of all APIs together, which are taken out of the replies, errors and logs of each: an API that keeps logs
+//! may echo what another one's requests carried.
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::config::ApiConfig;
+use crate::proxy::auth::values::forms;
+use crate::proxy::redact::words_of_secret_header;
+
+/// The shortest secret of another API that is looked for, in bytes. Shorter ones would be found in data that has nothing to do
+/// with them.
+const MIN_FOREIGN_SECRET_BYTES: usize = 12;
+
+/// Gives each of several APIs the secrets of all.
+pub(crate) fn share_secrets(apis: &mut [ApiConfig]) {
+    if apis.len() < 2 {
+        return;
+    }
+    let mut all: Vec<Vec<u8>> = apis.iter().flat_map(static_secrets).collect();
+    all.retain(|secret| secret.len() >= MIN_FOREIGN_SECRET_BYTES);
+    all.sort_unstable();
+    all.dedup();
+    let secrets: Vec<SecretString> = all
+        .into_iter()
+        .filter_map(|secret| String::from_utf8(secret).ok().map(SecretString::from))
+        .collect();
+    for api in apis {
+        api.secrets_of_all.clone_from(&secrets);
+    }
+}
+
+/// What the operator's settings of one API keep secret, in each form in which it is sent.
+fn static_secrets(api: &ApiConfig) -> Vec<Vec<u8>> {
+    let given = api.credentials.secrets().map(|secret| secret.expose_secret().as_bytes().to_vec());
+    let pairs = api.credentials.pairs().into_iter().map(String::into_bytes);
+    let headers = api.headers.iter().chain(&api.source_headers);
+    let of_headers = headers
+        .filter(|(_, value)| value.is_sensitive())
+        .flat_map(|(name, value)| words_of_secret_header(name, value));
+    let proxy = api.outbound.proxy.iter().filter_map(|proxy| proxy.credential.as_ref());
+    let of_proxy = proxy.flat_map(|pair| {
+        let pair = pair.expose_secret();
+        let encoded = forms(pair).into_iter().flatten().map(String::into_bytes);
+        std::iter::once(pair.as_bytes().to_vec()).chain(encoded)
+    });
+    given.chain(pairs).chain(of_headers).chain(of_proxy).collect()
+}

@@ -1,0 +1,42 @@
+//! What tokens allow, and what calls need.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What a client may do.
+#[derive(Debug, Clone)]
+pub(crate) enum Scopes {
+    /// Everything: static tokens have no scopes.
+    All,
+    /// The scopes that the issuer granted.
+    Granted(Arc<BTreeSet<String>>),
+}
+
+/// Scopes that calls need by what their tools do. Of several, one is enough: a broader one may imply a narrower one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolScopes {
+    /// Of read-only tools.
+    pub read: Vec<String>,
+    /// Of all others.
+    pub write: Vec<String>,
+}
+
+impl ToolScopes {
+    /// Whether nothing is needed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.read.is_empty() && self.write.is_empty()
+    }
+
+    /// Those of which a call needs one.
+    fn of(&self, is_read_only: bool) -> &[String] {
+        if is_read_only { &self.read } else { &self.write }
+    }
+
+    /// The scope to ask for where a call has none of those that it needs.
+    pub(crate) fn lacking(&self, scopes: &Scopes, is_read_only: bool) -> Option<&str> {
+        let Scopes::Granted(granted) = scopes else { return None };
+        let needed = self.of(is_read_only);
+        let is_met = needed.is_empty() || needed.iter().any(|scope| granted.contains(scope));
+        if is_met { None } else { needed.first().map(String::as_str) }
+    }
+}

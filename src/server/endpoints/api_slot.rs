@@ -1,0 +1,17 @@
+//! What is known of an API before its document is read.
+
+use std::sync::Arc;
+
+use crate::api::name::ApiName;
+use crate::server::auth::scopes::ToolScopes;
+
+/// What is known of an API before its document is read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ApiSlot {
+    /// Its name, where there are several.
+    pub(crate) name: Option<ApiName>,
+    /// What its tool names begin with.
+    pub(crate) prefix: String,
+    /// Scopes that its calls need besides those of the whole server.
+    pub(crate) scopes: Arc<ToolScopes>,
+}

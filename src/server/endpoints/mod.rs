@@ -1,0 +1,7 @@
+//! The endpoints of a server: `/mcp` with all its APIs, `/mcp/<name>` with one of them, and each with `/readonly` behind it for
+//! what only reads. Each is an MCP server of its own, with a list and an introduction of its own.
+
+pub(crate) mod api_slot;
+pub(crate) mod introduction;
+pub(crate) mod paths;
+pub(crate) mod served_apis;

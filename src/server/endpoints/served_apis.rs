@@ -1,0 +1,176 @@
+//! The APIs of a server, each with what became of it so far, and the catalogs that its endpoints get of them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::api_slot::ApiSlot;
+use super::introduction::Introduction;
+use super::paths::{Endpoints, McpEndpoint};
+
+use crate::api::Api;
+use crate::api::clashes::clashes_with;
+use crate::api::name::ApiName;
+use crate::server::catalog::{Catalog, CatalogApi};
+use crate::server::state::ServerState;
+
+/// The APIs of a server, and its endpoints.
+pub(crate) struct ServedApis {
+    /// What became of each API. It is held while endpoints get their catalogs, so that they change in one order.
+    outcomes: Mutex<Vec<ApiOutcome>>,
+    slots: Vec<ApiSlot>,
+    endpoints: Endpoints,
+    tells_changes: bool,
+}
+
+/// What became of an API.
+#[derive(Clone)]
+enum ApiOutcome {
+    /// Nothing yet.
+    Awaited,
+    Served(Arc<Api>),
+    /// It cannot be served, and why, in words for a model.
+    Failed(String),
+}
+
+/// How many APIs there are, and what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ApiCounts {
+    pub(crate) all: usize,
+    pub(crate) served: usize,
+    pub(crate) awaited: usize,
+}
+
+impl ServedApis {
+    /// None is there yet. `reload` says how often each may become another one.
+    pub(crate) fn new(slots: Vec<ApiSlot>, reload: Option<Duration>) -> Self {
+        let is_single = matches!(slots.as_slice(), [ApiSlot { name: None, .. }]);
+        // Of several, one may come late.
+        let tells_changes = reload.is_some() || !is_single;
+        let ending = CancellationToken::new();
+        let names: Vec<Option<ApiName>> = slots.iter().map(|slot| slot.name.clone()).collect();
+        let state = || ServerState::new(reload, tells_changes, ending.clone());
+        let served = Self {
+            outcomes: Mutex::new(vec![ApiOutcome::Awaited; slots.len()]),
+            endpoints: Endpoints::new(&names, state),
+            slots,
+            tells_changes,
+        };
+        if !is_single {
+            let outcomes = served.outcomes();
+            served.endpoints.iter().for_each(|endpoint| served.publish(endpoint, &outcomes));
+            drop(outcomes);
+        }
+        served
+    }
+
+    /// The endpoints.
+    pub(crate) fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
+    }
+
+    /// What is known of each API.
+    pub(crate) fn slots(&self) -> &[ApiSlot] {
+        &self.slots
+    }
+
+    /// How many there are.
+    pub(crate) fn counts(&self) -> ApiCounts {
+        let outcomes = self.outcomes();
+        let count = |is: fn(&ApiOutcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
+        ApiCounts {
+            all: outcomes.len(),
+            served: count(|outcome| matches!(outcome, ApiOutcome::Served(_))),
+            awaited: count(|outcome| matches!(outcome, ApiOutcome::Awaited)),
+        }
+    }
+
+    /// Those that are served now.
+    pub(crate) fn served(&self) -> Vec<Arc<Api>> {
+        let served = |outcome: &ApiOutcome| match outcome {
+            ApiOutcome::Served(api) => Some(Arc::clone(api)),
+            ApiOutcome::Awaited | ApiOutcome::Failed(_) => None,
+        };
+        self.outcomes().iter().filter_map(served).collect()
+    }
+
+    /// Whether no API has a name, because there is only one.
+    pub(crate) fn is_single(&self) -> bool {
+        matches!(self.slots.as_slice(), [ApiSlot { name: None, .. }])
+    }
+
+    /// Serves an API from now on.
+    ///
+    /// # Errors
+    /// A sentence for each of its tool names that another API has; then everything stays as it was.
+    pub(crate) fn serve(&self, index: usize, api: Arc<Api>) -> Result<(), Vec<String>> {
+        let mut outcomes = self.outcomes();
+        let others = outcomes.iter().enumerate().filter(|(other, _)| *other != index);
+        let others = others.filter_map(|(_, outcome)| match outcome {
+            ApiOutcome::Served(api) => Some(api.as_ref()),
+            ApiOutcome::Awaited | ApiOutcome::Failed(_) => None,
+        });
+        let clashes = clashes_with(&api, others);
+        if !clashes.is_empty() {
+            return Err(clashes);
+        }
+        self.settle(index, ApiOutcome::Served(api), &mut outcomes);
+        Ok(())
+    }
+
+    /// Notes that an API cannot be served: `why` is a sentence for a model.
+    pub(crate) fn fail(&self, index: usize, why: &str) {
+        self.settle(index, ApiOutcome::Failed(why.to_owned()), &mut self.outcomes());
+    }
+
+    /// Notes that no API will ever be served, because the server ends.
+    pub(crate) fn fail_all(&self, why: &str) {
+        self.endpoints.iter().for_each(|endpoint| endpoint.live.fail(why));
+    }
+
+    fn outcomes(&self) -> MutexGuard<'_, Vec<ApiOutcome>> {
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn settle(&self, index: usize, outcome: ApiOutcome, outcomes: &mut [ApiOutcome]) {
+        if let Some(known) = outcomes.get_mut(index) {
+            *known = outcome;
+        }
+        let concerned = self.endpoints.iter().filter(|endpoint| endpoint.api.is_none_or(|api| api == index));
+        concerned.for_each(|endpoint| self.publish(endpoint, outcomes));
+    }
+
+    /// Gives an endpoint the catalog of what is there now.
+    fn publish(&self, endpoint: &McpEndpoint, outcomes: &[ApiOutcome]) {
+        let (mut apis, mut awaited, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, (slot, outcome)) in self.slots.iter().zip(outcomes).enumerate() {
+            if endpoint.api.is_some_and(|api| api != index) {
+                continue;
+            }
+            match outcome {
+                ApiOutcome::Awaited => awaited.push(slot),
+                ApiOutcome::Failed(why) => failures.push(why),
+                ApiOutcome::Served(api) => apis.push(CatalogApi {
+                    api: Arc::clone(api),
+                    scopes: Arc::clone(&slot.scopes),
+                }),
+            }
+        }
+        match failures.first() {
+            Some(why) if apis.is_empty() && awaited.is_empty() => endpoint.live.fail(why),
+            _ => {
+                let introduction = Introduction {
+                    tells_changes: self.tells_changes,
+                    names_apis: endpoint.api.is_none(),
+                    view: &endpoint.view,
+                    apis: &apis,
+                    awaited: &awaited,
+                };
+                let config = introduction.write();
+                let awaited = awaited.iter().map(|slot| slot.prefix.clone()).collect();
+                endpoint.live.ready(Catalog::new(apis, endpoint.view.clone(), awaited, config));
+            }
+        }
+    }
+}

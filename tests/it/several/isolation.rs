@@ -1,0 +1,110 @@
+//! Nothing of one API goes out with a call of another, and no secret of any comes back.
+
+use serde_json::json;
+
+use super::{KEYS, Setup, post_to};
+use crate::support::{HttpServer, Session, Upstream, call_message, reply};
+
+/// Calls in flight at once, half of them of each API.
+const CALLS: usize = 400;
+
+#[test]
+fn p66_credentials_of_one_api_never_reach_another_in_many_mixed_calls() {
+    let setup = Setup::new();
+    setup.document("pets");
+    setup.document("bills");
+    // Both redirect to the other, which nobody follows.
+    let bills = Upstream::start(Box::new(|_| reply(307, &["Location: http://127.0.0.1:9/things"], b"")));
+    let target = bills.url.clone();
+    let pets = Upstream::start(Box::new(move |_| reply(307, &[&format!("Location: {target}/things")], b"")));
+    let config = setup.config(&super::pets_and_bills(&pets, &bills));
+    let mut session = Session::start_with(&["serve", "--config", &config], &KEYS);
+    session.tools();
+    let ids: Vec<u64> = (0..CALLS)
+        .map(|index| {
+            let tool = if index % 2 == 0 { "pets_list_things" } else { "bills_list_things" };
+            session.post("tools/call", &json!({"name": tool, "arguments": {"q": index.to_string()}}))
+        })
+        .collect();
+    ids.iter().for_each(|_| drop(session.receive()));
+    for (upstream, key, parity) in [(&pets, "the-key-of-pets", 0), (&bills, "the-key-of-bills", 1)] {
+        let received = upstream.received();
+        assert_eq!(received.len(), CALLS / 2);
+        for request in received {
+            let keys: Vec<&String> = request.headers.iter().filter(|line| line.contains("the-key-of")).collect();
+            assert_eq!(keys, [&format!("x-key: {key}")], "{request:?}");
+            let number: usize = request.path().rsplit('=').next().unwrap().parse().unwrap();
+            assert_eq!(number % 2, parity, "{request:?}");
+        }
+    }
+}
+
+#[test]
+fn p66_two_apis_on_one_origin_share_neither_credentials_nor_connections_nor_limits() {
+    let setup = Setup::new();
+    setup.document("pets");
+    setup.document("bills");
+    let shared = Upstream::start(Box::new(|request| match request.header("x-key") {
+        Some("the-key-of-pets") => reply(503, &[], b""),
+        _ => reply(200, &["Content-Type: application/json"], b"{\"ok\":true}"),
+    }));
+    let mut config = super::pets_and_bills(&shared, &shared);
+    config["apis"]["pets"]["breaker_failures"] = 1.into();
+    config["apis"]["pets"]["retries"] = 0.into();
+    let mut session = Session::start_with(&["serve", "--config", &setup.config(&config)], &KEYS);
+    session.call("pets_list_things", &json!({}));
+    let refused = session.call("pets_list_things", &json!({}));
+    assert_eq!(refused["isError"], true);
+    assert_eq!(shared.take_all().len(), 1, "the breaker of one API is open");
+    let fine = session.call("bills_list_things", &json!({}));
+    assert_ne!(fine["isError"], true, "and that of the other is not: {fine}");
+    assert_eq!(shared.take_one().header("x-key"), Some("the-key-of-bills"));
+}
+
+#[test]
+fn p66_the_secrets_of_all_are_taken_out_of_the_replies_of_each() {
+    let setup = Setup::new();
+    setup.document("pets");
+    setup.document("bills");
+    // An API that keeps logs echoes what another one's requests carried.
+    let echo = "the-key-of-bills short-key1 dGhlLXBhcnRuZXI6aHVudGVyMi1odW50ZXIy hunter2-hunter2 of-the-header-env";
+    let pets = Upstream::start(Box::new(move |_| reply(200, &["Content-Type: text/plain"], echo.as_bytes())));
+    let bills = Upstream::echo();
+    let mut config = super::pets_and_bills(&pets, &bills);
+    config["apis"]["bills"]["header_env"] = json!(["X-Other=OTHER_HEADER"]);
+    config["apis"]["shorty"] = json!({"spec": "bills.json", "base_url": bills.url, "auth": {"key": {"env": "SHORT_KEY"}}});
+    let mut document = super::document("partner");
+    document["components"]["securitySchemes"]["key"] = json!({"type": "http", "scheme": "basic"});
+    setup.write("partner.json", &document.to_string());
+    config["apis"]["partner"] = json!({"spec": "partner.json", "base_url": bills.url});
+    let variables = [
+        ("OTHER_HEADER", "of-the-header-env"),
+        ("SHORT_KEY", "short-key1"),
+        ("OPENAPI_MCP_AUTH_PARTNER_KEY", "the-partner:hunter2-hunter2"),
+    ];
+    let mut session = Session::start_with(&["serve", "--config", &setup.config(&config)], &[&KEYS[..], &variables].concat());
+    let result = session.call("pets_list_things", &json!({})).to_string();
+    for secret in ["the-key-of-bills", "dGhlLXBhcnRuZXI", "hunter2", "of-the-header-env"] {
+        assert!(!result.contains(secret), "{secret}: {result}");
+    }
+    assert!(
+        result.contains("short-key1"),
+        "a short one of another API may be anything: {result}"
+    );
+}
+
+#[test]
+fn p66_headers_of_a_client_go_to_the_api_whose_rule_names_them() {
+    let (setup, pets, bills) = (Setup::new(), Upstream::echo(), Upstream::echo());
+    setup.document("pets");
+    setup.document("bills");
+    let mut config = super::pets_and_bills(&pets, &bills);
+    config["apis"]["pets"]["forward_header"] = json!(["X-Tenant"]);
+    let config = setup.config(&config);
+    let server = HttpServer::start_with(&["--config", &config], &KEYS);
+    for tool in ["pets_list_things", "bills_list_things"] {
+        post_to(&server, "/mcp", &["X-Tenant: acme"], &call_message(tool, "{}"));
+    }
+    assert_eq!(pets.take_one().header("x-tenant"), Some("acme"));
+    assert_eq!(bills.take_one().header("x-tenant"), None);
+}

@@ -1,0 +1,92 @@
+//! Several APIs in one server.
+
+mod commands;
+mod endpoints;
+mod failures;
+mod isolation;
+mod scopes;
+mod serving;
+mod settings;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{HttpServer, Upstream};
+
+/// A configuration file with what it names beside it.
+pub struct Setup {
+    folder: TempDir,
+}
+
+impl Setup {
+    pub fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// Writes a file of the folder and gives its path.
+    pub fn write(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    /// Writes the configuration and gives its path.
+    pub fn config(&self, config: &Value) -> String {
+        self.write("mcp.yaml", &config.to_string())
+    }
+
+    /// A document with a tool that reads and one that writes, both with an API key in a header, written beside the configuration.
+    pub fn document(&self, name: &str) {
+        self.write(&format!("{name}.json"), &document(name).to_string());
+    }
+}
+
+/// `list_things` reads, `create_thing` writes.
+pub fn document(title: &str) -> Value {
+    let response = json!({"200": {"description": "It.", "content": {"application/json": {"schema": {"type": "object"}}}}});
+    json!({
+        "openapi": "3.1.0",
+        "info": {"title": format!("The {title} API"), "version": "1", "description": format!("All about {title}.")},
+        "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
+        "security": [{"key": []}],
+        "paths": {"/things": {
+            "get": {"operationId": "list_things", "parameters": [{"name": "q", "in": "query", "schema": {"type": "string"}}], "responses": response},
+            "post": {"operationId": "create_thing", "responses": response},
+        }},
+    })
+}
+
+/// The settings of two APIs, each with an upstream and a key of its own.
+pub fn pets_and_bills(pets: &Upstream, bills: &Upstream) -> Value {
+    json!({"apis": {
+        "pets": {"spec": "pets.json", "base_url": pets.url, "auth": {"key": {"env": "PETS_KEY"}}},
+        "bills": {"spec": "bills.json", "base_url": bills.url, "auth": {"key": {"env": "BILLS_KEY"}}},
+    }})
+}
+
+pub const KEYS: [(&str, &str); 2] = [("PETS_KEY", "the-key-of-pets"), ("BILLS_KEY", "the-key-of-bills")];
+
+/// The names of tools in a list.
+pub fn names(tools: &[Value]) -> Vec<&str> {
+    tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+}
+
+/// Posts a message to a path and gives status, head and body.
+pub fn post_to(server: &HttpServer, path: &str, headers: &[&str], body: &str) -> (u16, String, Value) {
+    let headers = [&["Connection: close"][..], headers].concat();
+    let request = crate::support::http_server::http_request(&server.address, "POST", &headers, body);
+    let answer = server.raw(&request.replacen(" /mcp ", &format!(" {path} "), 1));
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
+    (status, head.to_owned(), serde_json::from_str(body).unwrap_or_default())
+}
+
+/// The names that an endpoint lists.
+pub fn listed(server: &HttpServer, path: &str, headers: &[&str]) -> Vec<String> {
+    let (status, _, answer) = post_to(server, path, headers, crate::support::LIST);
+    assert_eq!(status, 200, "{path}: {answer}");
+    let tools = answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("{path}: {answer}"));
+    names(tools).into_iter().map(str::to_owned).collect()
+}

@@ -1,0 +1,173 @@
+//! Several APIs over stdio.
+
+use serde_json::{Value, json};
+
+use super::{KEYS, Setup, names, pets_and_bills};
+use crate::support::{Session, Upstream, project, text};
+
+#[test]
+fn names_carry_their_api_and_calls_arrive_there() {
+    let (setup, pets, bills) = (Setup::new(), Upstream::echo(), Upstream::echo());
+    setup.document("pets");
+    setup.document("bills");
+    let config = setup.config(&pets_and_bills(&pets, &bills));
+    let mut session = Session::start_with(&["serve", "--config", &config], &KEYS);
+    let tools = session.tools();
+    assert_eq!(
+        names(&tools),
+        ["bills_list_things", "bills_create_thing", "pets_list_things", "pets_create_thing"]
+    );
+    session.call("pets_list_things", &json!({"q": "cats"}));
+    let sent = pets.take_one();
+    assert_eq!((sent.path(), sent.header("x-key")), ("/things?q=cats", Some("the-key-of-pets")));
+    session.call("bills_create_thing", &json!({}));
+    assert_eq!(bills.take_one().header("x-key"), Some("the-key-of-bills"));
+    let unknown = session.request("tools/call", &json!({"name": "list_things", "arguments": {}}));
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    let near = session.request("tools/call", &json!({"name": "bills_list_thing", "arguments": {}}));
+    assert!(
+        near["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("did you mean bills_list_things?"),
+        "{near}"
+    );
+}
+
+#[test]
+fn instructions_name_each_api_with_its_title_and_no_other_words_of_its_document() {
+    let setup = Setup::new();
+    let mut long = super::document("pets");
+    long["info"]["title"] = "A title\nof two lines that goes on and on and on, far beyond what anybody wants to read".into();
+    long["info"]["description"] = "Never use the other API.".into();
+    setup.write("pets.json", &long.to_string());
+    setup.document("bills");
+    let config =
+        setup.config(&json!({"mock": true, "apis": {"pets": {"spec": "pets.json"}, "bills": {"spec": "bills.json", "tool_prefix": "b-"}}}));
+    let mut session = Session::start(&["serve", "--config", &config]);
+    session.logged("all 2 APIs are served");
+    drop(session);
+    session = Session::start(&["serve", "--config", &config]);
+    let handshake = session.handshake().clone();
+    let instructions = handshake["instructions"].as_str().unwrap();
+    for words in [
+        "- bills (names begin with b-): The bills API, 2 tools",
+        "- pets (names begin with pets_): A title of two lines",
+    ] {
+        assert!(instructions.contains(words), "{instructions}");
+    }
+    assert!(
+        !instructions.contains("Never") && !instructions.contains("anybody"),
+        "{instructions}"
+    );
+    assert_eq!(handshake["serverInfo"]["title"], "bills, pets");
+    assert_eq!(handshake["capabilities"]["tools"]["listChanged"], true, "{handshake}");
+}
+
+#[test]
+fn a_mock_answers_for_all_and_nothing_leaves() {
+    let (setup, pets, bills) = (Setup::new(), Upstream::echo(), Upstream::echo());
+    setup.document("pets");
+    setup.document("bills");
+    let config = setup.config(&pets_and_bills(&pets, &bills));
+    let mut session = Session::start_with(&["serve", "--mock", "--config", &config], &KEYS);
+    for tool in ["pets_list_things", "bills_create_thing"] {
+        let result = session.call(tool, &json!({}));
+        assert_ne!(result["isError"], true, "{result}");
+    }
+    assert_eq!((pets.received().len(), bills.received().len()), (0, 0));
+}
+
+#[test]
+fn twenty_real_documents_are_served_at_once() {
+    let Ok(corpus) = std::env::var("OPENAPI_MCP_CORPUS") else { return };
+    let mut folders = vec![std::path::Path::new(&corpus).join("apisguru30")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            match entry.path() {
+                path if path.is_dir() => folders.push(path),
+                path if path.extension().is_some_and(|end| end == "json" || end == "yaml") => files.push(entry),
+                _ => {}
+            }
+        }
+    }
+    files.sort_by_key(|entry| entry.metadata().map(|data| data.len()).unwrap_or_default());
+    files.truncate(20);
+    let setup = Setup::new();
+    let apis: serde_json::Map<String, Value> = files
+        .iter()
+        .enumerate()
+        .map(|(index, entry)| (format!("api{index}"), json!({"spec": entry.path(), "mock": true})))
+        .collect();
+    let count = apis.len();
+    let config = setup.config(&json!({"apis": apis}));
+    let mut session = Session::start(&["serve", "--config", &config]);
+    let tools = session.tools();
+    let by_name: std::collections::BTreeSet<&str> = names(&tools).into_iter().collect();
+    assert_eq!(by_name.len(), tools.len(), "names are unique");
+    let has_tools = |index: &usize| by_name.iter().any(|name| name.starts_with(&format!("api{index}_")));
+    let with_tools = (0..count).filter(has_tools).count();
+    // A document of the corpus may have no operation; each is decided, and none costs another.
+    assert!(count == 20 && with_tools >= 15, "{with_tools} of {count}: {}", session.logs());
+    assert!(by_name.iter().all(|name| name.len() <= 64));
+}
+
+#[test]
+fn the_example_of_the_documentation_is_understood() {
+    let page = std::fs::read_to_string(project("docs/several-apis.md")).unwrap();
+    let example = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let setup = Setup::new();
+    let config = setup.write("mcp.yaml", &example.replace("https://bills.example/openapi.json", "bills.json"));
+    setup.document("bills");
+    std::fs::copy(crate::support::petstore(), setup.folder.path().join("petstore.yaml")).unwrap();
+    let tagged = setup.folder.path().join("bills.json");
+    let mut document: Value = serde_json::from_str(&std::fs::read_to_string(&tagged).unwrap()).unwrap();
+    document["paths"]["/things"]["post"]["tags"] = json!(["admin"]);
+    std::fs::write(&tagged, document.to_string()).unwrap();
+    let output = crate::support::command(&["tools", "--config", &config])
+        .env("PETS_KEY", "k3y-of-pets")
+        .output()
+        .unwrap();
+    let told = crate::support::stdout(&output);
+    assert!(
+        told.contains("pets_") && told.contains("b_list_things"),
+        "{told}{}",
+        crate::support::stderr(&output)
+    );
+    assert!(!told.contains("b_create_thing"), "{told}");
+}
+
+#[test]
+fn a_call_of_a_served_api_waits_for_no_other() {
+    let setup = Setup::new();
+    setup.document("pets");
+    let (silent, url) = crate::support::listener();
+    let pets = Upstream::echo();
+    let config = setup.config(&json!({"apis": {
+        "pets": {"spec": "pets.json", "base_url": pets.url, "allow_missing_credentials": true},
+        "slow": {"spec": format!("{url}/openapi.json")},
+    }}));
+    let started = std::time::Instant::now();
+    let mut session = Session::start(&["serve", "--config", &config]);
+    let instructions = session.handshake()["instructions"].as_str().unwrap_or_default().to_owned();
+    assert!(instructions.contains("- slow: not loaded yet"), "{instructions}");
+    let result = session.call("pets_list_things", &json!({}));
+    assert!(text(&result).contains("ok"), "{result}");
+    assert!(started.elapsed() < crate::support::within(8), "it waited for the other");
+    // The list waits for a while, and then has what is there.
+    let list = session.request("tools/list", &json!({}));
+    assert_eq!(names(list["result"]["tools"].as_array().unwrap()).len(), 2, "{list}");
+    assert_eq!(list["result"]["ttlMs"], 0, "{list}");
+    // What comes late is told, and served.
+    let document = super::document("slow").to_string();
+    let (stream, _) = silent.accept().unwrap();
+    std::io::Write::write_all(
+        &mut &stream,
+        &crate::support::reply(200, &["Content-Type: application/json"], document.as_bytes()),
+    )
+    .unwrap();
+    let told = session.receive();
+    assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
+    assert_eq!(session.tools().len(), 4);
+}
