@@ -22,6 +22,21 @@ pub(crate) enum Effect {
     Destructive,
 }
 
+impl Effect {
+    /// All of them, the most harmless first.
+    pub(crate) const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Destructive];
+
+    /// The word for it.
+    #[must_use]
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Destructive => "destructive",
+        }
+    }
+}
+
 impl Enforcement {
     /// The class of the tool. One that is said to be read-only as well as destructive is destructive.
     #[must_use]

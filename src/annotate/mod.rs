@@ -7,6 +7,7 @@ pub(crate) mod descriptions;
 pub(crate) mod enforcement;
 mod extension;
 pub(crate) mod files;
+pub(crate) mod gate_names;
 pub(crate) mod hint_review;
 pub(crate) mod hints;
 mod infer;

@@ -2,6 +2,7 @@
 
 use foldhash::{HashMap, HashSet};
 
+use super::gate_names::GateKind;
 use crate::spec::{Operation, argument_names};
 
 /// The longest name that every client accepts, its own prefix not counted.
@@ -75,8 +76,9 @@ pub(crate) fn name_operations<'w>(
             argument_names::shorten_with_hash(name, &operation.label(), longest)
         });
     }
-    // A name with a hash may still be the name of another operation.
-    let mut taken = HashSet::default();
+    // The names of the gates are nobody else's. A name with a hash may still be the name of another operation.
+    let reserved = GateKind::ALL.map(|kind| format!("{}{}", options.prefix, kind.name()).to_ascii_lowercase());
+    let mut taken: HashSet<String> = reserved.into_iter().collect();
     for (name, operation) in names.iter_mut().zip(operations) {
         let mut round = 0;
         while !taken.insert(name.to_ascii_lowercase()) {
@@ -198,6 +200,16 @@ mod tests {
         let first = names_of(&[("/a/b", "x"), ("/a_b", "x")])[0].clone();
         let names = names_of(&[("/a/b", "x"), ("/a_b", "x"), ("/c", &first)]);
         assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), 3, "{names:?}");
+    }
+
+    #[test]
+    fn the_names_of_gates_are_reserved() {
+        let names = names_of(&[("/a", "call_read"), ("/b", "Search_Operations"), ("/c", "call_reader")]);
+        assert!(
+            names[0].starts_with("call_read_") && names[1].starts_with("Search_Operations_"),
+            "{names:?}"
+        );
+        assert_eq!(names[2], "call_reader");
     }
 
     #[test]

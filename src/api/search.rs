@@ -3,8 +3,6 @@
 use super::{Api, OfferedTool, ToolIndex};
 use crate::search::{Ranking, SearchIndex, SearchedOperation, names_exactly};
 use crate::spec::Operation;
-
-#[expect(dead_code, reason = "for search_operations")]
 /// A value that a tool needs, and the tool that yields it.
 pub(crate) struct NeededValue<'a> {
     /// The argument.
@@ -40,7 +38,6 @@ impl Api {
     }
 
     /// Where the values come from that a tool needs, best source first.
-    #[expect(dead_code, reason = "for search_operations")]
     pub(crate) fn needed_values(&self, index: ToolIndex) -> impl Iterator<Item = NeededValue<'_>> {
         let parameters = &self.offered(index).operation.parameters;
         self.search_index().needs(index.0).iter().filter_map(|need| {
@@ -49,6 +46,11 @@ impl Api {
                 source: ToolIndex(need.operation as usize),
             })
         })
+    }
+
+    /// How many bytes a result may take.
+    pub(crate) fn max_result_bytes(&self) -> usize {
+        self.proxy.options.max_result_bytes
     }
 
     /// The index, built where it is not there yet: that takes some time for a large API.
@@ -74,10 +76,8 @@ impl Api {
 pub(crate) struct SearchedTools {
     /// Best first.
     pub(crate) hits: Vec<ToolIndex>,
-    #[expect(dead_code, reason = "for search_operations")]
     /// Whether any word of the question occurs in any tool.
     pub(crate) is_known: bool,
-    #[expect(dead_code, reason = "for search_operations")]
     /// Whether the question says anything.
     pub(crate) has_words: bool,
 }

@@ -58,13 +58,13 @@ pub(crate) fn list_warnings(tools: usize, tokens: usize, profile: &ClientProfile
     let mut warnings = Vec::new();
     if let Some(most) = profile.most_tools.filter(|most| tools > *most) {
         warnings.push(format!(
-            "{} takes at most {most} tools, and these are {tools}; choose some with --tool-include",
+            "{} takes at most {most} tools, and these are {tools}; offer all of them behind a few tools with --tools search, or choose some with --tool-include",
             profile.name
         ));
     }
     if tokens > MAX_LIST_TOKENS {
         warnings.push(format!(
-            "the list of tools takes about {tokens} tokens of a model's context, which is a lot for {}; choose some with --tool-include, as `openapi-mcp check` lists them by tag",
+            "the list of tools takes about {tokens} tokens of a model's context, which is a lot for {}; offer all of them behind a few tools with --tools search (--tools auto decides by the length of the list), or choose some with --tool-include, as `openapi-mcp check` lists them by tag",
             profile.name
         ));
     }

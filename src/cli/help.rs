@@ -49,6 +49,9 @@ const SECTIONS: [(&str, &[&str]); 9] = [
             "describe",
             "max_schema_bytes",
             "max_list_bytes",
+            "tools",
+            "max_list_tokens",
+            "pin",
         ],
     ),
     (

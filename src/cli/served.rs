@@ -28,7 +28,6 @@ pub(crate) async fn load_into(config: &ApiConfig, server: &McpServer, index: usi
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .count();
-    announce(&api, config, lost);
     if before.is_none_or(|before| before.warnings != api.warnings()) {
         for warning in api.warnings().iter().take(load::MAX_LOGGED_LINES) {
             tracing::warn!("{warning}");
@@ -38,8 +37,9 @@ pub(crate) async fn load_into(config: &ApiConfig, server: &McpServer, index: usi
     let api = Arc::new(api);
     let mocks = mock.into_iter().map(|mock| (Arc::downgrade(&api), mock)).collect();
     server
-        .serve_api(index, api)
+        .serve_api(index, Arc::clone(&api))
         .map_err(|clashes| Failure::Settings(ConfigError(clashes)))?;
+    announce(&api, config, lost, server.searches());
     Ok(Served { mocks, seen, warnings })
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Served {
     warnings: Vec<String>,
 }
 
-fn announce(api: &Api, config: &ApiConfig, lost: usize) {
+fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
     let tools = api.tools().len();
     let read_only = api.iter().filter(|offered| offered.hints.is_read_only()).count();
     let left_out = if lost == 0 {
@@ -68,6 +68,13 @@ fn announce(api: &Api, config: &ApiConfig, lost: usize) {
     );
     if tools == 0 {
         tracing::warn!("there is no tool to serve; see the patterns, the hints and the document");
+    }
+    if searches {
+        tracing::info!(
+            "--tools search: clients list a few tools that search and call these, instead of a list of about {} tokens",
+            cost::list_tokens(api)
+        );
+        return;
     }
     let warnings = cost::list_warnings(tools, cost::list_tokens(api), &config.profile);
     if !warnings.is_empty() {

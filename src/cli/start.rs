@@ -24,6 +24,7 @@ pub(crate) fn slot_of(config: &ApiConfig) -> ApiSlot {
     ApiSlot {
         name: config.name.clone(),
         prefix: config.annotate.names.prefix.clone(),
+        list: config.list.clone(),
         scopes: Arc::new(config.scopes.clone()),
     }
 }

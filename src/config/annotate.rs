@@ -7,6 +7,7 @@ use crate::annotate::{
     Rule, Selection,
 };
 use crate::api::name::ApiName;
+use crate::server::gates::{ListMode, ListOptions};
 
 const MIN_NAME_LIMIT: usize = 16;
 const MAX_NAME_LIMIT: usize = 128;
@@ -116,6 +117,36 @@ fn resolve_prefix(api: &ApiSettings, name: Option<&ApiName>, names: &mut NameOpt
                 ));
             }
         }
+    }
+}
+
+/// `--tools`, `--max-list-tokens` and `--pin`: how the list of tools is made.
+pub(crate) fn list_options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut Vec<String>) -> ListOptions {
+    const MAX_LIST_TOKENS: usize = 20_000;
+    if name.is_some() {
+        // Gates stand for the operations of one API.
+        if api.tools.is_some_and(|tools| ListMode::from(tools) != ListMode::All) {
+            problems.push(
+                "`tools`: several APIs are served with all of their tools; for search mode, start a server with this API alone".into(),
+            );
+        }
+        return ListOptions::default();
+    }
+    let profile = known_client(api).profile();
+    let implied = if profile.most_tools.is_some() {
+        ListMode::Auto
+    } else {
+        ListMode::All
+    };
+    let pins = api.pin.iter().flat_map(|text| split_outside_braces(text));
+    ListOptions {
+        mode: api.tools.map_or(implied, ListMode::from),
+        max_tokens: api.max_list_tokens.unwrap_or(MAX_LIST_TOKENS),
+        most_tools: profile.most_tools,
+        pins: pins
+            .filter_map(|text| Pattern::parse(text).map_err(|error| problems.push(format!("--pin: {error}"))).ok())
+            .collect(),
+        prefix: api.tool_prefix.clone().unwrap_or_default(),
     }
 }
 

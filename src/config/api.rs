@@ -23,6 +23,7 @@ use crate::outbound::OutboundOptions;
 use crate::proxy::request::body::file_root::FileRoot;
 
 use crate::proxy::{CacheOptions, CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
+use crate::server::gates::ListOptions;
 use crate::server::http::ToolScopes;
 use crate::spec::document::source::DEFAULT_MAX_SPEC_BYTES;
 use crate::spec::operation::server::{self, Choice, Pick};
@@ -64,6 +65,8 @@ pub(crate) struct ApiConfig {
     pub forward: Forwarding,
     /// How tools look and which there are.
     pub annotate: AnnotateOptions,
+    /// How the list of tools is made.
+    pub list: ListOptions,
     /// What the client makes of the tools.
     pub profile: ClientProfile,
     /// Whether a document of which anything is read loosely is refused.
@@ -143,6 +146,7 @@ pub(crate) fn resolve_api(
             confirm: sources.confirm,
             ..annotate::options(api, name, problems)
         },
+        list: annotate::list_options(api, name, problems),
         profile: annotate::known_client(api).profile(),
         strict: api.strict.unwrap_or(false),
         sandbox: sandbox(api, call.max_response_bytes, sources.filters),

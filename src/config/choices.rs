@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::annotate::{DescriptionDetail, HintTrust, KnownClient, OutputSchemas, Policy};
 use crate::observe::metrics::ToolLabel;
+use crate::server::gates::ListMode;
 use crate::server::http::page::PageKind;
 use crate::spec::ExternalReferences;
 
@@ -83,6 +84,19 @@ pub(crate) enum ResponseFilter {
     Off,
     /// jq
     Jq,
+}
+
+/// What `tools/list` holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ToolsMode {
+    /// Every operation as a tool
+    All,
+    /// A few tools that search, describe and call the operations
+    Search,
+    /// search where the list would be longer than --max-list-tokens, or than the client takes
+    Auto,
 }
 
 /// A client to shape the tools for.
@@ -228,3 +242,4 @@ meaning!(DescribeName means DescriptionDetail: Plain => Plain, Brief => Brief, F
 meaning!(OutputSchemasName means OutputSchemas: Auto => Auto, Lenient => Lenient, Strict => Strict, Off => Off);
 meaning!(ClientName means KnownClient: Generic => Generic, Claude => Claude, Openai => OpenAi, Vscode => VsCode, Cursor => Cursor, Gemini => Gemini, Codex => Codex, ClaudeDesktop => Claude, ClaudeCode => Claude, Windsurf => Windsurf, Zed => Zed, Goose => Goose, Continue => Continue, Opencode => Opencode);
 meaning!(PageName means PageKind: Full => Full, Public => Public, Off => Off);
+meaning!(ToolsMode means ListMode: All => All, Search => Search, Auto => Auto);

@@ -175,6 +175,22 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientName>,
 
+    /// What clients list: every operation as a tool, or a few tools that search, describe and call the operations
+    /// [default: all; auto with --client vscode, cursor or openai]
+    #[arg(long, env = "OPENAPI_MCP_TOOLS", value_name = "MODE", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolsMode>,
+
+    /// From how many tokens of the list on --tools auto means search [default: 20000]
+    #[arg(long, env = "OPENAPI_MCP_MAX_LIST_TOKENS", value_name = "TOKENS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_list_tokens: Option<usize>,
+
+    /// List operations that match as tools in search mode as well: a pattern as in --tool-include (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_PIN", value_name = "PATTERN")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pin: Vec<String>,
+
     /// Which output schemas are offered [default: auto]
     #[arg(long, env = "OPENAPI_MCP_OUTPUT_SCHEMAS", value_name = "WHICH", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -130,7 +130,11 @@ impl IdentifierSources {
         if segment.is_none() && owned.is_none() {
             return found;
         }
-        let nouns = segment.map(noun_of).into_iter().chain(owned.clone());
+        // `/repos/{owner}`: what stands before a parameter says what it identifies only where their names agree.
+        let names_it = |noun: &String| {
+            owned.as_ref().is_none_or(|owned| owned == noun) && (owned.is_some() || is_identifier(name) || noun_of(name) == *noun)
+        };
+        let nouns = segment.map(noun_of).filter(names_it).into_iter().chain(owned.clone());
         for noun in nouns {
             for source in self.by_noun.get(&noun).into_iter().flatten().take(2) {
                 // What stands below the same parameter cannot yield it.
@@ -140,7 +144,7 @@ impl IdentifierSources {
                 }
             }
         }
-        if (segment.is_some() && is_path || owned.is_some()) && found.len() < 2 {
+        if owned.is_some() && found.len() < 2 {
             found.extend(self.general.filter(|general| !found.contains(general)));
         }
         found.truncate(2);
@@ -155,6 +159,11 @@ fn noun_of(segment: &str) -> String {
         word.clone_into(&mut last);
     });
     stem(&last).into_owned()
+}
+
+/// Whether a name stands for the identifier of whatever it is about: `id`.
+fn is_identifier(name: &str) -> bool {
+    IDENTIFIERS.contains(&name.to_lowercase().as_str())
 }
 
 /// What a parameter identifies: `movie_id` a movie. Nothing where its name does not say so.

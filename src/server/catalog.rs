@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rmcp::model::{CallToolResult, JsonObject, ServerConfig};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ServerConfig};
 
 use super::auth::scopes::{Scopes, ToolScopes};
+use super::gates::{Gates, InnerCall, describe_operations, read_inner_call, search_operations};
+use crate::annotate::gate_names::GateKind;
 use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
 use crate::proxy::{Request, ToolResult};
 use crate::text;
@@ -21,6 +23,27 @@ pub(crate) struct Catalog {
     /// What the tool names of those APIs begin with that may still come.
     awaited: Vec<String>,
     config: ServerConfig,
+    /// In search mode, the tools that stand for all operations.
+    gates: Option<Gates>,
+}
+
+/// What a message asks for.
+#[derive(Clone)]
+pub(crate) enum Resolution {
+    /// A call of an operation.
+    Call(ResolvedCall),
+    /// A search among the operations, or their description: nothing is sent.
+    Lookup(Lookup),
+    /// Nothing that can be done, and the result that says so.
+    Refused(CallToolResult),
+}
+
+/// A search among the operations, or their description.
+#[derive(Clone)]
+pub(crate) struct Lookup {
+    catalog: Arc<Catalog>,
+    is_search: bool,
+    arguments: Option<JsonObject>,
 }
 
 /// An API of a catalog.
@@ -51,6 +74,10 @@ pub(crate) struct ResolvedCall {
     endpoint: Arc<str>,
     tool: ToolIndex,
     arguments: Option<JsonObject>,
+    /// The gate through which the operation is called.
+    gate: Option<GateKind>,
+    /// What was read otherwise than it was written.
+    remarks: Vec<String>,
 }
 
 impl Catalog {
@@ -61,7 +88,13 @@ impl Catalog {
             view,
             awaited,
             config,
+            gates: None,
         }
+    }
+
+    /// The same tools behind gates: only of one API, all of whose tools the endpoint shows under their own names.
+    pub(crate) fn with_gates(self, gates: Option<Gates>) -> Self {
+        Self { gates, ..self }
     }
 
     /// How the server introduces itself.
@@ -85,6 +118,7 @@ impl Catalog {
         if let [only] = self.apis.as_slice()
             && self.stripped(only).is_none()
             && !self.view.reads_only
+            && self.gates.is_none()
             && (only.scopes.is_empty() || scopes.is_none())
         {
             return only.api.list().clone();
@@ -103,13 +137,18 @@ impl Catalog {
     /// All tools that a client with these scopes may list, in the order in which they are listed, each as the two pieces of its
     /// JSON. Without scopes, a client may list all.
     pub(crate) fn texts<'c>(&'c self, scopes: Option<&'c Scopes>) -> impl Iterator<Item = [&'c str; 2]> {
-        self.tools(scopes).map(|(api, offered)| match self.stripped(api) {
+        let gates = self.gates.iter().flat_map(Gates::texts).map(|text| [text, ""]);
+        let pins = self.gates.iter().flat_map(Gates::pinned);
+        let pinned = pins.filter_map(|index| Some([self.apis.first()?.api.offered(*index).text, ""]));
+        let plain = self.gates.is_none().then(|| self.tools(scopes)).into_iter().flatten();
+        let plain = plain.map(|(api, offered)| match self.stripped(api) {
             Some(prefix) => {
                 let rest = offered.text.get(JSON_BEFORE_NAME.len() + prefix.len()..).unwrap_or_default();
                 [JSON_BEFORE_NAME, rest]
             }
             None => [offered.text, ""],
-        })
+        });
+        gates.chain(pinned).chain(plain)
     }
 
     /// Each tool that a client with these scopes may list, with its API.
@@ -130,16 +169,41 @@ impl Catalog {
         self.apis.iter().any(|api| !api.scopes.is_empty())
     }
 
-    /// The call that a message asks for; `None` where no tool has that name.
-    pub(crate) fn resolve(&self, name: &str, arguments: Option<JsonObject>) -> Option<ResolvedCall> {
+    /// What a message asks for; `None` where no tool has that name.
+    pub(crate) fn resolve(self: &Arc<Self>, name: &str, arguments: Option<JsonObject>) -> Option<Resolution> {
+        if let (Some(gates), [api]) = (&self.gates, self.apis.as_slice())
+            && let Some(gate) = gates.kind_of(name)
+        {
+            let Some(effect) = gate.effect() else {
+                return Some(Resolution::Lookup(Lookup {
+                    catalog: Arc::clone(self),
+                    is_search: gate == GateKind::Search,
+                    arguments,
+                }));
+            };
+            return Some(match read_inner_call(gates, effect, arguments, &api.api) {
+                Ok(InnerCall { tool, arguments, remarks }) => Resolution::Call(ResolvedCall {
+                    api: Arc::clone(&api.api),
+                    scopes: Arc::clone(&api.scopes),
+                    endpoint: Arc::clone(&self.view.path),
+                    tool,
+                    arguments: Some(arguments),
+                    gate: Some(gate),
+                    remarks,
+                }),
+                Err(refused) => Resolution::Refused(*refused),
+            });
+        }
         let (api, tool) = self.apis.iter().find_map(|api| Some((api, self.find_in(api, name)?)))?;
-        Some(ResolvedCall {
+        Some(Resolution::Call(ResolvedCall {
             tool,
             api: Arc::clone(&api.api),
             scopes: Arc::clone(&api.scopes),
             endpoint: Arc::clone(&self.view.path),
             arguments,
-        })
+            gate: None,
+            remarks: Vec::new(),
+        }))
     }
 
     /// The name nearest to one that no tool has.
@@ -179,7 +243,28 @@ fn is_granted(api: &CatalogApi, offered: &OfferedTool<'_>, scopes: Option<&Scope
     !scopes.is_some_and(lacks)
 }
 
+impl Lookup {
+    /// The answer. The first search of an API builds its index, which takes long for a large one: not on an asynchronous thread.
+    pub(crate) fn answer(self) -> CallToolResult {
+        let Self {
+            catalog,
+            is_search,
+            arguments,
+        } = self;
+        match (&catalog.gates, catalog.apis.as_slice()) {
+            (Some(gates), [api]) if is_search => search_operations(gates, &api.api, arguments),
+            (Some(gates), [api]) => describe_operations(gates, &api.api, arguments),
+            _ => CallToolResult::error(Vec::new()),
+        }
+    }
+}
+
 impl ResolvedCall {
+    /// The gate through which the operation is called; none for a call by its own name.
+    pub(crate) fn gate(&self) -> Option<GateKind> {
+        self.gate
+    }
+
     /// The tool.
     pub(crate) fn offered(&self) -> OfferedTool<'_> {
         self.api.offered(self.tool)
@@ -219,6 +304,15 @@ impl ResolvedCall {
 
     /// Makes the call. Dropping the future ends the request.
     pub(crate) async fn call(self, caller: Caller<'_>) -> ToolResult {
-        self.api.call_at(self.tool, self.arguments, caller).await
+        if let Some(gate) = self.gate {
+            tracing::debug!(tool = %self.offered().tool.name, gate = gate.name(), "called through a gate");
+        }
+        let result = self.api.call_at(self.tool, self.arguments, caller).await;
+        if self.remarks.is_empty() {
+            return result;
+        }
+        let mut result = CallToolResult::from(result);
+        result.content.extend(self.remarks.into_iter().map(ContentBlock::text));
+        ToolResult::from(result)
     }
 }

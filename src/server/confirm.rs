@@ -78,14 +78,15 @@ pub(crate) async fn ask(
 ) -> Verdict {
     let modern = context.meta.protocol_version().is_some();
     let offered = call.offered();
-    let about = about(prepared, call);
+    let client = client_of(context.extensions.get::<Parts>());
+    let about = about(prepared, call, client);
     if modern && let (Some(seal), Some(state), Some(answers)) = (&confirmation.seal, &request.request_state, &request.input_responses) {
         let answer = answers
             .get(QUESTION)
             .and_then(|answer| serde_json::from_value::<ElicitResult>(answer.clone()).ok());
         // An answer to another question, an expired answer and a repeated answer do not count.
         if let (Ok(question), Some(answer)) = (seal.open_with(state, &about), answer)
-            && confirmation.first_answer(question.clone(), client_of(context.extensions.get::<Parts>()))
+            && confirmation.first_answer(question.clone(), client)
         {
             note_question(&question);
             return judge(offered, &answer.action);
@@ -160,9 +161,10 @@ async fn answer_of_client(
     }
 }
 
-/// The data that an answer is bound to: the tool, its arguments, and the method and URL of the request.
-fn about(prepared: &Request, call: &ResolvedCall) -> Vec<u8> {
+/// The data that an answer is bound to: the client, the gate and the tool, its arguments, and the method and URL of the request.
+fn about(prepared: &Request, call: &ResolvedCall, client: ClientKey) -> Vec<u8> {
     let mut digest = Sha256::new();
+    digest.update(format!("{client:?}\n{:?}\n", call.gate()));
     digest.update(format!("{} {}\n", prepared.method, prepared.url));
     digest.update(call.endpoint().as_bytes());
     digest.update([0]);

@@ -15,7 +15,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use serde_json::json;
 
 use super::calls::{SERVER_INFO_KEY, answer_call, caller_of, server_info};
-use super::catalog::{Catalog, ResolvedCall};
+use super::catalog::{Catalog, Resolution, ResolvedCall};
 use super::confirm::{self, Confirmation};
 use super::endpoints::introduction::introduce_nothing;
 use super::progress::ProgressReporter;
@@ -165,8 +165,8 @@ impl McpServer {
         // One call from here to the end, and the one of which it was judged that the client may make it: the API may be replaced
         // meanwhile.
         let allowed = parts.and_then(|parts| parts.extensions.get::<auth::AllowedCall>());
-        let call = if let Some(auth::AllowedCall(call)) = allowed {
-            call.as_ref().clone()
+        let resolution = if let Some(auth::AllowedCall(resolution)) = allowed {
+            resolution.as_ref().clone()
         } else {
             let catalog = tokio::select! {
                 () = context.ct.cancelled() => return Err(cancelled()),
@@ -174,6 +174,23 @@ impl McpServer {
             };
             let resolved = catalog.resolve(&request.name, request.arguments.take());
             resolved.ok_or_else(|| unknown_tool(&catalog, &request.name))?
+        };
+        let call = match resolution {
+            Resolution::Call(call) => call,
+            Resolution::Refused(refused) => {
+                note_outcome(CallOutcome::InvalidArguments);
+                return Ok(with_meta(refused, &context).into());
+            }
+            Resolution::Lookup(lookup) => {
+                let answer = tokio::task::spawn_blocking(move || lookup.answer());
+                return tokio::select! {
+                    () = context.ct.cancelled() => Err(cancelled()),
+                    answer = answer => match answer {
+                        Ok(answer) => Ok(with_meta(answer, &context).into()),
+                        Err(_) => Err(ErrorData::internal_error("the search failed because of an error inside this server", None)),
+                    },
+                };
+            }
         };
         observed::note_operation(&call);
         let question = self.confirmation.as_deref().filter(|_| call.offered().must_confirm);
@@ -252,6 +269,14 @@ fn meta(context: &RequestContext<RoleServer>) -> Option<MetaObject> {
         meta.insert(SERVER_INFO_KEY.into(), server_info());
         meta
     })
+}
+
+/// A result that names the server where that is usual.
+fn with_meta(mut result: CallToolResult, context: &RequestContext<RoleServer>) -> CallToolResult {
+    if let Some(meta) = meta(context) {
+        result.meta.get_or_insert_default().extend(meta);
+    }
+    result
 }
 
 fn cancelled() -> ErrorData {

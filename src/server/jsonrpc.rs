@@ -30,7 +30,72 @@ pub(crate) fn read_message(text: &[u8]) -> Result<Message, Option<String>> {
             "Invalid Request: a key is one that this server keeps for itself",
         )));
     }
+    if let Some(answer) = answer_repeated_member(text) {
+        return Err(Some(answer));
+    }
     serde_json::from_slice(text).map_err(|error| refusal(text, &error))
+}
+
+/// The members of a `tools/call` that say what is called. Each is there once, because another reader might take the other one.
+#[derive(Deserialize)]
+struct CallMembers<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, rename = "method")]
+    _method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct NamedCall<'a> {
+    #[serde(rename = "name")]
+    _name: Option<IgnoredAny>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct InnerMembers {
+    #[serde(rename = "operation")]
+    _operation: Option<IgnoredAny>,
+    #[serde(rename = "arguments")]
+    _arguments: Option<IgnoredAny>,
+}
+
+/// The answer to a call in which a member that says what is called is there twice: `params`, `name`, `arguments`, and, of the
+/// arguments of a gate, `operation` and `arguments`. `None` where there is no such member.
+pub(crate) fn answer_repeated_member(text: &[u8]) -> Option<String> {
+    fn repeats<'de, T: Deserialize<'de>>(text: &'de str) -> Result<Option<T>, ()> {
+        if !text.starts_with('{') {
+            return Ok(None);
+        }
+        match serde_json::from_str::<T>(text) {
+            Ok(members) => Ok(Some(members)),
+            Err(error) if error.to_string().contains("duplicate field") => Err(()),
+            Err(_) => Ok(None),
+        }
+    }
+    let text = std::str::from_utf8(text).ok()?.trim_start();
+    let answer = |id: Option<&RawValue>| {
+        let id = id.map(RawValue::get).filter(|id| is_id(id)).unwrap_or("null");
+        Some(error_answer(
+            id,
+            -32600,
+            "Invalid Request: a member that says what is called is there twice",
+        ))
+    };
+    let Ok(message) = repeats::<CallMembers<'_>>(text) else {
+        return answer(None);
+    };
+    let message = message?;
+    let Ok(call) = repeats::<NamedCall<'_>>(message.params?.get()) else {
+        return answer(message.id);
+    };
+    match repeats::<InnerMembers>(call?.arguments?.get()) {
+        Ok(_) => None,
+        Err(()) => answer(message.id),
+    }
 }
 
 /// The answer over HTTP to a text that is not a message; there, each request is answered.
@@ -151,6 +216,30 @@ mod tests {
         ] {
             assert_eq!(refused(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_member_that_says_what_is_called_is_there_once() {
+        for params in [
+            r#"{"name":"a","name":"b"}"#,
+            r#"{"name":"a","\u006eame":"b"}"#,
+            r#"{"name":"a","arguments":{},"arguments":{"x":1}}"#,
+            r#"{"name":"a","arguments":{"operation":"r","operation":"d"}}"#,
+            r#"{"name":"a","arguments":{"operation":"r","\u006fperation":"d"}}"#,
+            r#"{"name":"a","arguments":{"arguments":{},"operation":"r","arguments":{}}}"#,
+        ] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{params}}}"#);
+            assert_eq!(refused(&text), Some((json!(4), json!(-32600))), "{text}");
+        }
+        let text = r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"a"},"params":{"name":"b"}}"#;
+        assert!(answer_repeated_member(text.as_bytes()).is_some());
+        let text =
+            r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"a","arguments":{"x":{"operation":1,"operation":2}}}}"#;
+        assert_eq!(
+            answer_repeated_member(text.as_bytes()),
+            None,
+            "what is deeper says nothing of the call"
+        );
     }
 
     #[test]

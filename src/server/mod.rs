@@ -6,6 +6,7 @@ mod calls;
 pub(crate) mod catalog;
 mod confirm;
 pub(crate) mod endpoints;
+pub(crate) mod gates;
 mod handler;
 pub(crate) mod http;
 pub(crate) mod jsonrpc;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use rmcp::model::JsonObject;
 use tokio_util::task::TaskTracker;
 
-use self::catalog::ResolvedCall;
+use self::catalog::{Resolution, ResolvedCall};
 use self::confirm::Confirmation;
 use self::endpoints::api_slot::ApiSlot;
 use self::endpoints::paths::McpEndpoint;
@@ -116,6 +117,11 @@ impl McpServer {
         Ok(())
     }
 
+    /// Whether the API is served in search mode.
+    pub(crate) fn searches(&self) -> bool {
+        self.apis.searches()
+    }
+
     /// Tells a pending server that loading failed: waiting and later requests are answered with `why`, a sentence for a model.
     pub fn fail(&self, why: &str) {
         self.apis.fail_all(why);
@@ -178,7 +184,10 @@ impl McpServer {
         if self.refuses_plain_calls {
             return None;
         }
-        let call = self.live.served()?.resolve(name, Some(arguments))?;
+        // Searches and refusals take the way of all other messages.
+        let Resolution::Call(call) = self.live.served()?.resolve(name, Some(arguments))? else {
+            return None;
+        };
         // What observers are told of a client is known to rmcp alone.
         if observe::is_on() || (self.asks_before_calls() && call.offered().must_confirm) {
             return None;

@@ -27,7 +27,18 @@ const FLOORS: [(&str, &[&str]); 17] = [
     ("check", &["annotate", "api", "spec", "text"]),
     (
         "server",
-        &["observe", "api", "proxy", "spec", "outbound", "descriptors", "json", "text"],
+        &[
+            "observe",
+            "annotate",
+            "api",
+            "proxy",
+            "search",
+            "spec",
+            "outbound",
+            "descriptors",
+            "json",
+            "text",
+        ],
     ),
     (
         "config",

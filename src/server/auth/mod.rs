@@ -30,10 +30,11 @@ use self::jwt::{Oauth, OauthOptions, ProtectedResource, TokenError, VerifiedToke
 use self::resources::Resources;
 use self::scopes::Scopes;
 use self::static_token::StaticToken;
-use super::catalog::ResolvedCall;
+use super::catalog::{Resolution, ResolvedCall};
 use super::endpoints::served_apis::ServedApis;
 use super::http::limits::{ClientKey, Peer, ProvedName, RateLimit};
 use super::observed;
+use crate::annotate::Effect;
 use crate::observe;
 use crate::observe::call::CallObservation;
 use crate::observe::outcome::CallOutcome;
@@ -379,9 +380,9 @@ struct CallParameters {
     arguments: Value,
 }
 
-/// A call that the scopes of its client allow.
+/// A call, search or refusal that the scopes of its client allow.
 #[derive(Clone)]
-pub(crate) struct AllowedCall(pub(crate) Arc<ResolvedCall>);
+pub(crate) struct AllowedCall(pub(crate) Arc<Resolution>);
 
 /// The layer that checks scopes, behind the one that reads the body: the enforced effect of the tool decides whether a call needs the
 /// scope for reading or the one for writing.
@@ -421,16 +422,19 @@ pub(crate) async fn demand_scope(
         // Unknown names and arguments that are not an object are refused later, in the same way for every client.
         if let Some(arguments) = arguments
             && let Ok(catalog) = endpoint.live.catalog_for(&name).await
-            && let Some(call) = catalog.resolve(&name, arguments)
+            && let Some(resolution) = catalog.resolve(&name, arguments)
         {
-            let is_read_only = call.offered().enforcement.is_read_only();
-            if let Some(needed) = oauth.lacking(&caller.scopes, call.scopes(), is_read_only, resource) {
+            // What is refused anyway, such as a call through the wrong gate, asks for no wider token.
+            if let Resolution::Call(call) = &resolution
+                && let reads = call.offered().enforcement.effect() == Effect::Read
+                && let Some(needed) = oauth.lacking(&caller.scopes, call.scopes(), reads, resource)
+            {
                 CallObservation::begin(|| observed::early_arrival(&parts)).end(CallOutcome::ScopeMissing, |record| {
-                    record.resolve(observed::called_operation(&call), call.arguments());
+                    record.resolve(observed::called_operation(call), call.arguments());
                 });
                 return gate.refuse(&Refusal::Scope(needed), &endpoint.view.path);
             }
-            parts.extensions.insert(AllowedCall(Arc::new(call)));
+            parts.extensions.insert(AllowedCall(Arc::new(resolution)));
         }
     }
     next.run(Request::from_parts(parts, Body::from(bytes))).await

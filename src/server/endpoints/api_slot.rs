@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::api::name::ApiName;
 use crate::server::auth::scopes::ToolScopes;
+use crate::server::gates::ListOptions;
 
 /// What is known of an API before its document is read.
 #[derive(Debug, Clone, Default)]
@@ -12,6 +13,8 @@ pub(crate) struct ApiSlot {
     pub(crate) name: Option<ApiName>,
     /// What its tool names begin with.
     pub(crate) prefix: String,
+    /// How its list of tools is made.
+    pub(crate) list: ListOptions,
     /// Scopes that its calls need besides those of the whole server.
     pub(crate) scopes: Arc<ToolScopes>,
 }

@@ -1,6 +1,6 @@
 //! The APIs of a server, each with what became of it so far, and the catalogs that its endpoints get of them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -13,6 +13,7 @@ use crate::api::Api;
 use crate::api::clashes::clashes_with;
 use crate::api::name::ApiName;
 use crate::server::catalog::{Catalog, CatalogApi};
+use crate::server::gates::{Gates, decide};
 use crate::server::state::ServerState;
 
 /// The APIs of a server, and its endpoints.
@@ -22,6 +23,8 @@ pub(crate) struct ServedApis {
     slots: Vec<ApiSlot>,
     endpoints: Endpoints,
     tells_changes: bool,
+    /// Whether the API is served in search mode, once that is decided.
+    searches: OnceLock<bool>,
 }
 
 /// What became of an API.
@@ -56,6 +59,7 @@ impl ServedApis {
             endpoints: Endpoints::new(&names, state),
             slots,
             tells_changes,
+            searches: OnceLock::new(),
         };
         if !is_single {
             let outcomes = served.outcomes();
@@ -129,6 +133,29 @@ impl ServedApis {
         self.endpoints.iter().for_each(|endpoint| endpoint.live.fail(why));
     }
 
+    /// Whether the API is served in search mode.
+    pub(crate) fn searches(&self) -> bool {
+        self.searches.get().copied().unwrap_or_default()
+    }
+
+    /// The gates of search mode, which stand for all tools of a single API. The mode is decided when the API is first there and stays,
+    /// because a client that is not told of changes would call tools that are gone.
+    fn gates(&self, endpoint: &McpEndpoint, apis: &[CatalogApi]) -> Option<Gates> {
+        let ([slot], [api]) = (self.slots.as_slice(), apis) else {
+            return None;
+        };
+        if !self.is_single() || endpoint.view.reads_only {
+            return None;
+        }
+        let now = decide(&slot.list, &api.api);
+        let searches = *self.searches.get_or_init(|| now);
+        if searches != now {
+            let (mode, other) = if searches { ("search", "all") } else { ("all", "search") };
+            tracing::warn!("--tools auto would now mean `{other}`; it stays `{mode}` until a restart");
+        }
+        (searches && !api.api.tools().is_empty()).then(|| Gates::new(&api.api, &slot.list.prefix, &slot.list.pins))
+    }
+
     fn outcomes(&self) -> MutexGuard<'_, Vec<ApiOutcome>> {
         self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -167,9 +194,14 @@ impl ServedApis {
                     apis: &apis,
                     awaited: &awaited,
                 };
-                let config = introduction.write();
+                let mut config = introduction.write();
                 let awaited = awaited.iter().map(|slot| slot.prefix.clone()).collect();
-                endpoint.live.ready(Catalog::new(apis, endpoint.view.clone(), awaited, config));
+                let gates = self.gates(endpoint, &apis);
+                if let (Some(gates), [api]) = (&gates, apis.as_slice()) {
+                    config = config.with_instructions(gates.instructions(&api.api));
+                }
+                let catalog = Catalog::new(apis, endpoint.view.clone(), awaited, config);
+                endpoint.live.ready(catalog.with_gates(gates));
             }
         }
     }

@@ -142,6 +142,9 @@ async fn check_message(request: Request, next: Next) -> Response {
         if !is_message(&bytes) || !json::is_plain(&bytes) {
             return unreadable(&bytes);
         }
+        if let Some(answer) = jsonrpc::answer_repeated_member(&bytes) {
+            return malformed(answer);
+        }
         parts
             .headers
             .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -155,7 +158,10 @@ async fn check_message(request: Request, next: Next) -> Response {
 }
 
 fn unreadable(bytes: &Bytes) -> Response {
-    let answer = jsonrpc::answer_unreadable(bytes);
+    malformed(jsonrpc::answer_unreadable(bytes))
+}
+
+fn malformed(answer: String) -> Response {
     (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, "application/json")], answer).into_response()
 }
 

@@ -101,7 +101,7 @@ fn a_list_that_costs_much_is_told_to_every_client_with_the_tags_that_cost_less()
     let tools = stdout(&run(&["tools", "--spec", spec.path(), "--tool-include", &pattern]));
     assert!(tools.contains("80 tools"), "{pattern}: {tools}");
 
-    let args = ["serve", "--spec", spec.path(), "--mock", "--client", "cursor"];
+    let args = ["serve", "--spec", spec.path(), "--mock", "--client", "cursor", "--tools", "all"];
     let logs = Session::start(&args).end();
     let told = |text: &str| logs.lines().filter(|line| line.contains("WARN") && line.contains(text)).count();
     assert_eq!(told("Cursor takes at most 80 tools, and these are 120"), 1, "{logs}");

@@ -7,6 +7,7 @@ mod descriptions;
 mod enforcement;
 mod from_a_url;
 mod hostile_documents;
+mod large_apis;
 mod mutated;
 mod petstore_tools;
 mod reload;

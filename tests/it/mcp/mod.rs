@@ -3,3 +3,4 @@
 mod confirmation;
 mod life_cycle;
 mod protocol;
+mod search_mode;

@@ -34,6 +34,59 @@ fn every_rule_for_arguments_and_replies_does_what_its_cases_say() {
     assert!(count > 40, "only {count} cases were found");
 }
 
+#[test]
+fn every_call_case_gets_the_same_reply_through_its_gate() {
+    let mut compared = 0;
+    for (name, file) in files("tests/cases/call") {
+        let next: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let answer = Arc::clone(&next);
+        let upstream = Upstream::start(Box::new(move |_| answer.lock().unwrap().clone()));
+        let spec = SpecFile::new(&file["document"].to_string());
+        let base = format!("{}{}", upstream.url, file["base_path"].as_str().unwrap_or_default());
+        let mut args = vec![
+            "serve",
+            "--spec",
+            spec.path(),
+            "--base-url",
+            base.as_str(),
+            "--retries",
+            "0",
+            "--tools",
+            "search",
+        ];
+        args.extend(file["flags"].as_array().into_iter().flatten().filter_map(Value::as_str));
+        let mut session = Session::start(&args);
+        for case in file["cases"].as_array().unwrap() {
+            *next.lock().unwrap() = reply_of(&case["reply"]);
+            let (tool, arguments) = (case["tool"].as_str().unwrap(), case.get("arguments").cloned().unwrap_or(json!({})));
+            let plain = session.call(tool, &arguments);
+            let sent_plainly: Vec<_> = upstream
+                .received()
+                .iter()
+                .map(|request| (request.line.clone(), request.body.clone()))
+                .collect();
+            let described = session.call("describe_operations", &json!({"names": [tool]}));
+            let words = described["content"][0]["text"].as_str().unwrap();
+            let gate = words.split("called through ").nth(1).and_then(|rest| rest.lines().next()).unwrap();
+            let through = session.call(gate, &json!({"operation": tool, "arguments": arguments}));
+            assert_eq!(plain.to_string(), through.to_string(), "{name}: {}", case["name"]);
+            let sent: Vec<_> = upstream
+                .received()
+                .iter()
+                .map(|request| (request.line.clone(), request.body.clone()))
+                .collect();
+            assert_eq!(
+                sent[sent_plainly.len()..],
+                sent_plainly[sent_plainly.len() * 2 - sent.len()..],
+                "{name}: {}",
+                case["name"]
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 40, "only {compared} cases were compared");
+}
+
 /// The case files of a folder and their names, in the order of the names.
 fn files(folder: &str) -> Vec<(String, Value)> {
     let mut paths: Vec<_> = std::fs::read_dir(project(folder))

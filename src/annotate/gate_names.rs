@@ -1,0 +1,62 @@
+//! The names of the tools of search mode. They are reserved in every mode, so that a change of mode renames nothing.
+
+use super::enforcement::Effect;
+
+/// A tool of search mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GateKind {
+    /// Finds operations.
+    Search,
+    /// Tells the arguments of operations.
+    Describe,
+    /// Calls an operation that reads.
+    CallRead,
+    /// Calls an operation that adds.
+    CallWrite,
+    /// Calls an operation that may change or remove what exists.
+    CallDestructive,
+}
+
+impl GateKind {
+    /// All of them, in the order in which they are listed.
+    pub(crate) const ALL: [Self; 5] = [Self::Search, Self::Describe, Self::CallRead, Self::CallWrite, Self::CallDestructive];
+
+    /// The name, without the prefix of the operator.
+    #[must_use]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Search => "search_operations",
+            Self::Describe => "describe_operations",
+            Self::CallRead => "call_read",
+            Self::CallWrite => "call_write",
+            Self::CallDestructive => "call_destructive",
+        }
+    }
+
+    /// The gate through which operations of a class are called.
+    #[must_use]
+    pub(crate) fn of_effect(effect: Effect) -> Self {
+        match effect {
+            Effect::Read => Self::CallRead,
+            Effect::Write => Self::CallWrite,
+            Effect::Destructive => Self::CallDestructive,
+        }
+    }
+
+    /// The class of operations that it calls; none where it calls nothing.
+    #[must_use]
+    pub(crate) fn effect(self) -> Option<Effect> {
+        match self {
+            Self::Search | Self::Describe => None,
+            Self::CallRead => Some(Effect::Read),
+            Self::CallWrite => Some(Effect::Write),
+            Self::CallDestructive => Some(Effect::Destructive),
+        }
+    }
+}
+
+/// The gate of a name without prefix.
+#[must_use]
+pub(crate) fn kind_of(name: &str) -> Option<GateKind> {
+    GateKind::ALL.into_iter().find(|kind| kind.name() == name)
+}

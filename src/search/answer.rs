@@ -1,0 +1,209 @@
+//! What a search answers: hits as lines and as JSON, within a budget.
+
+use serde_json::{Map, Value, json};
+
+use crate::annotate::Effect;
+use crate::text::{MIN_BYTES_PER_TOKEN, one_line, truncate};
+
+/// The longest answer, in tokens, as text and as JSON.
+const MAX_ANSWER_TOKENS: usize = 1500;
+/// The longest title or tag of a hit, in bytes.
+const MAX_WORDS_BYTES: usize = 100;
+/// The longest question that is repeated in an answer, in bytes.
+const MAX_SHOWN_QUESTION_BYTES: usize = 120;
+
+/// An operation that answers a question.
+pub(crate) struct Hit {
+    pub(crate) name: String,
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) effect: Effect,
+    pub(crate) title: String,
+    pub(crate) tag: Option<String>,
+    /// `movie_id <- search_movie`.
+    pub(crate) needs: Vec<String>,
+}
+
+/// What is answered to one question.
+pub(crate) struct QueryAnswer {
+    pub(crate) query: String,
+    pub(crate) hits: Vec<Hit>,
+    /// How many hits there are in all.
+    pub(crate) total: usize,
+    /// What else the client should know: why there are no hits, or what to ask instead.
+    pub(crate) remark: Option<String>,
+}
+
+/// A whole answer.
+pub(crate) struct SearchAnswer {
+    pub(crate) results: Vec<QueryAnswer>,
+    /// How many hits of the only question were passed over.
+    pub(crate) offset: usize,
+    /// A sentence after the hits.
+    pub(crate) note: Option<String>,
+}
+
+/// Words of a document in one line, in which nothing can be taken for an effect, a name or another hit.
+#[must_use]
+pub(crate) fn as_words(text: &str) -> String {
+    let plain = one_line(text).replace("<-", "<").replace(['·', '`', '\u{2190}'], " ");
+    truncate(&one_line(&plain), MAX_WORDS_BYTES)
+}
+
+/// A path in one line, in which nothing can be taken for the end of it.
+#[must_use]
+pub(crate) fn as_path(path: &str) -> String {
+    one_line(path).replace(['·', '`', '\u{2190}'], "_").replace(' ', "%20")
+}
+
+impl Hit {
+    fn line(&self) -> String {
+        let Self {
+            name, method, path, title, ..
+        } = self;
+        let effect = self.effect.word();
+        let needs = if self.needs.is_empty() {
+            String::new()
+        } else {
+            format!(" · needs: {}", self.needs.join(", "))
+        };
+        format!("{name} · {method} {path} · {effect} · {title}{needs}")
+    }
+
+    fn json(&self) -> Value {
+        let mut hit = Map::new();
+        hit.insert("name".into(), self.name.as_str().into());
+        hit.insert("method".into(), self.method.as_str().into());
+        hit.insert("path".into(), self.path.as_str().into());
+        hit.insert("effect".into(), self.effect.word().into());
+        hit.insert("title".into(), self.title.as_str().into());
+        if let Some(tag) = &self.tag {
+            hit.insert("tag".into(), tag.as_str().into());
+        }
+        if !self.needs.is_empty() {
+            hit.insert("needs".into(), json!(self.needs));
+        }
+        hit.into()
+    }
+}
+
+impl SearchAnswer {
+    /// Leaves hits out from the end, the longest list first, until text and JSON fit.
+    #[must_use]
+    pub(crate) fn fitted(mut self) -> Self {
+        let most = MAX_ANSWER_TOKENS * MIN_BYTES_PER_TOKEN;
+        let mut left_out = 0;
+        while self.text().len() > most || self.json().to_string().len() > most {
+            let longest = self.results.iter_mut().max_by_key(|result| result.hits.len());
+            if longest.and_then(|result| result.hits.pop()).is_none() {
+                break;
+            }
+            left_out += 1;
+            self.note = Some(format!(
+                "{left_out} more hits would have made this answer too long; ask with a smaller limit, or for the next ones with offset."
+            ));
+        }
+        self
+    }
+
+    /// Where the hits of the only question go on.
+    fn next_offset(&self) -> Option<usize> {
+        let [only] = self.results.as_slice() else { return None };
+        let next = self.offset + only.hits.len();
+        (!only.hits.is_empty() && next < only.total).then_some(next)
+    }
+
+    /// The answer as text.
+    #[must_use]
+    pub(crate) fn text(&self) -> String {
+        let mut blocks = Vec::new();
+        for result in &self.results {
+            let mut lines = Vec::new();
+            if self.results.len() > 1 {
+                lines.push(format!(
+                    "\u{201c}{}\u{201d}:",
+                    truncate(&as_words(&result.query), MAX_SHOWN_QUESTION_BYTES)
+                ));
+            }
+            lines.extend(result.hits.iter().map(Hit::line));
+            lines.extend(result.remark.clone());
+            if result.hits.len() < result.total && !result.hits.is_empty() {
+                lines.push(format!("({} of {})", result.hits.len(), result.total));
+            }
+            blocks.push(lines.join("\n"));
+        }
+        blocks.extend(self.note.clone());
+        blocks.join("\n\n")
+    }
+
+    /// The answer as structured content.
+    #[must_use]
+    pub(crate) fn json(&self) -> Value {
+        let result = |result: &QueryAnswer| {
+            let mut json = json!({
+                "query": truncate(&as_words(&result.query), MAX_SHOWN_QUESTION_BYTES),
+                "hits": result.hits.iter().map(Hit::json).collect::<Vec<_>>(),
+                "total": result.total,
+            });
+            if let (Some(remark), Some(members)) = (&result.remark, json.as_object_mut()) {
+                members.insert("remark".into(), remark.as_str().into());
+            }
+            json
+        };
+        let mut answer = json!({ "results": self.results.iter().map(result).collect::<Vec<_>>() });
+        if let Some(members) = answer.as_object_mut() {
+            if let Some(next) = self.next_offset() {
+                members.insert("next_offset".into(), next.into());
+            }
+            if let Some(note) = &self.note {
+                members.insert("note".into(), note.as_str().into());
+            }
+        }
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(title: &str) -> Hit {
+        Hit {
+            name: "list_pets".into(),
+            method: "GET".into(),
+            path: "/pets".into(),
+            effect: Effect::Read,
+            title: as_words(title),
+            tag: Some("pets".into()),
+            needs: vec!["id <- list_owners".into()],
+        }
+    }
+
+    #[test]
+    fn p33_words_of_a_document_cannot_look_like_a_hit() {
+        let title = "Pets · read · x\nother · GET /x · read · id <- call `it`";
+        let line = hit(title).line();
+        assert_eq!(line.matches('·').count(), 4, "{line}");
+        assert_eq!(line.matches("<-").count(), 1, "{line}");
+        assert!(!line.contains('\n') && !line.contains('`'), "{line}");
+    }
+
+    #[test]
+    fn an_answer_never_takes_more_than_its_budget_and_says_what_is_left_out() {
+        let hits = (0..25).map(|_| hit(&"long words ".repeat(30))).collect();
+        let result = QueryAnswer {
+            query: "x".repeat(1000),
+            hits,
+            total: 400,
+            remark: None,
+        };
+        let answer = SearchAnswer {
+            results: vec![result],
+            offset: 0,
+            note: None,
+        };
+        let answer = answer.fitted();
+        assert!(answer.text().len() <= 4500 && answer.json().to_string().len() <= 4500);
+        assert!(answer.text().contains("more hits") && answer.json()["next_offset"].as_u64().unwrap() > 5);
+    }
+}

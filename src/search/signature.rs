@@ -1,0 +1,225 @@
+//! The arguments of an operation in a compact form that a model reads as easily as TypeScript.
+
+use serde_json::{Map, Value};
+
+use crate::text::{one_line, truncate};
+
+/// The longest signature, in bytes; a deeper level is shown only where it fits.
+const MAX_SIGNATURE_BYTES: usize = 5000;
+const MAX_DEPTH: usize = 5;
+/// How many values of an enumeration are shown.
+const MAX_VALUES: usize = 16;
+/// How many alternatives of a schema are shown.
+const MAX_ALTERNATIVES: usize = 6;
+/// The longest description of an argument, in bytes.
+const MAX_REMARK_BYTES: usize = 140;
+
+/// The arguments that an input schema describes, each with its type and a description in one line; bodies as deep as the budget
+/// allows.
+#[must_use]
+pub(crate) fn write_signature(schema: &Value) -> String {
+    let empty = Map::new();
+    let definitions = schema.get("$defs").and_then(Value::as_object).unwrap_or(&empty);
+    let mut shortest = String::new();
+    for (depth, remarks) in (1..=MAX_DEPTH).rev().map(|depth| (depth, true)).chain([(1, false)]) {
+        let writer = SignatureWriter {
+            definitions,
+            depth,
+            remarks,
+        };
+        shortest = writer.members(schema, 0);
+        if shortest.len() <= MAX_SIGNATURE_BYTES {
+            return shortest;
+        }
+    }
+    let end = shortest.floor_char_boundary(MAX_SIGNATURE_BYTES);
+    let end = shortest.get(..end).and_then(|head| head.rfind('\n')).unwrap_or(end);
+    format!(
+        "{}\n  … more arguments: see detail \"schema\"\n}}",
+        shortest.get(..end).unwrap_or_default()
+    )
+}
+
+struct SignatureWriter<'s> {
+    definitions: &'s Map<String, Value>,
+    depth: usize,
+    remarks: bool,
+}
+
+impl SignatureWriter<'_> {
+    /// An object with its members, one in each line.
+    fn members(&self, schema: &Value, level: usize) -> String {
+        let Some(properties) = schema
+            .get("properties")
+            .and_then(Value::as_object)
+            .filter(|properties| !properties.is_empty())
+        else {
+            return "{}".into();
+        };
+        let required: Vec<&str> = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let indent = "  ".repeat(level + 1);
+        let mut out = String::from("{\n");
+        // What must be given comes first.
+        let is_required = |name: &str| required.contains(&name);
+        let (first, others): (Vec<_>, Vec<_>) = properties.iter().partition(|(name, _)| is_required(name));
+        for (name, property) in first.into_iter().chain(others) {
+            let mark = if is_required(name) { "" } else { "?" };
+            let kind = self.kind(property, level + 1);
+            let default = property
+                .get("default")
+                .map(|default| format!(" = {}", shortened(&default.to_string(), 40)))
+                .unwrap_or_default();
+            let remark = self.remark(property);
+            out.push_str(&format!("{indent}{}{mark}: {kind}{default}{remark}\n", one_line(name)));
+        }
+        out.push_str(&"  ".repeat(level));
+        out.push('}');
+        out
+    }
+
+    fn remark(&self, property: &Value) -> String {
+        let said = property
+            .get("description")
+            .and_then(Value::as_str)
+            .or_else(|| self.resolved(property).get("description").and_then(Value::as_str));
+        match said.map(one_line).filter(|said| self.remarks && !said.is_empty()) {
+            Some(said) => format!(" // {}", truncate(&said, MAX_REMARK_BYTES)),
+            None => String::new(),
+        }
+    }
+
+    fn resolved<'v>(&'v self, schema: &'v Value) -> &'v Value {
+        let name = schema
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|reference| reference.strip_prefix("#/$defs/"));
+        let found = name.and_then(|name| self.definitions.get(&name.replace("~1", "/").replace("~0", "~")));
+        found.unwrap_or(schema)
+    }
+
+    fn kind(&self, schema: &Value, level: usize) -> String {
+        let schema = self.resolved(schema);
+        if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+            let mut shown: Vec<String> = values
+                .iter()
+                .take(MAX_VALUES)
+                .map(|value| shortened(&value.to_string(), 60))
+                .collect();
+            if values.len() > MAX_VALUES {
+                shown.push("…".into());
+            }
+            return shown.join(" | ");
+        }
+        if let Some(value) = schema.get("const") {
+            return shortened(&value.to_string(), 60);
+        }
+        for combinator in ["anyOf", "oneOf"] {
+            if let Some(branches) = schema
+                .get(combinator)
+                .and_then(Value::as_array)
+                .filter(|branches| !branches.is_empty())
+            {
+                return self.alternatives(branches, level);
+            }
+        }
+        match schema.get("type") {
+            Some(Value::Array(types)) => {
+                let of = |kind: &Value| self.kind_of(kind.as_str().unwrap_or("any"), schema, level);
+                types.iter().map(of).collect::<Vec<_>>().join(" | ")
+            }
+            Some(Value::String(kind)) => self.kind_of(kind, schema, level),
+            _ if schema.get("properties").is_some() => self.kind_of("object", schema, level),
+            _ if schema.get("items").is_some() => self.kind_of("array", schema, level),
+            _ => "any".into(),
+        }
+    }
+
+    fn alternatives(&self, branches: &[Value], level: usize) -> String {
+        let mut shown: Vec<String> = Vec::new();
+        for branch in branches.iter().take(MAX_ALTERNATIVES) {
+            let kind = self.kind(branch, level);
+            if !shown.contains(&kind) {
+                shown.push(kind);
+            }
+        }
+        if branches.len() > MAX_ALTERNATIVES {
+            shown.push("…".into());
+        }
+        shown.join(" | ")
+    }
+
+    fn kind_of(&self, kind: &str, schema: &Value, level: usize) -> String {
+        match kind {
+            "array" => match schema.get("items").map(|items| self.kind(items, level)) {
+                Some(items) if items.contains(" | ") => format!("({items})[]"),
+                Some(items) => format!("{items}[]"),
+                None => "any[]".into(),
+            },
+            "object" if schema.get("properties").is_some() && level < self.depth => self.members(schema, level),
+            "object" => "object".into(),
+            "string" => match schema.get("format").and_then(Value::as_str) {
+                Some(format) => format!("string ({})", shortened(&one_line(format), 30)),
+                None => "string".into(),
+            },
+            other => shortened(&one_line(other), 30),
+        }
+    }
+}
+
+fn shortened(text: &str, longest: usize) -> String {
+    truncate(text, longest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_signature_reads_like_typescript() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "state": {"enum": ["open", "closed"], "default": "open"},
+                "owner": {"type": "string", "description": "The account\nowner."},
+                "body": {"$ref": "#/$defs/Body"}
+            },
+            "required": ["owner"],
+            "$defs": {"Body": {"type": "object", "properties": {
+                "tags": {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}},
+                "due": {"type": ["string", "null"], "format": "date"},
+                "again": {"$ref": "#/$defs/Body"}
+            }, "required": ["due"]}}
+        });
+        let signature = write_signature(&schema);
+        assert!(
+            signature.starts_with("{\n  owner: string // The account owner.\n  state?: \"open\" | \"closed\" = \"open\"\n  body?: {\n"),
+            "{signature}"
+        );
+        assert!(
+            signature.contains("    due: string (date) | null\n    tags?: (string | integer)[]\n"),
+            "{signature}"
+        );
+        assert!(signature.len() < 1000 && signature.ends_with('}'), "{signature}");
+        assert_eq!(write_signature(&json!({"type": "object"})), "{}");
+    }
+
+    #[test]
+    fn a_long_signature_ends_within_its_budget_and_says_so() {
+        let properties: Map<String, Value> = (0..900)
+            .map(|number| (format!("argument_{number}"), json!({"type": "string"})))
+            .collect();
+        let signature = write_signature(&json!({"type": "object", "properties": properties}));
+        assert!(
+            signature.len() < MAX_SIGNATURE_BYTES + 100 && signature.contains("more arguments"),
+            "{}",
+            signature.len()
+        );
+    }
+}
