@@ -3,7 +3,6 @@
 mod call;
 mod check;
 mod diff;
-mod dry_run;
 mod each_api;
 mod filter;
 mod health;
@@ -12,7 +11,6 @@ mod install;
 mod listing;
 mod load;
 mod log;
-mod log_queue;
 mod manual;
 mod operations;
 mod output;
@@ -109,7 +107,7 @@ pub fn run() -> ExitCode {
         Ok(code) => (String::new(), code),
         Err(failure) => (failure.report(), failure.code()),
     };
-    log_queue::write_and_wait(&text);
+    log::log_queue::write_and_wait(&text);
     code
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Write as _};
 use std::process::ExitCode;
 
-use super::log_queue;
+use super::log::log_queue;
 use crate::error::Failure;
 
 /// Writes the result of a command to standard output. A reader that left, as `head` does, is not an error.

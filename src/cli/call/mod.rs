@@ -1,5 +1,7 @@
 //! `openapi-mcp call`: one call through the very path that a client's call takes.
 
+mod dry_run;
+
 use std::io::Read as _;
 use std::process::ExitCode;
 
@@ -8,7 +10,7 @@ use serde_json::Value;
 
 use super::each_api::{LoadedApis, load_each};
 use super::load::{self, LoadPurpose, Loaded};
-use super::{ConfigFile, dry_run, help, output};
+use super::{ConfigFile, help, output};
 use crate::api::{Caller, OnMissingCredential};
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::config::{ApiConfig, ConfigError};

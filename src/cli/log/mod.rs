@@ -1,5 +1,7 @@
 //! Logs: always on standard error, because standard output belongs to the protocol or to the result.
 
+pub(crate) mod log_queue;
+
 use std::io::IsTerminal as _;
 
 use tracing::Level;
@@ -10,7 +12,7 @@ use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use super::log_queue::LogQueue;
+use self::log_queue::LogQueue;
 use crate::config::LogOptions;
 use crate::config::settings::{LogFormat, LogLevel};
 
