@@ -49,7 +49,8 @@ pub(crate) fn name_operations<'w>(
     let wanted: Vec<String> = operations.iter().map(Box::as_ref).enumerate().map(wish).collect();
     let keys: Vec<String> = wanted.iter().map(|name| name.to_ascii_lowercase()).collect();
     let count = count_names(keys.iter());
-    if count.len() == keys.len() {
+    let reserved = GateKind::ALL.map(|kind| format!("{}{}", options.prefix, kind.name()).to_ascii_lowercase());
+    if count.len() == keys.len() && !reserved.iter().any(|name| count.contains_key(name.as_str())) {
         return wanted;
     }
     let is_alone = |key: &String| count.get(key.as_str()) == Some(&1);
@@ -76,8 +77,7 @@ pub(crate) fn name_operations<'w>(
             argument_names::shorten_with_hash(name, &operation.label(), longest)
         });
     }
-    // The names of the gates are nobody else's. A name with a hash may still be the name of another operation.
-    let reserved = GateKind::ALL.map(|kind| format!("{}{}", options.prefix, kind.name()).to_ascii_lowercase());
+    // The names of the gates are reserved. A name with a hash may still be the name of another operation.
     let mut taken: HashSet<String> = reserved.into_iter().collect();
     for (name, operation) in names.iter_mut().zip(operations) {
         let mut round = 0;

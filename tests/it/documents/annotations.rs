@@ -197,7 +197,8 @@ fn tools_are_filtered_by_the_hints_that_count() {
     assert!(names(&["--destructive"]).contains(&"traced".to_owned()));
     assert_eq!(names(&["--tag", "FIND"]), ["searchGoods"]);
     assert_eq!(names(&["--category", "shop", "--limit", "2", "--offset", "1"]).len(), 2);
-    assert_eq!(names(&["--search", "good search"]), ["searchGoods"]);
+    assert_eq!(names(&["--search", "good search"])[0], "searchGoods", "the best answer comes first");
+    assert!(names(&["--search", "weather forecast tomorrow"]).is_empty(), "no tool answers");
     let page = run(&["tools", "--spec", spec.path(), "--limit", "2"]);
     assert!(
         stdout(&page).contains(&format!("tools 1 to 2 of {}", all.len())),
