@@ -243,3 +243,11 @@ meaning!(OutputSchemasName means OutputSchemas: Auto => Auto, Lenient => Lenient
 meaning!(ClientName means KnownClient: Generic => Generic, Claude => Claude, Openai => OpenAi, Vscode => VsCode, Cursor => Cursor, Gemini => Gemini, Codex => Codex, ClaudeDesktop => Claude, ClaudeCode => Claude, Windsurf => Windsurf, Zed => Zed, Goose => Goose, Continue => Continue, Opencode => Opencode);
 meaning!(PageName means PageKind: Full => Full, Public => Public, Off => Off);
 meaning!(ToolsMode means ListMode: All => All, Search => Search, Auto => Auto);
+
+/// The value of a flag that takes seconds.
+///
+/// # Errors
+/// What is given is not a number.
+pub(crate) fn read_seconds(text: &str) -> Result<f64, &'static str> {
+    text.trim().parse().map_err(|_| "must be a number of seconds, such as 5")
+}

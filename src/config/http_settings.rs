@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::access::AccessSettings;
 use super::choices::PageName;
+use super::choices::read_seconds;
 use super::forward::ForwardSettings;
-use super::seconds::read_seconds;
 
 /// Settings that only HTTP uses; over stdio each of them is an error, because it would have no effect.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]

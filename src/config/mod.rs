@@ -16,7 +16,6 @@ pub(crate) mod operations;
 pub(crate) mod overrides;
 mod path;
 pub(crate) mod process;
-mod seconds;
 pub(crate) mod settings;
 mod transport;
 pub(crate) mod upstream;

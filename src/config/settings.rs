@@ -4,12 +4,12 @@ use clap::Args;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::apis::text_list::one_or_several;
+use super::choices::read_seconds;
 pub(crate) use super::choices::*;
 use super::credentials::CredentialSettings;
 use super::http_settings::HttpSettings;
 use super::operations::OperationsSettings;
 use super::path::{ConfigPath, ConfigSource};
-use super::seconds::read_seconds;
 use super::upstream::UpstreamSettings;
 use crate::annotate::Rule;
 

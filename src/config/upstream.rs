@@ -10,9 +10,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::choices::read_seconds;
 use super::credentials::secret_variable;
 use super::path::ConfigPath;
-use super::seconds::read_seconds;
 use crate::outbound::{Identity, OutboundOptions, Proxy};
 use crate::proxy::UpstreamOptions;
 

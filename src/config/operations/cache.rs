@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use crate::config::seconds::read_seconds;
+use crate::config::choices::read_seconds;
 use crate::proxy::CacheOptions;
 
 /// A year, which RFC 9111 section 5.3 gives as an example of what is longer than anybody needs.

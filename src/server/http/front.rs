@@ -26,7 +26,6 @@ use crate::server::auth::Authenticate;
 use crate::server::calls::message::{CallMessage, LEGACY_VERSIONS, MODERN_VERSION};
 use crate::server::calls::{answer_call, caller_of, write_answer};
 use crate::server::catalog::ResolvedCall;
-use crate::server::jsonrpc;
 use crate::spec::media_type::essence;
 
 /// The path of the endpoint.
@@ -149,10 +148,6 @@ impl PlainWay {
             !self.server.asks_before_calls() && names_legacy_version(&parts.headers)
         };
         if !fits {
-            return None;
-        }
-        // A member that is there twice is refused on the way of all other messages.
-        if jsonrpc::answer_repeated_member(bytes).is_some() {
             return None;
         }
         let call = self.server.plain_call(name, arguments)?;
