@@ -64,7 +64,7 @@ pub struct Proxy {
 }
 
 /// A client. What it dereferences to makes single requests, as for documents and tokens; the requests of calls leave through
-/// [`Self::send`].
+/// `send`.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     client: reqwest::Client,
