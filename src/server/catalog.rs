@@ -1,7 +1,7 @@
 //! What one endpoint serves: tools of one API or of several, under the names by which clients call them.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ServerConfig};
@@ -25,6 +25,8 @@ pub(crate) struct Catalog {
     config: ServerConfig,
     /// In search mode, the tools that stand for all operations.
     gates: Option<Gates>,
+    /// The list for clients that may list all tools, made for the first of them.
+    whole_list: OnceLock<Bytes>,
 }
 
 /// What a message asks for.
@@ -89,6 +91,7 @@ impl Catalog {
             awaited,
             config,
             gates: None,
+            whole_list: OnceLock::new(),
         }
     }
 
@@ -112,17 +115,24 @@ impl Catalog {
         self.view.strips_prefix && !self.awaited.is_empty() || self.awaited.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
 
-    /// All tools that a client with these scopes may list, as one text, separated by commas. Where it is that of one API, it is
-    /// shared: a client that reads slowly holds no list of its own.
+    /// All tools that a client with these scopes may list, as one text, separated by commas. Clients that may list all tools share it:
+    /// one that reads slowly holds no list of its own.
     pub(crate) fn list(&self, scopes: Option<&Scopes>) -> Bytes {
+        let scopes = scopes.filter(|_| self.depends_on_scopes());
+        if scopes.is_some() {
+            return self.join_texts(scopes);
+        }
         if let [only] = self.apis.as_slice()
             && self.stripped(only).is_none()
             && !self.view.reads_only
             && self.gates.is_none()
-            && (only.scopes.is_empty() || scopes.is_none())
         {
             return only.api.list().clone();
         }
+        self.whole_list.get_or_init(|| self.join_texts(None)).clone()
+    }
+
+    fn join_texts(&self, scopes: Option<&Scopes>) -> Bytes {
         let mut list = Vec::new();
         for [head, tail] in self.texts(scopes) {
             if !list.is_empty() {
