@@ -70,6 +70,11 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// One thing that is wrong with the settings, in a sentence.
+    pub(crate) fn setting(problem: String) -> Self {
+        Self::Settings(ConfigError(vec![problem]))
+    }
+
     /// The exit code: 2 for settings, 3 for documents, 1 for the rest.
     #[must_use]
     pub(crate) fn code(&self) -> ExitCode {

@@ -123,6 +123,27 @@ fn is_hidden(character: char) -> bool {
         | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' | '\u{ad}' | '\u{61c}' | '\u{180e}')
 }
 
+/// A name made of a title: lower-case ASCII letters and digits, at most `max_bytes`, with `-` for everything between them; `api` where
+/// the title has none.
+pub(crate) fn name_from_title(title: &str, max_bytes: usize) -> String {
+    let mut name = String::new();
+    for character in title.to_ascii_lowercase().chars() {
+        if character.is_ascii_alphanumeric() {
+            name.push(character);
+        } else if !name.is_empty() && !name.ends_with('-') {
+            name.push('-');
+        }
+    }
+    name.truncate(max_bytes);
+    let name = name.trim_end_matches('-');
+    if name.is_empty() { "api".to_owned() } else { name.to_owned() }
+}
+
+/// Hexadecimal digits, in lower case.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@ use super::load::{self, LoadPurpose};
 use super::{ConfigFile, output};
 use crate::check::diff::{Impact, ToolChange, ToolFacts, compare, facts_of};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
-use crate::config::{ApiChoice, ConfigError, LayeredSettings};
+use crate::config::{ApiChoice, LayeredSettings};
 use crate::error::Failure;
 use crate::text::counted;
 
@@ -42,7 +42,7 @@ enum DiffFormat {
 pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
     if command.api.spec.is_some() {
         let problem = "diff takes two documents, OLD and NEW; leave --spec out".to_owned();
-        return Err(Failure::Settings(ConfigError(vec![problem])));
+        return Err(Failure::setting(problem));
     }
     let old = tools_of(command, &command.old).await?;
     let new = tools_of(command, &command.new).await?;

@@ -52,9 +52,9 @@ pub(crate) fn resolve_one_api(layered: LayeredSettings, level: LogLevel) -> Resu
     let count = apis.len();
     match <[ApiConfig; 1]>::try_from(apis) {
         Ok([api]) => Ok((process, api)),
-        Err(_) => Err(Failure::Settings(ConfigError(vec![format!(
+        Err(_) => Err(Failure::setting(format!(
             "this command takes one API, and the settings have {count}; use the settings of one API, with --spec"
-        )]))),
+        ))),
     }
 }
 

@@ -4,7 +4,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::operations::OperationsConfig;
-use crate::config::{ConfigError, ProcessConfig, Transport};
+use crate::config::{ProcessConfig, Transport};
 use crate::error::Failure;
 use crate::observe::audit::AuditLog;
 use crate::observe::audit::options::AuditTarget;
@@ -24,7 +24,7 @@ pub(crate) async fn start(process: &ProcessConfig, server: &McpServer) -> Result
         .as_ref()
         .map(|options| AuditLog::start(options, observe::count_lost_line))
         .transpose()
-        .map_err(|problem| Failure::Settings(ConfigError(vec![format!("--audit-log: {problem}")])))?;
+        .map_err(|problem| Failure::setting(format!("--audit-log: {problem}")))?;
     let mut listener = None;
     if let Some(metrics) = metrics {
         match (http::bind(metrics.bind).await, &process.transport) {

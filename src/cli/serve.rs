@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::install::page_entries::page_entries;
 use super::start::{self, LoadingApis};
 use super::{ServeCommand, load, operations};
-use crate::config::{ApiConfig, Config, ConfigError, Transport};
+use crate::config::{ApiConfig, Config, Transport};
 use crate::descriptors;
 use crate::error::Failure;
 use crate::observe;
@@ -34,7 +34,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     let reads_stdin = configs.iter().any(|config| config.source == Source::Stdin);
     if reads_stdin && matches!(process.transport, Transport::Stdio) {
         let problem = "--spec - needs --transport http: over stdio, standard input belongs to the client".to_owned();
-        return Err(Failure::Settings(ConfigError(vec![problem])));
+        return Err(Failure::setting(problem));
     }
     descriptors::raise_descriptor_limit();
     let stop = CancellationToken::new();

@@ -65,12 +65,7 @@ pub(crate) fn random_id() -> String {
     let mut bytes = [0; 16];
     // Without randomness the lines still come, with the same identifier.
     let _ = getrandom::fill(&mut bytes);
-    hex(&bytes)
-}
-
-/// Hexadecimal digits, in lower case.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    text::hex(&bytes)
 }
 
 /// The trace that a valid `traceparent` names (W3C Trace Context, section 3.2).

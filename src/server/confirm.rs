@@ -21,10 +21,10 @@ use super::catalog::ResolvedCall;
 use super::http::limits::ClientKey;
 use crate::api::OfferedTool;
 use crate::observe::call::{note, note_outcome};
-use crate::observe::line::hex;
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::Request;
 use crate::text;
+use crate::text::hex;
 
 /// How long a question can be answered.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);

@@ -12,8 +12,8 @@ use super::each_api::{LoadedApis, load_each};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
 use crate::api::{Caller, OnMissingCredential};
+use crate::config::ApiConfig;
 use crate::config::settings::{ApiSettings, LogLevel};
-use crate::config::{ApiConfig, ConfigError};
 use crate::error::Failure;
 use crate::text::counted;
 
@@ -42,7 +42,7 @@ pub(crate) struct CallCommand {
 
 pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let config = load::api_settings(&command.api, &command.config, LogLevel::Warn)?;
-    let arguments = arguments(command).map_err(|problem| Failure::Settings(ConfigError(vec![problem])))?;
+    let arguments = arguments(command).map_err(Failure::setting)?;
     let Loaded { api, mock: _mock, .. } = load_called(config.apis, &command.tool).await?;
     if let Some(shape) = command.dry_run
         && let Some(prepared) = api.prepare(&command.tool, Some(arguments.clone()), OnMissingCredential::Omit)
@@ -67,10 +67,7 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
             || "`openapi-mcp tools` lists them".to_owned(),
             |name| format!("did you mean `{name}`?"),
         );
-        return Err(Failure::Settings(ConfigError(vec![format!(
-            "there is no tool `{}`; {hint}",
-            command.tool
-        )])));
+        return Err(Failure::setting(format!("there is no tool `{}`; {hint}", command.tool)));
     };
     let text = if command.json {
         serde_json::to_string_pretty(&result).unwrap_or_default()
@@ -114,7 +111,7 @@ async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<Loaded, 
             "there is no tool `{tool}`: the name begins with that of none of the APIs ({}); `openapi-mcp tools` lists them",
             all.join(", ")
         );
-        Failure::Settings(ConfigError(vec![problem]))
+        Failure::setting(problem)
     })
 }
 

@@ -4,7 +4,6 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use super::client_file::{ClientFile, FileChange, WriteError};
-use super::needs::refusal;
 use super::place::ClientPlace;
 use crate::cli::output;
 use crate::config::settings::ClientName;
@@ -61,7 +60,7 @@ pub(super) fn edit(
 ) -> Result<InstallOutcome, Failure> {
     let mut is_agreed = mode == InstallMode::Write;
     for _ in 0..2 {
-        let file = ClientFile::read(place, client).map_err(refusal)?;
+        let file = ClientFile::read(place, client).map_err(Failure::setting)?;
         let Some(change) = change(&file)? else {
             return Ok(InstallOutcome::Done);
         };
@@ -90,10 +89,10 @@ pub(super) fn edit(
                 return Ok(InstallOutcome::Done);
             }
             Err(WriteError::Changed) => {}
-            Err(WriteError::Failed(why)) => return Err(refusal(why)),
+            Err(WriteError::Failed(why)) => return Err(Failure::setting(why)),
         }
     }
-    Err(refusal(format!(
+    Err(Failure::setting(format!(
         "{} is being written by another program; try again",
         place.file.display()
     )))

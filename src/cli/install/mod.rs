@@ -18,12 +18,13 @@ use clap::{ArgMatches, CommandFactory as _};
 
 use self::edit::{InstallMode, InstallOutcome, edit, is_ours, mode};
 use self::entry::{ClientEntry, EntryTarget};
-use self::needs::{EntryNeeds, refusal};
+use self::needs::EntryNeeds;
 use self::place::{ClientPlace, FileFormat, InstallScope, OperatingSystem, Surroundings, place_of};
 use super::{Cli, ConfigFile, output};
 use crate::config::settings::{ApiSettings, ClientName, ServerSettings};
 use crate::config::variables;
 use crate::error::Failure;
+use crate::text::name_from_title;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = super::help::INSTALL_EXAMPLES)]
@@ -88,11 +89,11 @@ pub(crate) async fn run(command: &InstallCommand, matches: &ArgMatches) -> Resul
         return list_clients(&command.target);
     }
     let Some(client) = command.api.client else {
-        return Err(refusal(
+        return Err(Failure::setting(
             "--client says which client; --list shows those found on this machine".into(),
         ));
     };
-    let folder = variables::current_folder().map_err(refusal)?;
+    let folder = variables::current_folder().map_err(Failure::setting)?;
     let place = place(client, &command.target, &folder)?;
     let rules = flags::PathRules {
         scope: command.target.scope,
@@ -107,7 +108,7 @@ pub(crate) async fn run(command: &InstallCommand, matches: &ArgMatches) -> Resul
         output::print_remark(remark);
     }
     if command.link {
-        output::print_result(&(entry.link(client).map_err(refusal)? + "\n"))?;
+        output::print_result(&(entry.link(client).map_err(Failure::setting)? + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mode = mode(command.print, command.target.write);
@@ -116,7 +117,7 @@ pub(crate) async fn run(command: &InstallCommand, matches: &ArgMatches) -> Resul
     }
     if let Some(why) = print_only(client, &command.target, &place) {
         if mode == InstallMode::Write {
-            return Err(refusal(format!("{why}; --print shows the entry to paste")));
+            return Err(Failure::setting(format!("{why}; --print shows the entry to paste")));
         }
         output::print_remark(&format!("note: {why}"));
         return print_entry(&entry, client, &place, &command.target);
@@ -142,10 +143,12 @@ fn place(client: ClientName, target: &TargetFile, folder: &std::path::Path) -> R
     };
     let usual = place_of(client, target.scope, &at);
     let Some(given) = &target.config_path else {
-        return usual.map_err(refusal);
+        return usual.map_err(Failure::setting);
     };
     // The form is the client's, wherever the file is.
-    let usual = usual.or_else(|_| place_of(client, InstallScope::User, &at)).map_err(refusal)?;
+    let usual = usual
+        .or_else(|_| place_of(client, InstallScope::User, &at))
+        .map_err(Failure::setting)?;
     let file = folder.join(given);
     Ok(ClientPlace {
         folder: file.parent().unwrap_or(folder).to_owned(),
@@ -178,7 +181,7 @@ fn require_folder(place: &ClientPlace, target: &TargetFile) -> Result<(), Failur
     if place.folder.is_dir() || target.force {
         return Ok(());
     }
-    Err(refusal(format!(
+    Err(Failure::setting(format!(
         "the client was not found here: there is no folder `{}`; --force makes it, --config-path FILE names another file, --print shows the entry",
         place.folder.display()
     )))
@@ -192,12 +195,12 @@ fn url_entry(command: &InstallCommand, client: ClientName, url: &str, matches: &
         id != "client" && argument.get_env().is_some() && matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine)
     };
     if let Some(flag) = settings.into_iter().find(given).and_then(clap::Arg::get_long) {
-        return Err(refusal(format!(
+        return Err(Failure::setting(format!(
             "--url names a server that has its own settings; --{flag} belongs to that server"
         )));
     }
     if !entry::takes_url(client) {
-        return Err(refusal(
+        return Err(Failure::setting(
             "Claude Desktop has no entry for an address in its file; add the server under Settings, Connectors, or install one that it starts, with --spec".into(),
         ));
     }
@@ -205,7 +208,7 @@ fn url_entry(command: &InstallCommand, client: ClientName, url: &str, matches: &
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let Some(parsed) = parsed else {
-        return Err(refusal(
+        return Err(Failure::setting(
             "--url must be the http(s) address of the MCP endpoint, as in https://mcp.example/mcp".into(),
         ));
     };
@@ -221,7 +224,7 @@ fn url_entry(command: &InstallCommand, client: ClientName, url: &str, matches: &
         remarks.push("warning: the token goes over http without encryption; use https beyond this machine".into());
     }
     if command.url_token_env.is_some() && client == ClientName::Zed {
-        return Err(refusal(
+        return Err(Failure::setting(
             "Zed's file takes no variable, and a token is never written into it; use a server that Zed starts, or OAuth".into(),
         ));
     }
@@ -253,7 +256,7 @@ async fn command_entry(
     let name = entry_name(command.target.name.as_deref(), &needs.title)?;
     let mut remarks = needs.check(client, &name, command.target.force)?;
     let system = OperatingSystem::current();
-    let program = flags::program(rules.scope, system).map_err(refusal)?;
+    let program = flags::program(rules.scope, system).map_err(Failure::setting)?;
     remarks.extend(program.warning.map(|warning| format!("warning: {warning}")));
     let mut arguments = program.arguments;
     arguments.extend(settings);
@@ -276,23 +279,13 @@ fn entry_name(given: Option<&str>, title: &str) -> Result<String, Failure> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if let Some(name) = given {
         if name.is_empty() || name.len() > LONGEST || !name.bytes().all(legal) {
-            return Err(refusal(format!(
+            return Err(Failure::setting(format!(
                 "--name takes letters, digits, `_` and `-`, at most {LONGEST} of them"
             )));
         }
         return Ok(name.to_owned());
     }
-    let mut name = String::new();
-    for character in title.to_ascii_lowercase().chars() {
-        if character.is_ascii_alphanumeric() {
-            name.push(character);
-        } else if !name.is_empty() && !name.ends_with('-') {
-            name.push('-');
-        }
-    }
-    name.truncate(LONGEST);
-    let name = name.trim_end_matches('-');
-    Ok(if name.is_empty() { "api".to_owned() } else { name.to_owned() })
+    Ok(name_from_title(title, LONGEST))
 }
 
 fn print_entry(entry: &ClientEntry, client: ClientName, place: &ClientPlace, target: &TargetFile) -> Result<ExitCode, Failure> {
@@ -316,13 +309,13 @@ fn install(
 ) -> Result<InstallOutcome, Failure> {
     edit(place, client, mode, &entry.name, true, |file| {
         let wanted = entry.value(client);
-        match file.find(&entry.name).map_err(refusal)? {
+        match file.find(&entry.name).map_err(Failure::setting)? {
             Some(found) if found == wanted => {
                 output::print_remark(&format!("`{}` is already in {}", entry.name, place.file.display()));
                 return Ok(None);
             }
             Some(found) if !is_ours(&found) && !target.force => {
-                return Err(refusal(format!(
+                return Err(Failure::setting(format!(
                     "{} has another entry `{}`; --name takes another name, --force replaces it",
                     place.file.display(),
                     entry.name
@@ -330,48 +323,48 @@ fn install(
             }
             _ => {}
         }
-        file.with(entry).map(Some).map_err(refusal)
+        file.with(entry).map(Some).map_err(Failure::setting)
     })
 }
 
 pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure> {
-    let folder = variables::current_folder().map_err(refusal)?;
+    let folder = variables::current_folder().map_err(Failure::setting)?;
     let place = place(command.client, &command.target, &folder)?;
     let Some(name) = command.target.name.as_deref() else {
-        return Err(refusal("--name says which entry goes".into()));
+        return Err(Failure::setting("--name says which entry goes".into()));
     };
     if is_state_file_of_claude_code(command.client, &command.target) {
         return vendor::remove_from_claude_code(name, mode(false, command.target.write) == InstallMode::Ask).map(ExitCode::from);
     }
     if let Some(why) = print_only(command.client, &command.target, &place) {
-        return Err(refusal(format!(
+        return Err(Failure::setting(format!(
             "{why}; remove the entry `{name}` from {} yourself",
             place.file.display()
         )));
     }
     let mode = mode(false, command.target.write);
     let outcome = edit(&place, command.client, mode, name, false, |file| {
-        match file.find(name).map_err(refusal)? {
+        match file.find(name).map_err(Failure::setting)? {
             None => {
                 output::print_remark(&format!("there is no entry `{name}` in {}", place.file.display()));
                 return Ok(None);
             }
             Some(found) if !is_ours(&found) && !command.target.force => {
-                return Err(refusal(format!(
+                return Err(Failure::setting(format!(
                     "the entry `{name}` in {} does not start this program; --force removes it",
                     place.file.display()
                 )));
             }
             Some(_) => {}
         }
-        file.without(name).map(Some).map_err(refusal)
+        file.without(name).map(Some).map_err(Failure::setting)
     })?;
     Ok(outcome.into())
 }
 
 /// A line for each client: whether it is found, and its file.
 fn list_clients(target: &TargetFile) -> Result<ExitCode, Failure> {
-    let folder = variables::current_folder().map_err(refusal)?;
+    let folder = variables::current_folder().map_err(Failure::setting)?;
     let mut text = String::new();
     for client in place::INSTALLABLE {
         let line = match place(client, target, &folder) {

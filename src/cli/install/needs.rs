@@ -31,11 +31,6 @@ pub(super) struct EntryNeeds {
     most_tools: Option<(usize, usize)>,
 }
 
-/// A refusal: exit code 2, and nothing was written.
-pub(super) fn refusal(sentence: String) -> Failure {
-    Failure::Settings(ConfigError(vec![sentence]))
-}
-
 impl EntryNeeds {
     /// Reads the document as the server will. Values of variables are not needed, only their names.
     ///
@@ -81,7 +76,7 @@ impl EntryNeeds {
         layered.api.upstream.proxy_auth_env = None;
         let (process, config) = load::resolve_one_api(layered, LogLevel::Error)?;
         if matches!(process.transport, Transport::Http { .. }) {
-            return Err(refusal(
+            return Err(Failure::setting(
                 "--transport http: a client starts its server over stdio; start this one yourself, and install its address with --url"
                     .into(),
             ));

@@ -5,7 +5,6 @@ use std::process::{Command, Stdio};
 
 use super::edit::{InstallOutcome, agrees};
 use super::entry::ClientEntry;
-use super::needs::refusal;
 use crate::config::settings::ClientName;
 use crate::config::variables;
 use crate::error::Failure;
@@ -35,7 +34,7 @@ pub(super) fn command_line(entry: &ClientEntry) -> String {
 pub(super) fn add_to_claude_code(entry: &ClientEntry, asks: bool) -> Result<InstallOutcome, Failure> {
     let shown = command_line(entry);
     let Some(program) = claude() else {
-        return Err(refusal(format!(
+        return Err(Failure::setting(format!(
             "Claude Code's state file is written by its own command, and there is no `claude` on PATH that can be started without a shell; where it is, run: {shown}"
         )));
     };
@@ -48,7 +47,7 @@ pub(super) fn add_to_claude_code(entry: &ClientEntry, asks: bool) -> Result<Inst
 pub(super) fn remove_from_claude_code(name: &str, asks: bool) -> Result<InstallOutcome, Failure> {
     let arguments = ["mcp", "remove", "--scope", "user", name].map(str::to_owned);
     let Some(program) = claude() else {
-        return Err(refusal(format!(
+        return Err(Failure::setting(format!(
             "there is no `claude` on PATH; where it is, run: claude {}",
             arguments.join(" ")
         )));
@@ -76,7 +75,7 @@ fn start(program: &PathBuf, arguments: &[String]) -> Result<InstallOutcome, Fail
     if status.success() {
         Ok(InstallOutcome::Done)
     } else {
-        Err(refusal(format!(
+        Err(Failure::setting(format!(
             "`{}` did not succeed; what it said stands above",
             program.display()
         )))

@@ -16,7 +16,7 @@ use crate::config::{self, ApiChoice, ConfigError, LayeredSettings, variables};
 use crate::error::Failure;
 use crate::spec::Document;
 use crate::spec::operation::server;
-use crate::text::counted;
+use crate::text::{counted, name_from_title};
 
 /// Restores the executable bit that a host may have lost, and becomes the server.
 const START: &str = "#!/bin/sh\nfolder=$(CDPATH= cd -- \"$(dirname -- \"$0\")\" && pwd)\nchmod u+x \"$folder/openapi-mcp\" 2>/dev/null\nexec \"$folder/openapi-mcp\" serve --config \"$folder/openapi-mcp.json\"\n";
@@ -45,10 +45,6 @@ pub(crate) struct BundleCommand {
     platform: Option<BundlePlatform>,
 }
 
-fn refusal(sentence: String) -> Failure {
-    Failure::Settings(ConfigError(vec![sentence]))
-}
-
 pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     let mut layered = LayeredSettings::read(
         &command.api,
@@ -71,7 +67,7 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     let api = &loaded.api;
     let document = api.document();
     if api.tools().is_empty() {
-        return Err(refusal(
+        return Err(Failure::setting(
             "no tool is left, and a bundle without tools serves nobody; `openapi-mcp check` says why".into(),
         ));
     }
@@ -163,17 +159,7 @@ fn inner_settings(settings: &ApiSettings, base_url: Option<String>) -> Map<Strin
 }
 
 fn bundle_name(title: &str) -> String {
-    let mut name = String::new();
-    for character in title.to_ascii_lowercase().chars() {
-        if character.is_ascii_alphanumeric() {
-            name.push(character);
-        } else if !name.is_empty() && !name.ends_with('-') {
-            name.push('-');
-        }
-    }
-    name.truncate(60);
-    let name = name.trim_end_matches('-');
-    if name.is_empty() { "api".into() } else { name.to_owned() }
+    name_from_title(title, 60)
 }
 
 /// A semantic version: MAJOR.MINOR.PATCH.
@@ -187,7 +173,7 @@ fn bundle_version(given: Option<&str>, declared: Option<&str>) -> Result<String,
                 .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
     };
     match given {
-        Some(version) if !is_semantic(&version) => Err(refusal("--bundle-version must be a semantic version, as in 1.2.3".into())),
+        Some(version) if !is_semantic(&version) => Err(Failure::setting("--bundle-version must be a semantic version, as in 1.2.3".into())),
         Some(version) => Ok(version.to_owned()),
         None => Ok(declared.filter(is_semantic).unwrap_or("1.0.0").to_owned()),
     }
@@ -196,7 +182,7 @@ fn bundle_version(given: Option<&str>, declared: Option<&str>) -> Result<String,
 fn read_binary(given: Option<&PathBuf>) -> Result<Vec<u8>, Failure> {
     let path = match given {
         Some(path) => path.clone(),
-        None => variables::running_program().map_err(refusal)?,
+        None => variables::running_program().map_err(Failure::setting)?,
     };
     std::fs::read(&path).map_err(|error| Failure::Io(format!("the binary `{}` cannot be read", path.display()), error))
 }
@@ -220,7 +206,7 @@ fn write_bundle(
         let is_inside =
             !name.starts_with('/') && !name.contains("://") && !name.contains('\\') && !name.split('/').any(|part| part == "..");
         if !is_inside {
-            return Err(refusal(format!(
+            return Err(Failure::setting(format!(
                 "the document refers to `{}`, which is outside its own folder; a bundle holds files of that folder only",
                 crate::text::one_line(name)
             )));
@@ -239,5 +225,5 @@ fn write_bundle(
             is_executable,
         })
         .collect();
-    write_archive(&files).map_err(refusal)
+    write_archive(&files).map_err(Failure::setting)
 }

@@ -15,7 +15,8 @@ use tokio::sync::oneshot;
 
 use self::options::AuditOptions;
 use self::writer::WriterTask;
-use super::line::{AuditLine, hex};
+use super::line::AuditLine;
+use crate::text::hex;
 
 /// Lines that may wait for the disk.
 const MAX_QUEUED_LINES: usize = 8192;

@@ -12,6 +12,7 @@ use sha2::{Sha256, Sha512_256};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::request::Request;
 use crate::proxy::response::Response;
+use crate::text::hex;
 
 /// A user, and the last challenge.
 #[derive(Debug)]
@@ -85,10 +86,6 @@ fn body_hash(client: &DigestClient, body: Option<&[u8]>) -> Option<String> {
         Algorithm::Sha512Trunc256 => hex(&<Sha512_256 as sha2::Digest>::digest(body)),
         _ => return None,
     })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
