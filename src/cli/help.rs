@@ -106,6 +106,7 @@ const SECTIONS: [(&str, &[&str]); 9] = [
             "audit_key_env",
             "audit_key_file",
             "audit_log_required",
+            "propagate_trace",
             "cache",
             "cache_default_ttl",
         ],

@@ -1,25 +1,29 @@
-//! What a server shows of itself: starts metrics and the audit log before the first call can come.
+//! What a server shows of itself: starts metrics, traces and the audit log before the first call can come.
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::operations::OperationsConfig;
+use crate::config::operations::traces::TracesConfig;
 use crate::config::{ProcessConfig, Transport};
 use crate::error::Failure;
 use crate::observe::audit::AuditLog;
 use crate::observe::audit::options::AuditTarget;
 use crate::observe::metrics::Metrics;
+use crate::observe::traces::Tracer;
 use crate::observe::{self, Observers};
+use crate::outbound::OutboundOptions;
 use crate::server::McpServer;
 use crate::server::http::{self, Allowed};
 
-/// Begins to observe, and serves the page of metrics until the process ends.
+/// Begins to observe, and serves the page of metrics until the process ends. `outbound` says how other servers than the API are
+/// reached.
 ///
 /// # Errors
 /// The audit log cannot be opened, or, over HTTP, the address is taken. Over stdio each client starts a process of its own, and a
 /// taken address is a warning.
-pub(crate) async fn start(process: &ProcessConfig, server: &McpServer) -> Result<(), Failure> {
-    let OperationsConfig { metrics, audit } = &process.operations;
+pub(crate) async fn start(process: &ProcessConfig, outbound: &OutboundOptions, server: &McpServer) -> Result<(), Failure> {
+    let OperationsConfig { metrics, audit, traces } = &process.operations;
     let log = audit
         .as_ref()
         .map(|options| AuditLog::start(options, observe::count_lost_line))
@@ -44,6 +48,7 @@ pub(crate) async fn start(process: &ProcessConfig, server: &McpServer) -> Result
             .filter(|_| listener.is_some())
             .map(|metrics| Metrics::new(metrics.tool_label)),
         audit: log,
+        tracer: start_tracer(traces, outbound),
     });
     #[cfg(unix)]
     if audit.as_ref().is_some_and(|audit| matches!(audit.target, AuditTarget::File(_))) {
@@ -53,6 +58,26 @@ pub(crate) async fn start(process: &ProcessConfig, server: &McpServer) -> Result
         serve_metrics(listener, process, server);
     }
     Ok(())
+}
+
+/// What traces calls, or passes their traces on. Nothing that is wrong with it ends a start: clients hand their own variables to
+/// servers.
+fn start_tracer(traces: &TracesConfig, outbound: &OutboundOptions) -> Option<Tracer> {
+    if let Some(warning) = &traces.warning {
+        tracing::warn!("{warning}");
+    }
+    let passing_on = || traces.propagates.then(Tracer::passing_on);
+    let Some(options) = &traces.export else { return passing_on() };
+    match Tracer::start(options.clone(), outbound, observe::count_dropped_spans) {
+        Ok(tracer) => {
+            tracing::info!("traces go to {}", options.endpoint.origin().ascii_serialization());
+            Some(tracer)
+        }
+        Err(why) => {
+            tracing::warn!("there are no traces: {why}");
+            passing_on()
+        }
+    }
 }
 
 fn serve_metrics(listener: TcpListener, process: &ProcessConfig, server: &McpServer) {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::install::page_entries::page_entries;
 use super::start::{self, LoadingApis};
 use super::{ServeCommand, load, operations};
-use crate::config::{ApiConfig, Config, Transport};
+use crate::config::{ApiConfig, Config, ProcessConfig, Transport};
 use crate::descriptors;
 use crate::error::Failure;
 use crate::observe;
@@ -37,7 +37,6 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
         return Err(Failure::setting(problem));
     }
     descriptors::raise_descriptor_limit();
-    let stop = CancellationToken::new();
     let slots = configs.iter().map(|config| start::slot_of(config)).collect();
     let reload = configs.first().and_then(|config| config.reload);
     let server = McpServer::awaiting(slots, reload).with_confirm(process.confirm.is_on());
@@ -45,8 +44,25 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
         Transport::Stdio => Duration::ZERO,
         Transport::Http { options, .. } => options.drain_delay,
     };
-    operations::start(&process, &server).await?;
-    let _finish = FinishOnDrop;
+    // Of several APIs, none decides how other servers are reached.
+    let of_one = configs.first().filter(|config| config.name.is_none());
+    let outbound = of_one.map(|config| config.outbound.for_others()).unwrap_or_default();
+    operations::start(&process, &outbound, &server).await?;
+    let outcome = serve_apis(process, configs, server, outbound, drain_delay).await;
+    // However serving ends, what was observed is written.
+    observe::call::finish().await;
+    outcome
+}
+
+/// Serves until the client leaves or a signal comes.
+async fn serve_apis(
+    process: ProcessConfig,
+    configs: Vec<Arc<ApiConfig>>,
+    server: McpServer,
+    outbound: OutboundOptions,
+    drain_delay: Duration,
+) -> Result<ExitCode, Failure> {
+    let stop = CancellationToken::new();
     watch_signals(stop.clone(), server.clone(), drain_delay).map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
     let loading = LoadingApis::start(configs.clone(), &process, &server);
     let mut loading = Box::pin(loading.finish());
@@ -77,12 +93,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
                 let address = listener.local_addr().map_err(serving_failed)?;
                 tracing::info!("listening on {}://{address}/mcp", options.scheme());
                 // The issuer's keys may be behind TLS even where the API is not, and the issuer is not the API.
-                // Of several APIs, none decides how the issuer is reached.
-                let of_one = configs.first().filter(|config| config.name.is_none());
-                let outbound = OutboundOptions {
-                    tls: true,
-                    ..of_one.map(|config| config.outbound.for_others()).unwrap_or_default()
-                };
+                let outbound = OutboundOptions { tls: true, ..outbound };
                 let oauth = options.access.oauth.as_ref();
                 if oauth.is_some_and(|oauth| !oauth.audiences.is_empty()) {
                     tracing::info!(
@@ -135,15 +146,6 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// However serving ends, what was observed is written.
-struct FinishOnDrop;
-
-impl Drop for FinishOnDrop {
-    fn drop(&mut self) {
-        observe::call::finish();
-    }
-}
-
 fn serving_failed(error: std::io::Error) -> Failure {
     Failure::Io("serving failed".into(), error)
 }
@@ -179,7 +181,7 @@ fn watch_signals(stop: CancellationToken, server: McpServer, drain_delay: Durati
                 tracing::info!("stopping: calls in flight are answered first; a second signal ends at once");
                 stop.cancel();
             } else {
-                observe::call::finish();
+                observe::call::finish_at_once();
                 #[expect(clippy::exit, reason = "the operator asked twice")]
                 std::process::exit(INTERRUPTED);
             }

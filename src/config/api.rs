@@ -152,7 +152,10 @@ pub(crate) fn resolve_api(
         sandbox: sandbox(api, call.max_response_bytes, sources.filters),
         cache: resolve_cache(&server_settings.operations.cache, problems),
         call,
-        upstream: upstream::upstream_limits(&api.upstream, problems),
+        upstream: UpstreamOptions {
+            propagates_trace: server_settings.operations.propagate_trace.unwrap_or(false),
+            ..upstream::upstream_limits(&api.upstream, problems)
+        },
         outbound,
         reload: reload_interval(server_settings, source.as_ref(), problems),
         scopes: sources.scopes,

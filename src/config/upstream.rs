@@ -92,14 +92,8 @@ pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) 
             None
         }
         (Some(certificate), key) => {
-            let chain = certificates(certificate)
-                .map_err(|why| problems.push(format!("--client-cert: {why}")))
-                .ok();
-            let path = key.as_ref().unwrap_or(certificate);
-            let key = PrivateKeyDer::from_pem_file(&**path)
-                .map_err(|error| problems.push(format!("--client-key: {}", describe_pem_error(path, &error))))
-                .ok();
-            chain.zip(key).map(|(chain, key)| Arc::new(Identity { chain, key }))
+            let key = key.as_ref().unwrap_or(certificate);
+            read_identity(["--client-cert", "--client-key"], certificate, key, problems)
         }
     };
     let proxy = settings.proxy.as_deref().and_then(|text| proxy(text, settings, problems));
@@ -113,6 +107,19 @@ pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) 
         proxy,
         ..OutboundOptions::default()
     }
+}
+
+/// A client certificate with its chain and its key; what is wrong with the files is pushed to `problems`, after the names of the
+/// settings that name them.
+pub(crate) fn read_identity(names: [&str; 2], certificate: &Path, key: &Path, problems: &mut Vec<String>) -> Option<Arc<Identity>> {
+    let [of_certificate, of_key] = names;
+    let chain = certificates(certificate)
+        .map_err(|why| problems.push(format!("{of_certificate}: {why}")))
+        .ok();
+    let key = PrivateKeyDer::from_pem_file(key)
+        .map_err(|error| problems.push(format!("{of_key}: {}", describe_pem_error(key, &error))))
+        .ok();
+    chain.zip(key).map(|(chain, key)| Arc::new(Identity { chain, key }))
 }
 
 /// The limits of an upstream; what is wrong is pushed to `problems`.

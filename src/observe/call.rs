@@ -7,80 +7,35 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::Either;
-use serde_json::{Map, Value};
 
+use super::audit::AuditLog;
 use super::line;
 use super::metrics::MeasuredCall;
-use super::metrics::labels::OTHER;
 use super::observers;
 use super::outcome::CallOutcome;
+use super::record::{Arrival, CallRecord};
+use super::server_span::end_server_span;
+use super::traces::context::TraceContext;
+use super::traces::span::OpenSpan;
 
 tokio::task_local! {
     /// The call that the current task is making.
     static CURRENT: Arc<OpenCall>;
 }
 
-/// Calls that have not ended, where there is an audit log.
+/// Calls that have not ended, where there is an audit log or a span of them.
 static OPEN_CALLS: LazyLock<Mutex<HashMap<u64, Weak<OpenCall>>>> = LazyLock::new(Mutex::default);
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Protocol versions that are told apart in metrics.
-const PROTOCOL_VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 /// Characters of what a client says of itself.
 const MAX_CLAIMED_CHARS: usize = 128;
 
-/// How a call arrived.
-#[derive(Debug, Default)]
-pub(crate) struct Arrival {
-    /// `network.transport`: `pipe` or `tcp`.
-    pub(crate) transport: &'static str,
-    pub(crate) protocol_version: Option<String>,
-    /// Who was proved to call, else the address that the call came from.
-    pub(crate) client: Option<String>,
-    /// What the client says of itself.
-    pub(crate) claimed: Option<String>,
-    /// `traceparent` of the message or of its HTTP request (W3C Trace Context).
-    pub(crate) traceparent: Option<String>,
-}
-
-/// The operation that a call is of.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct CalledOperation {
-    pub(crate) api: String,
-    pub(crate) tool: String,
-    pub(crate) method: String,
-    /// The path with its parameters in braces, as the document has it.
-    pub(crate) path_template: String,
-    /// `read`, `write` or `destructive`.
-    pub(crate) effect: &'static str,
-}
-
-/// What is known of a call so far.
-#[derive(Debug, Default)]
-pub(crate) struct CallRecord {
-    pub(crate) arrival: Arrival,
-    pub(crate) operation: Option<CalledOperation>,
-    /// A keyed hash of what was asked for.
-    pub(crate) arguments_hash: Option<String>,
-    /// What happened on the way that decides how the call ends.
-    pub(crate) outcome: Option<CallOutcome>,
-    /// Whether a person agreed.
-    pub(crate) confirmed: bool,
-    /// Joins the line of a question with that of its answer.
-    pub(crate) question: Option<String>,
-    /// Status of the API's last reply.
-    pub(crate) status: Option<u16>,
-    /// Bytes of its body after decompression.
-    pub(crate) bytes: Option<usize>,
-    /// Requests that were sent.
-    pub(crate) attempts: u32,
-    /// `hit`, `revalidated` or `miss`.
-    pub(crate) cache: Option<&'static str>,
-}
-
 struct OpenCall {
     number: u64,
-    id: String,
+    /// For the audit log.
+    id: Option<String>,
+    /// Where spans are recorded.
+    span: Option<OpenSpan>,
     time: SystemTime,
     started: Instant,
     record: Mutex<CallRecord>,
@@ -97,18 +52,20 @@ impl CallObservation {
         if !observers::is_on() {
             return Self(None);
         }
+        let arrival = arrival();
         let call = Arc::new(OpenCall {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
-            id: line::random_id(),
+            id: observers::audit().map(|_| line::random_id()),
+            span: observers::tracer().and_then(|tracer| tracer.begin(&arrival.contexts)),
             time: SystemTime::now(),
             started: Instant::now(),
             record: Mutex::new(CallRecord {
-                arrival: arrival(),
+                arrival,
                 ..CallRecord::default()
             }),
             has_ended: Mutex::new(false),
         });
-        if observers::audit().is_some() {
+        if call.is_ended_with_the_process() {
             open_calls().insert(call.number, Arc::downgrade(&call));
         }
         Self(Some(call))
@@ -174,31 +131,47 @@ pub(crate) async fn record_begin() -> Result<(), CallOutcome> {
     audit.write_and_wait(line).await.map_err(|()| CallOutcome::NotRecorded)
 }
 
-/// Ends the calls that are still open when the process ends, and waits until the audit log is written, for two seconds at most.
-pub(crate) fn finish() {
-    let Some(audit) = observers::audit() else { return };
+/// What the current call is known to be so far, and its span; `None` outside of calls that are observed.
+pub(super) fn with_current<T>(read: impl FnOnce(&CallRecord, Option<&OpenSpan>) -> T) -> Option<T> {
+    CURRENT.try_with(|call| read(&call.record(), call.span.as_ref())).ok()
+}
+
+/// Ends the calls that are still open when the process ends, and waits until the audit log is written and the spans are sent: two
+/// seconds at most, for both at the same time.
+pub(crate) async fn finish() {
+    end_open_calls();
+    let written = tokio::task::spawn_blocking(|| observers::audit().map(AuditLog::flush));
+    if let Some(tracer) = observers::tracer() {
+        tracer.flush().await;
+    }
+    let _ = written.await;
+}
+
+/// The same where the process ends at once: spans are lost.
+pub(crate) fn finish_at_once() {
+    end_open_calls();
+    if let Some(audit) = observers::audit() {
+        audit.flush();
+    }
+}
+
+fn end_open_calls() {
     let open: Vec<Arc<OpenCall>> = open_calls().values().filter_map(Weak::upgrade).collect();
     open.iter().for_each(|call| call.end(CallOutcome::CutOff));
-    audit.flush();
 }
 
 fn open_calls() -> MutexGuard<'static, HashMap<u64, Weak<OpenCall>>> {
     OPEN_CALLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl CallRecord {
-    /// Notes which operation is called; `arguments` are those of the message.
-    pub(crate) fn resolve(&mut self, operation: CalledOperation, arguments: Option<&Map<String, Value>>) {
-        if let Some(audit) = observers::audit() {
-            self.arguments_hash = Some(audit.hash_arguments(&operation.api, &operation.tool, arguments));
-        }
-        self.operation = Some(operation);
-    }
-}
-
 impl OpenCall {
     fn record(&self) -> MutexGuard<'_, CallRecord> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether somebody wants to know of the call although it never ends.
+    fn is_ended_with_the_process(&self) -> bool {
+        self.id.is_some() || self.span.is_some()
     }
 
     /// Tells everybody how the call ended. What was noted on the way is more exact than what the output shows, unless the call was
@@ -219,12 +192,17 @@ impl OpenCall {
                 tool: record.operation.as_ref().map(|operation| operation.tool.as_str()),
                 outcome,
                 transport: record.arrival.transport,
-                protocol_version: known_version(record.arrival.protocol_version.as_deref()),
+                protocol_version: record.arrival.known_version(),
                 duration: self.started.elapsed(),
             });
         }
-        if let Some(audit) = observers::audit() {
+        if let Some(span) = self.span.as_ref().filter(|span| span.is_sampled()) {
+            end_server_span(span, "tools/call", &self.record(), outcome, self.started.elapsed());
+        }
+        if self.is_ended_with_the_process() {
             open_calls().remove(&self.number);
+        }
+        if let Some(audit) = observers::audit() {
             let event = if audit.is_required() { "end" } else { "call" };
             audit.write(self.line(event, Some((outcome, self.started.elapsed()))));
         }
@@ -234,7 +212,7 @@ impl OpenCall {
     fn line(&self, event: &'static str, end: Option<(CallOutcome, Duration)>) -> Vec<u8> {
         let record = self.record();
         let mut line = line::AuditLine::new(event, self.time);
-        line.text("id", Some(&self.id), 64);
+        line.text("id", self.id.as_deref(), 64);
         line.text("client", record.arrival.client.as_deref(), 512);
         let claimed = record.arrival.claimed.as_deref().map(|claimed| {
             let shown = claimed.chars().filter(|character| !character.is_control());
@@ -262,14 +240,9 @@ impl OpenCall {
         }
         line.flag("confirmed", record.confirmed);
         line.text("question", record.question.as_deref(), 64);
-        let trace = record.arrival.traceparent.as_deref().and_then(line::trace_id);
-        line.text("trace_id", trace, 32);
+        let of_client = || record.arrival.contexts.first().map(TraceContext::trace_id);
+        let trace = self.span.as_ref().map(OpenSpan::trace_id).or_else(of_client);
+        line.text("trace_id", trace.as_deref(), 32);
         line.finish()
     }
-}
-
-fn known_version(version: Option<&str>) -> &'static str {
-    let Some(version) = version else { return "" };
-    let known = PROTOCOL_VERSIONS.into_iter().find(|known| *known == version);
-    known.unwrap_or(OTHER)
 }

@@ -68,24 +68,6 @@ pub(crate) fn random_id() -> String {
     text::hex(&bytes)
 }
 
-/// The trace that a valid `traceparent` names (W3C Trace Context, section 3.2).
-pub(crate) fn trace_id(traceparent: &str) -> Option<&str> {
-    let mut parts = traceparent.split('-');
-    let (version, trace, parent, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-    let is_hex =
-        |text: &str, length: usize| text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
-    let is_valid = traceparent.len() == 55
-        && is_hex(version, 2)
-        && version != "ff"
-        && is_hex(trace, 32)
-        && trace.bytes().any(|byte| byte != b'0')
-        && is_hex(parent, 16)
-        && parent.bytes().any(|byte| byte != b'0')
-        && is_hex(flags, 2)
-        && parts.next().is_none();
-    is_valid.then_some(trace)
-}
-
 /// `2026-07-28T12:34:56.789Z`.
 fn rfc_3339(time: SystemTime) -> String {
     let elapsed = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -133,24 +115,6 @@ mod tests {
             (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
         ] {
             assert_eq!(rfc_3339(UNIX_EPOCH + Duration::from_millis(millis)), expected);
-        }
-    }
-
-    #[test]
-    fn only_a_valid_traceparent_names_a_trace() {
-        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
-        let written = |version: &str, trace: &str, parent: &str| format!("{version}-{trace}-{parent}-01");
-        assert_eq!(trace_id(&written("00", trace, "00f067aa0ba902b7")), Some(trace));
-        assert_eq!(trace_id(&written("cc", trace, "00f067aa0ba902b7")), Some(trace));
-        for wrong in [
-            written("ff", trace, "00f067aa0ba902b7"),
-            written("00", &trace.to_uppercase(), "00f067aa0ba902b7"),
-            written("00", &"0".repeat(32), "00f067aa0ba902b7"),
-            written("00", trace, &"0".repeat(16)),
-            written("00", trace, "00f067aa0ba902b7") + "-x",
-            String::new(),
-        ] {
-            assert_eq!(trace_id(&wrong), None, "{wrong}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the operator sees of calls: metrics and the audit log. Whoever makes a call wraps it in a [`call::CallObservation`]; what
+//! What the operator sees of calls: metrics, traces and the audit log. Whoever makes a call wraps it in a [`call::CallObservation`]; what
 //! happens on the way is noted by one line where it happens.
 //!
 //! The observers belong to the process, as the log does. Without any, a note is one load and one branch.
@@ -9,6 +9,9 @@ pub(crate) mod line;
 pub(crate) mod metrics;
 mod observers;
 pub(crate) mod outcome;
+pub(crate) mod record;
+mod server_span;
+pub(crate) mod traces;
 pub(crate) mod upstream;
 
-pub(crate) use self::observers::{Observers, audit, count_lost_line, is_on, metrics, refused_request, start};
+pub(crate) use self::observers::{Observers, audit, count_dropped_spans, count_lost_line, is_on, metrics, refused_request, start, tracer};

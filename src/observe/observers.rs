@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::audit::AuditLog;
 use super::metrics::Metrics;
+use super::traces::Tracer;
 
 static OBSERVERS: OnceLock<Observers> = OnceLock::new();
 
@@ -12,11 +13,12 @@ static OBSERVERS: OnceLock<Observers> = OnceLock::new();
 pub(crate) struct Observers {
     pub(crate) metrics: Option<Metrics>,
     pub(crate) audit: Option<AuditLog>,
+    pub(crate) tracer: Option<Tracer>,
 }
 
 /// Begins to observe; once for the process.
 pub(crate) fn start(observers: Observers) {
-    if observers.metrics.is_some() || observers.audit.is_some() {
+    if observers.metrics.is_some() || observers.audit.is_some() || observers.tracer.is_some() {
         let _ = OBSERVERS.set(observers);
     }
 }
@@ -36,6 +38,11 @@ pub(crate) fn audit() -> Option<&'static AuditLog> {
     OBSERVERS.get()?.audit.as_ref()
 }
 
+/// What traces calls, where they are traced or their traces are passed on.
+pub(crate) fn tracer() -> Option<&'static Tracer> {
+    OBSERVERS.get()?.tracer.as_ref()
+}
+
 /// Counts a request that was refused before its body was read. The audit log gets one line a minute for each reason: strangers
 /// must not be able to fill the disk.
 pub(crate) fn refused_request(reason: &'static str) {
@@ -52,5 +59,12 @@ pub(crate) fn refused_request(reason: &'static str) {
 pub(crate) fn count_lost_line() {
     if let Some(metrics) = metrics() {
         metrics.audit_line_lost();
+    }
+}
+
+/// Counts spans that are lost.
+pub(crate) fn count_dropped_spans(count: usize) {
+    if let Some(metrics) = metrics() {
+        metrics.spans_dropped(count);
     }
 }

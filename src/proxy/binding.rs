@@ -24,7 +24,7 @@ use super::upstream::{Upstream, UpstreamOptions, Upstreams};
 use crate::outbound::Clients;
 use crate::spec::operation::security::Requirements;
 use crate::spec::operation::server::ServerError;
-use crate::spec::{Diagnostic, Document, Location, Operation, SecurityRequirement, SecurityScheme};
+use crate::spec::{Diagnostic, Document, Location, Operation, Parameter, SecurityRequirement, SecurityScheme};
 
 /// What an operator sets about where calls go and what they carry.
 #[derive(Debug, Clone, Default)]
@@ -173,7 +173,17 @@ impl<'a> Binder<'a> {
     /// Takes away the parameters that no argument may set, because the operator, a client or a security scheme does.
     pub(crate) fn drop_set_parameters(&mut self, operation: &mut Operation) {
         let needs = self.requirements.of(operation, self.schemes, &mut self.diagnostics);
-        operation.parameters.retain(|parameter| self.access.offers(parameter, &needs));
+        // The headers of W3C Trace Context.
+        let is_of_trace = |parameter: &Parameter| {
+            self.options.upstream.propagates_trace
+                && parameter.location == Location::Header
+                && ["traceparent", "tracestate"]
+                    .iter()
+                    .any(|name| parameter.name.eq_ignore_ascii_case(name))
+        };
+        operation
+            .parameters
+            .retain(|parameter| self.access.offers(parameter, &needs) && !is_of_trace(parameter));
     }
 
     /// Decides about the calls of an operation.
@@ -197,8 +207,12 @@ impl<'a> Binder<'a> {
         } else {
             self.access.access(needs)
         };
+        let upstream = base.as_deref().map(|base| {
+            let propagates_trace = self.options.upstream.propagates_trace && self.bases.is_own(base);
+            self.upstreams.of(base, cross_origin, propagates_trace)
+        });
         Ok(BoundOperation {
-            upstream: base.as_deref().map(|base| self.upstreams.of(base, cross_origin)),
+            upstream,
             operation,
             tool: rules.tool,
             base,

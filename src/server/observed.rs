@@ -1,43 +1,86 @@
-//! What metrics and the audit log learn of a call from its message and its result.
+//! What metrics, traces and the audit log learn of a call from its message and its result.
 
+use http::Version;
 use http::request::Parts;
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, ErrorCode, ErrorData};
 use rmcp::service::RequestContext;
 
+use super::auth::AuthenticatedClient;
 use super::catalog::ResolvedCall;
 use super::http::limits::{Peer, ProvedName};
-use crate::observe::call::{Arrival, CalledOperation, note};
+use crate::observe;
+use crate::observe::call::note;
 use crate::observe::outcome::CallOutcome;
+use crate::observe::record::{Arrival, CalledOperation};
+use crate::observe::traces::ArrivedContexts;
+use crate::observe::traces::context::TraceContext;
 
-/// How a call arrived.
+/// How a request arrived.
 pub(crate) fn arrival(context: &RequestContext<RoleServer>) -> Arrival {
     let parts = context.extensions.get::<Parts>();
-    let header = |name: &str| parts.and_then(|parts| parts.headers.get(name)?.to_str().ok());
     let version = context
         .meta
         .protocol_version()
         .or_else(|| Some(context.peer.peer_info()?.protocol_version.clone()));
+    let message = context.meta.get_traceparent();
+    let message = message.and_then(|parent| TraceContext::read(parent, context.meta.get_tracestate()));
     Arrival {
         transport: if parts.is_some() { "tcp" } else { "pipe" },
+        http_version: parts.and_then(http_version),
         protocol_version: version
             .map(|version| version.to_string())
-            .or_else(|| header("mcp-protocol-version").map(str::to_owned)),
+            .or_else(|| parts.and_then(|parts| sole_header(parts, "mcp-protocol-version"))),
+        request_id: observe::tracer().map(|_| context.id.to_string()),
         client: client_name(parts),
         claimed: context.client_info().map(|client| format!("{} {}", client.name, client.version)),
-        traceparent: context.meta.get_traceparent().or_else(|| header("traceparent")).map(str::to_owned),
+        contexts: arrived_contexts(message, parts),
     }
 }
 
 /// How a call arrived that is refused before rmcp has read it.
 pub(crate) fn early_arrival(parts: &Parts) -> Arrival {
-    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     Arrival {
         transport: "tcp",
-        protocol_version: header("mcp-protocol-version"),
+        http_version: http_version(parts),
+        protocol_version: sole_header(parts, "mcp-protocol-version"),
+        request_id: None,
         client: client_name(Some(parts)),
         claimed: None,
-        traceparent: header("traceparent"),
+        contexts: arrived_contexts(None, Some(parts)),
+    }
+}
+
+/// The contexts of a message and of its HTTP request. Over stdio the client is the one who started this process.
+fn arrived_contexts(message: Option<TraceContext>, parts: Option<&Parts>) -> ArrivedContexts {
+    ArrivedContexts {
+        message,
+        request: parts.and_then(|parts| {
+            // Several lines are one list (RFC 9110 section 5.3); several parents name none.
+            let states: Vec<&str> = parts
+                .headers
+                .get_all("tracestate")
+                .iter()
+                .filter_map(|line| line.to_str().ok())
+                .collect();
+            TraceContext::read(&sole_header(parts, "traceparent")?, Some(&states.join(",")))
+        }),
+        is_trusted: parts.is_none_or(|parts| parts.extensions.get::<AuthenticatedClient>().is_some()),
+    }
+}
+
+fn sole_header(parts: &Parts, name: &str) -> Option<String> {
+    let mut values = parts.headers.get_all(name).iter();
+    let value = values.next().filter(|_| values.next().is_none())?;
+    Some(value.to_str().ok()?.to_owned())
+}
+
+fn http_version(parts: &Parts) -> Option<&'static str> {
+    match parts.version {
+        Version::HTTP_10 => Some("1.0"),
+        Version::HTTP_11 => Some("1.1"),
+        Version::HTTP_2 => Some("2"),
+        _ => None,
     }
 }
 

@@ -14,7 +14,7 @@ const FLOORS: [(&str, &[&str]); 17] = [
     ("json", &[]),
     ("descriptors", &[]),
     ("outbound", &["text"]),
-    ("observe", &["text"]),
+    ("observe", &["outbound", "text"]),
     ("spec", &["json", "text"]),
     ("annotate", &["spec", "json", "text"]),
     ("search", &["annotate", "spec", "text"]),
@@ -66,8 +66,10 @@ const FLOORS: [(&str, &[&str]); 17] = [
 ];
 
 /// A library, and the only places that may name it.
-const FENCES: [(&str, &[&str]); 10] = [
+const FENCES: [(&str, &[&str]); 12] = [
     ("prometheus_client", &["observe/metrics"]),
+    ("opentelemetry_proto", &["observe/traces/otlp.rs"]),
+    ("prost", &["observe/traces/otlp.rs"]),
     ("http_cache_semantics", &["proxy/cache/freshness.rs"]),
     ("openapiv3", &["spec", "mock"]),
     (

@@ -21,4 +21,5 @@ mod mcp;
 mod promises;
 mod several;
 mod stdio;
+mod traces;
 mod upstream;

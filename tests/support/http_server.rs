@@ -44,6 +44,19 @@ pub fn answer_header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value.trim())
 }
 
+/// The page of metrics at an address, without its head.
+pub fn scrape(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("connected");
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("text");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+    body.to_owned()
+}
+
 impl HttpServer {
     pub fn start(args: &[&str]) -> Self {
         Self::start_with(args, &[])

@@ -2,6 +2,7 @@
 //! records, and certificates.
 
 pub mod certificates;
+pub mod collector;
 pub mod http2;
 pub mod http_server;
 pub mod raw_session;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+pub use self::collector::Collector;
 pub use self::http_server::HttpServer;
 pub use self::raw_session::RawSession;
 pub use self::session::Session;
@@ -67,7 +69,8 @@ pub fn petstore() -> String {
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(binary());
     command.args(args).stdin(Stdio::null());
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("OPENAPI_MCP_")) {
+    let is_setting = |name: &str| name.starts_with("OPENAPI_MCP_") || name.starts_with("OTEL_");
+    for (name, _) in std::env::vars().filter(|(name, _)| is_setting(name)) {
         command.env_remove(name);
     }
     command

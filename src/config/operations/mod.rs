@@ -1,6 +1,8 @@
-//! Settings of what a server shows of itself in production: metrics and the audit log.
+//! Settings of what a server shows of itself in production: metrics, traces and the audit log.
 
 pub(crate) mod cache;
+mod trace_variables;
+pub(crate) mod traces;
 
 use std::net::SocketAddr;
 
@@ -9,6 +11,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use self::cache::CacheSettings;
+use self::traces::{TracesConfig, resolve_traces};
 use super::choices::ToolLabelName;
 use super::path::ConfigPath;
 use super::variables::called;
@@ -18,7 +21,7 @@ use crate::observe::metrics::ToolLabel;
 /// The fewest bytes of a key; less can be guessed.
 const MIN_KEY_BYTES: usize = 16;
 
-/// Settings of metrics and of the audit log.
+/// Settings of metrics, of traces and of the audit log.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -57,6 +60,12 @@ pub(crate) struct OperationsSettings {
     #[arg(long, env = "OPENAPI_MCP_AUDIT_LOG_REQUIRED", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_log_required: Option<bool>,
+
+    /// Send the trace of a call to the API, in the headers traceparent and tracestate; the variables of OpenTelemetry say where
+    /// spans of our own go
+    #[arg(long, env = "OPENAPI_MCP_PROPAGATE_TRACE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub propagate_trace: Option<bool>,
 }
 
 /// What a server shows of itself.
@@ -64,6 +73,7 @@ pub(crate) struct OperationsSettings {
 pub(crate) struct OperationsConfig {
     pub(crate) metrics: Option<MetricsConfig>,
     pub(crate) audit: Option<AuditOptions>,
+    pub(crate) traces: TracesConfig,
 }
 
 /// Where metrics are served.
@@ -73,7 +83,7 @@ pub(crate) struct MetricsConfig {
     pub(crate) tool_label: ToolLabel,
 }
 
-/// The settings of metrics and of the audit log; what is wrong with them is pushed to `problems`.
+/// The settings of metrics, traces and the audit log; what is wrong with them is pushed to `problems`.
 pub(crate) fn resolve_operations(settings: &OperationsSettings, is_stdio: bool, problems: &mut Vec<String>) -> OperationsConfig {
     let metrics = settings.metrics_bind.as_deref().and_then(|text| {
         let bind = text.replace("localhost:", "127.0.0.1:").parse().ok();
@@ -93,6 +103,7 @@ pub(crate) fn resolve_operations(settings: &OperationsSettings, is_stdio: bool, 
     OperationsConfig {
         metrics,
         audit: resolve_audit(settings, is_stdio, problems),
+        traces: resolve_traces(settings.propagate_trace.unwrap_or(false)),
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) struct EffectLabel {
 }
 
 /// The methods of RFC 9110, of RFC 5789 and QUERY.
-pub(super) fn known_method(method: &Method) -> &'static str {
+pub(in crate::observe) fn known_method(method: &Method) -> &'static str {
     const KNOWN: [&str; 10] = [
         "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY",
     ];

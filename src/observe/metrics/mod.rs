@@ -70,6 +70,7 @@ pub(crate) struct Metrics {
     cache_misses: Counter,
     cache_size: Gauge,
     audit_lost: Counter,
+    spans_dropped: Counter,
     tools: Family<EffectLabel, Gauge>,
     upstreams: WatchedUpstreams,
     tool_label: ToolLabel,
@@ -94,6 +95,7 @@ impl Metrics {
             cache_misses: Counter::default(),
             cache_size: Gauge::default(),
             audit_lost: Counter::default(),
+            spans_dropped: Counter::default(),
             tools: Family::default(),
             upstreams: upstreams.clone(),
             tool_label,
@@ -149,6 +151,11 @@ impl Metrics {
             "openapi_mcp_audit_lost",
             "Lines of the audit log that could not be written",
             self.audit_lost.clone(),
+        );
+        registry.register(
+            "openapi_mcp_spans_dropped",
+            "Spans that could not be sent",
+            self.spans_dropped.clone(),
         );
         registry.register("openapi_mcp_tools", "Tools that are served", self.tools.clone());
     }
@@ -267,6 +274,11 @@ impl Metrics {
     /// A line of the audit log is lost.
     pub(super) fn audit_line_lost(&self) {
         self.audit_lost.inc();
+    }
+
+    /// Spans are lost.
+    pub(super) fn spans_dropped(&self, count: usize) {
+        self.spans_dropped.inc_by(u64::try_from(count).unwrap_or(u64::MAX));
     }
 
     /// These tools are served from now on.

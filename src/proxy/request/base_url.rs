@@ -78,6 +78,11 @@ impl BaseUrls {
         }
     }
 
+    /// Whether that is the API's own origin; asked after [`BaseUrls::leads_elsewhere`].
+    pub(crate) fn is_own(&self, base: &BaseUrl) -> bool {
+        self.origins.first() == Some(&base.url().origin())
+    }
+
     /// Whether that is none of the origins that credentials may go to. Where the document has no server for all, the
     /// first operation's is the API's own.
     pub(crate) fn leads_elsewhere(&mut self, base: Option<&BaseUrl>) -> bool {

@@ -52,6 +52,8 @@ pub struct UpstreamOptions {
     pub breaker_failures: u32,
     /// How long it is left alone.
     pub breaker_pause: Duration,
+    /// Whether requests to the API's own origin carry the trace that they belong to (W3C Trace Context).
+    pub propagates_trace: bool,
 }
 
 impl Default for UpstreamOptions {
@@ -63,6 +65,7 @@ impl Default for UpstreamOptions {
             retries: 2,
             breaker_failures: 20,
             breaker_pause: Duration::from_secs(30),
+            propagates_trace: false,
         }
     }
 }
@@ -74,8 +77,10 @@ pub(crate) struct Upstream {
     concurrency: ConcurrencyLimit,
     rate: Option<RequestRate>,
     breaker: Breaker,
-    /// Host and port, for metrics.
+    /// Host and port, for metrics and traces.
     address: (Box<str>, u16),
+    /// Whether requests carry the trace that they belong to.
+    propagates_trace: bool,
     budget: Budget,
     retries: u32,
 }
@@ -100,10 +105,13 @@ impl<'o> Upstreams<'o> {
     }
 
     /// The one that a base belongs to; `elsewhere` says that it is none of those that credentials may go to.
-    pub(crate) fn of(&mut self, base: &BaseUrl, elsewhere: bool) -> Arc<Upstream> {
+    pub(crate) fn of(&mut self, base: &BaseUrl, elsewhere: bool, propagates_trace: bool) -> Arc<Upstream> {
         let client = if elsewhere { &self.clients.other } else { &self.clients.own };
         let fresh = || {
-            let upstream = Arc::new(Upstream::new(client.clone(), base.url(), self.options));
+            let upstream = Arc::new(Upstream {
+                propagates_trace,
+                ..Upstream::new(client.clone(), base.url(), self.options)
+            });
             let (host, port) = &upstream.address;
             watch_upstream(host, *port, &upstream);
             upstream
@@ -153,6 +161,7 @@ impl Upstream {
                 url.host_str().unwrap_or_default().into(),
                 url.port_or_known_default().unwrap_or_default(),
             ),
+            propagates_trace: false,
             budget: Budget::default(),
             retries: options.retries,
         }
@@ -215,12 +224,15 @@ impl Upstream {
             request.headers.insert(AUTHORIZATION, authorization);
         }
         note(|record| record.attempts += 1);
-        let (timer, method) = (RequestTimer::start(), request.method.clone());
+        let (host, port) = &self.address;
+        let (timer, method) = (RequestTimer::start(&request.method, host, *port), request.method.clone());
+        if self.propagates_trace {
+            timer.propagate(&mut request.headers);
+        }
         let exchange = exchange::exchange(&self.client, request, call.options, deadline, call.progress);
         let outcome = timeout_at(deadline, exchange)
             .await
             .unwrap_or(Err(CallError::Timeout(call.options.timeout)));
-        let (host, port) = &self.address;
         let status = outcome
             .as_ref()
             .map(|response| response.status.as_u16())

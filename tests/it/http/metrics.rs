@@ -8,7 +8,7 @@ use crate::support::http_server::answer_header;
 use crate::support::{CALL, HttpServer, Session, SpecFile, Upstream, call_message, listener, petstore, project, reply, wait_until};
 
 /// Every metric, and the labels that it has.
-const METRICS: [(&str, &[&str]); 16] = [
+const METRICS: [(&str, &[&str]); 17] = [
     (
         "mcp_server_operation_duration_seconds",
         &[
@@ -41,6 +41,7 @@ const METRICS: [(&str, &[&str]); 16] = [
     ("openapi_mcp_cache_misses_total", &[]),
     ("openapi_mcp_cache_size_bytes", &[]),
     ("openapi_mcp_audit_lost_total", &[]),
+    ("openapi_mcp_spans_dropped_total", &[]),
     ("openapi_mcp_tools", &["effect"]),
     ("openapi_mcp_build_info", &["version"]),
 ];

@@ -1,0 +1,258 @@
+//! Where spans go, by the variables of OpenTelemetry's specification. Clients hand their own to servers over stdio, so that nothing
+//! here ends a start: what cannot be used is one warning, and there are no traces.
+
+use std::path::Path;
+use std::time::Duration;
+
+use url::Url;
+
+use super::trace_variables::{TraceVariables, read_headers, read_pairs};
+use crate::config::upstream::{authorities, read_identity};
+use crate::observe::traces::options::TraceOptions;
+use crate::observe::traces::sampler::Sampler;
+
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+const DEFAULT_SCHEDULE_DELAY: Duration = Duration::from_secs(5);
+const DEFAULT_SAMPLER: &str = "parentbased_always_on";
+/// The path of traces below `OTEL_EXPORTER_OTLP_ENDPOINT`.
+const TRACES_PATH: &str = "v1/traces";
+
+/// What becomes of traces.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TracesConfig {
+    /// Where spans go; without it, none are made.
+    pub(crate) export: Option<TraceOptions>,
+    /// Why there are no traces although variables ask for them.
+    pub(crate) warning: Option<String>,
+    /// Whether the API is told of the trace of a call.
+    pub(crate) propagates: bool,
+}
+
+/// What the variables ask for.
+pub(super) fn resolve_traces(propagates: bool) -> TracesConfig {
+    let (export, warning) = match read_options(&TraceVariables::of_environment()) {
+        Ok(export) => (export, None),
+        Err(why) => (None, Some(format!("there are no traces: {why}"))),
+    };
+    TracesConfig {
+        export,
+        warning,
+        propagates,
+    }
+}
+
+/// Where spans go and which; `None` where no variable asks for traces.
+fn read_options(variables: &TraceVariables) -> Result<Option<TraceOptions>, String> {
+    let is = |name: &str, wanted: &str| variables.get(name).is_some_and(|value| value.eq_ignore_ascii_case(wanted));
+    let asks = ["TRACES_ENDPOINT", "ENDPOINT"]
+        .iter()
+        .any(|name| variables.of_exporter(name).is_some());
+    if !asks || is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none") {
+        return Ok(None);
+    }
+    if variables.get("OTEL_TRACES_EXPORTER").is_some() && !is("OTEL_TRACES_EXPORTER", "otlp") {
+        return Err("OTEL_TRACES_EXPORTER must be otlp or none".into());
+    }
+    let protocol = variables.of_traces("PROTOCOL");
+    if let Some((name, _)) = protocol.filter(|(_, value)| !value.eq_ignore_ascii_case("http/protobuf")) {
+        return Err(format!("{name} must be http/protobuf, the only protocol here"));
+    }
+    let gzip = match variables.of_traces("COMPRESSION") {
+        None => false,
+        Some((_, value)) if value.eq_ignore_ascii_case("none") => false,
+        Some((_, value)) if value.eq_ignore_ascii_case("gzip") => true,
+        Some((name, _)) => return Err(format!("{name} must be none or gzip")),
+    };
+    let (authorities, identity) = read_certificates(variables)?;
+    let headers = variables.of_traces("HEADERS");
+    Ok(Some(TraceOptions {
+        endpoint: read_endpoint(variables)?,
+        headers: headers.map_or_else(|| Ok(http::HeaderMap::new()), |(name, value)| read_headers(&name, value))?,
+        timeout: read_milliseconds(variables.of_traces("TIMEOUT"), DEFAULT_TIMEOUT)?,
+        gzip,
+        schedule_delay: read_milliseconds(variables.named("OTEL_BSP_SCHEDULE_DELAY"), DEFAULT_SCHEDULE_DELAY)?,
+        sampler: read_sampler(variables)?,
+        resource: read_resource(variables)?,
+        authorities,
+        identity,
+    }))
+}
+
+fn read_endpoint(variables: &TraceVariables) -> Result<Url, String> {
+    let own = variables.named("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
+    let is_own = own.is_some();
+    let (name, text) = own.or_else(|| variables.named("OTEL_EXPORTER_OTLP_ENDPOINT")).unwrap_or_default();
+    let url = Url::parse(text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let mut url = url.ok_or_else(|| format!("{name} must be a URL with http or https"))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(format!(
+            "{name} carries a user name or password; OTEL_EXPORTER_OTLP_HEADERS can hold a credential"
+        ));
+    }
+    if !is_own {
+        let path = format!("{}/{TRACES_PATH}", url.path().trim_end_matches('/'));
+        url.set_path(&path);
+    }
+    Ok(url)
+}
+
+fn read_milliseconds(variable: Option<(String, &str)>, default: Duration) -> Result<Duration, String> {
+    let Some((name, text)) = variable else { return Ok(default) };
+    let milliseconds = text.trim().parse().ok().filter(|number| (1..=3_600_000).contains(number));
+    let milliseconds = milliseconds.ok_or_else(|| format!("{name} must be a number of milliseconds"))?;
+    Ok(Duration::from_millis(milliseconds))
+}
+
+fn read_sampler(variables: &TraceVariables) -> Result<Sampler, String> {
+    let name = variables
+        .get("OTEL_TRACES_SAMPLER")
+        .unwrap_or(DEFAULT_SAMPLER)
+        .trim()
+        .to_ascii_lowercase();
+    let argument = match variables.get("OTEL_TRACES_SAMPLER_ARG").filter(|_| name.ends_with("traceidratio")) {
+        None => None,
+        Some(text) => {
+            let ratio = text.trim().parse().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
+            Some(ratio.ok_or("OTEL_TRACES_SAMPLER_ARG must be a share between 0 and 1")?)
+        }
+    };
+    Sampler::named(&name, argument)
+        .ok_or_else(|| "OTEL_TRACES_SAMPLER must be always_on, always_off or traceidratio, or one of these after `parentbased_`".to_owned())
+}
+
+/// What the process says of itself: the variables over what we know.
+fn read_resource(variables: &TraceVariables) -> Result<Vec<(String, String)>, String> {
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let mut resource = vec![
+        ("service.name".to_owned(), "openapi-mcp".to_owned()),
+        ("service.version".to_owned(), version.clone()),
+        ("telemetry.sdk.name".to_owned(), "openapi-mcp".to_owned()),
+        ("telemetry.sdk.language".to_owned(), "rust".to_owned()),
+        ("telemetry.sdk.version".to_owned(), version),
+    ];
+    let mut set = |name: String, value: String| {
+        resource.retain(|(known, _)| *known != name);
+        resource.push((name, value));
+    };
+    if let Some(text) = variables.get("OTEL_RESOURCE_ATTRIBUTES") {
+        read_pairs("OTEL_RESOURCE_ATTRIBUTES", text)?
+            .into_iter()
+            .for_each(|(name, value)| set(name, value));
+    }
+    if let Some(name) = variables.get("OTEL_SERVICE_NAME") {
+        set("service.name".into(), name.to_owned());
+    }
+    Ok(resource)
+}
+
+type Certificates = (
+    Vec<rustls::pki_types::CertificateDer<'static>>,
+    Option<std::sync::Arc<crate::outbound::Identity>>,
+);
+
+fn read_certificates(variables: &TraceVariables) -> Result<Certificates, String> {
+    let mut problems = Vec::new();
+    let path = |name: &str| variables.of_traces(name).map(|(_, path)| Path::new(path));
+    let authorities = authorities(&path("CERTIFICATE").into_iter().collect::<Vec<_>>(), &mut problems);
+    let names = ["OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_KEY"];
+    let identity = match (path("CLIENT_CERTIFICATE"), path("CLIENT_KEY")) {
+        (Some(certificate), Some(key)) => read_identity(names, certificate, key, &mut problems),
+        (None, None) => None,
+        _ => return Err(format!("{} need each other", names.join(" and "))),
+    };
+    let problem = problems.into_iter().next();
+    let problem = problem.map(|problem| problem.replace("--ca-cert", "OTEL_EXPORTER_OTLP_CERTIFICATE"));
+    problem.map_or(Ok((authorities, identity)), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Option<TraceOptions>, String> {
+        let pairs = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        read_options(&TraceVariables::from_pairs(pairs))
+    }
+
+    const ENDPOINT: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/base/");
+
+    #[test]
+    fn only_an_endpoint_turns_traces_on() {
+        for off in [
+            &[][..],
+            &[("OTEL_TRACES_EXPORTER", "otlp")],
+            &[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")],
+            &[("OTEL_EXPORTER_OTLP_ENDPOINT", "")],
+            &[("OTEL_EXPORTER_OTLP_ENDPOINT", "${COLLECTOR}")],
+            &[ENDPOINT, ("OTEL_SDK_DISABLED", "True")],
+            &[ENDPOINT, ("OTEL_TRACES_EXPORTER", "none")],
+            &[ENDPOINT, ("OTEL_TRACES_EXPORTER", "none"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")],
+        ] {
+            assert!(matches!(read(off), Ok(None)), "{off:?}");
+        }
+        let options = read(&[ENDPOINT]).unwrap().unwrap();
+        assert_eq!(options.endpoint.as_str(), "http://collector:4318/base/v1/traces");
+        let own = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://other/spans");
+        assert_eq!(read(&[ENDPOINT, own]).unwrap().unwrap().endpoint.as_str(), "https://other/spans");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_a_sentence_without_its_value() {
+        for (name, value) in [
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+            ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"),
+            ("OTEL_TRACES_EXPORTER", "zipkin"),
+            ("OTEL_EXPORTER_OTLP_COMPRESSION", "zstd"),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon"),
+            ("OTEL_BSP_SCHEDULE_DELAY", "-1"),
+            ("OTEL_TRACES_SAMPLER", "jaeger_remote"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "hunter2"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "a=hunter2%0d%0ab"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "host=hunter2"),
+            ("OTEL_RESOURCE_ATTRIBUTES", "hunter2"),
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector:4317"),
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://user:hunter2@collector:4318"),
+            ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/there/is/no/such/file"),
+            ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "/there/is/no/such/file"),
+        ] {
+            let why = read(&[ENDPOINT, (name, value)]).unwrap_err();
+            assert!(why.contains(name) && !why.contains("hunter2"), "{name}: {why}");
+        }
+    }
+
+    #[test]
+    fn own_variables_of_traces_come_before_those_of_all_signals() {
+        let options = read(&[
+            ENDPOINT,
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "1000"),
+            ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "2000"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "x-of=all, x-more=1"),
+            ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "x-of=traces%20alone=yes"),
+            ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
+            ("OTEL_TRACES_SAMPLER", "traceidratio"),
+            ("OTEL_TRACES_SAMPLER_ARG", "0.25"),
+            ("OTEL_SERVICE_NAME", "pets"),
+            (
+                "OTEL_RESOURCE_ATTRIBUTES",
+                "service.name=lost,deployment.environment.name=a%2Cb,service.version=9",
+            ),
+        ])
+        .unwrap()
+        .unwrap();
+        assert_eq!(options.timeout, Duration::from_secs(2));
+        let headers: Vec<_> = options
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_str().unwrap(), value.is_sensitive()))
+            .collect();
+        assert_eq!(headers, [("x-of", "traces alone=yes", true)]);
+        assert!(options.gzip);
+        assert_eq!(options.sampler, Sampler::named("traceidratio", Some(0.25)).unwrap());
+        let of = |name: &str| options.resource.iter().filter(|(known, _)| known == name).collect::<Vec<_>>();
+        assert_eq!(of("service.name"), [&("service.name".to_owned(), "pets".to_owned())]);
+        assert_eq!(of("service.version")[0].1, "9");
+        assert_eq!(of("deployment.environment.name")[0].1, "a,b");
+    }
+}

@@ -1,0 +1,85 @@
+//! What is known of a request of a client: how it arrived, what it asks for, and what became of it so far.
+
+use serde_json::{Map, Value};
+
+use super::metrics::labels::OTHER;
+use super::observers;
+use super::outcome::CallOutcome;
+use super::traces::ArrivedContexts;
+
+/// Protocol versions that are told apart in metrics and traces.
+const PROTOCOL_VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+
+/// How a request arrived.
+#[derive(Debug, Default)]
+pub(crate) struct Arrival {
+    /// `network.transport`: `pipe` or `tcp`.
+    pub(crate) transport: &'static str,
+    /// Of HTTP, where the request came by it.
+    pub(crate) http_version: Option<&'static str>,
+    pub(crate) protocol_version: Option<String>,
+    /// Identifier of the JSON-RPC request, where spans are recorded.
+    pub(crate) request_id: Option<String>,
+    /// Who was proved to call, else the address that the call came from.
+    pub(crate) client: Option<String>,
+    /// What the client says of itself.
+    pub(crate) claimed: Option<String>,
+    /// The traces that the request belongs to.
+    pub(crate) contexts: ArrivedContexts,
+}
+
+/// The operation that a call is of.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CalledOperation {
+    pub(crate) api: String,
+    pub(crate) tool: String,
+    pub(crate) method: String,
+    /// The path with its parameters in braces, as the document has it.
+    pub(crate) path_template: String,
+    /// `read`, `write` or `destructive`.
+    pub(crate) effect: &'static str,
+}
+
+/// What is known of a call so far.
+#[derive(Debug, Default)]
+pub(crate) struct CallRecord {
+    pub(crate) arrival: Arrival,
+    pub(crate) operation: Option<CalledOperation>,
+    /// A keyed hash of what was asked for.
+    pub(crate) arguments_hash: Option<String>,
+    /// What happened on the way that decides how the call ends.
+    pub(crate) outcome: Option<CallOutcome>,
+    /// Whether a person agreed.
+    pub(crate) confirmed: bool,
+    /// Joins the line of a question with that of its answer.
+    pub(crate) question: Option<String>,
+    /// Status of the API's last reply.
+    pub(crate) status: Option<u16>,
+    /// Bytes of its body after decompression.
+    pub(crate) bytes: Option<usize>,
+    /// Requests that were sent.
+    pub(crate) attempts: u32,
+    /// `hit`, `revalidated` or `miss`.
+    pub(crate) cache: Option<&'static str>,
+}
+
+impl Arrival {
+    /// The protocol version, if it is one that we know; `_other` else, and empty where none is known yet.
+    pub(super) fn known_version(&self) -> &'static str {
+        let Some(version) = self.protocol_version.as_deref() else {
+            return "";
+        };
+        let known = PROTOCOL_VERSIONS.into_iter().find(|known| *known == version);
+        known.unwrap_or(OTHER)
+    }
+}
+
+impl CallRecord {
+    /// Notes which operation is called; `arguments` are those of the message.
+    pub(crate) fn resolve(&mut self, operation: CalledOperation, arguments: Option<&Map<String, Value>>) {
+        if let Some(audit) = observers::audit() {
+            self.arguments_hash = Some(audit.hash_arguments(&operation.api, &operation.tool, arguments));
+        }
+        self.operation = Some(operation);
+    }
+}

@@ -1,0 +1,60 @@
+//! The span of a request of a client, with the attributes of OpenTelemetry's conventions for MCP. None of them holds a value of a
+//! call, a text of an error, or what lets its holder in, such as the identifier of a session.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::observers;
+use super::outcome::CallOutcome;
+use super::record::CallRecord;
+use super::traces::span::{AttributeValue, Attributes, OpenSpan};
+
+/// Characters of an identifier that the client gave.
+const MAX_ID_CHARS: usize = 64;
+
+/// Ends the span of a request with that method of MCP.
+pub(super) fn end_server_span(span: &OpenSpan, method: &'static str, record: &CallRecord, outcome: CallOutcome, duration: Duration) {
+    let Some(tracer) = observers::tracer() else { return };
+    let tool = record.operation.as_ref().map(|operation| operation.tool.as_str());
+    let name = tool.map_or_else(|| method.to_owned(), |tool| format!("{method} {tool}"));
+    let attributes = attributes(method, record, outcome);
+    tracer.finish(span.end(name, duration, attributes, !outcome.error_type().is_empty()));
+}
+
+fn attributes(method: &'static str, record: &CallRecord, outcome: CallOutcome) -> Attributes {
+    let mut attributes = Attributes::new();
+    let mut add = |name: &'static str, value: Cow<'static, str>| attributes.push((name, AttributeValue::Text(value)));
+    add("mcp.method.name", method.into());
+    if method == "tools/call" {
+        add("gen_ai.operation.name", "execute_tool".into());
+    }
+    if let Some(operation) = &record.operation {
+        add("gen_ai.tool.name", operation.tool.clone().into());
+        add("openapi_mcp.api", operation.api.clone().into());
+    }
+    let arrival = &record.arrival;
+    if let Some(id) = &arrival.request_id {
+        let shown = id.chars().filter(|character| !character.is_control()).take(MAX_ID_CHARS);
+        add("jsonrpc.request.id", shown.collect::<String>().into());
+    }
+    let version = arrival.known_version();
+    if !version.is_empty() {
+        add("mcp.protocol.version", version.into());
+    }
+    add("network.transport", arrival.transport.into());
+    if let Some(version) = arrival.http_version {
+        add("network.protocol.name", "http".into());
+        add("network.protocol.version", version.into());
+    }
+    if let Some(cache) = record.cache {
+        add("openapi_mcp.cache", cache.into());
+    }
+    let error = outcome.error_type();
+    if !error.is_empty() {
+        add("error.type", error.into());
+    }
+    if error.starts_with('-') {
+        add("rpc.response.status_code", error.into());
+    }
+    attributes
+}

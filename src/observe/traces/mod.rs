@@ -1,0 +1,111 @@
+//! Traces by OpenTelemetry's conventions for MCP and for HTTP: a span for each request of a client, and below it one for each
+//! request to the API.
+
+pub(crate) mod context;
+#[cfg(feature = "otel")]
+mod exporter;
+pub(crate) mod options;
+#[cfg(feature = "otel")]
+mod otlp;
+mod queue;
+pub(crate) mod sampler;
+pub(crate) mod span;
+
+use self::context::TraceContext;
+use self::options::TraceOptions;
+use self::queue::SpanQueue;
+use self::sampler::Sampler;
+use self::span::{FinishedSpan, OpenSpan, SpanKind, SpanPlace};
+use crate::outbound::OutboundOptions;
+
+/// The contexts that a request of a client names.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ArrivedContexts {
+    /// Of `_meta` of the message.
+    pub(crate) message: Option<TraceContext>,
+    /// Of the headers of the HTTP request.
+    pub(crate) request: Option<TraceContext>,
+    /// Whether its trace may go on here: over stdio, and where the client has proved who it is.
+    pub(crate) is_trusted: bool,
+}
+
+/// Begins spans, and hands those that have ended to the exporter.
+pub(crate) struct Tracer(Option<Recorder>);
+
+struct Recorder {
+    sampler: Sampler,
+    queue: SpanQueue,
+}
+
+impl ArrivedContexts {
+    /// The context that counts: of the message before that of its HTTP request.
+    pub(crate) fn first(&self) -> Option<&TraceContext> {
+        self.message.as_ref().or(self.request.as_ref())
+    }
+}
+
+impl Tracer {
+    /// Records nothing; contexts of clients are passed on.
+    pub(crate) fn passing_on() -> Self {
+        Self(None)
+    }
+
+    /// Starts the task that sends spans; `on_drop` is told how many are lost. `outbound` says how other servers than the API are
+    /// reached.
+    ///
+    /// # Errors
+    /// A sentence where nothing can be sent.
+    #[cfg(feature = "otel")]
+    pub(crate) fn start(options: TraceOptions, outbound: &OutboundOptions, on_drop: fn(usize)) -> Result<Self, String> {
+        let sampler = options.sampler;
+        let (queue, items) = SpanQueue::new(on_drop);
+        exporter::start(options, outbound, queue.clone(), items)?;
+        Ok(Self(Some(Recorder { sampler, queue })))
+    }
+
+    /// # Errors
+    /// Always: this program was built without traces.
+    #[cfg(not(feature = "otel"))]
+    pub(crate) fn start(_options: TraceOptions, _outbound: &OutboundOptions, _on_drop: fn(usize)) -> Result<Self, String> {
+        Err("this program was built without the feature `otel`".into())
+    }
+
+    /// Begins the span of a request of a client; `None` where no spans are recorded. The context of a client that is not trusted is
+    /// a link, so that it cannot decide what is recorded.
+    pub(super) fn begin(&self, contexts: &ArrivedContexts) -> Option<OpenSpan> {
+        let Recorder { sampler, .. } = self.0.as_ref()?;
+        let parent = contexts.first().filter(|_| contexts.is_trusted);
+        let trace_id = parent.map_or_else(span::random_trace_id, |parent| parent.trace_id);
+        let mut links: Vec<TraceContext> = Vec::new();
+        for context in [&contexts.message, &contexts.request].into_iter().flatten() {
+            let is_known = |known: &TraceContext| known.is_same_span(context);
+            if !parent.is_some_and(is_known) && !links.iter().any(is_known) {
+                links.push(context.clone());
+            }
+        }
+        let place = SpanPlace {
+            trace_id,
+            span_id: span::random_span_id(),
+            parent: parent.map(|parent| parent.span_id),
+            has_remote_parent: parent.is_some(),
+            is_sampled: sampler.records(trace_id, parent.map(|parent| parent.is_sampled)),
+            state: parent.and_then(|parent| parent.state.clone()),
+            links,
+        };
+        Some(OpenSpan::new(place, SpanKind::Server))
+    }
+
+    /// Hands over a span that has ended.
+    pub(super) fn finish(&self, span: FinishedSpan) {
+        if let Some(Recorder { queue, .. }) = &self.0 {
+            queue.push(span);
+        }
+    }
+
+    /// Waits until all spans so far are sent or lost, for two seconds at most.
+    pub(super) async fn flush(&self) {
+        if let Some(Recorder { queue, .. }) = &self.0 {
+            queue.flush().await;
+        }
+    }
+}
