@@ -211,6 +211,13 @@ impl<'a> AccessResolver<'a> {
         warnings.extend(twice.map(|name| {
             format!("the header `{name}` is forwarded from clients, and set here as well; operations that get the one set here do not get the client's")
         }));
+        let at_risk = self.proofs.values().filter_map(|proof| match proof {
+            Ok(Applied::Authenticator(Authenticator::Token(source))) => source.at_risk(),
+            _ => None,
+        });
+        warnings.extend(at_risk.map(|scheme| {
+            format!("if the token endpoint of `{scheme}` replaces the refresh token, the new one is lost with this process; --token-store FILE keeps it")
+        }));
         let strangers = self.given.credentials.strangers(self.given.schemes);
         if !strangers.is_empty() {
             const MAX_LISTED_SCHEMES: usize = 20;

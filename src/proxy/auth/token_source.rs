@@ -213,6 +213,12 @@ impl TokenSource {
         }
     }
 
+    /// The scheme whose refresh token is lost with the process if the token endpoint replaces it.
+    pub(crate) fn at_risk(&self) -> Option<&str> {
+        let is_kept = self.grant.refresh_token.is_none() || self.store.is_some();
+        (!is_kept).then_some(self.grant.scheme.as_str())
+    }
+
     /// The client's name and secret as they are sent in `Basic`.
     #[must_use]
     pub(crate) fn client_pair(&self) -> Option<String> {

@@ -559,6 +559,23 @@ fn text_of(result: &Value) -> String {
 }
 
 #[test]
+fn the_start_says_that_a_replaced_refresh_token_would_be_lost() {
+    let (upstream, folder) = (rotating(), tempfile::tempdir().unwrap());
+    let spec = oauth_document("/token");
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let mut session = Session::start_with(&args, &ROTATING);
+    session.logged("if the token endpoint of `pets` replaces the refresh token");
+    session.close_stdin();
+    assert_eq!(session.wait(), Some(0));
+    for logs in [
+        stored_session(&upstream, &folder.path().join("tokens.json")).end(),
+        Session::start_with(&args, &CLIENT).end(),
+    ] {
+        assert!(!logs.contains("replaces the refresh token"), "{logs}");
+    }
+}
+
+#[test]
 fn a_token_store_that_cannot_be_trusted_ends_the_start_and_a_corrupt_one_is_set_aside() {
     let upstream = rotating();
     let folder = tempfile::tempdir().unwrap();
