@@ -30,6 +30,7 @@ use self::tool_texts::{ToolText, join_texts};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
 use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools, OutputSchemas, Rule, annotate};
 use crate::observe::call::note_outcome;
+use crate::observe::metrics::labels::ApiLabel;
 use crate::observe::outcome::CallOutcome;
 use crate::outbound::Clients;
 use crate::proxy::{
@@ -179,6 +180,7 @@ impl Api {
             all.extend(problems);
             return Err(BuildError::Patterns(all));
         }
+        let label = options.label();
         let api = Self {
             by_name: tools
                 .iter()
@@ -202,7 +204,7 @@ impl Api {
                 forward: options.forward,
                 redactor: found.redactor,
                 sandbox: options.sandbox,
-                cache: options.cache.and_then(ReplyCache::new),
+                cache: options.cache.and_then(|cache| ReplyCache::new(cache, label)),
             },
             search_index: OnceLock::new(),
         };
@@ -219,6 +221,11 @@ impl Api {
     #[must_use]
     pub fn name(&self) -> Option<&ApiName> {
         self.name.as_ref()
+    }
+
+    /// Its label in metrics.
+    pub(crate) fn metrics_label(&self) -> ApiLabel {
+        ApiLabel(self.name.as_ref().map(|name| name.as_str().into()))
     }
 
     /// What every tool name begins with; most often nothing.
@@ -369,6 +376,11 @@ impl Api {
 }
 
 impl ApiOptions {
+    /// The label in metrics.
+    fn label(&self) -> ApiLabel {
+        ApiLabel(self.name.as_ref().map(|name| name.as_str().into()))
+    }
+
     fn binding(&self) -> BindingOptions {
         BindingOptions {
             destination: self.destination.clone(),
@@ -378,6 +390,7 @@ impl ApiOptions {
             secrets: self.secrets.clone(),
             secrets_of_all: self.secrets_of_all.clone(),
             upstream: self.upstream.clone(),
+            api: self.label(),
         }
     }
 }

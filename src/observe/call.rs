@@ -1,4 +1,4 @@
-//! A call from its arrival to its end. Every way of making calls wraps them here, so that each call is measured and recorded
+//! A request of a client from its arrival to its end. Every way of making calls wraps them here, so that each call is measured and recorded
 //! exactly once, however it ends: with a result, with an error, cancelled, or cut off by the end of the process.
 
 use std::collections::HashMap;
@@ -8,9 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::Either;
 
-use super::audit::AuditLog;
 use super::line;
-use super::metrics::MeasuredCall;
+use super::metrics::{MeasuredCall, TOOLS_CALL};
 use super::observers;
 use super::outcome::CallOutcome;
 use super::record::{Arrival, CallRecord};
@@ -32,7 +31,8 @@ const MAX_CLAIMED_CHARS: usize = 128;
 
 struct OpenCall {
     number: u64,
-    /// For the audit log.
+    method: &'static str,
+    /// Where the audit log gets a line of it.
     id: Option<String>,
     /// Where spans are recorded.
     span: Option<OpenSpan>,
@@ -49,13 +49,24 @@ pub(crate) struct CallObservation(Option<Arc<OpenCall>>);
 impl CallObservation {
     /// A call has arrived. `arrival` is asked only where somebody is told.
     pub(crate) fn begin(arrival: impl FnOnce() -> Arrival) -> Self {
+        Self::observe(TOOLS_CALL, true, arrival)
+    }
+
+    /// A request with that method of MCP has arrived, which is no call that the audit log tells of.
+    pub(crate) fn of_method(method: &'static str, arrival: impl FnOnce() -> Arrival) -> Self {
+        Self::observe(method, false, arrival)
+    }
+
+    fn observe(method: &'static str, is_audited: bool, arrival: impl FnOnce() -> Arrival) -> Self {
         if !observers::is_on() {
             return Self(None);
         }
+        let audit = observers::audit().filter(|_| is_audited);
         let arrival = arrival();
         let call = Arc::new(OpenCall {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
-            id: observers::audit().map(|_| line::random_id()),
+            method,
+            id: audit.map(|_| line::random_id()),
             span: observers::tracer().and_then(|tracer| tracer.begin(&arrival.contexts)),
             time: SystemTime::now(),
             started: Instant::now(),
@@ -140,11 +151,13 @@ pub(super) fn with_current<T>(read: impl FnOnce(&CallRecord, Option<&OpenSpan>) 
 /// seconds at most, for both at the same time.
 pub(crate) async fn finish() {
     end_open_calls();
-    let written = tokio::task::spawn_blocking(|| observers::audit().map(AuditLog::flush));
+    let written = observers::audit().map(|audit| tokio::task::spawn_blocking(|| audit.flush()));
     if let Some(tracer) = observers::tracer() {
         tracer.flush().await;
     }
-    let _ = written.await;
+    if let Some(written) = written {
+        let _ = written.await;
+    }
 }
 
 /// The same where the process ends at once: spans are lost.
@@ -188,8 +201,13 @@ impl OpenCall {
         if let Some(metrics) = observers::metrics() {
             let record = self.record();
             metrics.operation(&MeasuredCall {
-                method: "tools/call",
-                tool: record.operation.as_ref().map(|operation| operation.tool.as_str()),
+                method: self.method,
+                api: record
+                    .operation
+                    .as_ref()
+                    .map(|operation| operation.label.clone())
+                    .unwrap_or_default(),
+                tool: record.tool(),
                 outcome,
                 transport: record.arrival.transport,
                 protocol_version: record.arrival.known_version(),
@@ -197,12 +215,12 @@ impl OpenCall {
             });
         }
         if let Some(span) = self.span.as_ref().filter(|span| span.is_sampled()) {
-            end_server_span(span, "tools/call", &self.record(), outcome, self.started.elapsed());
+            end_server_span(span, self.method, &self.record(), outcome, self.started.elapsed());
         }
         if self.is_ended_with_the_process() {
             open_calls().remove(&self.number);
         }
-        if let Some(audit) = observers::audit() {
+        if let Some(audit) = observers::audit().filter(|_| self.id.is_some()) {
             let event = if audit.is_required() { "end" } else { "call" };
             audit.write(self.line(event, Some((outcome, self.started.elapsed()))));
         }
@@ -219,9 +237,10 @@ impl OpenCall {
             shown.take(MAX_CLAIMED_CHARS).collect::<String>()
         });
         line.text("claimed", claimed.as_deref(), 512);
+        line.text("tool", record.tool(), 256);
         if let Some(operation) = &record.operation {
             line.text("api", Some(&operation.api), 256);
-            line.text("tool", Some(&operation.tool), 256);
+            line.text("gate", operation.gate, 32);
             line.text("method", Some(&operation.method), 32);
             line.text("path", Some(&operation.path_template), 512);
             line.text("effect", Some(operation.effect), 32);

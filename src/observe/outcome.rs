@@ -8,6 +8,8 @@ pub(crate) enum CallOutcome {
     /// A result with `isError`: the API answered with an error.
     ApiError,
     UnknownTool,
+    /// A request with a method that is not served.
+    UnknownMethod,
     InvalidArguments,
     /// The arguments fit the schema, but no request can be made of them.
     InvalidRequest,
@@ -44,6 +46,7 @@ impl CallOutcome {
             Self::Ok => "ok",
             Self::ApiError => "api_error",
             Self::UnknownTool => "unknown_tool",
+            Self::UnknownMethod => "unknown_method",
             Self::InvalidArguments => "invalid_arguments",
             Self::InvalidRequest => "invalid_request",
             Self::CredentialMissing => "credential_missing",
@@ -73,6 +76,7 @@ impl CallOutcome {
             Self::Ok | Self::Asked => "",
             Self::ApiError => "tool_error",
             Self::UnknownTool => "-32602",
+            Self::UnknownMethod => "-32601",
             Self::Unavailable => "-32603",
             _ => self.name(),
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::metrics::labels::OTHER;
+use super::metrics::labels::{ApiLabel, OTHER};
 use super::observers;
 use super::outcome::CallOutcome;
 use super::traces::ArrivedContexts;
@@ -31,8 +31,13 @@ pub(crate) struct Arrival {
 /// The operation that a call is of.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CalledOperation {
+    /// The name of the API, or the title of its document.
     pub(crate) api: String,
+    /// The same in metrics.
+    pub(crate) label: ApiLabel,
     pub(crate) tool: String,
+    /// In search mode, the tool through which it is called.
+    pub(crate) gate: Option<&'static str>,
     pub(crate) method: String,
     /// The path with its parameters in braces, as the document has it.
     pub(crate) path_template: String,
@@ -45,6 +50,8 @@ pub(crate) struct CalledOperation {
 pub(crate) struct CallRecord {
     pub(crate) arrival: Arrival,
     pub(crate) operation: Option<CalledOperation>,
+    /// The tool of search mode that is called, where no operation is.
+    pub(crate) lookup: Option<&'static str>,
     /// A keyed hash of what was asked for.
     pub(crate) arguments_hash: Option<String>,
     /// What happened on the way that decides how the call ends.
@@ -75,6 +82,12 @@ impl Arrival {
 }
 
 impl CallRecord {
+    /// The tool, if there is one of the name that the client gave.
+    pub(super) fn tool(&self) -> Option<&str> {
+        let of_operation = self.operation.as_ref().map(|operation| operation.tool.as_str());
+        of_operation.or(self.lookup)
+    }
+
     /// Notes which operation is called; `arguments` are those of the message.
     pub(crate) fn resolve(&mut self, operation: CalledOperation, arguments: Option<&Map<String, Value>>) {
         if let Some(audit) = observers::audit() {

@@ -4,19 +4,22 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use super::metrics::TOOLS_CALL;
 use super::observers;
 use super::outcome::CallOutcome;
 use super::record::CallRecord;
 use super::traces::span::{AttributeValue, Attributes, OpenSpan};
+use crate::text;
 
 /// Characters of an identifier that the client gave.
 const MAX_ID_CHARS: usize = 64;
+/// Bytes of the name of an API, which may be the title of its document.
+const MAX_TITLE_BYTES: usize = 256;
 
 /// Ends the span of a request with that method of MCP.
 pub(super) fn end_server_span(span: &OpenSpan, method: &'static str, record: &CallRecord, outcome: CallOutcome, duration: Duration) {
     let Some(tracer) = observers::tracer() else { return };
-    let tool = record.operation.as_ref().map(|operation| operation.tool.as_str());
-    let name = tool.map_or_else(|| method.to_owned(), |tool| format!("{method} {tool}"));
+    let name = record.tool().map_or_else(|| method.to_owned(), |tool| format!("{method} {tool}"));
     let attributes = attributes(method, record, outcome);
     tracer.finish(span.end(name, duration, attributes, !outcome.error_type().is_empty()));
 }
@@ -25,12 +28,14 @@ fn attributes(method: &'static str, record: &CallRecord, outcome: CallOutcome) -
     let mut attributes = Attributes::new();
     let mut add = |name: &'static str, value: Cow<'static, str>| attributes.push((name, AttributeValue::Text(value)));
     add("mcp.method.name", method.into());
-    if method == "tools/call" {
+    if method == TOOLS_CALL {
         add("gen_ai.operation.name", "execute_tool".into());
     }
+    if let Some(tool) = record.tool() {
+        add("gen_ai.tool.name", tool.to_owned().into());
+    }
     if let Some(operation) = &record.operation {
-        add("gen_ai.tool.name", operation.tool.clone().into());
-        add("openapi_mcp.api", operation.api.clone().into());
+        add("openapi_mcp.api", text::truncate(&operation.api, MAX_TITLE_BYTES).into());
     }
     let arrival = &record.arrival;
     if let Some(id) = &arrival.request_id {

@@ -6,33 +6,49 @@ use std::time::Instant;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::call::with_current;
-use super::metrics::Metrics;
+use super::metrics::OriginLabels;
 use super::metrics::gauges::UpstreamGauges;
-use super::metrics::labels::known_method;
+use super::metrics::labels::{ApiLabel, OTHER, known_method};
 use super::observers;
 use super::outcome::CallOutcome;
 use super::record::CallRecord;
 use super::traces::Tracer;
 use super::traces::context::TraceContext;
 use super::traces::span::{AttributeValue, Attributes, OpenSpan, SpanKind};
+use crate::text;
 
+/// A document could have longer paths.
+const MAX_TEMPLATE_BYTES: usize = 512;
 /// The headers of W3C Trace Context.
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
+/// The labels of an origin of an API.
+pub(crate) fn origin_labels(api: &ApiLabel, host: &str, port: u16) -> OriginLabels {
+    match observers::metrics() {
+        Some(metrics) => metrics.origin_labels(api.clone(), host, port),
+        None => OriginLabels {
+            api: api.clone(),
+            host: host.into(),
+            port,
+        },
+    }
+}
+
 /// Shows the state of an upstream for as long as it is there.
-pub(crate) fn watch_upstream(host: &str, port: u16, upstream: &Arc<impl UpstreamGauges + 'static>) {
+pub(crate) fn watch_upstream(origin: &OriginLabels, upstream: &Arc<impl UpstreamGauges + 'static>) {
     if let Some(metrics) = observers::metrics() {
         let weak = Arc::downgrade(upstream);
-        metrics.watch_upstream(host, port, weak);
+        metrics.watch_upstream(origin, weak);
     }
 }
 
 /// A request that is on its way; `None` where nobody is told of it.
-pub(crate) struct RequestTimer(Option<Box<TimedRequest>>);
+pub(crate) struct RequestTimer<'u>(Option<Box<TimedRequest<'u>>>);
 
-struct TimedRequest {
-    metrics: Option<&'static Metrics>,
+struct TimedRequest<'u> {
+    method: Method,
+    origin: &'u OriginLabels,
     started: Instant,
     span: Option<OpenRequestSpan>,
     /// What goes to the API of a trace that is not ours.
@@ -43,21 +59,20 @@ struct TimedRequest {
 struct OpenRequestSpan {
     tracer: &'static Tracer,
     span: OpenSpan,
-    method: Method,
-    address: (Box<str>, u16),
     url_template: Option<String>,
     /// How often the request was sent before.
     resends: u32,
 }
 
-impl RequestTimer {
-    /// A request leaves for that host and port.
-    pub(crate) fn start(method: &Method, host: &str, port: u16) -> Self {
-        if !observers::is_on() {
+impl<'u> RequestTimer<'u> {
+    /// A request leaves for an origin.
+    pub(crate) fn start(method: &Method, origin: &'u OriginLabels) -> Self {
+        if observers::metrics().is_none() && observers::tracer().is_none() {
             return Self(None);
         }
         let mut timed = TimedRequest {
-            metrics: observers::metrics(),
+            method: method.clone(),
+            origin,
             started: Instant::now(),
             span: None,
             passed_on: None,
@@ -68,8 +83,6 @@ impl RequestTimer {
                     timed.span = Some(OpenRequestSpan {
                         tracer,
                         span: parent.child(SpanKind::Client),
-                        method: method.clone(),
-                        address: (host.into(), port),
                         url_template: path_template(call),
                         resends: call.attempts.saturating_sub(1),
                     });
@@ -100,16 +113,16 @@ impl RequestTimer {
     }
 
     /// The request has ended, with a status or without.
-    pub(crate) fn end(mut self, method: &Method, host: &str, port: u16, result: Result<u16, CallOutcome>) {
+    pub(crate) fn end(mut self, result: Result<u16, CallOutcome>) {
         let Some(mut timed) = self.0.take() else { return };
-        if let Some(metrics) = timed.metrics {
-            metrics.request(method, host, port, result, timed.started.elapsed());
+        if let Some(metrics) = observers::metrics() {
+            metrics.request(&timed.method, timed.origin, result, timed.started.elapsed());
         }
         timed.end_span(result);
     }
 }
 
-impl Drop for RequestTimer {
+impl Drop for RequestTimer<'_> {
     /// Whoever drops a request has given it up.
     fn drop(&mut self) {
         if let Some(timed) = &mut self.0 {
@@ -118,50 +131,44 @@ impl Drop for RequestTimer {
     }
 }
 
-impl TimedRequest {
+impl TimedRequest<'_> {
     fn end_span(&mut self, result: Result<u16, CallOutcome>) {
         let Some(open) = self.span.take().filter(|open| open.span.is_sampled()) else {
             return;
         };
         let has_failed = result.map_or(true, |status| status >= 400);
-        let name = open.name();
-        let span = open.span.end(name, self.started.elapsed(), open.attributes(result), has_failed);
-        open.tracer.finish(span);
-    }
-}
-
-impl OpenRequestSpan {
-    fn name(&self) -> String {
+        let attributes = self.attributes(&open, result);
         let method = match known_method(&self.method) {
-            method if method.starts_with('_') => "HTTP",
+            OTHER => "HTTP",
             method => method,
         };
-        match &self.url_template {
+        let name = match &open.url_template {
             Some(template) => format!("{method} {template}"),
             None => method.to_owned(),
-        }
+        };
+        let span = open.span.end(name, self.started.elapsed(), attributes, has_failed);
+        open.tracer.finish(span);
     }
 
     /// The attributes of OpenTelemetry's conventions for HTTP clients, without `url.full`, which holds values.
-    fn attributes(&self, result: Result<u16, CallOutcome>) -> Attributes {
+    fn attributes(&self, open: &OpenRequestSpan, result: Result<u16, CallOutcome>) -> Attributes {
         let text = |text: &str| AttributeValue::Text(text.to_owned().into());
-        let method = match known_method(&self.method) {
-            method if method.starts_with('_') => "_OTHER",
-            method => method,
-        };
         let mut attributes = vec![
-            ("http.request.method", AttributeValue::Text(method.into())),
-            ("server.address", text(&self.address.0)),
-            ("server.port", AttributeValue::Number(self.address.1.into())),
+            ("server.address", text(&self.origin.host)),
+            ("server.port", AttributeValue::Number(self.origin.port.into())),
         ];
-        if method == "_OTHER" {
-            attributes.push(("http.request.method_original", text(self.method.as_str())));
+        match known_method(&self.method) {
+            OTHER => {
+                attributes.push(("http.request.method", AttributeValue::Text("_OTHER".into())));
+                attributes.push(("http.request.method_original", text(self.method.as_str())));
+            }
+            method => attributes.push(("http.request.method", AttributeValue::Text(method.into()))),
         }
-        if let Some(template) = &self.url_template {
+        if let Some(template) = &open.url_template {
             attributes.push(("url.template", text(template)));
         }
-        if self.resends > 0 {
-            attributes.push(("http.request.resend_count", AttributeValue::Number(self.resends.into())));
+        if open.resends > 0 {
+            attributes.push(("http.request.resend_count", AttributeValue::Number(open.resends.into())));
         }
         match result {
             Ok(status) => {
@@ -177,5 +184,5 @@ impl OpenRequestSpan {
 }
 
 fn path_template(call: &CallRecord) -> Option<String> {
-    Some(call.operation.as_ref()?.path_template.clone())
+    Some(text::truncate(&call.operation.as_ref()?.path_template, MAX_TEMPLATE_BYTES))
 }

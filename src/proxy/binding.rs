@@ -21,6 +21,7 @@ use super::request::target::BaseUrl;
 use super::response::render::OutputContract;
 use super::response::reply_headers::{DeclaredHeader, EtagUse, ShownHeaders, declared_headers, if_match_argument};
 use super::upstream::{Upstream, UpstreamOptions, Upstreams};
+use crate::observe::metrics::labels::ApiLabel;
 use crate::outbound::Clients;
 use crate::spec::operation::security::Requirements;
 use crate::spec::operation::server::ServerError;
@@ -43,6 +44,8 @@ pub(crate) struct BindingOptions {
     pub(crate) secrets_of_all: Vec<SecretString>,
     /// Limits of an upstream.
     pub(crate) upstream: UpstreamOptions,
+    /// The API's label in metrics.
+    pub(crate) api: ApiLabel,
 }
 
 /// An operation, and everything about its calls that is decided at start.
@@ -165,7 +168,7 @@ impl<'a> Binder<'a> {
             requirements,
             bases,
             access,
-            upstreams: Upstreams::new(clients, &options.upstream),
+            upstreams: Upstreams::new(clients, &options.upstream, options.api.clone()),
             diagnostics,
         }
     }

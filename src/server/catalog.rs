@@ -10,6 +10,7 @@ use super::auth::scopes::{Scopes, ToolScopes};
 use super::gates::{Gates, InnerCall, describe_operations, read_inner_call, search_operations};
 use crate::annotate::gate_names::GateKind;
 use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
+use crate::observe::metrics::labels::ApiLabel;
 use crate::proxy::{Request, ToolResult};
 use crate::text;
 
@@ -254,6 +255,11 @@ fn is_granted(api: &CatalogApi, offered: &OfferedTool<'_>, scopes: Option<&Scope
 }
 
 impl Lookup {
+    /// The tool that is called.
+    pub(crate) fn gate(&self) -> GateKind {
+        if self.is_search { GateKind::Search } else { GateKind::Describe }
+    }
+
     /// The answer. The first search of an API builds its index, which takes long for a large one: not on an asynchronous thread.
     pub(crate) fn answer(self) -> CallToolResult {
         let Self {
@@ -283,6 +289,11 @@ impl ResolvedCall {
     /// The name of the API that its operator gave it, else the title of its document.
     pub(crate) fn api_label(&self) -> &str {
         self.api.name().map_or_else(|| self.api.document().title(), |name| name.as_str())
+    }
+
+    /// The label of the API in metrics.
+    pub(crate) fn metrics_label(&self) -> ApiLabel {
+        self.api.metrics_label()
     }
 
     /// The name of the tool as metrics and logs have it: without the prefix of one of several APIs.

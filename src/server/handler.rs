@@ -7,8 +7,9 @@ use futures_util::FutureExt;
 use rmcp::RoleServer;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    InitializeRequestParams, InitializeResult, ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, DiscoverResult, ErrorCode, ErrorData, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams,
     ReadResourceResponse, ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
@@ -21,7 +22,8 @@ use super::endpoints::introduction::introduce_nothing;
 use super::progress::ProgressReporter;
 use super::{McpServer, auth, observed, tool_list};
 use crate::api::{Caller, OnMissingCredential};
-use crate::observe::call::{CallObservation, note_outcome};
+use crate::observe::call::{CallObservation, note, note_outcome};
+use crate::observe::metrics::labels::OTHER;
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::Progress;
 use crate::text;
@@ -49,18 +51,49 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         context.peer.set_peer_info(request.clone());
-        // Without the document, the answer lacks the title and the instructions, which no client needs.
-        tokio::select! {
-            () = context.ct.cancelled() => return Err(cancelled()),
-            () = self.live.ending.cancelled() => {}
-            _ = tokio::time::timeout(self.initialize_patience(), self.live.settled()) => {}
-        }
-        let mut result = self.negotiate_initialize(&request)?;
-        // Without a session, a client of these protocol versions cannot be notified.
-        if let Some(tools) = result.capabilities.tools.as_mut().filter(|_| self.untold.is_none()) {
-            tools.list_changed = None;
-        }
-        Ok(result)
+        observed::observe_method("initialize", &context, self.answer_initialize(&request, &context)).await
+    }
+
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        observed::observe_method("server/discover", &context, async {
+            let versions = self.supported_protocol_versions().into_owned();
+            Ok(DiscoverResult::from_server_info(versions, self.get_info()))
+        })
+        .await
+    }
+
+    async fn ping(&self, context: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        observed::observe_method("ping", &context, async { Ok(()) }).await
+    }
+
+    // Several clients ask for these lists, which are empty.
+    async fn complete(&self, _: CompleteRequestParams, context: RequestContext<RoleServer>) -> Result<CompleteResult, ErrorData> {
+        observed::observe_method("completion/complete", &context, async { Ok(CompleteResult::default()) }).await
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        observed::observe_method("prompts/list", &context, async { Ok(ListPromptsResult::default()) }).await
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        observed::observe_method("resources/list", &context, async { Ok(ListResourcesResult::default()) }).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let none = async { Ok(ListResourceTemplatesResult::default()) };
+        observed::observe_method("resources/templates/list", &context, none).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -77,6 +110,71 @@ impl ServerHandler for McpServer {
         &self,
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        observed::observe_method("tools/list", &context, self.answer_list(request, &context)).await
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let why = "there are no resources here";
+        let refusal = async { Err(ErrorData::invalid_params(why, Some(json!({ "uri": request.uri })))) };
+        observed::observe_method("resources/read", &context, refusal).await
+    }
+
+    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+        let observation = CallObservation::begin(|| observed::arrival(&context));
+        observation.watch(self.make_call(request, context), observed::judge).await
+    }
+
+    /// 2026-07-28: clients subscribe to the changes that they want to be notified of.
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.live.tells_changes.then(|| requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.live.listened(&context).await;
+        Ok(())
+    }
+
+    /// rmcp treats a malformed `tools/call` as an unknown method; the method is known, but its parameters are invalid.
+    async fn on_custom_request(&self, request: CustomRequest, context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+        let known = ["tools/call", "tools/list"].into_iter().find(|known| *known == request.method);
+        let refusal = match known {
+            Some(method) => ErrorData::invalid_params(format!("the parameters of {method} are not valid"), None),
+            None => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None),
+        };
+        // A call that cannot be read has no line in the audit log.
+        observed::observe_method(known.unwrap_or(OTHER), &context, async { Err(refusal) }).await
+    }
+}
+
+impl McpServer {
+    async fn answer_initialize(
+        &self,
+        request: &InitializeRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        // Without the document, the answer lacks the title and the instructions, which no client needs.
+        tokio::select! {
+            () = context.ct.cancelled() => return Err(cancelled()),
+            () = self.live.ending.cancelled() => {}
+            _ = tokio::time::timeout(self.initialize_patience(), self.live.settled()) => {}
+        }
+        let mut result = self.negotiate_initialize(request)?;
+        // Without a session, a client of these protocol versions cannot be notified.
+        if let Some(tools) = result.capabilities.tools.as_mut().filter(|_| self.untold.is_none()) {
+            tools.list_changed = None;
+        }
+        Ok(result)
+    }
+
+    async fn answer_list(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: &RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         // The list has one page, because several clients read only the first, so that no cursor is valid.
         if request.and_then(|request| request.cursor).is_some() {
@@ -103,49 +201,10 @@ impl ServerHandler for McpServer {
         let mut result = ListToolsResult::with_all_items(tools)
             .with_ttl_ms(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
             .with_cache_scope(cache_scope);
-        result.meta = meta(&context);
+        result.meta = meta(context);
         Ok(result)
     }
 
-    async fn read_resource(
-        &self,
-        request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
-        Err(ErrorData::invalid_params(
-            "there are no resources here",
-            Some(json!({ "uri": request.uri })),
-        ))
-    }
-
-    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
-        let observation = CallObservation::begin(|| observed::arrival(&context));
-        observation.watch(self.make_call(request, context), observed::judge).await
-    }
-
-    /// 2026-07-28: clients subscribe to the changes that they want to be notified of.
-    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.live.tells_changes.then(|| requested.clone())
-    }
-
-    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.live.listened(&context).await;
-        Ok(())
-    }
-
-    /// rmcp treats a malformed `tools/call` as an unknown method; the method is known, but its parameters are invalid.
-    async fn on_custom_request(&self, request: CustomRequest, _context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
-        if matches!(request.method.as_str(), "tools/call" | "tools/list") {
-            return Err(ErrorData::invalid_params(
-                format!("the parameters of {} are not valid", request.method),
-                None,
-            ));
-        }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
-    }
-}
-
-impl McpServer {
     /// The whole of a call, but for its observation.
     async fn make_call(
         &self,
@@ -182,6 +241,7 @@ impl McpServer {
                 return Ok(with_meta(refused, &context).into());
             }
             Resolution::Lookup(lookup) => {
+                note(|record| record.lookup = Some(lookup.gate().name()));
                 let answer = tokio::task::spawn_blocking(move || lookup.answer());
                 return tokio::select! {
                     () = context.ct.cancelled() => Err(cancelled()),

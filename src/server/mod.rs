@@ -31,7 +31,9 @@ use self::endpoints::paths::McpEndpoint;
 use self::endpoints::served_apis::ServedApis;
 use self::state::{Changes, ServerState};
 use crate::api::Api;
+use crate::api::name::ApiName;
 use crate::observe;
+use crate::observe::metrics::labels::ApiLabel;
 
 /// An MCP server, and the handler of one client or request: clones share their state.
 ///
@@ -109,10 +111,11 @@ impl McpServer {
         self.apis.serve(index, api)?;
         if let Some(metrics) = observe::metrics() {
             let served = self.apis.served();
-            let all = served.iter().flat_map(|api| api.iter());
-            metrics.tools_served(
-                all.map(|offered| observed::effect(offered.enforcement.is_read_only(), offered.enforcement.is_destructive())),
-            );
+            let tools = served.iter().flat_map(|api| {
+                let label = api.metrics_label();
+                api.iter().map(move |offered| (label.clone(), observed::effect_of(&offered)))
+            });
+            metrics.tools_served(tools);
         }
         Ok(())
     }
@@ -139,11 +142,11 @@ impl McpServer {
         &self.apis
     }
 
-    /// Notes whether a changed document could be served.
-    pub(crate) fn note_reload(&self, is_served: bool) {
+    /// Notes whether the changed document of an API could be served.
+    pub(crate) fn note_reload(&self, name: Option<&ApiName>, is_served: bool) {
         self.live.has_failed_reload.store(!is_served, Ordering::Relaxed);
         if let Some(metrics) = observe::metrics() {
-            metrics.reloaded(is_served);
+            metrics.reloaded(ApiLabel(name.map(|name| name.as_str().into())), is_served);
         }
     }
 

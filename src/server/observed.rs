@@ -9,8 +9,10 @@ use rmcp::service::RequestContext;
 use super::auth::AuthenticatedClient;
 use super::catalog::ResolvedCall;
 use super::http::limits::{Peer, ProvedName};
+use crate::annotate::gate_names::GateKind;
+use crate::api::OfferedTool;
 use crate::observe;
-use crate::observe::call::note;
+use crate::observe::call::{CallObservation, note};
 use crate::observe::outcome::CallOutcome;
 use crate::observe::record::{Arrival, CalledOperation};
 use crate::observe::traces::ArrivedContexts;
@@ -97,10 +99,28 @@ pub(crate) fn judge(answer: &Result<CallToolResponse, ErrorData>) -> CallOutcome
     match answer {
         Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => CallOutcome::ApiError,
         Ok(CallToolResponse::InputRequired(_)) => CallOutcome::Asked,
+        answer => judge_answer(answer),
+    }
+}
+
+/// How any request ended.
+pub(crate) fn judge_answer<T>(answer: &Result<T, ErrorData>) -> CallOutcome {
+    match answer {
         Ok(_) => CallOutcome::Ok,
         Err(error) if error.code == ErrorCode::INVALID_PARAMS => CallOutcome::UnknownTool,
+        Err(error) if error.code == ErrorCode::METHOD_NOT_FOUND => CallOutcome::UnknownMethod,
         Err(_) => CallOutcome::Unavailable,
     }
+}
+
+/// Answers a request with another method than `tools/call`.
+pub(crate) async fn observe_method<T>(
+    method: &'static str,
+    context: &RequestContext<RoleServer>,
+    answer: impl Future<Output = Result<T, ErrorData>>,
+) -> Result<T, ErrorData> {
+    let observation = CallObservation::of_method(method, || arrival(context));
+    observation.watch(answer, judge_answer).await
 }
 
 /// Notes which operation the current call is of.
@@ -108,21 +128,23 @@ pub(crate) fn note_operation(call: &ResolvedCall) {
     note(|record| record.resolve(called_operation(call), call.arguments()));
 }
 
-/// The operation as the audit log and metrics name it.
+/// The operation as the audit log, metrics and traces name it.
 pub(crate) fn called_operation(call: &ResolvedCall) -> CalledOperation {
     let offered = call.offered();
     CalledOperation {
         api: call.api_label().to_owned(),
+        label: call.metrics_label(),
         tool: call.tool_label().to_owned(),
+        gate: call.gate().map(GateKind::name),
         method: offered.operation.method.to_string(),
         path_template: offered.operation.path.clone(),
-        effect: effect(offered.enforcement.is_read_only(), offered.enforcement.is_destructive()),
+        effect: effect_of(&offered),
     }
 }
 
 /// `read`, `write` or `destructive`, by what is enforced of a tool.
-pub(crate) fn effect(is_read_only: bool, is_destructive: bool) -> &'static str {
-    match (is_read_only, is_destructive) {
+pub(crate) fn effect_of(offered: &OfferedTool<'_>) -> &'static str {
+    match (offered.enforcement.is_read_only(), offered.enforcement.is_destructive()) {
         (true, _) => "read",
         (false, true) => "destructive",
         (false, false) => "write",

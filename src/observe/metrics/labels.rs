@@ -1,13 +1,31 @@
 //! The labels, each with the closed set that its values come from.
 
+use std::fmt;
+use std::sync::Arc;
+
 use http::Method;
-use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::{EncodeLabel as _, EncodeLabelSet, LabelSetEncoder};
 
 /// What is not in the set of a label.
 pub(crate) const OTHER: &str = "_other";
 
+/// The name of the API; no label where a server has one alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ApiLabel(pub(crate) Option<Arc<str>>);
+
+impl EncodeLabelSet for ApiLabel {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), fmt::Error> {
+        match &self.0 {
+            Some(api) => ("api", api.as_ref()).encode(encoder.encode_label()),
+            None => Ok(()),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct OperationLabels {
+    #[prometheus(flatten)]
+    pub(super) api: ApiLabel,
     pub(super) mcp_method_name: &'static str,
     pub(super) gen_ai_tool_name: Box<str>,
     pub(super) error_type: &'static str,
@@ -17,10 +35,12 @@ pub(super) struct OperationLabels {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct RequestLabels {
+    #[prometheus(flatten)]
+    pub(super) api: ApiLabel,
     pub(super) http_request_method: &'static str,
     pub(super) http_response_status_code: &'static str,
     pub(super) error_type: &'static str,
-    pub(super) server_address: Box<str>,
+    pub(super) server_address: Arc<str>,
     pub(super) server_port: u16,
 }
 
@@ -31,11 +51,15 @@ pub(super) struct ReasonLabel {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct OutcomeLabel {
+    #[prometheus(flatten)]
+    pub(super) api: ApiLabel,
     pub(super) outcome: &'static str,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, EncodeLabelSet)]
 pub(super) struct EffectLabel {
+    #[prometheus(flatten)]
+    pub(super) api: ApiLabel,
     pub(super) effect: &'static str,
 }
 

@@ -5,9 +5,9 @@ pub(crate) mod exposition;
 pub(crate) mod gauges;
 pub(crate) mod labels;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use http::Method;
@@ -18,8 +18,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use self::gauges::{UpstreamCollector, UpstreamGauges, WatchedUpstreams};
-use self::labels::{EffectLabel, OTHER, OperationLabels, OutcomeLabel, ReasonLabel, RequestLabels, known_method, known_status};
+use self::gauges::{CacheGauge, PartsCollector, UpstreamGauges, WatchedParts};
+use self::labels::{ApiLabel, EffectLabel, OTHER, OperationLabels, OutcomeLabel, ReasonLabel, RequestLabels, known_method, known_status};
 use super::outcome::CallOutcome;
 
 /// `mcp.server.operation.duration`, in seconds.
@@ -45,9 +45,21 @@ pub(crate) enum ToolLabel {
     Off,
 }
 
-/// What one call adds.
+/// The method whose requests have a tool.
+pub(crate) const TOOLS_CALL: &str = "tools/call";
+
+/// The labels of one origin of an API.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OriginLabels {
+    pub(crate) api: ApiLabel,
+    pub(crate) host: Arc<str>,
+    pub(crate) port: u16,
+}
+
+/// What one request of a client adds.
 pub(crate) struct MeasuredCall<'c> {
     pub(crate) method: &'static str,
+    pub(crate) api: ApiLabel,
     /// A tool that exists; `None` for any other name.
     pub(crate) tool: Option<&'c str>,
     pub(crate) outcome: CallOutcome,
@@ -61,18 +73,17 @@ pub(crate) struct Metrics {
     registry: Registry,
     operations: Family<OperationLabels, Histogram>,
     requests: Family<RequestLabels, Histogram>,
-    retries: Counter,
+    retries: Family<ApiLabel, Counter>,
     results_cut: Counter,
     rejected: Family<ReasonLabel, Counter>,
     reloads: Family<OutcomeLabel, Counter>,
     refreshes: Family<OutcomeLabel, Counter>,
-    cache_hits: Counter,
-    cache_misses: Counter,
-    cache_size: Gauge,
+    cache_hits: Family<ApiLabel, Counter>,
+    cache_misses: Family<ApiLabel, Counter>,
     audit_lost: Counter,
     spans_dropped: Counter,
     tools: Family<EffectLabel, Gauge>,
-    upstreams: WatchedUpstreams,
+    parts: WatchedParts,
     tool_label: ToolLabel,
     tool_count: AtomicUsize,
     series: AtomicUsize,
@@ -82,22 +93,21 @@ pub(crate) struct Metrics {
 impl Metrics {
     pub(crate) fn new(tool_label: ToolLabel) -> Self {
         let mut registry = Registry::default();
-        let upstreams = WatchedUpstreams::default();
+        let parts = WatchedParts::default();
         let metrics = Self {
             operations: Family::new_with_constructor(|| Histogram::new(OPERATION_BUCKETS)),
             requests: Family::new_with_constructor(|| Histogram::new(REQUEST_BUCKETS)),
-            retries: Counter::default(),
+            retries: Family::default(),
             results_cut: Counter::default(),
             rejected: Family::default(),
             reloads: Family::default(),
             refreshes: Family::default(),
-            cache_hits: Counter::default(),
-            cache_misses: Counter::default(),
-            cache_size: Gauge::default(),
+            cache_hits: Family::default(),
+            cache_misses: Family::default(),
             audit_lost: Counter::default(),
             spans_dropped: Counter::default(),
             tools: Family::default(),
-            upstreams: upstreams.clone(),
+            parts: parts.clone(),
             tool_label,
             tool_count: AtomicUsize::new(0),
             series: AtomicUsize::new(0),
@@ -105,7 +115,7 @@ impl Metrics {
             registry: Registry::default(),
         };
         metrics.register(&mut registry);
-        registry.register_collector(Box::new(UpstreamCollector(upstreams)));
+        registry.register_collector(Box::new(PartsCollector(parts)));
         Self { registry, ..metrics }
     }
 
@@ -115,7 +125,7 @@ impl Metrics {
         registry.register("openapi_mcp_build", "The version of this server", build);
         registry.register(
             "mcp_server_operation_duration_seconds",
-            "How long calls of tools took",
+            "How long requests of clients took",
             self.operations.clone(),
         );
         registry.register(
@@ -143,11 +153,6 @@ impl Metrics {
             self.cache_misses.clone(),
         );
         registry.register(
-            "openapi_mcp_cache_size_bytes",
-            "Bytes that the cache holds",
-            self.cache_size.clone(),
-        );
-        registry.register(
             "openapi_mcp_audit_lost",
             "Lines of the audit log that could not be written",
             self.audit_lost.clone(),
@@ -163,16 +168,25 @@ impl Metrics {
     /// A call has ended.
     pub(crate) fn operation(&self, call: &MeasuredCall<'_>) {
         let mut labels = OperationLabels {
+            api: call.api.clone(),
             mcp_method_name: call.method,
-            gen_ai_tool_name: self.tool_label(call.tool),
+            gen_ai_tool_name: if call.method == TOOLS_CALL {
+                self.tool_label(call.tool)
+            } else {
+                "".into()
+            },
             error_type: call.outcome.error_type(),
             network_transport: call.transport,
             mcp_protocol_version: call.protocol_version,
         };
-        if self.operations.get(&labels).is_none() && !self.take_series() {
+        let seconds = call.duration.as_secs_f64();
+        if let Some(known) = self.operations.get(&labels) {
+            return known.observe(seconds);
+        }
+        if !self.take_series() {
             labels.gen_ai_tool_name = OTHER.into();
         }
-        self.operations.get_or_create(&labels).observe(call.duration.as_secs_f64());
+        self.operations.get_or_create(&labels).observe(seconds);
     }
 
     fn tool_label(&self, tool: Option<&str>) -> Box<str> {
@@ -198,9 +212,9 @@ impl Metrics {
     }
 
     /// A request to the API has ended.
-    pub(crate) fn request(&self, method: &Method, host: &str, port: u16, result: Result<u16, CallOutcome>, duration: Duration) {
-        let (server_address, server_port) = self.origin_label(host, port);
+    pub(crate) fn request(&self, method: &Method, origin: &OriginLabels, result: Result<u16, CallOutcome>, duration: Duration) {
         let mut labels = RequestLabels {
+            api: origin.api.clone(),
             http_request_method: known_method(method),
             http_response_status_code: result.map_or("", known_status),
             error_type: match result {
@@ -208,34 +222,45 @@ impl Metrics {
                 Ok(_) => "",
                 Err(outcome) => outcome.error_type(),
             },
-            server_address,
-            server_port,
+            server_address: Arc::clone(&origin.host),
+            server_port: origin.port,
         };
-        if self.requests.get(&labels).is_none() && !self.take_series() {
+        let seconds = duration.as_secs_f64();
+        if let Some(known) = self.requests.get(&labels) {
+            return known.observe(seconds);
+        }
+        if !self.take_series() {
             (labels.server_address, labels.server_port) = (OTHER.into(), 0);
         }
-        self.requests.get_or_create(&labels).observe(duration.as_secs_f64());
+        self.requests.get_or_create(&labels).observe(seconds);
     }
 
-    fn origin_label(&self, host: &str, port: u16) -> (Box<str>, u16) {
+    /// The labels of an origin: its own, unless too many have some.
+    pub(super) fn origin_labels(&self, api: ApiLabel, host: &str, port: u16) -> OriginLabels {
         let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = (host.to_owned(), port);
-        if origins.contains(&origin) || (origins.len() < MAX_ORIGINS && origins.insert(origin)) {
-            (host.into(), port)
-        } else {
-            (OTHER.into(), 0)
-        }
+        let has_label = origins.contains(&origin) || (origins.len() < MAX_ORIGINS && origins.insert(origin));
+        let (host, port) = if has_label { (host.into(), port) } else { (OTHER.into(), 0) };
+        OriginLabels { api, host, port }
     }
 
     /// The state of this upstream is shown from now on.
-    pub(super) fn watch_upstream(&self, host: &str, port: u16, upstream: Weak<dyn UpstreamGauges>) {
-        let (host, _) = self.origin_label(host, port);
-        self.upstreams.add(host, upstream);
+    pub(super) fn watch_upstream(&self, origin: &OriginLabels, upstream: Weak<dyn UpstreamGauges>) {
+        // Counters begin at 0 where there is something to count.
+        for counters in [&self.retries, &self.cache_hits, &self.cache_misses] {
+            drop(counters.get_or_create(&origin.api));
+        }
+        self.parts.add_upstream(origin.api.clone(), Arc::clone(&origin.host), upstream);
+    }
+
+    /// The size of this cache is shown from now on.
+    pub(crate) fn watch_cache(&self, api: ApiLabel, cache: Weak<dyn CacheGauge>) {
+        self.parts.add_cache(api, cache);
     }
 
     /// A request is sent again.
-    pub(crate) fn retried(&self) {
-        self.retries.inc();
+    pub(crate) fn retried(&self, api: &ApiLabel) {
+        self.retries.get_or_create(api).inc();
     }
 
     /// A result was shortened.
@@ -249,26 +274,22 @@ impl Metrics {
     }
 
     /// A changed document was read.
-    pub(crate) fn reloaded(&self, is_served: bool) {
+    pub(crate) fn reloaded(&self, api: ApiLabel, is_served: bool) {
         let outcome = if is_served { "ok" } else { "failed" };
-        self.reloads.get_or_create(&OutcomeLabel { outcome }).inc();
+        self.reloads.get_or_create(&OutcomeLabel { api, outcome }).inc();
     }
 
     /// An access token was asked for.
     pub(crate) fn refreshed(&self, is_granted: bool) {
         let outcome = if is_granted { "ok" } else { "failed" };
-        self.refreshes.get_or_create(&OutcomeLabel { outcome }).inc();
+        let api = ApiLabel::default();
+        self.refreshes.get_or_create(&OutcomeLabel { api, outcome }).inc();
     }
 
     /// The cache answered a call, or could have.
-    pub(crate) fn cache_asked(&self, is_hit: bool) {
-        let counter = if is_hit { &self.cache_hits } else { &self.cache_misses };
-        counter.inc();
-    }
-
-    /// The cache holds so many bytes.
-    pub(crate) fn cache_sized(&self, bytes: usize) {
-        self.cache_size.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    pub(crate) fn cache_asked(&self, api: &ApiLabel, is_hit: bool) {
+        let counters = if is_hit { &self.cache_hits } else { &self.cache_misses };
+        counters.get_or_create(api).inc();
     }
 
     /// A line of the audit log is lost.
@@ -281,18 +302,25 @@ impl Metrics {
         self.spans_dropped.inc_by(u64::try_from(count).unwrap_or(u64::MAX));
     }
 
-    /// These tools are served from now on.
-    pub(crate) fn tools_served(&self, effects: impl Iterator<Item = &'static str>) {
-        let mut counts = [("read", 0), ("write", 0), ("destructive", 0)];
-        for effect in effects {
-            if let Some((_, count)) = counts.iter_mut().find(|(name, _)| *name == effect) {
-                *count += 1;
+    /// These tools are served from now on: of each, its API and its effect.
+    pub(crate) fn tools_served(&self, tools: impl Iterator<Item = (ApiLabel, &'static str)>) {
+        let mut counts: BTreeMap<EffectLabel, i64> = BTreeMap::new();
+        let mut all = 0;
+        for (api, effect) in tools {
+            for known in ["read", "write", "destructive"] {
+                let label = EffectLabel {
+                    api: api.clone(),
+                    effect: known,
+                };
+                *counts.entry(label).or_default() += i64::from(known == effect);
             }
+            all += 1;
         }
-        let all: i64 = counts.iter().map(|(_, count)| count).sum();
-        self.tool_count.store(usize::try_from(all).unwrap_or(usize::MAX), Ordering::Relaxed);
-        for (effect, count) in counts {
-            self.tools.get_or_create(&EffectLabel { effect }).set(count);
+        self.tool_count.store(all, Ordering::Relaxed);
+        // A changed document may have lost its tools.
+        self.tools.clear();
+        for (label, count) in counts {
+            self.tools.get_or_create(&label).set(count);
         }
     }
 }
@@ -311,7 +339,8 @@ mod tests {
         for number in 0..10_000_u16 {
             let tool = format!("tool_{number}");
             metrics.operation(&MeasuredCall {
-                method: "tools/call",
+                method: TOOLS_CALL,
+                api: ApiLabel::default(),
                 tool: Some(&tool),
                 outcome: CallOutcome::Ok,
                 transport: "tcp",
@@ -319,7 +348,8 @@ mod tests {
                 duration: Duration::from_millis(1),
             });
             let method = Method::from_bytes(tool.as_bytes()).unwrap();
-            metrics.request(&method, &format!("host-{number}"), 443, Ok(100 + number % 900), Duration::ZERO);
+            let origin = metrics.origin_labels(ApiLabel::default(), &format!("host-{number}"), 443);
+            metrics.request(&method, &origin, Ok(100 + number % 900), Duration::ZERO);
         }
         // The series of `_other`, and lines that say what a metric is.
         assert!(lines(&metrics) < MAX_SERIES + 3000, "{}", lines(&metrics));
@@ -332,7 +362,7 @@ mod tests {
     fn a_large_api_leaves_its_tools_out_of_labels_unless_told_otherwise() {
         let shown = |label, count| {
             let metrics = Metrics::new(label);
-            metrics.tools_served(std::iter::repeat_n("read", count));
+            metrics.tools_served(std::iter::repeat_n((ApiLabel::default(), "read"), count));
             metrics.tool_label(Some("a")).to_string()
         };
         for (label, count, expected) in [

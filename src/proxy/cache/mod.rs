@@ -25,6 +25,8 @@ use super::response::{Response, content_type};
 use super::upstream::Reply;
 use crate::observe;
 use crate::observe::call::note;
+use crate::observe::metrics::gauges::CacheGauge;
+use crate::observe::metrics::labels::ApiLabel;
 
 /// What an operator sets about the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +42,9 @@ pub(crate) struct ReplyCache {
     options: CacheOptions,
     keys: KeyMaker,
     clock: CacheClock,
-    store: Mutex<ReplyStore>,
+    store: Arc<Mutex<ReplyStore>>,
+    /// The label of its API in metrics.
+    api: ApiLabel,
     flights: Flights,
 }
 
@@ -74,12 +78,19 @@ pub(crate) struct Inquiry<'c> {
 
 impl ReplyCache {
     /// An empty cache; `None` where there is no randomness for its keys.
-    pub(crate) fn new(options: CacheOptions) -> Option<Self> {
+    pub(crate) fn new(options: CacheOptions, api: ApiLabel) -> Option<Self> {
+        let keys = KeyMaker::new()?;
+        let store = Arc::new(Mutex::new(ReplyStore::new(options.bytes)));
+        if let Some(metrics) = observe::metrics() {
+            let weak = Arc::downgrade(&store);
+            metrics.watch_cache(api.clone(), weak);
+        }
         Some(Self {
             options,
-            keys: KeyMaker::new()?,
+            keys,
             clock: CacheClock::start(),
-            store: Mutex::new(ReplyStore::new(options.bytes)),
+            store,
+            api,
             flights: Flights::default(),
         })
     }
@@ -121,7 +132,7 @@ impl ReplyCache {
             let stored = self.store().get(&call.key);
             let now = self.clock.now();
             if let Some(reply) = stored.as_ref().filter(|stored| stored.freshness.is_fresh(&call.request, now)) {
-                tell("hit", true);
+                self.tell("hit", true);
                 return CacheDecision::Reply(reply.reply(self.clock.now()));
             }
             let waited = match self.flights.enter(&call.key) {
@@ -155,7 +166,7 @@ impl ReplyCache {
             Err(error) => error.is_of_the_api(),
         };
         if failed && let Some(stored) = stored.as_ref().filter(|stored| stored.freshness.may_be_stale_on_error(now)) {
-            tell("hit", true);
+            self.tell("hit", true);
             return Ok(stored.reply(now));
         }
         let mut reply = outcome?;
@@ -171,7 +182,7 @@ impl ReplyCache {
             }
             _ => false,
         };
-        tell(if is_revalidated { "revalidated" } else { "miss" }, is_revalidated);
+        self.tell(if is_revalidated { "revalidated" } else { "miss" }, is_revalidated);
         let freshness = Freshness::new(&call.request, &reply.response, now, self.options.default_ttl);
         let keeps = freshness.filter(|_| may_be_kept(&reply.response));
         let is_fresh = keeps.as_ref().is_some_and(|freshness| freshness.is_fresh(&call.request, now));
@@ -188,7 +199,6 @@ impl ReplyCache {
             store.remove(&call.key);
             false
         };
-        measure(&store);
         drop(store);
         if let Some(place) = &mut place {
             place.end(if is_stored && is_fresh {
@@ -200,6 +210,13 @@ impl ReplyCache {
         Ok(reply)
     }
 
+    fn tell(&self, kind: &'static str, is_hit: bool) {
+        note(|record| record.cache = Some(kind));
+        if let Some(metrics) = observe::metrics() {
+            metrics.cache_asked(&self.api, is_hit);
+        }
+    }
+
     /// A request that may change something is about to leave. However it ends, what it may have changed is dropped when the value
     /// that is returned is.
     pub(crate) fn expect_change(&self, url: &Url) -> ExpectedChange<'_> {
@@ -209,6 +226,12 @@ impl ReplyCache {
             paths: vec![url.path().to_owned()],
             url: url.clone(),
         }
+    }
+}
+
+impl CacheGauge for Mutex<ReplyStore> {
+    fn bytes(&self) -> usize {
+        self.lock().unwrap_or_else(PoisonError::into_inner).bytes()
     }
 }
 
@@ -253,7 +276,6 @@ impl Drop for ExpectedChange<'_> {
         let mut store = self.cache.store();
         store.advance();
         self.paths.iter().for_each(|path| store.drop_around(path));
-        measure(&store);
     }
 }
 
@@ -266,17 +288,4 @@ fn may_be_kept(response: &Response) -> bool {
         && response.stopped.is_none()
         && !response.headers.contains_key(header::SET_COOKIE)
         && Framing::of(&content_type(&response.headers)).is_none()
-}
-
-fn tell(kind: &'static str, is_hit: bool) {
-    note(|record| record.cache = Some(kind));
-    if let Some(metrics) = observe::metrics() {
-        metrics.cache_asked(is_hit);
-    }
-}
-
-fn measure(store: &ReplyStore) {
-    if let Some(metrics) = observe::metrics() {
-        metrics.cache_sized(store.bytes());
-    }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::AUTHORIZATION;
 use tokio::time::{Instant, sleep, timeout_at};
-use url::{Origin, Url};
+use url::Origin;
 
 use self::breaker::{Breaker, Outcome};
 use self::exchange::{CallOptions, Progress};
@@ -29,8 +29,10 @@ use super::request::Request;
 use super::request::target::BaseUrl;
 use crate::observe;
 use crate::observe::call::note;
+use crate::observe::metrics::OriginLabels;
 use crate::observe::metrics::gauges::UpstreamGauges;
-use crate::observe::upstream::{RequestTimer, watch_upstream};
+use crate::observe::metrics::labels::ApiLabel;
+use crate::observe::upstream::{RequestTimer, origin_labels, watch_upstream};
 use crate::outbound::{Clients, HttpClient};
 use crate::proxy::response::Response;
 
@@ -77,8 +79,8 @@ pub(crate) struct Upstream {
     concurrency: ConcurrencyLimit,
     rate: Option<RequestRate>,
     breaker: Breaker,
-    /// Host and port, for metrics and traces.
-    address: (Box<str>, u16),
+    /// API, host and port, for metrics and traces.
+    labels: OriginLabels,
     /// Whether requests carry the trace that they belong to.
     propagates_trace: bool,
     budget: Budget,
@@ -90,16 +92,18 @@ pub(crate) struct Upstream {
 pub(crate) struct Upstreams<'o> {
     clients: Clients,
     options: &'o UpstreamOptions,
+    api: ApiLabel,
     known: HashMap<Origin, Arc<Upstream>>,
 }
 
 impl<'o> Upstreams<'o> {
     /// None yet.
     #[must_use]
-    pub(crate) fn new(clients: Clients, options: &'o UpstreamOptions) -> Self {
+    pub(crate) fn new(clients: Clients, options: &'o UpstreamOptions, api: ApiLabel) -> Self {
         Self {
             clients,
             options,
+            api,
             known: HashMap::new(),
         }
     }
@@ -108,12 +112,14 @@ impl<'o> Upstreams<'o> {
     pub(crate) fn of(&mut self, base: &BaseUrl, elsewhere: bool, propagates_trace: bool) -> Arc<Upstream> {
         let client = if elsewhere { &self.clients.other } else { &self.clients.own };
         let fresh = || {
+            let url = base.url();
+            let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or_default());
             let upstream = Arc::new(Upstream {
                 propagates_trace,
-                ..Upstream::new(client.clone(), base.url(), self.options)
+                labels: origin_labels(&self.api, host, port),
+                ..Upstream::new(client.clone(), self.options)
             });
-            let (host, port) = &upstream.address;
-            watch_upstream(host, *port, &upstream);
+            watch_upstream(&upstream.labels, &upstream);
             upstream
         };
         Arc::clone(self.known.entry(base.url().origin()).or_insert_with(fresh))
@@ -151,16 +157,13 @@ pub(crate) struct OutgoingCall<'c, 'p, M> {
 impl Upstream {
     /// An upstream that is well, as far as we know.
     #[must_use]
-    pub(crate) fn new(client: HttpClient, url: &Url, options: &UpstreamOptions) -> Self {
+    pub(crate) fn new(client: HttpClient, options: &UpstreamOptions) -> Self {
         Self {
             client,
             concurrency: ConcurrencyLimit::new(options.concurrency, options.queue),
             rate: options.rate.map(RequestRate::new),
             breaker: Breaker::new(options.breaker_failures, options.breaker_pause),
-            address: (
-                url.host_str().unwrap_or_default().into(),
-                url.port_or_known_default().unwrap_or_default(),
-            ),
+            labels: OriginLabels::default(),
             propagates_trace: false,
             budget: Budget::default(),
             retries: options.retries,
@@ -224,8 +227,7 @@ impl Upstream {
             request.headers.insert(AUTHORIZATION, authorization);
         }
         note(|record| record.attempts += 1);
-        let (host, port) = &self.address;
-        let (timer, method) = (RequestTimer::start(&request.method, host, *port), request.method.clone());
+        let timer = RequestTimer::start(&request.method, &self.labels);
         if self.propagates_trace {
             timer.propagate(&mut request.headers);
         }
@@ -237,7 +239,7 @@ impl Upstream {
             .as_ref()
             .map(|response| response.status.as_u16())
             .map_err(CallError::outcome);
-        timer.end(&method, host, *port, status);
+        timer.end(status);
         outcome
     }
 
@@ -249,7 +251,7 @@ impl Upstream {
         };
         tracing::debug!(attempt, ms = pause.as_millis(), "the request is sent again");
         if let Some(metrics) = observe::metrics() {
-            metrics.retried();
+            metrics.retried(&self.labels.api);
         }
         sleep(pause).await;
         true

@@ -149,6 +149,74 @@ fn every_metric_and_label_is_exported_and_documented() {
 }
 
 #[test]
+fn every_method_of_mcp_is_measured_and_unknown_ones_are_other() {
+    let (server, address) = started(&["--spec", &petstore(), "--mock"]);
+    let initialize = crate::support::initialize_parameters(&json!({}));
+    for (method, parameters) in [
+        ("initialize", initialize),
+        ("ping", json!({})),
+        ("tools/list", json!({})),
+        ("prompts/list", json!({})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", json!({"uri": "file:///a"})),
+        ("no/such/method", json!({})),
+        ("another/of/these", json!({})),
+        ("tools/call", json!({"name": 7})),
+    ] {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters});
+        server.post(&["MCP-Protocol-Version: 2025-11-25"], &body.to_string());
+    }
+    let text = scrape(&address);
+    for (method, error, count) in [
+        ("initialize", "", 1),
+        ("ping", "", 1),
+        ("tools/list", "", 1),
+        ("prompts/list", "", 1),
+        ("resources/list", "", 1),
+        ("resources/templates/list", "", 1),
+        ("resources/read", "-32602", 1),
+        ("_other", "-32601", 2),
+        ("tools/call", "-32602", 1),
+    ] {
+        let labels = format!("{{mcp_method_name=\"{method}\",gen_ai_tool_name=\"");
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("mcp_server_operation_duration_seconds_count") && line.contains(&labels))
+            .unwrap_or_else(|| panic!("{method}: {text}"));
+        assert!(line.contains(&format!("error_type=\"{error}\"")), "{line}");
+        assert!(line.ends_with(&format!(" {count}")), "{line}");
+    }
+}
+
+#[test]
+fn in_search_mode_the_label_is_the_operation_that_is_called() {
+    let args = [
+        "serve",
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--tools",
+        "search",
+        "--metrics-bind",
+        "127.0.0.1:0",
+    ];
+    let mut session = Session::start(&args);
+    let address = metrics_address(&session.logged("metrics at"));
+    session.call("search_operations", &json!({"query": "find a pet"}));
+    session.call("describe_operations", &json!({"names": ["get_pet"]}));
+    session.call("call_read", &json!({"operation": "get_pet", "arguments": {"petId": 7}}));
+    session.call("call_read", &json!({"operation": "no_such_operation", "arguments": {}}));
+    let text = scrape(&address);
+    let tools = ["search_operations", "describe_operations", "get_pet", "_other"];
+    for tool in tools {
+        let label = format!("mcp_method_name=\"tools/call\",gen_ai_tool_name=\"{tool}\"");
+        assert!(text.contains(&label), "{tool}: {text}");
+    }
+    assert!(!text.contains("\"call_read\""), "{text}");
+}
+
+#[test]
 fn both_text_formats_are_what_prometheus_reads() {
     let (server, address) = started(&["--spec", &petstore(), "--mock"]);
     server.post(&[], CALL);

@@ -171,3 +171,48 @@ fn a_call_of_a_served_api_waits_for_no_other() {
     assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
     assert_eq!(session.tools().len(), 4);
 }
+
+#[test]
+fn metrics_name_the_api_where_there_are_several() {
+    let (setup, pets, bills) = (Setup::new(), Upstream::echo(), Upstream::echo());
+    setup.document("pets");
+    setup.document("bills");
+    let config = setup.config(&pets_and_bills(&pets, &bills));
+    let args = ["serve", "--config", &config, "--metrics-bind", "127.0.0.1:0", "--cache", "1000000"];
+    let mut session = Session::start_with(&args, &KEYS);
+    session.call("pets_list_things", &json!({}));
+    session.call("bills_create_thing", &json!({}));
+    session.call("bills_create_thing", &json!({}));
+    let logs = session.logged("metrics at");
+    let (_, address) = logs.split_once("metrics at http://").unwrap();
+    let text = crate::support::http_server::scrape(address.split('/').next().unwrap());
+    for (expected, value) in [
+        (
+            "mcp_server_operation_duration_seconds_count{api=\"pets\",mcp_method_name=\"tools/call\",gen_ai_tool_name=\"list_things\"",
+            "1",
+        ),
+        (
+            "mcp_server_operation_duration_seconds_count{api=\"bills\",mcp_method_name=\"tools/call\",gen_ai_tool_name=\"create_thing\"",
+            "2",
+        ),
+        ("mcp_server_operation_duration_seconds_count{mcp_method_name=\"initialize\"", "1"),
+        (
+            "http_client_request_duration_seconds_count{api=\"bills\",http_request_method=\"POST\"",
+            "2",
+        ),
+        ("openapi_mcp_inflight{api=\"pets\",server_address=\"127.0.0.1\"}", "0"),
+        ("openapi_mcp_breaker_open{api=\"bills\",server_address=\"127.0.0.1\"}", "0"),
+        ("openapi_mcp_tools{api=\"pets\",effect=\"read\"}", "1"),
+        ("openapi_mcp_tools{api=\"bills\",effect=\"write\"}", "1"),
+        ("openapi_mcp_cache_misses_total{api=\"pets\"}", "1"),
+        ("openapi_mcp_cache_misses_total{api=\"bills\"}", "0"),
+        ("openapi_mcp_cache_size_bytes{api=\"pets\"}", "0"),
+        ("openapi_mcp_retries_total{api=\"pets\"}", "0"),
+    ] {
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(expected))
+            .unwrap_or_else(|| panic!("{expected}: {text}"));
+        assert!(line.ends_with(&format!(" {value}")), "{line}");
+    }
+}

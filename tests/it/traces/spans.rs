@@ -198,3 +198,25 @@ fn spans_that_wait_are_sent_before_the_process_ends() {
     assert!(collector.requests().len() <= 2, "spans are sent together");
     assert_eq!(collector.requests()[0].header("content-encoding"), Some("gzip"));
 }
+
+#[test]
+fn requests_of_other_methods_are_spans_as_well() {
+    let (spec, upstream, collector) = (document(), api(), Collector::start());
+    let mut session = Session::serving_with(&spec, &upstream, &[], &collector.variables());
+    session.tools();
+    session.request("no/such/method", &json!({}));
+    wait_until("the spans come", || collector.spans().len() >= 3);
+    let spans = collector.spans();
+    let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
+    assert_eq!(names, ["initialize", "tools/list", "_other"]);
+    has(
+        &spans[1],
+        &[
+            ("mcp.method.name", "tools/list"),
+            ("jsonrpc.request.id", "2"),
+            ("mcp.protocol.version", "2025-11-25"),
+            ("network.transport", "pipe"),
+        ],
+    );
+    assert_eq!(spans[2].attributes["rpc.response.status_code"], "-32601");
+}

@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, PATIENCE, Session, SpecFile, Upstream, call_message, project, reply, text, wait_until};
+use crate::support::http_server::scrape;
+use crate::support::{HttpServer, PATIENCE, Session, SpecFile, Upstream, call_message, project, reply, soak, text, wait_until};
 
 const FRESH: &[&str] = &["Content-Type: application/json", "Cache-Control: max-age=60"];
 
@@ -230,4 +231,34 @@ fn a_hit_is_redacted_and_shortened_like_any_reply() {
     assert_eq!(upstream.received().len(), 1);
     assert_eq!(first["content"], second["content"]);
     assert!(!second.to_string().contains("the-secret"), "{second}");
+}
+
+#[test]
+fn many_urls_stay_within_the_bytes_of_the_cache() {
+    const BOUND: usize = 1 << 20;
+    let upstream = Upstream::start(Box::new(|_| {
+        let body = format!("{{\"filling\":\"{}\"}}", "x".repeat(2000));
+        reply(200, FRESH, body.as_bytes())
+    }));
+    let spec = spec();
+    let bound = BOUND.to_string();
+    let mut session = Session::serving(&spec, &upstream, &["--cache", &bound, "--metrics-bind", "127.0.0.1:0"]);
+    let count = if soak() { 100_000 } else { 1_500 };
+    for number in 0..count {
+        session.call("read", &json!({"id": number.to_string()}));
+    }
+    let logs = session.logged("metrics at http://");
+    let (_, address) = logs.split_once("metrics at http://").unwrap();
+    let page = scrape(address.split('/').next().unwrap());
+    let held = page
+        .lines()
+        .find_map(|line| line.strip_prefix("openapi_mcp_cache_size_bytes "))
+        .unwrap();
+    let held: usize = held.parse().unwrap();
+    assert!((BOUND / 2..=BOUND).contains(&held), "{held}");
+    let asked = upstream.received().len();
+    session.call("read", &json!({"id": (count - 1).to_string()}));
+    assert_eq!(upstream.received().len(), asked, "what was used last is kept");
+    session.call("read", &json!({"id": "0"}));
+    assert_eq!(upstream.received().len(), asked + 1, "what was not used for longest is dropped");
 }
