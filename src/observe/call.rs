@@ -210,7 +210,7 @@ impl OpenCall {
                 tool: record.tool(),
                 outcome,
                 transport: record.arrival.transport,
-                protocol_version: record.arrival.known_version(),
+                protocol_version: record.arrival.protocol_version,
                 duration: self.started.elapsed(),
             });
         }

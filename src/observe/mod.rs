@@ -14,4 +14,6 @@ mod server_span;
 pub(crate) mod traces;
 pub(crate) mod upstream;
 
-pub(crate) use self::observers::{Observers, audit, count_dropped_spans, count_lost_line, is_on, metrics, refused_request, start, tracer};
+pub(crate) use self::observers::{
+    Observers, audit, count_dropped_spans, count_lost_line, is_on, metrics, names_traces, refused_request, start, tracer,
+};

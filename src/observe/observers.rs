@@ -28,6 +28,13 @@ pub(crate) fn is_on() -> bool {
     OBSERVERS.get().is_some()
 }
 
+/// Whether anybody is told of the trace that a request belongs to.
+pub(crate) fn names_traces() -> bool {
+    OBSERVERS
+        .get()
+        .is_some_and(|observers| observers.audit.is_some() || observers.tracer.is_some())
+}
+
 /// The metrics, where they are kept.
 pub(crate) fn metrics() -> Option<&'static Metrics> {
     OBSERVERS.get()?.metrics.as_ref()

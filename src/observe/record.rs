@@ -17,7 +17,8 @@ pub(crate) struct Arrival {
     pub(crate) transport: &'static str,
     /// Of HTTP, where the request came by it.
     pub(crate) http_version: Option<&'static str>,
-    pub(crate) protocol_version: Option<String>,
+    /// One that we know, `_other`, or empty where none is known yet.
+    pub(crate) protocol_version: &'static str,
     /// Identifier of the JSON-RPC request, where spans are recorded.
     pub(crate) request_id: Option<String>,
     /// Who was proved to call, else the address that the call came from.
@@ -70,15 +71,10 @@ pub(crate) struct CallRecord {
     pub(crate) cache: Option<&'static str>,
 }
 
-impl Arrival {
-    /// The protocol version, if it is one that we know; `_other` else, and empty where none is known yet.
-    pub(super) fn known_version(&self) -> &'static str {
-        let Some(version) = self.protocol_version.as_deref() else {
-            return "";
-        };
-        let known = PROTOCOL_VERSIONS.into_iter().find(|known| *known == version);
-        known.unwrap_or(OTHER)
-    }
+/// The protocol version, if it is one that we know; `_other` else.
+pub(crate) fn known_version(version: &str) -> &'static str {
+    let known = PROTOCOL_VERSIONS.into_iter().find(|known| *known == version);
+    known.unwrap_or(OTHER)
 }
 
 impl CallRecord {

@@ -42,7 +42,7 @@ fn attributes(method: &'static str, record: &CallRecord, outcome: CallOutcome) -
         let shown = id.chars().filter(|character| !character.is_control()).take(MAX_ID_CHARS);
         add("jsonrpc.request.id", shown.collect::<String>().into());
     }
-    let version = arrival.known_version();
+    let version = arrival.protocol_version;
     if !version.is_empty() {
         add("mcp.protocol.version", version.into());
     }

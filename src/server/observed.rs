@@ -6,38 +6,46 @@ use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, ErrorCode, ErrorData};
 use rmcp::service::RequestContext;
 
-use super::auth::AuthenticatedClient;
 use super::catalog::ResolvedCall;
-use super::http::limits::{Peer, ProvedName};
+use super::http::limits::{Peer, ProvedClient, ProvedName};
 use crate::annotate::gate_names::GateKind;
 use crate::api::OfferedTool;
 use crate::observe;
 use crate::observe::call::{CallObservation, note};
 use crate::observe::outcome::CallOutcome;
-use crate::observe::record::{Arrival, CalledOperation};
+use crate::observe::record::{Arrival, CalledOperation, known_version};
 use crate::observe::traces::ArrivedContexts;
 use crate::observe::traces::context::TraceContext;
 
-/// How a request arrived.
+/// How a request arrived. What only the audit log or traces tell is left out where there are none.
 pub(crate) fn arrival(context: &RequestContext<RoleServer>) -> Arrival {
     let parts = context.extensions.get::<Parts>();
-    let version = context
-        .meta
-        .protocol_version()
-        .or_else(|| Some(context.peer.peer_info()?.protocol_version.clone()));
-    let message = context.meta.get_traceparent();
-    let message = message.and_then(|parent| TraceContext::read(parent, context.meta.get_tracestate()));
-    Arrival {
+    let version = match context.meta.protocol_version() {
+        Some(version) => known_version(version.as_str()),
+        None => match context.peer.peer_info() {
+            Some(peer) => known_version(peer.protocol_version.as_str()),
+            None => parts.and_then(version_header).unwrap_or_default(),
+        },
+    };
+    let mut arrival = Arrival {
         transport: if parts.is_some() { "tcp" } else { "pipe" },
-        http_version: parts.and_then(http_version),
-        protocol_version: version
-            .map(|version| version.to_string())
-            .or_else(|| parts.and_then(|parts| sole_header(parts, "mcp-protocol-version"))),
-        request_id: observe::tracer().map(|_| context.id.to_string()),
-        client: client_name(parts),
-        claimed: context.client_info().map(|client| format!("{} {}", client.name, client.version)),
-        contexts: arrived_contexts(message, parts),
+        protocol_version: version,
+        ..Arrival::default()
+    };
+    if observe::audit().is_some() {
+        arrival.client = client_name(parts);
+        arrival.claimed = context.client_info().map(|client| format!("{} {}", client.name, client.version));
     }
+    if observe::tracer().is_some() {
+        arrival.http_version = parts.and_then(http_version);
+        arrival.request_id = Some(context.id.to_string());
+    }
+    if observe::names_traces() {
+        let message = context.meta.get_traceparent();
+        let message = message.and_then(|parent| TraceContext::read(parent, context.meta.get_tracestate()));
+        arrival.contexts = arrived_contexts(message, parts);
+    }
+    arrival
 }
 
 /// How a call arrived that is refused before rmcp has read it.
@@ -45,11 +53,10 @@ pub(crate) fn early_arrival(parts: &Parts) -> Arrival {
     Arrival {
         transport: "tcp",
         http_version: http_version(parts),
-        protocol_version: sole_header(parts, "mcp-protocol-version"),
-        request_id: None,
+        protocol_version: version_header(parts).unwrap_or_default(),
         client: client_name(Some(parts)),
-        claimed: None,
         contexts: arrived_contexts(None, Some(parts)),
+        ..Arrival::default()
     }
 }
 
@@ -65,16 +72,20 @@ fn arrived_contexts(message: Option<TraceContext>, parts: Option<&Parts>) -> Arr
                 .iter()
                 .filter_map(|line| line.to_str().ok())
                 .collect();
-            TraceContext::read(&sole_header(parts, "traceparent")?, Some(&states.join(",")))
+            TraceContext::read(sole_header(parts, "traceparent")?, Some(&states.join(",")))
         }),
-        is_trusted: parts.is_none_or(|parts| parts.extensions.get::<AuthenticatedClient>().is_some()),
+        is_trusted: parts.is_none_or(|parts| parts.extensions.get::<ProvedClient>().is_some()),
     }
 }
 
-fn sole_header(parts: &Parts, name: &str) -> Option<String> {
+fn sole_header<'p>(parts: &'p Parts, name: &str) -> Option<&'p str> {
     let mut values = parts.headers.get_all(name).iter();
     let value = values.next().filter(|_| values.next().is_none())?;
-    Some(value.to_str().ok()?.to_owned())
+    value.to_str().ok()
+}
+
+fn version_header(parts: &Parts) -> Option<&'static str> {
+    sole_header(parts, "mcp-protocol-version").map(known_version)
 }
 
 fn http_version(parts: &Parts) -> Option<&'static str> {

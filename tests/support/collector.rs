@@ -84,7 +84,7 @@ impl Collector {
         let scopes = messages
             .flat_map(|message| message.resource_spans)
             .flat_map(|spans| spans.scope_spans);
-        scopes.flat_map(|scope| scope.spans).map(read).collect()
+        scopes.flat_map(|scope| scope.spans).map(|span| read(&span)).collect()
     }
 
     /// Waits for so many spans of calls and of requests to the API, and gives these in the order in which they ended.
@@ -138,7 +138,7 @@ fn attributes(given: &[KeyValue]) -> BTreeMap<String, String> {
     read
 }
 
-fn read(span: Span) -> ReceivedSpan {
+fn read(span: &Span) -> ReceivedSpan {
     assert_eq!((span.trace_id.len(), span.span_id.len()), (16, 8));
     assert!(span.start_time_unix_nano > 0 && span.end_time_unix_nano >= span.start_time_unix_nano);
     ReceivedSpan {

@@ -40,6 +40,8 @@ impl Metrics {
         let mut text = String::new();
         // A `String` takes everything.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
+        // A metric that has labels only where there are several APIs.
+        let text = text.replace("{} ", " ");
         match format {
             TextFormat::OpenMetrics => text,
             TextFormat::Classic => to_classic(&text),

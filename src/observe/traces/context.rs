@@ -64,12 +64,12 @@ fn is_trace_state(text: &str) -> bool {
         .filter(|member| !member.is_empty())
         .map(|member| key_of(member))
         .collect();
-    let is_repeated = |(index, key): (usize, &Option<&str>)| keys.iter().take(index).any(|other| other == key);
+    let is_repeated = |(index, key): (usize, Option<&str>)| keys.iter().take(index).any(|other| *other == key);
     text.len() <= MAX_STATE_CHARS
         && members.len() <= MAX_STATE_MEMBERS
         && !keys.is_empty()
         && keys.iter().all(Option::is_some)
-        && !keys.iter().enumerate().any(is_repeated)
+        && !keys.iter().copied().enumerate().any(is_repeated)
 }
 
 /// The key of a member `key=value`, where both are written as the grammar asks.

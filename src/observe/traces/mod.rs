@@ -1,6 +1,8 @@
 //! Traces by OpenTelemetry's conventions for MCP and for HTTP: a span for each request of a client, and below it one for each
 //! request to the API.
 
+#![cfg_attr(not(feature = "otel"), expect(dead_code, reason = "without an exporter, no span is made"))]
+
 pub(crate) mod context;
 #[cfg(feature = "otel")]
 mod exporter;

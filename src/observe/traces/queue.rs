@@ -33,7 +33,6 @@ pub(super) struct SpanQueue {
 
 impl SpanQueue {
     /// The queue, and its end that the exporter reads.
-    #[cfg_attr(not(feature = "otel"), expect(dead_code, reason = "only the exporter needs a queue"))]
     pub(super) fn new(on_drop: fn(usize)) -> (Self, mpsc::Receiver<QueueItem>) {
         let (sender, items) = mpsc::channel(MAX_QUEUED_SPANS);
         let queue = Self {

@@ -32,7 +32,7 @@ use self::scopes::Scopes;
 use self::static_token::StaticToken;
 use super::catalog::{Resolution, ResolvedCall};
 use super::endpoints::served_apis::ServedApis;
-use super::http::limits::{ClientKey, Peer, ProvedName, RateLimit};
+use super::http::limits::{ClientKey, Peer, ProvedClient, ProvedName, RateLimit};
 use super::observed;
 use crate::annotate::Effect;
 use crate::observe;
@@ -261,6 +261,9 @@ impl Authenticate {
             parts.extensions.insert(ProvedName(name));
         }
         if !self.is_open {
+            if observe::names_traces() {
+                parts.extensions.insert(ProvedClient);
+            }
             parts.headers.remove(header::AUTHORIZATION);
             parts.extensions.insert(caller);
         }

@@ -28,6 +28,10 @@ impl Default for Limits {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
+/// A client has proved who it is, where somebody asks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProvedClient;
+
 /// The name that a client has proved, where somebody records it.
 #[derive(Debug, Clone)]
 pub(crate) struct ProvedName(pub(crate) Arc<str>);

@@ -46,7 +46,7 @@ fn contexts_of_messages_and_of_requests_count_where_they_are_valid_and_never_fai
         }
         let result = session.call("getThing", &json!({"id": "1"}));
         assert_eq!(result["isError"], false, "{}", case.name);
-        let answer = session.request("tools/call", &call_with_meta("getThing", json!({"id": "1"}), meta));
+        let answer = session.request("tools/call", &call_with_meta("getThing", &json!({"id": "1"}), &meta));
         assert_eq!(answer["result"]["isError"], false, "{}: {answer}", case.name);
         let calls = over_stdio.calls(2 * index + 2);
         let mut seen = vec![("stdio", calls[2 * index + 1].clone())];
@@ -90,7 +90,7 @@ fn the_context_of_the_message_comes_before_that_of_the_request_which_is_a_link_t
     let of_request = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331";
     let header = format!("Traceparent: 00-{of_request}-01");
     let call = |meta: serde_json::Value, lines: &[&str]| {
-        let parameters = call_with_meta("getThing", json!({"id": "1"}), meta);
+        let parameters = call_with_meta("getThing", &json!({"id": "1"}), &meta);
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": parameters});
         let lines = [
             &["MCP-Protocol-Version: 2025-11-25", "Authorization: Bearer sixteen-letters-or-more"],
@@ -128,7 +128,7 @@ fn p71_who_proves_nothing_over_http_is_linked_and_forces_no_sampling() {
         &[&collector.variables()[..], &[off, token]].concat(),
     );
     let parent = format!("Traceparent: {}", traceparent());
-    let meta = call_with_meta("getThing", json!({"id": "1"}), json!({"traceparent": traceparent()}));
+    let meta = call_with_meta("getThing", &json!({"id": "1"}), &json!({"traceparent": traceparent()}));
     let in_message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": meta}).to_string();
     for _ in 0..5 {
         open.post(&[&parent], &call_message("getThing", r#"{"id":"1"}"#));

@@ -44,6 +44,6 @@ pub fn api() -> Upstream {
 }
 
 /// The parameters of a call with this `_meta`.
-pub fn call_with_meta(tool: &str, arguments: Value, meta: Value) -> Value {
+pub fn call_with_meta(tool: &str, arguments: &Value, meta: &Value) -> Value {
     json!({"name": tool, "arguments": arguments, "_meta": meta})
 }

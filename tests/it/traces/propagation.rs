@@ -16,7 +16,7 @@ fn called(flags: &[&str], variables: &[(&str, &str)], parent: &str) -> Received 
     let (spec, upstream) = (document(), api());
     let mut session = Session::serving_with(&spec, &upstream, flags, variables);
     let meta = json!({"traceparent": parent, "tracestate": STATE, "baggage": "a=1"});
-    let answer = session.request("tools/call", &call_with_meta("getThing", json!({"id": "1"}), meta));
+    let answer = session.request("tools/call", &call_with_meta("getThing", &json!({"id": "1"}), &meta));
     assert_eq!(answer["result"]["isError"], false, "{answer}");
     session.end();
     upstream.take_one()

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{SPAN, TRACE, api, call_with_meta, document, traceparent};
 use crate::support::collector::ReceivedSpan;
-use crate::support::{Collector, HttpServer, Session, call_message, signal, wait_until};
+use crate::support::{Collector, HttpServer, Session, call_message, listener, signal, wait_until};
 
 /// The attributes of a span with their values.
 fn has(span: &ReceivedSpan, expected: &[(&str, &str)]) {
@@ -161,7 +161,7 @@ fn a_call_that_never_ends_has_a_span_when_the_process_does() {
     let (spec, upstream, collector) = (document(), api(), Collector::start());
     let mut session = Session::serving_with(&spec, &upstream, &[], &collector.variables());
     let meta = json!({"traceparent": traceparent()});
-    let id = session.post("tools/call", &call_with_meta("slow", json!({}), meta.clone()));
+    let id = session.post("tools/call", &call_with_meta("slow", &json!({}), &meta));
     wait_until("the API is asked", || upstream.received().len() == 1);
     session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
     let cancelled = collector.wait_for(2);
@@ -172,7 +172,7 @@ fn a_call_that_never_ends_has_a_span_when_the_process_does() {
         (of("tools/call slow").trace.as_str(), of("tools/call slow").parent.as_str()),
         (TRACE, SPAN)
     );
-    session.post("tools/call", &call_with_meta("slow", json!({}), meta));
+    session.post("tools/call", &call_with_meta("slow", &json!({}), &meta));
     wait_until("the API is asked", || upstream.received().len() == 2);
     signal(session.pid(), "TERM");
     // A call in flight is waited for; the second signal ends the process at once, and spans with it.
@@ -219,4 +219,36 @@ fn requests_of_other_methods_are_spans_as_well() {
         ],
     );
     assert_eq!(spans[2].attributes["rpc.response.status_code"], "-32601");
+}
+
+#[test]
+fn an_api_that_is_down_or_slow_shows_in_both_spans() {
+    let (spec, upstream, collector) = (document(), api(), Collector::start());
+    let (free, refusing) = listener();
+    drop(free);
+    for (base, tool, expected) in [
+        (refusing.as_str(), "breakIt", "unreachable"),
+        (upstream.url.as_str(), "slow", "timeout"),
+    ] {
+        let before = collector.wait_for(0).len();
+        let args = [
+            "serve",
+            "--spec",
+            spec.path(),
+            "--base-url",
+            base,
+            "--timeout",
+            "0.5",
+            "--retries",
+            "0",
+        ];
+        let mut session = Session::start_with(&args, &collector.variables());
+        session.call(tool, &json!({}));
+        session.end();
+        let spans = collector.wait_for(before + 2);
+        for span in &spans[before..] {
+            assert_eq!(span.attributes["error.type"], expected, "{span:?}");
+            assert!(span.has_failed, "{span:?}");
+        }
+    }
 }
