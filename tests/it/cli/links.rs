@@ -39,3 +39,29 @@ fn every_link_of_the_documentation_leads_to_a_file() {
     }
     assert!(count > 30, "{count}");
 }
+
+/// The text of all sources, so that a message can be found whichever file holds it.
+fn sources(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, text);
+        } else {
+            text.push_str(&std::fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_message_of_the_troubleshooting_page_is_one_of_the_program() {
+    let mut text = String::new();
+    sources(&project("src"), &mut text);
+    let page = std::fs::read_to_string(project("docs/troubleshooting.md")).unwrap();
+    let messages = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let mut count = 0;
+    for message in messages {
+        assert!(text.contains(message), "no source says: {message}");
+        count += 1;
+    }
+    assert!(count > 15, "{count}");
+}

@@ -1,6 +1,8 @@
 //! The command line: commands, settings and their errors.
 
 mod bad_input;
+#[cfg(unix)]
+mod book;
 mod check;
 mod commands;
 mod config_file;
@@ -12,6 +14,8 @@ mod mistakes;
 mod mock;
 mod packages;
 mod readme;
+#[cfg(unix)]
+mod shell;
 #[cfg(unix)]
 mod standard_error;
 #[cfg(unix)]
