@@ -75,7 +75,6 @@ async function main() {
     await page.selectOption("#client", { label: "codex" });
     assert.match(await page.textContent("#snippet"), new RegExp(`url = "${address}/mcp"`));
     await accessible(page, "light");
-    if (pictures) { await page.fill("#filter", ""); await page.screenshot({ path: path.join(pictures, "page-light.png") }); }
     assert.deepEqual(messages, []);
   });
 
@@ -92,7 +91,13 @@ async function main() {
     const answer = require("node:child_process").execFileSync("sh", ["-c", curl.replace("curl ", "curl --silent ")]).toString();
     assert.match(answer, /Biscuit/);
     await accessible(page, "with a result");
-    if (pictures) await page.screenshot({ path: path.join(pictures, "page-call.png"), fullPage: true });
+    if (pictures) {
+      await page.fill("#filter", "");
+      await page.waitForFunction(() => document.getElementById("count").textContent === "20 tools");
+      await page.setViewportSize({ width: 1200, height: 800 });
+      await page.evaluate(() => document.getElementById("tools").scrollIntoView());
+      await page.screenshot({ path: path.join(pictures, "page.png") });
+    }
     assert.deepEqual(messages, []);
   });
 
@@ -161,6 +166,51 @@ async function main() {
     assert.deepEqual(messages, []);
   });
 
+  await check("in search mode the filter searches the operations, and a call goes through its gate", async () => {
+    const searching = await serve(["--spec", petstore, "--mock", "--tools", "search"]);
+    const { page, messages } = await open(browser, searching);
+    await page.waitForFunction(() => document.getElementById("count").textContent === "5 tools");
+    await page.fill("#filter", "get one pet");
+    await page.waitForFunction(() => / that fit$/.test(document.getElementById("count").textContent));
+    await page.locator("#rows button", { hasText: "get_pet" }).first().click();
+    await page.waitForFunction(() => document.getElementById("tool-name").textContent === "get_pet");
+    await page.locator("#fields input").first().fill("7");
+    await page.click("#try");
+    await page.waitForFunction(() => document.getElementById("state").textContent === "Done.");
+    assert.match(await page.textContent("#result"), /Biscuit/);
+    assert.match(await page.textContent("#curl"), /mcp-name: call_read/);
+    await accessible(page, "search mode");
+    await page.fill("#filter", "");
+    await page.waitForFunction(() => document.getElementById("count").textContent === "5 tools");
+    assert.deepEqual(messages, []);
+  });
+
+  await check("a file is sent as the body of an upload", async () => {
+    const { page, messages } = await open(browser, address);
+    await page.waitForFunction(() => document.getElementById("count").textContent === "20 tools");
+    await choose(page, "upload_pet_photo");
+    const file = page.locator("#fields input[type=file]");
+    assert.equal(await file.count(), 1);
+    await page.locator("#fields input").first().fill("7");
+    await file.setInputFiles({ name: "cat.png", mimeType: "image/png", buffer: Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]) });
+    await page.click("#try");
+    await page.waitForFunction(() => document.getElementById("question").open);
+    assert.match(await page.textContent("#question-detail"), /iVBORw0KGgo=/);
+    await page.click("#yes");
+    await page.waitForFunction(() => document.getElementById("state").textContent === "Done.");
+    assert.equal(await page.textContent("#outcome"), "", await page.textContent("#result"));
+    assert.deepEqual(messages, []);
+  });
+
+  await check("the page is small, and loads at once", async () => {
+    const { page } = await open(browser, address);
+    const [size, duration] = await page.evaluate(() => { const loaded = performance.getEntriesByType("navigation")[0]; return [loaded.encodedBodySize, loaded.domContentLoadedEventEnd - loaded.startTime]; });
+    assert.ok(size < 60000, `the page has ${size} bytes`);
+    // Beside other work the browser itself is slow; the figure is printed.
+    console.log(`    ${size} bytes, ${duration.toFixed(0)} ms until the document was ready`);
+    assert.ok(duration < 2000, `the page took ${duration} ms`);
+  });
+
   await check("a question of the server is asked in the page", async () => {
     const asking = await serve(["--spec", petstore, "--mock", "--confirm", "store_status"]);
     const { page, messages } = await open(browser, asking);
@@ -183,7 +233,7 @@ async function main() {
     fs.writeFileSync(spec, JSON.stringify({ openapi: "3.1.0", info: { title: evil, version: "1" }, servers: [{ url: "https://h.example" }], paths: { "/a": { get: { operationId: "evil", summary: evil, description: evil, parameters, responses } } } }));
     const hostile = await serve(["--spec", spec, "--mock"]);
     const { page, messages } = await open(browser, hostile);
-    await page.waitForFunction(() => document.getElementById("count").textContent === "1 tools");
+    await page.waitForFunction(() => document.getElementById("count").textContent === "1 tool");
     await choose(page, "evil");
     await page.click("#try");
     await page.waitForFunction(() => document.getElementById("state").textContent === "Done.");
@@ -193,7 +243,7 @@ async function main() {
     const file = path.join(folder, "tools.html");
     fs.writeFileSync(file, require("node:child_process").execFileSync(binary, ["tools", "--spec", spec, "--format", "html"]));
     const opened = await open(browser, "file://" + file);
-    await opened.page.waitForFunction(() => document.getElementById("count").textContent === "1 tools");
+    await opened.page.waitForFunction(() => document.getElementById("count").textContent === "1 tool");
     assert.notEqual(await opened.page.title(), "evil");
     assert.deepEqual(opened.messages, []);
     fs.rmSync(folder, { recursive: true });
