@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::each_api::{LoadedApis, UNREADABLE, load_each};
 use super::load::{self, LoadPurpose, Loaded};
+use super::log::spinner::Spinner;
 use super::{ConfigFile, help, output};
 use crate::api::ApiName;
 use crate::check::{self, Report, format};
@@ -43,8 +44,10 @@ enum CheckFormat {
 
 pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
     let config = load::api_settings(&command.api, &command.config, LogLevel::Error)?;
+    let spinner = Spinner::start("reading and checking the document");
     let LoadedApis { apis, is_complete } = load_each(config.apis, LoadPurpose::Inspect).await?;
     let reports: Vec<ApiReport> = apis.into_iter().map(|(config, loaded)| report(&config, loaded)).collect();
+    drop(spinner);
     output::print_result(&written(&reports, command.format))?;
     let is_bad = |report: &ApiReport| {
         let is_loose = report.is_strict && report.report.count(Severity::Warning) > 0;

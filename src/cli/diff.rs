@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use super::load::{self, LoadPurpose};
+use super::log::spinner::Spinner;
 use super::{ConfigFile, output};
 use crate::check::diff::{Impact, ToolChange, ToolFacts, compare, facts_of};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
@@ -44,8 +45,10 @@ pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
         let problem = "diff takes two documents, OLD and NEW; leave --spec out".to_owned();
         return Err(Failure::setting(problem));
     }
+    let spinner = Spinner::start("reading both documents");
     let old = tools_of(command, &command.old).await?;
     let new = tools_of(command, &command.new).await?;
+    drop(spinner);
     let changes = compare(&old, &new);
     let count = |impact| changes.iter().filter(|change| change.impact == impact).count();
     let (breaking, risks) = (count(Impact::Breaking), count(Impact::Risk));

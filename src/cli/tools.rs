@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use super::each_api::{LoadedApis, UNREADABLE, load_each, title_of};
 use super::listing::{self, Shown};
 use super::load::{self, LoadPurpose};
+use super::log::spinner::Spinner;
 use super::{ConfigFile, Failure, help, output};
 use crate::annotate::Hint;
 use crate::api::{Api, OfferedTool};
@@ -85,7 +86,9 @@ enum ToolsFormat {
 
 pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     let config = load::api_settings(&command.api, &command.config, LogLevel::Warn)?;
+    let spinner = Spinner::start("reading the document");
     let LoadedApis { apis, is_complete } = load_each(config.apis, LoadPurpose::Inspect).await?;
+    drop(spinner);
     let apis = apis.iter().map(|(_, loaded)| &loaded.api);
     let all = command.filter.apply(apis.clone());
     let total = all.len();

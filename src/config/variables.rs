@@ -14,6 +14,14 @@ pub(crate) fn read_variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !counts_as_unset(value))
 }
 
+/// Whether colours and progress may be written to a stream: to a terminal that is not `dumb`, unless `NO_COLOR` is set
+/// (<https://no-color.org>).
+pub(crate) fn allows_decoration(is_terminal: bool) -> bool {
+    is_terminal
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|value| value != "dumb")
+}
+
 /// The program that runs, as it was started.
 ///
 /// # Errors

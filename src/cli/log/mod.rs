@@ -1,6 +1,7 @@
 //! Logs: always on standard error, because standard output belongs to the protocol or to the result.
 
 pub(crate) mod log_queue;
+pub(crate) mod spinner;
 
 use std::io::IsTerminal as _;
 
@@ -13,8 +14,10 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use self::log_queue::LogQueue;
+use self::spinner::AroundSpinner;
 use crate::config::LogOptions;
 use crate::config::settings::{LogFormat, LogLevel};
+use crate::config::variables::allows_decoration;
 
 /// How log lines reach standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +46,12 @@ pub(crate) fn start_logging(options: LogOptions, default: LogLevel, delivery: Lo
         .with_target("openapi_mcp", level)
         .with_target("rmcp::service", LevelFilter::OFF);
     let writer = match delivery {
-        LogDelivery::Direct => BoxMakeWriter::new(std::io::stderr),
+        LogDelivery::Direct => BoxMakeWriter::new(|| AroundSpinner),
         LogDelivery::Queued => BoxMakeWriter::new(LogQueue::start()),
     };
     let lines = fmt::layer()
         .with_writer(writer)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(allows_decoration(std::io::stderr().is_terminal()))
         .log_internal_errors(false);
     let registry = tracing_subscriber::registry().with(targets);
     // A second start, in tests for instance, is not a failure.

@@ -1,9 +1,11 @@
 //! The program in a terminal, which `script` (util-linux) provides.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
 
-use crate::support::{binary, petstore, wait};
+use crate::support::{PATIENCE, Upstream, binary, petstore, reply, wait};
 
 /// A shell command in a terminal of so many columns; nothing where this machine has no `script`.
 fn in_terminal(columns: usize, args: &str) -> Option<Command> {
@@ -44,4 +46,37 @@ fn a_server_over_stdio_says_in_a_terminal_what_it_waits_for() {
     drop(child.stdin.take());
     child.kill().unwrap();
     wait(&mut child);
+}
+
+#[test]
+fn a_document_that_takes_long_shows_a_spinner_in_a_terminal() {
+    let (answer, answered) = channel::<()>();
+    let answered = Mutex::new(answered);
+    let document = std::fs::read(petstore()).unwrap();
+    let site = Upstream::start(Box::new(move |_| {
+        let _ = answered.lock().unwrap().recv_timeout(PATIENCE);
+        reply(200, &["Content-Type: application/yaml"], &document)
+    }));
+    let Some(mut command) = in_terminal(200, &format!("tools --spec {}/petstore.yaml", site.url)) else {
+        return;
+    };
+    let mut child = command
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let mut shown = Vec::new();
+    let mut bytes = [0; 1024];
+    // The document comes only after the spinner.
+    while !String::from_utf8_lossy(&shown).contains("reading the document") {
+        let count = output.read(&mut bytes).unwrap();
+        assert!(count > 0, "{}", String::from_utf8_lossy(&shown));
+        shown.extend_from_slice(&bytes[..count]);
+    }
+    answer.send(()).unwrap();
+    output.read_to_end(&mut shown).unwrap();
+    assert!(String::from_utf8_lossy(&shown).contains("20 tools, 9 of them read-only"));
+    assert_eq!(wait(&mut child), Some(0));
 }
