@@ -73,6 +73,16 @@ pub(crate) struct PreparedCall<'c> {
     started: Instant,
 }
 
+/// How a call is sent, besides what it is.
+#[derive(Clone, Copy)]
+struct SendOptions<'p, 'h> {
+    /// When it ends at the latest: one deadline, also for a call that waits for the same reply as another one first.
+    deadline: Instant,
+    progress: Option<Progress<'p>>,
+    /// Headers that ask for a reply only if it is not the kept one.
+    conditions: &'h HeaderMap,
+}
+
 impl ApiProxy {
     /// The request that a call would make, with `***` for the operator's credentials.
     ///
@@ -133,13 +143,19 @@ impl ApiProxy {
     /// # Errors
     /// As [`ApiProxy::ask`].
     pub(crate) async fn send(&self, call: &PreparedCall<'_>, progress: Option<Progress<'_>>) -> Result<Reply, CallError> {
+        let no_conditions = HeaderMap::new();
+        let sending = SendOptions {
+            deadline: Instant::now() + self.options.timeout,
+            progress,
+            conditions: &no_conditions,
+        };
         let Some(cache) = &self.cache else {
-            return self.ask(call, progress, &HeaderMap::new()).await;
+            return self.ask(call, sending).await;
         };
         let request = self.outgoing_request(call)?;
         if !call.target.is_read_only {
             let mut change = cache.expect_change(&request.url);
-            let outcome = self.ask(call, progress, &HeaderMap::new()).await;
+            let outcome = self.ask(call, sending).await;
             if let Ok(reply) = &outcome {
                 change.answered(&reply.response.headers);
             }
@@ -148,13 +164,14 @@ impl ApiProxy {
         // What tells the operator's credential from another one: it stays where it is for as long as the API is served.
         let credential = std::ptr::from_ref(call.credential).addr();
         let Some(cacheable) = cache.consider(&request, credential) else {
-            return self.ask(call, progress, &HeaderMap::new()).await;
+            return self.ask(call, sending).await;
         };
-        match cache.decide(cacheable, call.started + self.options.timeout).await {
+        match cache.decide(cacheable, sending.deadline).await {
             CacheDecision::Reply(reply) => Ok(reply),
             CacheDecision::TimedOut => Err(CallError::Timeout(self.options.timeout)),
             CacheDecision::Ask(inquiry) => {
-                let outcome = self.ask(call, progress, &inquiry.conditions).await;
+                let conditions = &inquiry.conditions;
+                let outcome = self.ask(call, SendOptions { conditions, ..sending }).await;
                 cache.settle(*inquiry, outcome)
             }
         }
@@ -175,12 +192,12 @@ impl ApiProxy {
     ///
     /// # Errors
     /// [`CallError`] where the request cannot be made or no complete reply comes.
-    async fn ask(&self, call: &PreparedCall<'_>, progress: Option<Progress<'_>>, more: &HeaderMap) -> Result<Reply, CallError> {
+    async fn ask(&self, call: &PreparedCall<'_>, options: SendOptions<'_, '_>) -> Result<Reply, CallError> {
         let make = || {
             let mut request = self.outgoing_request(call)?;
             request
                 .headers
-                .extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
+                .extend(options.conditions.iter().map(|(name, value)| (name.clone(), value.clone())));
             Ok(request)
         };
         let outgoing = OutgoingCall {
@@ -188,7 +205,8 @@ impl ApiProxy {
             credential: call.credential,
             repeats: call.target.repeats,
             options: &self.options,
-            progress,
+            deadline: options.deadline,
+            progress: options.progress,
         };
         record_begin().await.map_err(|_| CallError::NotRecorded)?;
         let outcome = call.upstream.call(outgoing).await;

@@ -72,7 +72,7 @@ impl Default for UpstreamOptions {
     }
 }
 
-/// One origin, and how it fares.
+/// One origin, with its limits and its circuit breaker.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     client: HttpClient,
@@ -150,12 +150,14 @@ pub(crate) struct OutgoingCall<'c, 'p, M> {
     pub repeats: bool,
     /// Limits of time and size.
     pub options: &'c CallOptions,
+    /// When the call ends at the latest.
+    pub deadline: std::time::Instant,
     /// Is told how the reply comes in.
     pub progress: Option<Progress<'p>>,
 }
 
 impl Upstream {
-    /// An upstream that is well, as far as we know.
+    /// An upstream with a closed circuit breaker.
     #[must_use]
     pub(crate) fn new(client: HttpClient, options: &UpstreamOptions) -> Self {
         Self {
@@ -175,7 +177,7 @@ impl Upstream {
     /// # Errors
     /// [`CallError`] where it cannot be made, where there is no place for it, and as [`exchange::exchange`].
     pub(crate) async fn call<M: Fn() -> Result<Request, CallError>>(&self, call: OutgoingCall<'_, '_, M>) -> Result<Reply, CallError> {
-        let deadline = Instant::now() + call.options.timeout;
+        let deadline = call.deadline.into();
         // What cannot be sent at all takes no place.
         let first = (call.make)()?;
         let permit = self.breaker.admit()?;

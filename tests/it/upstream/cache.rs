@@ -262,3 +262,32 @@ fn many_urls_stay_within_the_bytes_of_the_cache() {
     session.call("read", &json!({"id": "0"}));
     assert_eq!(upstream.received().len(), asked + 1, "what was not used for longest is dropped");
 }
+
+#[test]
+fn p10_a_read_that_waits_for_another_one_ends_within_its_own_time_limit() {
+    let upstream = Upstream::raw(|_, _| std::thread::park_timeout(2 * PATIENCE));
+    let spec = spec();
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--cache",
+        "1000000",
+        "--timeout",
+        "4",
+        "--retries",
+        "0",
+    ]);
+    let started = std::time::Instant::now();
+    let call = |id: u32| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "list", "arguments": {}}});
+    session.send(&call(101));
+    session.send(&call(102));
+    for _ in 0..2 {
+        let answer = session.receive();
+        assert!(text(&answer["result"]).contains("did not answer within 4 s"), "{answer}");
+    }
+    // A limit that began again after the wait would make it eight seconds.
+    assert!(started.elapsed() < Duration::from_secs(7), "{:?}", started.elapsed());
+}
