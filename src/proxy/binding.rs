@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::header::{HeaderMap, HeaderValue};
 use rmcp::model::JsonObject;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::arguments::ruled::ArgumentRules;
 use super::auth::forward::Forwarding;
 use super::auth::resolve::{AccessResolver, OperationAccess};
-use super::auth::scheme::SchemeResolver;
+use super::auth::scheme::{SchemeResolver, is_api_key_header};
 use super::auth::values::{Credentials, forms};
 use super::redact::Redactor;
 use super::redact::names::carries_credential;
@@ -257,15 +257,9 @@ impl<'a> Binder<'a> {
     /// The headers of every request that are secret: those whose values were given as secrets, those whose names say so, and those
     /// that the document calls API keys.
     fn secret_headers(&self) -> HeaderMap {
-        let is_api_key = |name: &HeaderName| {
-            self.schemes.values().any(|scheme| match scheme {
-                SecurityScheme::ApiKey { location, name: key } => *location == Location::Header && key.eq_ignore_ascii_case(name.as_str()),
-                _ => false,
-            })
-        };
         let headers = self.options.headers.iter();
         headers
-            .filter(|(name, value)| value.is_sensitive() || carries_credential(name) || is_api_key(name))
+            .filter(|(name, value)| value.is_sensitive() || carries_credential(name) || is_api_key_header(self.schemes, name))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect()
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 
 use super::authenticator::Authenticator;
-use super::scheme::{Applied, MissingCredential, SchemeResolver};
+use super::scheme::{Applied, MissingCredential, SchemeResolver, is_api_key_header};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::redact;
 use crate::proxy::request::Injected;
@@ -43,7 +43,7 @@ pub(crate) struct Credential {
 }
 
 impl Credential {
-    /// What it adds to a call, with `***` for each value, to be shown.
+    /// What it adds to a call, with `***` for each secret, to be shown.
     #[must_use]
     pub(crate) fn masked(&self) -> Injected {
         let mut masked = self.fixed.masked();
@@ -92,15 +92,19 @@ pub(crate) struct AccessResolver<'a> {
     known: HashMap<SameRequirements, Decided>,
     bare: Arc<Credential>,
     /// Operations that need a credential and go elsewhere.
-    strays: usize,
+    cross_origin_operations: usize,
 }
 
 impl<'a> AccessResolver<'a> {
     /// A resolver without decisions.
     #[must_use]
     pub(crate) fn new(given: SchemeResolver<'a>) -> Self {
+        let mut headers = given.headers.clone();
+        for (_, value) in headers.iter_mut().filter(|(name, _)| is_api_key_header(given.schemes, name)) {
+            value.set_sensitive(true);
+        }
         let fixed = Injected {
-            headers: given.headers.clone(),
+            headers,
             ..Injected::default()
         };
         Self {
@@ -112,7 +116,7 @@ impl<'a> AccessResolver<'a> {
                 forwards: true,
                 ..Credential::default()
             }),
-            strays: 0,
+            cross_origin_operations: 0,
         }
     }
 
@@ -173,7 +177,7 @@ impl<'a> AccessResolver<'a> {
     pub(crate) fn elsewhere(&mut self, requirements: &[SecurityRequirement]) -> OperationAccess {
         let demanded = !requirements.is_empty() && !requirements.iter().any(Vec::is_empty);
         if demanded && !self.given.credentials.optional {
-            self.strays += 1;
+            self.cross_origin_operations += 1;
             return OperationAccess::Missing(format!("nothing was sent: {CROSS_ORIGIN}").into());
         }
         OperationAccess::Granted(Arc::new(Credential::default()))
@@ -195,8 +199,8 @@ impl<'a> AccessResolver<'a> {
                 *lacking.entry(lack).or_default() += known.operations;
             }
         }
-        if self.strays > 0 {
-            lacking.insert(CROSS_ORIGIN, self.strays);
+        if self.cross_origin_operations > 0 {
+            lacking.insert(CROSS_ORIGIN, self.cross_origin_operations);
         }
         let told = |(lack, count): (&str, usize)| format!("{} cannot be called: {lack}", operations(count));
         let mut warnings: Vec<String> = lacking.into_iter().map(told).collect();
@@ -218,8 +222,8 @@ impl<'a> AccessResolver<'a> {
         warnings.extend(at_risk.map(|scheme| {
             format!("if the token endpoint of `{scheme}` replaces the refresh token, the new one is lost with this process; --token-store FILE keeps it")
         }));
-        let strangers = self.given.credentials.strangers(self.given.schemes);
-        if !strangers.is_empty() {
+        let unmatched_settings = self.given.credentials.unmatched_settings(self.given.schemes);
+        if !unmatched_settings.is_empty() {
             const MAX_LISTED_SCHEMES: usize = 20;
             let names = self
                 .given
@@ -234,7 +238,7 @@ impl<'a> AccessResolver<'a> {
                 _ => format!("it has {}", names.join(", ")),
             };
             let told = |name: &String| format!("{name} belongs to no security scheme of the document; {known}");
-            warnings.extend(strangers.iter().map(told));
+            warnings.extend(unmatched_settings.iter().map(told));
         }
         warnings
     }

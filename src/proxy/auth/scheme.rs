@@ -61,6 +61,14 @@ pub(crate) struct SchemeResolver<'a> {
     pub site: ApiLocation,
 }
 
+/// Whether a scheme of the document is an API key in the header of that name.
+pub(crate) fn is_api_key_header(schemes: &BTreeMap<String, SecurityScheme>, name: &HeaderName) -> bool {
+    schemes.values().any(|scheme| match scheme {
+        SecurityScheme::ApiKey { location, name: key } => *location == Location::Header && key.eq_ignore_ascii_case(name.as_str()),
+        _ => false,
+    })
+}
+
 impl SchemeResolver<'_> {
     /// What a scheme adds to a call, or what is missing.
     pub(crate) fn prove(&self, name: &str) -> Result<Applied, MissingCredential> {

@@ -307,7 +307,7 @@ impl Credentials {
 
     /// Settings that belong to no scheme of the document; probably a name is misspelled.
     #[must_use]
-    pub fn strangers(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
+    pub fn unmatched_settings(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
         if self.variables.is_empty() && self.schemes.is_empty() {
             return Vec::new();
         }

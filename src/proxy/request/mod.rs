@@ -50,13 +50,17 @@ pub(crate) struct Injected {
 }
 
 impl Injected {
-    /// The same with `***` for each value, to be shown.
+    /// The same to be shown: with `***` for headers that are marked as sensitive, and for all keys and cookies.
     #[must_use]
     pub(crate) fn masked(&self) -> Self {
         const MASK: HeaderValue = HeaderValue::from_static("***");
         let masked = |pair: &String| format!("{}=***", pair.split('=').next().unwrap_or_default());
         Self {
-            headers: self.headers.keys().map(|name| (name.clone(), MASK)).collect(),
+            headers: self
+                .headers
+                .iter()
+                .map(|(name, value)| (name.clone(), if value.is_sensitive() { MASK } else { value.clone() }))
+                .collect(),
             query: self.query.iter().map(|(name, _)| (name.clone(), "***".to_owned())).collect(),
             cookies: self.cookies.iter().map(masked).collect(),
         }

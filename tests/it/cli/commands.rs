@@ -293,6 +293,8 @@ fn a_dry_run_shows_the_request_and_sends_nothing() {
             &upstream.url,
             "--header",
             "X-Api-Key: top-secret-key",
+            "--header",
+            "X-Api-Version: 2026-01-01",
             shape,
             tool,
         ];
@@ -302,7 +304,12 @@ fn a_dry_run_shows_the_request_and_sends_nothing() {
     let body = "body={\"name\":\"It's\",\"status\":\"available\",\"price\":1}";
     let text = stdout(&call("--dry-run", "create_pet", &[body]));
     assert!(text.starts_with("POST /pets HTTP/1.1\nhost: 127.0.0.1:"), "{text}");
-    for expected in ["x-api-key: ***", "content-type: application/json", "\n\n{\"name\":\"It's\""] {
+    for expected in [
+        "x-api-key: ***",
+        "x-api-version: 2026-01-01",
+        "content-type: application/json",
+        "\n\n{\"name\":\"It's\"",
+    ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     let text = stdout(&call("--dry-run=curl", "create_pet", &[body]));
