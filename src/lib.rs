@@ -30,13 +30,13 @@
 //! Inside, it is one straight pipe; `ARCHITECTURE.md` is its map. At start:
 //!
 //! ```text
-//! Source ─read─▶ bytes ─parse─▶ Document ─operations─▶ Operations ─annotate─▶ Tools ─bind─▶ Api ─▶ Server
+//! Source ─read─▶ bytes ─apply_overlays─▶ bytes ─parse─▶ Document ─complete─▶ Document ─operations─▶ Operations ─annotate─▶ Tools ─bind─▶ Api ─▶ Server
 //! ```
 //!
 //! and for each call:
 //!
 //! ```text
-//! JSON arguments ─prepare─▶ PreparedCall ─send─▶ Reply ─finish─▶ CallToolResult
+//! JSON arguments ─check_arguments─▶ arguments ─prepare─▶ PreparedCall ─send─▶ Reply ─finish─▶ ToolResult
 //! ```
 
 mod annotate;
