@@ -203,7 +203,9 @@ fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> 
         .with_safe_default_protocol_versions()
         .map_err(OutboundError::Tls)?;
     let builder = if options.insecure {
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody { provider }))
+        builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AcceptAnyCertificate { provider }))
     } else {
         builder.with_root_certificates(roots(options))
     };
@@ -242,11 +244,11 @@ fn roots(options: &OutboundOptions) -> Arc<RootCertStore> {
 
 /// Accepts every certificate; the handshake itself must still be signed with its key.
 #[derive(Debug)]
-struct Anybody {
+struct AcceptAnyCertificate {
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _certificate: &CertificateDer<'_>,

@@ -1,6 +1,6 @@
 //! The whole product without a transport: an API as a list of tools that can be called.
 //!
-//! Built once, then only read: a call takes no lock and allocates nothing in proportion to the document.
+//! Built once, then only read: a call allocates nothing in proportion to the document.
 
 pub(crate) mod bound_tool;
 pub(crate) mod clashes;

@@ -38,7 +38,7 @@ use crate::error::Failure;
     version,
     about,
     max_term_width = 120,
-    after_help = "Exit codes: 0 fine, 1 a call failed, 2 wrong settings, 3 a document that cannot be served."
+    after_help = "Exit codes: 0 success, 1 a call failed, 2 invalid settings, 3 a document that cannot be served."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -57,7 +57,7 @@ enum Command {
     Call(call::CallCommand),
     /// Write an entry for an MCP client: into its file, as text to paste, or as a link
     Install(Box<install::InstallCommand>),
-    /// Take that entry out again
+    /// Remove the entry that `install` wrote
     Uninstall(install::UninstallCommand),
     /// Make a bundle (MCPB) that a host installs with a click
     Bundle(Box<package::bundle::BundleCommand>),

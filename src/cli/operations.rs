@@ -35,10 +35,7 @@ pub(crate) async fn start(process: &ProcessConfig, outbound: &OutboundOptions, s
             (Ok(bound), _) => listener = Some(bound),
             (Err(error), Transport::Http { .. }) => return Err(Failure::Bind(metrics.bind.to_string(), error)),
             (Err(error), Transport::Stdio) => {
-                tracing::warn!(
-                    "--metrics-bind: {} cannot be listened on ({error}); there are no metrics",
-                    metrics.bind
-                );
+                tracing::warn!("--metrics-bind: cannot listen on {} ({error}); there are no metrics", metrics.bind);
             }
         }
     }

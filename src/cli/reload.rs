@@ -39,7 +39,7 @@ pub(crate) async fn watch(config: Arc<ApiConfig>, server: McpServer, index: usiz
                 tracing::info!(
                     "{}",
                     match standing {
-                        Some(_) => "the document changed and is served anew",
+                        Some(_) => "the document changed; the new version is served",
                         None => "the document can be read now and is served",
                     }
                 );

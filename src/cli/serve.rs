@@ -158,13 +158,13 @@ fn watch_signals(stop: CancellationToken, server: McpServer, drain_delay: Durati
     tokio::spawn(async move {
         for round in 0..2 {
             #[cfg(unix)]
-            let is_polite = tokio::select! {
+            let is_sigterm = tokio::select! {
                 _ = tokio::signal::ctrl_c() => false,
                 _ = terminate.recv() => true,
             };
             #[cfg(not(unix))]
-            let is_polite = tokio::signal::ctrl_c().await.is_err();
-            if round == 0 && is_polite && !drain_delay.is_zero() {
+            let is_sigterm = tokio::signal::ctrl_c().await.is_err();
+            if round == 0 && is_sigterm && !drain_delay.is_zero() {
                 server.begin_draining();
                 tracing::info!(
                     "draining: requests are still answered for {} s, and /readyz asks for no more; a second signal ends at once",

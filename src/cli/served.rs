@@ -67,7 +67,7 @@ fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
         counted(tools, "tool")
     );
     if tools == 0 {
-        tracing::warn!("there is no tool to serve; see the patterns, the hints and the document");
+        tracing::warn!("there is no tool to serve; check --tool-include, --tool-exclude, --read-only, --no-destructive and the document");
     }
     if searches {
         tracing::info!(

@@ -8,7 +8,7 @@ use super::choices::PageName;
 use super::choices::read_seconds;
 use super::forward::ForwardSettings;
 
-/// Settings that only HTTP uses; over stdio each of them is an error, because it would have no effect.
+/// Settings that only HTTP uses; over stdio each of them is reported, because it would have no effect.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]

@@ -21,7 +21,7 @@ const JSON_BEFORE_NAME: &str = "{\"name\":\"";
 pub(crate) struct Catalog {
     apis: Vec<CatalogApi>,
     view: View,
-    /// What the tool names of those APIs begin with that may still come.
+    /// The prefixes of tool names of the APIs that are still loading.
     awaited: Vec<String>,
     config: ServerConfig,
     /// In search mode, the tools that stand for all operations.

@@ -121,7 +121,7 @@ pub(crate) async fn ask(
     match answer_of_client(question, context).await {
         Some(Ok(answer)) => judge(offered, &answer.action),
         Some(Err(error)) => {
-            tracing::warn!(tool = %offered.tool.name, "a confirmation could not be had: {error}");
+            tracing::warn!(tool = %offered.tool.name, "the client did not answer the confirmation request: {error}");
             refuse(format!(
                 "{} was not called: a person has to agree first, and none answered. Nothing was sent.",
                 what(offered)

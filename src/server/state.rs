@@ -75,7 +75,7 @@ impl ServerState {
         let is_other = match &*self.state.borrow() {
             ApiState::Pending => false,
             ApiState::Failed(_) => true,
-            // Of a list that nobody has seen, nobody has to know that it became another one.
+            // Nobody has to be notified about a change of a list that nobody has seen.
             ApiState::Ready(before) => {
                 let is_known = before.is_decided() || self.was_listed_early.load(Ordering::Relaxed);
                 is_known && !before.texts(None).eq(served.texts(None))

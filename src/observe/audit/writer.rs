@@ -99,7 +99,7 @@ impl AuditOutput {
             match open_file(path) {
                 Ok(fresh) => (*file, *is_torn) = (fresh, false),
                 Err(error) => tracing::error!(
-                    "the audit log `{}` cannot be opened anew ({error}); the old file is written on",
+                    "the audit log `{}` cannot be opened again ({error}); lines still go to the old file",
                     path.display()
                 ),
             }

@@ -143,7 +143,7 @@ impl Metrics {
         registry.register("openapi_mcp_spec_reload", "Changed documents that were read", self.reloads.clone());
         registry.register(
             "openapi_mcp_oauth_refresh",
-            "Access tokens for the API that were asked for",
+            "Requests for access tokens for the API",
             self.refreshes.clone(),
         );
         registry.register("openapi_mcp_cache_hits", "Calls that the cache answered", self.cache_hits.clone());

@@ -17,11 +17,11 @@ pub(crate) enum FlightOutcome {
     NotStored,
 }
 
-/// The calls of now.
+/// The requests to the API that are in flight, by key.
 #[derive(Default)]
 pub(crate) struct Flights(Mutex<HashMap<ReplyKey, watch::Receiver<FlightOutcome>>>);
 
-/// The place of the one who asks. Dropped, it is free for another one.
+/// The right to ask the API for a reply. When it is dropped, another call may ask.
 pub(crate) struct FlightPlace<'f> {
     flights: &'f Flights,
     key: ReplyKey,
@@ -29,7 +29,7 @@ pub(crate) struct FlightPlace<'f> {
 }
 
 impl Flights {
-    /// The place, or what became of the call of who has it.
+    /// The right to ask, or a receiver for the outcome of the call that has it.
     pub(crate) fn enter(&self, key: &ReplyKey) -> Result<FlightPlace<'_>, watch::Receiver<FlightOutcome>> {
         let mut flights = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(flight) = flights.get(key) {

@@ -140,7 +140,7 @@ impl<'de> Visitor<'de> for MetadataVisitor {
     }
 }
 
-/// A value that is read as one that is kept, so that the same things are wrong with it, and then forgotten.
+/// A value that is parsed with the same checks as one that is kept, and then discarded.
 #[derive(Clone, Copy)]
 struct Skipped {
     is_object: bool,

@@ -46,7 +46,7 @@ pub(crate) struct ApiCounts {
 }
 
 impl ServedApis {
-    /// None is there yet. `reload` says how often each may become another one.
+    /// No API is loaded yet. `reload` is the interval at which the document of each is checked for changes.
     pub(crate) fn new(slots: Vec<ApiSlot>, reload: Option<Duration>) -> Self {
         let is_single = matches!(slots.as_slice(), [ApiSlot { name: None, .. }]);
         // Of several, one may come late.

@@ -221,7 +221,7 @@ async fn drain_connections(connections: Connections, calls: &TaskTracker, stream
     tokio::pin!(finished);
     let answered = async {
         if tokio::time::timeout(DRAIN_TIMEOUT, calls.wait()).await.is_err() {
-            tracing::warn!("calls were still in flight after {} s and are given up", DRAIN_TIMEOUT.as_secs());
+            tracing::warn!("gave up on calls that were still in flight after {} s", DRAIN_TIMEOUT.as_secs());
         }
         tokio::time::sleep(LAST_WRITE_TIMEOUT).await;
     };

@@ -229,7 +229,7 @@ async fn drain_calls(calls: TaskTracker) {
     tokio::time::sleep(DISPATCH_TIMEOUT).await;
     calls.close();
     if tokio::time::timeout(DRAIN_TIMEOUT, calls.wait()).await.is_err() {
-        tracing::warn!("calls were still in flight after {} s and are given up", DRAIN_TIMEOUT.as_secs());
+        tracing::warn!("gave up on calls that were still in flight after {} s", DRAIN_TIMEOUT.as_secs());
     }
 }
 

@@ -1,5 +1,5 @@
-//! Calls in plain form, answered past rmcp. Where two requests have the same id, and where one is cancelled, the same becomes of
-//! them as in rmcp.
+//! Calls in plain form, answered past rmcp. Requests with the id of another one, and cancellations, behave as
+//! in rmcp.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

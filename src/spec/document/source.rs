@@ -1,4 +1,4 @@
-//! Where a document comes from, and the bytes read from there: the only place in this folder that does IO.
+//! Where a document comes from, and the bytes read from there: whether they are in a file, at a URL or on standard input.
 
 use std::fmt;
 use std::io::Read;

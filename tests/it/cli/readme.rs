@@ -30,7 +30,12 @@ fn words(line: &str) -> Vec<String> {
 #[test]
 fn every_example_prints_what_it_shows() {
     let mut count = 0;
-    for file in ["docs/start.md", "docs/annotations.md", "docs/index.md", "examples/petstore/README.md"] {
+    for file in [
+        "docs/start.md",
+        "docs/annotations.md",
+        "docs/index.md",
+        "examples/petstore/README.md",
+    ] {
         for (line, expected) in examples(&std::fs::read_to_string(project(file)).unwrap()) {
             let words = words(&line);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();

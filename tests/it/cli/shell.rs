@@ -14,6 +14,7 @@ const OPENAPI_MCP: &str = r#"#!/bin/sh
 case " $* " in
 " serve "*" --transport http "*)
     log=$FOLDER/log.$$
+    : >"$log"
     "$BINARY" "$@" 2>"$log" &
     echo $! >>"$FOLDER/servers"
     until grep -q 'listening on ' "$log"; do
@@ -54,10 +55,7 @@ pub struct Shell {
 /// The text of the fenced blocks of one language.
 pub fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let fence = format!("```{language}\n");
-    page.split(&fence)
-        .skip(1)
-        .filter_map(|rest| rest.split("\n```").next())
-        .collect()
+    page.split(&fence).skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
 }
 
 impl Shell {
@@ -80,12 +78,16 @@ impl Shell {
         }
         shell.write_command("target/debug/openapi-mcp", OPENAPI_MCP);
         std::os::unix::fs::symlink(project("examples"), shell.path().join("examples")).unwrap();
+        // The folders of the clients into which the documentation installs.
+        for client in [".cursor", ".codex", ".vscode"] {
+            std::fs::create_dir_all(shell.path().join("home").join(client)).unwrap();
+        }
         let petstore = std::fs::read_to_string(project("examples/petstore/petstore.yaml")).unwrap();
         for name in ["petstore.yaml", "api.yaml", "old.yaml", "new.yaml"] {
             shell.write(name, &petstore);
         }
         let documents = std::fs::read_to_string(project("tests/cases/docs/documents.yaml")).unwrap();
-        let documents: BTreeMap<String, Value> = yaml_serde::from_str(&documents).unwrap();
+        let documents: BTreeMap<String, Value> = serde_yaml::from_str(&documents).unwrap();
         for (name, document) in documents {
             shell.write(&name, &document.to_string());
         }
@@ -122,7 +124,7 @@ impl Shell {
     pub fn run(&self, script: &str, variables: &[(&str, &str)]) -> Output {
         self.write(
             "script.sh",
-            &format!("set -eu\ntrap 'test -f servers && kill $(cat servers)' EXIT\n{script}\n"),
+            &format!("set -eu\ntrap 'test -f servers && kill $(cat servers) 2>/dev/null || true' EXIT\n{script}\n"),
         );
         let outer = std::env::var("PATH").unwrap_or_default();
         let mut command = std::process::Command::new("sh");

@@ -294,7 +294,7 @@ fn warnings_about_credentials_are_told_again_only_where_they_changed() {
     let before = session.logged("OPENAPI_MCP_AUTH_ONE");
     std::fs::write(spec.path(), asking("second", &["one"])).unwrap();
     told(&session);
-    let after = session.logged("is served anew");
+    let after = session.logged("the new version is served");
     assert_eq!(
         count(&after, "OPENAPI_MCP_AUTH_ONE"),
         count(&before, "OPENAPI_MCP_AUTH_ONE"),

@@ -249,7 +249,7 @@ fn a_confirmation_counts_only_for_the_request_that_was_shown() {
     let asked = post(None);
     assert!(asked.to_string().contains("Allow DELETE /old?"), "{asked}");
     std::fs::write(spec.path(), moved("/everything")).unwrap();
-    server.logged("is served anew");
+    server.logged("the new version is served");
     let again = post(Some(&asked["requestState"]));
     assert!(again.to_string().contains("Allow DELETE /everything?"), "{again}");
     assert!(upstream.received().is_empty());

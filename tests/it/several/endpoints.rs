@@ -218,7 +218,7 @@ fn only_the_endpoints_are_told_whose_own_list_changed() {
     setup.write("pets.json", &changed.to_string());
     let is_told = |index: usize| heard[index].lock().unwrap().contains("notifications/tools/list_changed");
     wait_until("the whole and its own endpoint are told", || is_told(0) && is_told(1));
-    server.logged("the document changed and is served anew");
+    server.logged("the document changed; the new version is served");
     for index in [2, 3, 4] {
         assert!(!is_told(index), "{}: {}", paths[index], heard[index].lock().unwrap());
     }
