@@ -160,13 +160,11 @@ fn of_object(operation: &Operation, object: &Object<'_>) -> Option<Map<String, V
     // At the top, `after`, `next` and `cursor` may be anything; around them is a word that says what they are.
     let places = std::iter::once((object, false)).chain(around.iter().chain(&deeper).map(|object| (object, true)));
     for (object, is_paging) in places {
+        let members: Vec<_> = object.iter().map(|(key, node)| (normalized_name(key), node)).collect();
         for (field, parameters) in CURSORS {
             let vague = matches!(field, "after" | "cursor");
-            let Some((_, node)) = object
-                .iter()
-                .find(|(key, _)| normalized_name(key) == field)
-                .filter(|_| is_paging || !vague)
-            else {
+            let member = members.iter().find(|(name, _)| name == field);
+            let Some((_, node)) = member.filter(|_| is_paging || !vague) else {
                 continue;
             };
             let Some(value) = node.value().filter(is_cursor) else {
