@@ -24,7 +24,7 @@ pub(crate) fn write_integers_plainly(arguments: &mut Map<String, Value>, root: &
 /// Most arguments hold no such number, and need no look at the schema.
 fn holds_rewritable_number(value: &Value) -> bool {
     match value {
-        Value::Number(number) => plain_integer(&number.to_string()).is_some(),
+        Value::Number(number) => plain_integer(number.as_str()).is_some(),
         Value::Array(items) => items.iter().any(holds_rewritable_number),
         Value::Object(members) => members.values().any(holds_rewritable_number),
         _ => false,
@@ -39,7 +39,7 @@ fn rewrite_value(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<
     schemas.iter().for_each(|schema| gather_schemas(schema, root, &mut all, 0));
     match value {
         Value::Number(number) if is_integer_only(&all) => {
-            if let Some(plain) = plain_integer(&number.to_string()) {
+            if let Some(plain) = plain_integer(number.as_str()) {
                 *number = Number::from_string_unchecked(plain);
             }
         }

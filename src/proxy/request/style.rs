@@ -34,7 +34,7 @@ pub(crate) fn scalar(value: &Value) -> Option<Cow<'_, str>> {
         Value::String(text) => Some(Cow::Borrowed(text)),
         Value::Bool(true) => Some(Cow::Borrowed("true")),
         Value::Bool(false) => Some(Cow::Borrowed("false")),
-        Value::Number(number) => Some(Cow::Owned(plain_number(&number.to_string()))),
+        Value::Number(number) => Some(plain_number(number.as_str())),
         Value::Array(_) | Value::Object(_) => Some(Cow::Owned(value.to_string())),
     }
 }
@@ -56,7 +56,8 @@ pub(crate) fn percent_encode_segments(text: &str, keep: Keep) -> (String, usize)
 
 /// As [`percent_encode`], at the end of `out`.
 pub(crate) fn push_encoded(out: &mut String, text: &str, keep: Keep) {
-    if keep == Keep::All {
+    let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    if keep == Keep::All || text.bytes().all(is_unreserved) {
         out.push_str(text);
         return;
     }
@@ -66,7 +67,7 @@ pub(crate) fn push_encoded(out: &mut String, text: &str, keep: Keep) {
             Keep::Segment => b":@!$&'()*+,",
             Keep::Unreserved | Keep::All => b"",
         };
-        let stays = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || reserved.contains(&byte);
+        let stays = is_unreserved(byte) || reserved.contains(&byte);
         if stays {
             out.push(char::from(byte));
         } else {
@@ -95,7 +96,12 @@ pub(crate) fn joined<'v>(value: &'v Value, separators: &[char]) -> Cow<'v, Value
 #[must_use]
 pub(crate) fn path(name: &str, value: &Value, style: Style, explode: bool, keep: Keep) -> String {
     let mut out = String::new();
-    let name = percent_encode(name, keep);
+    // The other styles do not write it.
+    let name = if style == Style::Matrix {
+        percent_encode(name, keep)
+    } else {
+        String::new()
+    };
     match (style, value) {
         (_, Value::Null) => {}
         (Style::Label, Value::Array(items)) => {
@@ -262,18 +268,18 @@ fn matrix(out: &mut String, name: &str, value: &Value, keep: Keep) {
 
 /// A JSON number without an exponent, digit for digit: `1e2` is `100`, `1.5E-3` is `0.0015`. Numbers whose plain form
 /// would not fit into a line stay as they were written.
-fn plain_number(number: &str) -> String {
+fn plain_number(number: &str) -> Cow<'_, str> {
     const MAX_EXPONENT: i64 = 400;
     let Some((mantissa, exponent)) = number.split_once(['e', 'E']) else {
-        return number.to_owned();
+        return Cow::Borrowed(number);
     };
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let Ok(exponent) = exponent.trim_start_matches('+').parse::<i64>() else {
-        return number.to_owned();
+        return Cow::Borrowed(number);
     };
     if exponent.abs() > MAX_EXPONENT {
-        return number.to_owned();
+        return Cow::Borrowed(number);
     }
     let digits = format!("{whole}{fraction}");
     let point = i64::try_from(whole.len()).unwrap_or(0) + exponent;
@@ -293,7 +299,7 @@ fn plain_number(number: &str) -> String {
     } else {
         trimmed.to_owned()
     };
-    format!("{sign}{text}")
+    Cow::Owned(format!("{sign}{text}"))
 }
 
 pub(crate) fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
