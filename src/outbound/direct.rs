@@ -7,12 +7,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderValue, USER_AGENT};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HOST, HeaderValue, USER_AGENT};
 use http::{Request, Response, Uri};
 use hyper::body::{Body, Incoming};
+use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::ClientConfig;
 use tokio::net::TcpStream;
@@ -83,6 +84,12 @@ impl DirectClient {
         let mut headers = request.headers;
         headers.entry(USER_AGENT).or_insert(const { HeaderValue::from_static(AGENT) });
         headers.entry(ACCEPT_ENCODING).or_insert(CODINGS);
+        // hyper-util would take it apart and put it together again. Without TLS nothing but HTTP/1.1 is spoken.
+        if request.url.scheme() == "http"
+            && let Ok(host) = HeaderValue::from_str(request.url.authority())
+        {
+            headers.entry(HOST).or_insert(host);
+        }
         *outgoing.headers_mut() = headers;
         let response = self.0.request(outgoing).await.map_err(OutboundFailure::of_client)?;
         if response.headers().contains_key(CONTENT_ENCODING) {
@@ -145,8 +152,50 @@ struct TimedConnector {
     timeout: Duration,
 }
 
+/// A connection that does not tell its addresses, which hyper-util would put into each reply.
+struct UpstreamConnection(MaybeHttpsStream<TokioIo<TcpStream>>);
+
+impl Connection for UpstreamConnection {
+    fn connected(&self) -> Connected {
+        let connected = Connected::new();
+        if self.0.connected().is_negotiated_h2() {
+            connected.negotiated_h2()
+        } else {
+            connected
+        }
+    }
+}
+
+impl Read for UpstreamConnection {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl Write for UpstreamConnection {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, pieces: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(context, pieces)
+    }
+}
+
 impl Service<Uri> for TimedConnector {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Response = UpstreamConnection;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
@@ -158,7 +207,7 @@ impl Service<Uri> for TimedConnector {
         let connecting = tokio::time::timeout(self.timeout, self.https.call(uri));
         Box::pin(async move {
             let late = |_| Err(io::Error::from(io::ErrorKind::TimedOut).into());
-            connecting.await.unwrap_or_else(late)
+            connecting.await.unwrap_or_else(late).map(UpstreamConnection)
         })
     }
 }

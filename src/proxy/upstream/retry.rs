@@ -25,14 +25,16 @@ const MAX_SAVED_RETRIES: f64 = 100.0;
 /// The pause before sending again what had this outcome; `None` where that would be wrong. `attempt` counts from 1.
 #[must_use]
 pub(crate) fn pause(outcome: &Result<Response, CallError>, attempt: u32) -> Option<Duration> {
-    let backoff = FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(8));
-    // Between half of it and all of it, so that those who failed together do not come back together.
-    let backoff = backoff.mul_f64(0.5 + random() / 2.0);
+    let backoff = || {
+        let whole = FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(8));
+        // Between half of it and all of it, so that those who failed together do not come back together.
+        whole.mul_f64(0.5 + random() / 2.0)
+    };
     match outcome {
-        Err(CallError::NoResponse { .. }) => Some(backoff),
+        Err(CallError::NoResponse { .. }) => Some(backoff()),
         Ok(response) if is_transient(response.status) => match wanted(response, SystemTime::now()) {
-            Some(wanted) => (wanted <= MAX_PAUSE).then(|| wanted.max(backoff)),
-            None => Some(backoff),
+            Some(wanted) => (wanted <= MAX_PAUSE).then(|| wanted.max(backoff())),
+            None => Some(backoff()),
         },
         _ => None,
     }
