@@ -9,13 +9,14 @@ pub(crate) mod failure;
 mod messages;
 
 use std::ops::Deref;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 pub use reqwest::Error as HttpError;
 
 use reqwest::redirect::Policy;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
@@ -206,6 +207,9 @@ fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> 
         builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(AcceptAnyCertificate { provider }))
+    } else if options.tls && options.authorities.is_empty() {
+        let system = SystemVerifier::new(provider);
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(system))
     } else {
         builder.with_root_certificates(roots(options))
     };
@@ -234,12 +238,67 @@ fn roots(options: &OutboundOptions) -> Arc<RootCertStore> {
     if !options.tls {
         return Arc::new(RootCertStore::empty());
     }
-    if options.authorities.is_empty() {
-        return Arc::clone(&SYSTEM_ROOTS);
-    }
     let mut roots = RootCertStore::clone(&SYSTEM_ROOTS);
     roots.add_parsable_certificates(options.authorities.iter().cloned());
     Arc::new(roots)
+}
+
+/// Checks certificates by the authorities of the system, which are read for the first of them: that takes longer than to serve a small
+/// document, and many servers are started to list their tools alone.
+#[derive(Debug)]
+struct SystemVerifier {
+    provider: Arc<CryptoProvider>,
+    verifier: OnceLock<Result<Arc<WebPkiServerVerifier>, VerifierBuilderError>>,
+}
+
+impl SystemVerifier {
+    fn new(provider: Arc<CryptoProvider>) -> Self {
+        Self {
+            provider,
+            verifier: OnceLock::new(),
+        }
+    }
+
+    fn verifier(&self) -> Result<&WebPkiServerVerifier, rustls::Error> {
+        let build = || WebPkiServerVerifier::builder_with_provider(Arc::clone(&SYSTEM_ROOTS), Arc::clone(&self.provider)).build();
+        let verifier = self.verifier.get_or_init(build).as_ref();
+        verifier.map(Arc::as_ref).map_err(|error| rustls::Error::General(error.to_string()))
+    }
+}
+
+impl ServerCertVerifier for SystemVerifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        self.verifier()?.verify_server_cert(certificate, intermediates, name, ocsp, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
 }
 
 /// Accepts every certificate; the handshake itself must still be signed with its key.
