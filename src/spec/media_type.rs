@@ -25,20 +25,27 @@ pub enum MediaKind {
 
 /// A media type without its parameters, in lower case.
 #[must_use]
-pub(crate) fn essence(media_type: &str) -> String {
-    // Almost every type is written so already, without parameters.
+pub(crate) fn essence(media_type: &str) -> Cow<'_, str> {
+    // What almost every reply has.
+    if let "application/json" | "application/json; charset=utf-8" | "application/json;charset=utf-8" = media_type {
+        return Cow::Borrowed("application/json");
+    }
+    // Almost every other type is written so already, without parameters.
     if media_type
         .bytes()
         .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'/' | b'+' | b'-' | b'.'))
     {
-        return media_type.to_owned();
+        return Cow::Borrowed(media_type);
     }
-    pieces(media_type).next().unwrap_or_default().to_ascii_lowercase()
+    Cow::Owned(pieces(media_type).next().unwrap_or_default().to_ascii_lowercase())
 }
 
 /// The value of the first parameter with that name, out of its quotes; parameter names have no case.
 #[must_use]
 pub(crate) fn parameter<'m>(media_type: &'m str, name: &str) -> Option<Cow<'m, str>> {
+    if !media_type.contains(';') {
+        return None;
+    }
     let mut parameters = pieces(media_type).skip(1).filter_map(|piece| piece.split_once('='));
     let (_, value) = parameters.find(|(other, _)| other.trim().eq_ignore_ascii_case(name))?;
     let value = value.trim();
@@ -77,7 +84,7 @@ impl MediaKind {
     /// The kind of a media type (RFC 6838), by its essence; parameters do not count.
     #[must_use]
     pub fn of(media_type: &str) -> Self {
-        match essence(media_type).as_str() {
+        match &*essence(media_type) {
             "application/json" | "*/*" | "application/*" | "text/json" => Self::Json,
             "application/x-www-form-urlencoded" => Self::Form,
             "application/xml" | "text/xml" => Self::Xml,
@@ -95,7 +102,7 @@ impl MediaKind {
     /// [`MediaKind::of`] takes for bytes, because it asks for one value.
     #[must_use]
     pub(crate) fn of_sequence(media_type: &str) -> Option<Self> {
-        match essence(media_type).as_str() {
+        match &*essence(media_type) {
             "application/jsonl"
             | "application/x-jsonl"
             | "application/jsonlines"
@@ -115,7 +122,7 @@ pub(crate) fn is_textual(media_type: &str) -> bool {
     match MediaKind::of(media_type) {
         MediaKind::Text | MediaKind::Xml | MediaKind::Form => true,
         _ => matches!(
-            essence(media_type).as_str(),
+            &*essence(media_type),
             "application/javascript" | "application/graphql" | "application/toml" | "application/sql"
         ),
     }

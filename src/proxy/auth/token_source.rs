@@ -475,7 +475,7 @@ const CODES: [&str; 11] = [
 
 /// The members of a token endpoint's answer: JSON (RFC 6749 section 5.1), or a form, as GitHub writes it.
 fn token_reply(reply: &Response) -> Value {
-    if essence(&content_type(&reply.headers)).eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+    if essence(content_type(&reply.headers)).eq_ignore_ascii_case("application/x-www-form-urlencoded") {
         let fields = form_urlencoded::parse(&reply.body).into_owned();
         return Value::Object(fields.map(|(name, value)| (name, Value::String(value))).collect());
     }

@@ -287,5 +287,5 @@ fn may_be_kept(response: &Response) -> bool {
         && (!is_error || says_how_long)
         && response.stopped.is_none()
         && !response.headers.contains_key(header::SET_COOKIE)
-        && Framing::of(&content_type(&response.headers)).is_none()
+        && Framing::of(content_type(&response.headers)).is_none()
 }

@@ -82,7 +82,7 @@ impl Redactor {
             return;
         }
         response.decode_charset();
-        if let Some(framing) = Framing::of(&content_type(&response.headers)) {
+        if let Some(framing) = Framing::of(content_type(&response.headers)) {
             self.redact_records(response, framing, numbers);
         } else if let Some(clean) = self.clean(&response.body, numbers) {
             response.body = clean.into();
@@ -151,7 +151,7 @@ impl Redactor {
         if !self.secrets.may_be_in(&response.body) {
             return;
         }
-        let text = decode_text(&content_type(&response.headers), &response.body);
+        let text = decode_text(content_type(&response.headers), &response.body);
         let mut records = records::records(framing, &text, response.stopped.is_none());
         let found = records
             .iter_mut()
@@ -173,7 +173,7 @@ impl Redactor {
             Some([_, 0]) => "text/plain; charset=utf-16le",
             _ => return,
         };
-        if !matches!(reply_kind(&content_type(&response.headers), &response.body), Kind::Text) {
+        if !matches!(reply_kind(content_type(&response.headers), &response.body), Kind::Text) {
             return;
         }
         if let Some(clean) = self.secrets.clean(decode_text(guessed, &response.body).as_bytes(), TextPlace::Text) {

@@ -386,7 +386,7 @@ pub(crate) fn accept(document: &Document, operation: &Operation) -> HeaderValue 
     const MAX_TYPES: usize = 5;
     let mut types: Vec<String> = Vec::new();
     for media in response::successes(document, operation).iter().flat_map(|response| &response.media) {
-        let name = essence(&media.name);
+        let name = essence(&media.name).into_owned();
         if !types.contains(&name) && !name.contains('*') {
             types.push(name);
         }

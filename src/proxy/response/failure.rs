@@ -49,7 +49,7 @@ pub(crate) fn describe_failure(operation: &Operation, response: &Response, advic
         }
         _ => {}
     }
-    let body = error_body(&content_type(&response.headers), &response.body);
+    let body = error_body(content_type(&response.headers), &response.body);
     if !body.is_empty() {
         message.push('\n');
         message.push_str(&text::truncate(&body, MAX_ERROR_BYTES));

@@ -43,10 +43,10 @@ impl Response {
     /// may not.
     pub(crate) fn decode_charset(&mut self) {
         let named = content_type(&self.headers);
-        let is_json = match reply_kind(&named, &self.body) {
+        let is_json = match reply_kind(named, &self.body) {
             Kind::Json => true,
             Kind::Text => false,
-            _ if Framing::of(&named).is_some() => false,
+            _ if Framing::of(named).is_some() => false,
             _ => return,
         };
         let encoding = match (encoding_rs::Encoding::for_bom(&self.body), self.body.get(..2)) {
@@ -54,13 +54,13 @@ impl Response {
             // RFC 4627 section 3: JSON begins with two ASCII characters.
             (None, Some([0, _])) if is_json => encoding_rs::UTF_16BE,
             (None, Some([_, 0])) if is_json => encoding_rs::UTF_16LE,
-            _ => encoding_of(&named),
+            _ => encoding_of(named),
         };
         if encoding == encoding_rs::UTF_8 {
             return;
         }
         self.body = encoding.decode(&self.body).0.into_owned().into();
-        let essence = Some(essence(&named)).filter(|essence| !essence.is_empty());
+        let essence = Some(essence(named)).filter(|essence| !essence.is_empty());
         let utf8 = format!("{}; charset=utf-8", essence.as_deref().unwrap_or("text/plain"));
         if let Ok(utf8) = HeaderValue::from_str(&utf8) {
             self.headers.insert(CONTENT_TYPE, utf8);
@@ -101,12 +101,8 @@ pub(crate) fn status_line(status: StatusCode) -> String {
     }
 }
 
-pub(crate) fn content_type(headers: &HeaderMap) -> String {
-    headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default()
-        .to_owned()
+pub(crate) fn content_type(headers: &HeaderMap) -> &str {
+    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 /// What bytes are called: of no type they are just bytes (RFC 9110 section 8.3).
@@ -115,13 +111,13 @@ pub(crate) fn essence_or_bytes(content_type: &str) -> String {
     if essence.is_empty() {
         "application/octet-stream".into()
     } else {
-        essence
+        essence.into_owned()
     }
 }
 
 pub(crate) fn reply_kind(content_type: &str, body: &[u8]) -> Kind {
     let essence = essence(content_type);
-    match (MediaKind::of(&essence), essence.as_str()) {
+    match (MediaKind::of(&essence), &*essence) {
         (_, "") => match std::str::from_utf8(body) {
             Ok(text) if text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
                 Kind::Json

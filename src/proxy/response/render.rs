@@ -134,16 +134,16 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
         return CallToolResult::success(vec![ContentBlock::text(headline(response, rendering.headers))]).into();
     }
     let content_type = content_type(&response.headers);
-    if let Some(framing) = Framing::of(&content_type) {
+    if let Some(framing) = Framing::of(content_type) {
         return stream_result(operation, response, framing, rendering);
     }
-    let blocks = match reply_kind(&content_type, &response.body) {
+    let blocks = match reply_kind(content_type, &response.body) {
         Kind::Json => return json_result(operation, response, rendering),
-        Kind::Multipart => match multipart::parts(&content_type, &response.body) {
+        Kind::Multipart => match multipart::parts(content_type, &response.body) {
             Some(parts) => parts.iter().map(|part| block(operation, &part.content_type, &part.body)).collect(),
-            None => vec![ContentBlock::text(text::clean(&decode_text(&content_type, &response.body)))],
+            None => vec![ContentBlock::text(text::clean(&decode_text(content_type, &response.body)))],
         },
-        _ => vec![block(operation, &content_type, &response.body)],
+        _ => vec![block(operation, content_type, &response.body)],
     };
     let mut room = rendering.most_bytes;
     let blocks = blocks
@@ -177,7 +177,7 @@ fn shortened(block: ContentBlock, limited: bool, room: &mut usize) -> Vec<Conten
 
 /// The records of a stream as a list, and why it ends where it does.
 fn stream_result(operation: &Operation, response: &Response, framing: Framing, rendering: Rendering<'_>) -> ToolResult {
-    let text = decode_text(&content_type(&response.headers), &response.body);
+    let text = decode_text(content_type(&response.headers), &response.body);
     let records = records::records(framing, &text, response.stopped.is_none());
     let remark = response.stopped.map(|stopped| {
         let why = match stopped {
@@ -301,11 +301,11 @@ fn unstructured_reason(error: &serde_json::Error) -> String {
 #[must_use]
 pub(crate) fn json_text(response: &Response) -> Option<String> {
     let content_type = content_type(&response.headers);
-    if let Some(framing) = Framing::of(&content_type) {
-        let records = records::records(framing, &decode_text(&content_type, &response.body), response.stopped.is_none());
+    if let Some(framing) = Framing::of(content_type) {
+        let records = records::records(framing, &decode_text(content_type, &response.body), response.stopped.is_none());
         return Some(Value::Array(records).to_string());
     }
-    if !matches!(reply_kind(&content_type, &response.body), Kind::Json) {
+    if !matches!(reply_kind(content_type, &response.body), Kind::Json) {
         return None;
     }
     let body = strip_bom(&response.body);

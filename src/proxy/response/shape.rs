@@ -78,8 +78,8 @@ fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Respo
         return unshaped(rule, &format!("it has more than {MAX_SHAPED_BYTES} bytes"));
     }
     let content_type = content_type(&response.headers);
-    if let Some(framing) = Framing::of(&content_type) {
-        let text = decode_text(&content_type, &response.body);
+    if let Some(framing) = Framing::of(content_type) {
+        let text = decode_text(content_type, &response.body);
         let records = records::records(framing, &text, response.stopped.is_none());
         let lines = records
             .into_iter()

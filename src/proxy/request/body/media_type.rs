@@ -20,7 +20,7 @@ pub(crate) fn is_declared<'r>(media_type: &str, declared: impl IntoIterator<Item
     let given = essence(media_type);
     let mut declared = declared.into_iter().peekable();
     declared.peek().is_none()
-        || declared.any(|range| match essence(range).as_str() {
+        || declared.any(|range| match &*essence(range) {
             "*/*" | "*" | "application/octet-stream" => true,
             range => match range.strip_suffix('*') {
                 Some(kind) => given.starts_with(kind),
