@@ -200,7 +200,7 @@ fn example_of(document: &Document, schema: Node<'_>, depth: usize) -> Option<Val
         .or_else(|| object.get("default"))
         .or_else(constant)
     {
-        return crate::json::parse_value(given.text().as_bytes()).ok();
+        return crate::json::parse_text(given.text()).ok();
     }
     let properties = object.get("properties")?.object()?;
     let required = object.get("required")?.strings();

@@ -15,7 +15,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use serde_json::json;
 
-use super::calls::{SERVER_INFO_KEY, answer_call, caller_of, server_info};
+use super::calls::{SERVER_INFO_KEY, caller_of, server_info};
 use super::catalog::{Catalog, Resolution, ResolvedCall};
 use super::confirm::{self, Confirmation};
 use super::endpoints::introduction::introduce_nothing;
@@ -270,11 +270,11 @@ impl McpServer {
             ..caller_of(parts)
         };
         // On the heap, because rmcp moves what it waits for from place to place.
-        let answer = Box::pin(answer_call(call, caller, context.meta.protocol_version().is_some()));
+        let answer = Box::pin(call.call(caller));
         // rmcp does not stop the handler of a cancelled request; dropping the call closes the upstream request.
         tokio::select! {
             () = context.ct.cancelled() => Err(cancelled()),
-            result = answer => Ok(CallToolResult::from(result).into()),
+            result = answer => Ok(with_meta(result.into(), &context).into()),
         }
     }
 

@@ -10,6 +10,7 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::members::{split_array, split_object};
 use super::span::Span;
 
 /// The key under which `serde_json` hands a number to a visitor when numbers keep all their digits.
@@ -100,6 +101,9 @@ impl<'a> Node<'a> {
         if !self.text.starts_with('{') {
             return None;
         }
+        if let Some(members) = split_object(self.text, |key, text| (key, self.inner(text))) {
+            return Some(Object { members });
+        }
         read_node(self, Slices { around: self }).ok().flatten()
     }
 
@@ -108,6 +112,9 @@ impl<'a> Node<'a> {
     pub fn array(self) -> Option<Vec<Node<'a>>> {
         if !self.text.starts_with('[') {
             return None;
+        }
+        if let Some(items) = split_array(self.text, |item| self.inner(item)) {
+            return Some(items);
         }
         let items: Vec<&'a RawValue> = serde_json::from_str(self.text).ok()?;
         Some(items.into_iter().map(|item| self.inner(item.get())).collect())
@@ -161,7 +168,7 @@ impl<'a> Node<'a> {
     /// The whole value as a tree, or `None` where it nests deeper than `serde_json` follows (128 levels).
     #[must_use]
     pub fn value(self) -> Option<Value> {
-        crate::json::parse_value(self.text.as_bytes()).ok()
+        crate::json::parse_text(self.text).ok()
     }
 }
 

@@ -186,7 +186,7 @@ fn put(into: &mut Map<String, Value>, name: &str, value: Value) -> Option<()> {
 fn object_of(value: &Value) -> Option<Map<String, Value>> {
     match value {
         Value::Object(members) => Some(members.clone()),
-        Value::String(text) => match json::parse_value(text.trim().as_bytes()).ok()? {
+        Value::String(text) => match json::parse_text(text.trim()).ok()? {
             Value::Object(members) => Some(members),
             _ => None,
         },

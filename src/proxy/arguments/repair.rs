@@ -158,7 +158,7 @@ fn is_required(schema: &Map<String, Value>, name: &str) -> bool {
 
 /// The text read as JSON, where that gives one of the kinds that fit.
 fn reread(text: &str, fitting: &[&str]) -> Option<Value> {
-    let parsed = json::parse_value(text.trim().as_bytes()).ok()?;
+    let parsed = json::parse_text(text.trim()).ok()?;
     let fits = match &parsed {
         Value::Null => fitting.contains(&"null"),
         Value::Bool(_) => fitting.contains(&"boolean"),

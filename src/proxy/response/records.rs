@@ -100,7 +100,7 @@ pub fn records(framing: Framing, text: &str, whole: bool) -> Vec<Value> {
 
 fn json_or_text(text: &str) -> Option<Value> {
     let text = text.trim();
-    (!text.is_empty()).then(|| json::parse_value(text.as_bytes()).unwrap_or_else(|_| Value::String(text.to_owned())))
+    (!text.is_empty()).then(|| json::parse_text(text).unwrap_or_else(|_| Value::String(text.to_owned())))
 }
 
 #[derive(Default)]
@@ -118,7 +118,7 @@ impl Event<'_> {
             return None;
         }
         let text = data.join("\n");
-        let data = json::parse_value(text.as_bytes()).unwrap_or(Value::String(text));
+        let data = json::parse_text(&text).unwrap_or(Value::String(text));
         if name.is_empty() && id.is_empty() {
             return Some(data);
         }

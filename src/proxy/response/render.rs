@@ -257,7 +257,7 @@ fn structured(operation: &Operation, response: &Response, json: Cow<'_, str>, is
     } else if (is_compact && !is_cut) || matches!(compact_json(text.as_bytes()), Some(Cow::Borrowed(_))) {
         ToolResult::of_compact_json(text)
     } else {
-        let value = spec_json::parse_value(text.as_bytes());
+        let value = spec_json::parse_text(&text);
         let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
         match value {
             Ok(value) => result.structured_content = Some(as_object(value)),

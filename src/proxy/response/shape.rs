@@ -124,7 +124,7 @@ fn unshaped(rule: &ResponseRule, why: &str) -> Result<(), Withheld> {
 }
 
 fn parsed(response: &Response) -> Option<Value> {
-    spec_json::parse_value(json_text(response)?.as_bytes()).ok()
+    spec_json::parse_text(&json_text(response)?).ok()
 }
 
 fn shape_value(rule: &ResponseRule, value: &mut Value, is_success: bool) {

@@ -22,7 +22,7 @@ pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, shaped: &
     if !response.status.is_success() {
         return None;
     }
-    let value = json::parse_value(json_text(response)?.as_bytes()).ok()?;
+    let value = json::parse_text(&json_text(response)?).ok()?;
     let room = if most_bytes == 0 { usize::MAX } else { most_bytes };
     let written = match (format, &value) {
         (ReplyFormat::Table | ReplyFormat::Markdown, Value::Array(rows)) => table(rows, room)?,

@@ -92,7 +92,7 @@ impl ToolResult {
     pub(crate) fn make_tree(&mut self) -> &mut CallToolResult {
         if let Some(text) = self.structured_text() {
             // It was judged to be JSON that a tree can hold.
-            let value = spec_json::parse_value(text.as_bytes()).unwrap_or(Value::Null);
+            let value = spec_json::parse_text(text).unwrap_or(Value::Null);
             self.result.structured_content = Some(as_object(value));
         }
         self.is_structured = false;
@@ -107,8 +107,9 @@ impl ToolResult {
         length * 5 / 2
     }
 
-    /// Writes it as JSON as `serde_json` writes a [`CallToolResult`]; with `resultType` for clients of 2026-07-28 alone.
-    pub(crate) fn write_json(&self, is_modern: bool, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    /// Writes it as JSON as `serde_json` writes a [`CallToolResult`]; with `resultType` for clients of 2026-07-28 alone. `more_meta` is
+    /// further members of `_meta`, as JSON, under keys that it does not have yet.
+    pub(crate) fn write_json(&self, is_modern: bool, more_meta: Option<&str>, out: &mut Vec<u8>) -> serde_json::Result<()> {
         let result = &self.result;
         out.push(b'{');
         if is_modern && let Some(kind) = &result.result_type {
@@ -116,8 +117,14 @@ impl ToolResult {
             serde_json::to_writer(&mut *out, kind)?;
             out.push(b',');
         }
-        out.extend_from_slice(b"\"content\":");
-        serde_json::to_writer(&mut *out, &result.content)?;
+        out.extend_from_slice(b"\"content\":[");
+        for (index, block) in result.content.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            write_block(block, out)?;
+        }
+        out.push(b']');
         if let Some(text) = self.structured_text() {
             let (before, after) = if text.starts_with('{') { ("", "") } else { ("{\"result\":", "}") };
             out.extend_from_slice(b",\"structuredContent\":");
@@ -131,12 +138,35 @@ impl ToolResult {
         if let Some(is_error) = result.is_error {
             out.extend_from_slice(if is_error { b",\"isError\":true" } else { b",\"isError\":false" });
         }
-        if let Some(meta) = &result.meta {
-            out.extend_from_slice(b",\"_meta\":");
-            serde_json::to_writer(&mut *out, meta)?;
+        if result.meta.is_some() || more_meta.is_some() {
+            out.extend_from_slice(b",\"_meta\":{");
+            if let Some(meta) = &result.meta {
+                out.pop();
+                serde_json::to_writer(&mut *out, meta)?;
+                out.pop();
+            }
+            if let Some(more) = more_meta {
+                if result.meta.as_ref().is_some_and(|meta| !meta.is_empty()) {
+                    out.push(b',');
+                }
+                out.extend_from_slice(more.as_bytes());
+            }
+            out.push(b'}');
         }
         out.push(b'}');
         Ok(())
+    }
+}
+
+fn write_block(block: &ContentBlock, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    match block.as_text() {
+        Some(content) if content.meta.is_none() && content.annotations.is_none() => {
+            out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
+            spec_json::write_string(&content.text, out);
+            out.push(b'}');
+            Ok(())
+        }
+        _ => serde_json::to_writer(out, block),
     }
 }
 
@@ -170,12 +200,14 @@ mod tests {
             broken,
         ] {
             let (mut modern, mut legacy) = (Vec::new(), Vec::new());
-            result.write_json(true, &mut modern).unwrap();
-            result.write_json(false, &mut legacy).unwrap();
+            result.write_json(true, Some(r#""more":{"b":[]}"#), &mut modern).unwrap();
+            result.write_json(false, None, &mut legacy).unwrap();
             let mut whole = CallToolResult::from(result);
-            assert_eq!(String::from_utf8(modern).unwrap(), serde_json::to_string(&whole).unwrap());
-            whole.result_type = None;
+            let result_type = whole.result_type.take();
             assert_eq!(String::from_utf8(legacy).unwrap(), serde_json::to_string(&whole).unwrap());
+            whole.result_type = result_type;
+            whole.meta.get_or_insert_default().insert("more".into(), json!({"b": []}));
+            assert_eq!(String::from_utf8(modern).unwrap(), serde_json::to_string(&whole).unwrap());
         }
     }
 }

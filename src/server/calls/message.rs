@@ -45,7 +45,7 @@ impl<'m> CallMessage<'m> {
             id,
             method,
             params,
-        } = serde_json::from_slice(message).ok()?;
+        } = serde_json::from_str(std::str::from_utf8(message).ok()?).ok()?;
         let id = id.get();
         let is_plain_call = jsonrpc == "2.0" && method == "tools/call" && is_plain_id(id);
         is_plain_call.then_some(Self {

@@ -1,14 +1,15 @@
-//! Calls, in whichever way they came: through rmcp, or in plain form past it.
+//! What calls have in common, in whichever way they came: through rmcp, or in plain form past it.
 
 pub(crate) mod message;
 #[cfg(test)]
 mod proptests;
 
+use std::sync::LazyLock;
+
 use http::request::Parts;
 use serde_json::json;
 
 use super::auth;
-use super::catalog::ResolvedCall;
 use crate::api::Caller;
 use crate::proxy::ToolResult;
 
@@ -19,16 +20,6 @@ pub(crate) fn caller_of(parts: Option<&Parts>) -> Caller<'_> {
         headers: parts.map(|parts| &parts.headers),
         claims: parts.and_then(auth::claims_of),
     }
-}
-
-/// Makes a call that its client may make. Dropping the future ends the request.
-pub(crate) async fn answer_call(call: ResolvedCall, caller: Caller<'_>, is_modern: bool) -> ToolResult {
-    let mut result = call.call(caller).await;
-    if is_modern {
-        // 2026-07-28: results SHOULD name the server in `_meta`. Older clients do not know the key.
-        result.insert_meta(SERVER_INFO_KEY, server_info());
-    }
-    result
 }
 
 pub(crate) const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
@@ -46,7 +37,11 @@ pub(crate) fn write_answer(result: &ToolResult, id: &str, is_modern: bool) -> se
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.as_bytes());
     out.extend_from_slice(b",\"result\":");
-    result.write_json(is_modern, &mut out)?;
+    // 2026-07-28: results SHOULD name the server in `_meta`. Older clients do not know the key.
+    result.write_json(is_modern, is_modern.then(|| SERVER_META.as_str()), &mut out)?;
     out.push(b'}');
     Ok(out)
 }
+
+/// The member of `_meta` that names the server.
+static SERVER_META: LazyLock<String> = LazyLock::new(|| format!("\"{SERVER_INFO_KEY}\":{}", server_info()));

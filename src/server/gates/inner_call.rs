@@ -94,7 +94,7 @@ fn take_arguments(arguments: &mut JsonObject, remarks: &mut Vec<String>) -> Resu
     match arguments.remove("arguments") {
         None | Some(Value::Null) => Ok(JsonObject::new()),
         Some(Value::Object(inner)) => Ok(inner),
-        Some(Value::String(text)) => match json::parse_value(text.as_bytes()) {
+        Some(Value::String(text)) => match json::parse_text(&text) {
             Ok(Value::Object(inner)) => {
                 remarks.push("`arguments` was read as the JSON text of an object.".into());
                 Ok(inner)

@@ -24,7 +24,7 @@ use super::host::Allowed;
 use crate::server::McpServer;
 use crate::server::auth::Authenticate;
 use crate::server::calls::message::{CallMessage, LEGACY_VERSIONS, MODERN_VERSION};
-use crate::server::calls::{answer_call, caller_of, write_answer};
+use crate::server::calls::{caller_of, write_answer};
 use crate::server::catalog::ResolvedCall;
 use crate::spec::media_type::essence;
 
@@ -157,7 +157,7 @@ impl PlainWay {
 }
 
 async fn answer_plain_call(id: &str, call: ResolvedCall, is_modern: bool, parts: &Parts) -> Response<Body> {
-    let result = answer_call(call, caller_of(Some(parts)), is_modern).await;
+    let result = call.call(caller_of(Some(parts))).await;
     match write_answer(&result, id, is_modern) {
         Ok(answer) => {
             let mut response = Response::new(Body::from(answer));

@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 use super::output::StdoutWriter;
 use crate::server::McpServer;
 use crate::server::calls::message::CallMessage;
-use crate::server::calls::{answer_call, caller_of, write_answer};
+use crate::server::calls::{caller_of, write_answer};
 use crate::server::jsonrpc::Message;
 
 /// How a session began, which says which messages it takes.
@@ -110,7 +110,7 @@ impl PlainCalls {
         let in_flight = self.server.calls().token();
         // On the heap at once: the runtime moves a task from place to place.
         let task = tokio::spawn(Box::pin(async move {
-            let result = answer_call(call, caller_of(None), is_modern).await;
+            let result = call.call(caller_of(None)).await;
             if lock(&calls).take(&id) {
                 match write_answer(&result, &id, is_modern) {
                     Ok(answer) => {
