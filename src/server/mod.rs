@@ -181,8 +181,14 @@ impl McpServer {
         self
     }
 
-    /// The call of a tool, where nobody has to agree to it and nobody observes it. `None` as well where there is no such tool.
-    pub(crate) fn plain_call(&self, name: &str, arguments: JsonObject) -> Option<ResolvedCall> {
+    /// What is served at the endpoint of this client; over HTTP, at the one with all APIs.
+    pub(crate) fn state(&self) -> &ServerState {
+        &self.live
+    }
+
+    /// The call of a tool of an endpoint, where nobody has to agree to it and nobody observes it. `None` as well where there is no
+    /// such tool.
+    pub(crate) fn plain_call(&self, state: &ServerState, name: &str, arguments: JsonObject) -> Option<ResolvedCall> {
         #[cfg(test)]
         if self.refuses_plain_calls {
             return None;
@@ -192,7 +198,7 @@ impl McpServer {
             return None;
         }
         // Searches and refusals take the way of all other messages.
-        let Resolution::Call(call) = self.live.served()?.resolve(name, Some(arguments))? else {
+        let Resolution::Call(call) = state.served()?.resolve(name, Some(arguments))? else {
             return None;
         };
         // What observers are told of a client is known to rmcp alone.

@@ -1,5 +1,5 @@
-//! Connections on which nothing moves. hyper limits the time for headers of HTTP/1; a connection of HTTP/2 that answers pings
-//! stays for as long as its client likes, with nothing asked or with an answer that is never taken.
+//! Connections on which nothing moves: no request comes whole, or an answer is never taken. hyper would limit only the time for
+//! headers of HTTP/1; a connection of HTTP/2 that answers pings would stay for as long as its client likes.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, sleep_until};
 
-/// How long a connection may be without a request.
+/// How long a connection may be without a request whose headers came whole.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long an answer may be without a part of it being taken. Streams that wait for changes say something every 15 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);

@@ -1,7 +1,8 @@
 //! The body of a request, read within limits of size and time.
 
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::{Bytes, HttpBody};
@@ -24,11 +25,16 @@ where
     if declared.is_some_and(|length| length > MAX_REQUEST_BYTES) {
         return Err(StatusCode::PAYLOAD_TOO_LARGE);
     }
-    match tokio::time::timeout(BODY_TIMEOUT, collect(body)).await {
-        Err(_) => Err(StatusCode::REQUEST_TIMEOUT),
-        Ok(None) => Err(StatusCode::PAYLOAD_TOO_LARGE),
-        Ok(Some(bytes)) => Ok(bytes),
-    }
+    let mut collecting = pin!(collect(body));
+    // Most bodies are there already, and need no clock.
+    let collected = match poll_fn(|context| Poll::Ready(collecting.as_mut().poll(context))).await {
+        Poll::Ready(collected) => collected,
+        Poll::Pending => {
+            let collected = tokio::time::timeout(BODY_TIMEOUT, collecting).await;
+            collected.map_err(|_| StatusCode::REQUEST_TIMEOUT)?
+        }
+    };
+    collected.ok_or(StatusCode::PAYLOAD_TOO_LARGE)
 }
 
 /// `None` where the body is too large, or breaks off. A body of one piece is not copied.

@@ -1,9 +1,11 @@
 //! One connection of a client: how hyper serves it, and when it is ended although it is open.
 
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Version, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -13,13 +15,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::activity::Activity;
+use super::activity::{Activity, Working};
 use super::front::Front;
 use super::idle_timeout::IdleTimeout;
 use super::limits::Peer;
-
-/// How long a client may take to send the headers of a request, idle time on a kept connection included.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What every connection is served with.
 #[derive(Clone)]
@@ -73,38 +72,30 @@ impl Connections {
         let activity = Activity::new();
         // HTTP/2 has no `Connection` header (RFC 9113 section 8.2.2); there the whole connection is told by GOAWAY.
         let leaving = closing.child_token();
-        let leave = leaving.clone();
-        let seen = activity.clone();
+        let requests = Arc::new(ConnectionRequests {
+            front,
+            draining,
+            leave: leaving.clone(),
+            activity: activity.clone(),
+        });
         let app = service_fn(move |mut request: hyper::Request<Incoming>| {
             if knows_peers {
                 request.extensions_mut().insert(peer);
             }
-            let is_odd = has_odd_coding(request.headers());
-            let is_multiplexed = request.version() == Version::HTTP_2;
-            let (draining, leave) = (draining.clone(), leave.clone());
-            let (seen, working) = (seen.clone(), seen.working());
-            let front = Arc::clone(&front);
-            async move {
-                let mut response = front.answer(request).await?;
-                let is_draining = draining.is_cancelled();
-                if is_draining && is_multiplexed {
-                    leave.cancel();
-                } else if is_odd || is_draining {
-                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-                }
-                let response = response.map(|body| seen.watch(body));
-                drop(working);
-                Ok::<_, std::convert::Infallible>(response)
-            }
+            let working = requests.activity.working();
+            let requests = Arc::clone(&requests);
+            async move { requests.answer(request, working).await }
         });
         let connection = builder
             .serve_connection(TokioIo::new(IdleTimeout::new(stream, activity.clone())), app)
             .into_owned();
         let mut connection = pin!(connection);
         let mut is_leaving = false;
+        // The connection itself comes first: the others have something to say once in its life.
         let ended = async {
             loop {
                 tokio::select! {
+                    biased;
                     ended = connection.as_mut() => return ended,
                     () = leaving.cancelled(), if !is_leaving => {
                         is_leaving = true;
@@ -114,11 +105,38 @@ impl Connections {
             }
         };
         tokio::select! {
+            biased;
             ended = ended => if let Err(error) = ended {
                 tracing::debug!("a connection ended early: {error}");
             },
             () = activity.stalled() => tracing::debug!("nothing moves on a connection any more; it is ended"),
         }
+    }
+}
+
+/// What all requests of a connection need.
+struct ConnectionRequests {
+    front: Arc<Front>,
+    draining: CancellationToken,
+    /// Ends this connection after its answers.
+    leave: CancellationToken,
+    activity: Activity,
+}
+
+impl ConnectionRequests {
+    async fn answer(&self, request: hyper::Request<Incoming>, working: Working) -> Result<hyper::Response<Body>, Infallible> {
+        let is_odd = has_odd_coding(request.headers());
+        let is_multiplexed = request.version() == Version::HTTP_2;
+        let mut response = self.front.answer(request).await?;
+        let is_draining = self.draining.is_cancelled();
+        if is_draining && is_multiplexed {
+            self.leave.cancel();
+        } else if is_odd || is_draining {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        let response = response.map(|body| self.activity.watch(body));
+        drop(working);
+        Ok(response)
     }
 }
 
@@ -133,7 +151,8 @@ fn has_odd_coding(headers: &HeaderMap) -> bool {
 
 fn connection_builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+    // [`Activity::stalled`] ends a connection whose client takes too long for headers, without a timer for each request.
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None);
     builder
         .http2()
         .timer(TokioTimer::new())

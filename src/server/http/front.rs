@@ -26,15 +26,11 @@ use crate::server::auth::Authenticate;
 use crate::server::calls::message::{CallMessage, LEGACY_VERSIONS, MODERN_VERSION};
 use crate::server::calls::{caller_of, write_answer};
 use crate::server::catalog::ResolvedCall;
+use crate::server::endpoints::paths::WHOLE;
+use crate::server::state::ServerState;
 use crate::spec::media_type::essence;
 
-/// The path of the endpoint.
-pub(super) const MCP_PATH: &str = "/mcp";
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
-const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// How the headers begin that repeat arguments of a call.
 const PARAMETER_PREFIX: &str = "mcp-param-";
 /// How a header's value begins that is encoded.
@@ -89,11 +85,12 @@ impl Front {
 
     /// Answers a request.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-        let Some(plain) = self.plain.as_ref().filter(|plain| plain.may_be_plain_call(&request)) else {
+        let plain = self.plain.as_ref().and_then(|plain| Some((plain, plain.plain_head(&request)?)));
+        let Some((plain, head)) = plain else {
             return self.router.call(request).await;
         };
         // A panic is a bug of ours; over HTTP/2 it must not end the requests of the same connection.
-        let answered = AssertUnwindSafe(plain.answer_post(request)).catch_unwind().await;
+        let answered = AssertUnwindSafe(plain.answer_post(request, head)).catch_unwind().await;
         answered.unwrap_or_else(|_| {
             tracing::error!("a request ended in a panic; please report this");
             Ok(StatusCode::INTERNAL_SERVER_ERROR.into_response())
@@ -102,18 +99,27 @@ impl Front {
 }
 
 impl PlainWay {
-    /// Whether the head of a request is that of a call in plain form, from a host that is allowed.
-    fn may_be_plain_call(&self, request: &Request<Incoming>) -> bool {
+    /// The head of a request that may be a call in plain form, from a host that is allowed.
+    fn plain_head(&self, request: &Request<Incoming>) -> Option<PlainHead> {
         let (uri, headers) = (request.uri(), request.headers());
-        request.method() == Method::POST
+        let is_call = request.method() == Method::POST
             && matches!(request.version(), Version::HTTP_11 | Version::HTTP_2)
-            && uri.path() == MCP_PATH
             && uri.query().is_none()
-            && has_plain_headers(headers)
-            && self.allowed.check(headers, uri).is_ok()
+            && self.state_at(uri.path()).is_some();
+        let head = is_call.then(|| PlainHead::read(headers)).flatten()?;
+        self.allowed.check(headers, uri).is_ok().then_some(head)
     }
 
-    async fn answer_post(&self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    /// What is served at a path, where that is an endpoint.
+    fn state_at(&self, path: &str) -> Option<&ServerState> {
+        if path == WHOLE {
+            return Some(self.server.state());
+        }
+        let endpoint = self.server.apis().endpoints().at(path)?;
+        Some(&endpoint.live)
+    }
+
+    async fn answer_post(&self, request: Request<Incoming>, head: PlainHead) -> Result<Response<Body>, Infallible> {
         // An end waits for it from here on.
         let in_flight = self.server.calls().token();
         let (mut parts, body) = request.into_parts();
@@ -126,7 +132,7 @@ impl PlainWay {
             Ok(bytes) => bytes,
             Err(status) => return Ok(status.into_response()),
         };
-        if let Some((id, call, is_modern)) = self.plain_call(&parts, &bytes) {
+        if let Some((id, call, is_modern)) = self.plain_call(head, &parts, &bytes) {
             return Ok(answer_plain_call(id, call, is_modern, &parts).await);
         }
         drop(in_flight);
@@ -134,7 +140,7 @@ impl PlainWay {
     }
 
     /// The call of a message in plain form, where nothing stands in its way.
-    fn plain_call<'b>(&self, parts: &Parts, bytes: &'b Bytes) -> Option<(&'b str, ResolvedCall, bool)> {
+    fn plain_call<'b>(&self, head: PlainHead, parts: &Parts, bytes: &'b Bytes) -> Option<(&'b str, ResolvedCall, bool)> {
         let CallMessage {
             id,
             name,
@@ -142,15 +148,15 @@ impl PlainWay {
             is_modern,
         } = CallMessage::read(bytes)?;
         let fits = if is_modern {
-            names_call(&parts.headers, name)
+            head == PlainHead::ModernCall && names_tool(&parts.headers, name)
         } else {
             // Where there are sessions, a client of the handshake era has one.
-            !self.server.asks_before_calls() && names_legacy_version(&parts.headers)
+            !self.server.asks_before_calls() && head == PlainHead::Legacy
         };
         if !fits {
             return None;
         }
-        let call = self.server.plain_call(name, arguments)?;
+        let call = self.server.plain_call(self.state_at(parts.uri.path())?, name, arguments)?;
         let is_allowed = |gate: &Arc<Authenticate>| gate.allows(&parts.extensions, &call);
         self.gate.as_ref().is_none_or(is_allowed).then_some((id, call, is_modern))
     }
@@ -173,35 +179,50 @@ async fn answer_plain_call(id: &str, call: ResolvedCall, is_modern: bool, parts:
     }
 }
 
-/// Whether the headers are those of a client that sends one JSON message and takes both kinds of answers, outside of a session.
-/// A page of another origin may have to be told that it may read the answer.
-fn has_plain_headers(headers: &HeaderMap) -> bool {
-    let is_unusual = |name: &HeaderName| {
-        *name == header::ORIGIN || *name == SESSION_ID || *name == LAST_EVENT_ID || name.as_str().starts_with(PARAMETER_PREFIX)
-    };
-    let text = |name: HeaderName| sole(headers, name).and_then(|value| value.to_str().ok());
-    !headers.keys().any(is_unusual)
-        && text(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json" || essence(kind) == "application/json")
-        && text(header::ACCEPT).is_some_and(|accept| accept.contains("application/json") && accept.contains("text/event-stream"))
+/// What the headers of a call in plain form say of its message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PlainHead {
+    /// No version, or one of the handshake era.
+    Legacy,
+    /// The version 2026-07-28, and the method `tools/call`.
+    ModernCall,
 }
 
-/// The value of a header that is there once.
-fn sole(headers: &HeaderMap, name: HeaderName) -> Option<&HeaderValue> {
-    let mut values = headers.get_all(name).iter();
-    values.next().filter(|_| values.next().is_none())
+impl PlainHead {
+    /// Reads the headers of a client that sends one JSON message and takes both kinds of answers, outside of a session. `None` where
+    /// they are others: a page of another origin may have to be told that it may read the answer.
+    fn read(headers: &HeaderMap) -> Option<Self> {
+        let (mut kind, mut accept, mut version, mut method) = (None, None, None, None);
+        for (name, value) in headers {
+            let known = match name.as_str() {
+                "content-type" => &mut kind,
+                "accept" => &mut accept,
+                "mcp-protocol-version" => &mut version,
+                "mcp-method" => &mut method,
+                "origin" | "mcp-session-id" | "last-event-id" => return None,
+                other if other.starts_with(PARAMETER_PREFIX) => return None,
+                _ => continue,
+            };
+            if known.replace(value).is_some() {
+                return None;
+            }
+        }
+        let (kind, accept) = (kind?.to_str().ok()?, accept?.to_str().ok()?);
+        let is_usual = essence(kind) == "application/json" && accept.contains("application/json") && accept.contains("text/event-stream");
+        let Some(version) = version else {
+            return is_usual.then_some(Self::Legacy);
+        };
+        if LEGACY_VERSIONS.iter().any(|known| version == known) {
+            return is_usual.then_some(Self::Legacy);
+        }
+        let is_call = version == MODERN_VERSION && method.is_some_and(|method| method == "tools/call");
+        (is_usual && is_call).then_some(Self::ModernCall)
+    }
 }
 
-/// Whether the headers say what a message of 2026-07-28 says: its version, its method and its tool.
-fn names_call(headers: &HeaderMap, tool: &str) -> bool {
-    let is = |name, value: &str| sole(headers, name).is_some_and(|header| header.as_bytes() == value.as_bytes());
-    is(PROTOCOL_VERSION, MODERN_VERSION)
-        && is(MCP_METHOD, "tools/call")
-        && is(MCP_NAME, tool)
-        && !tool.as_bytes().starts_with(ENCODED_PREFIX)
-}
-
-/// Whether the headers name no version, or one of the handshake era.
-fn names_legacy_version(headers: &HeaderMap) -> bool {
-    !headers.contains_key(PROTOCOL_VERSION)
-        || sole(headers, PROTOCOL_VERSION).is_some_and(|version| LEGACY_VERSIONS.iter().any(|known| version == known))
+/// Whether `Mcp-Name` is there once, and names the tool.
+fn names_tool(headers: &HeaderMap, tool: &str) -> bool {
+    let mut values = headers.get_all(MCP_NAME).iter();
+    let is_named = values.next().is_some_and(|value| value.as_bytes() == tool.as_bytes());
+    is_named && values.next().is_none() && !tool.as_bytes().starts_with(ENCODED_PREFIX)
 }

@@ -22,27 +22,27 @@ impl Allowed {
     /// A sentence that says what is not allowed, and how to allow it.
     pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), String> {
         let mut hosts = headers.get_all(header::HOST).iter();
-        let named = hosts.next().map(|value| value.to_str().unwrap_or_default().to_owned());
+        let named = hosts.next().map(|value| value.to_str().unwrap_or_default());
         if hosts.next().is_some() {
             return Err("the request has two Host headers".into());
         }
         // HTTP/2 sends `:authority` in place of Host; where both are present they must be equal (RFC 9113 section 8.3.1).
-        let authority = uri.authority().map(Authority::to_string);
+        let authority = uri.authority().map(Authority::as_str);
         let host = match (named, authority) {
-            (Some(host), Some(authority)) if !host.eq_ignore_ascii_case(&authority) => return Err("Host and :authority differ".into()),
+            (Some(host), Some(authority)) if !host.eq_ignore_ascii_case(authority) => return Err("Host and :authority differ".into()),
             (Some(host), _) | (None, Some(host)) => host,
             (None, None) => return Err("the request names no host".into()),
         };
-        if !self.admits_host(&host) {
+        if !self.admits_host(host) {
             return Err(format!(
                 "the host `{}` is not allowed; start with --allow-host NAME to serve under that name",
-                quote_host(&host)
+                quote_host(host)
             ));
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();
         if let Some(origin) = origins.next() {
             let origin = origin.to_str().unwrap_or_default();
-            if origins.next().is_some() || !(self.admits_origin(origin) || is_own_origin(origin, &host)) {
+            if origins.next().is_some() || !(self.admits_origin(origin) || is_own_origin(origin, host)) {
                 return Err(format!(
                     "the origin `{}` is not allowed; start with --allow-origin to let that page in",
                     quote_host(origin)

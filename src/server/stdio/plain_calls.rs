@@ -101,7 +101,7 @@ impl PlainCalls {
             arguments,
             is_modern,
         } = message;
-        let Some(call) = self.server.plain_call(name, arguments) else {
+        let Some(call) = self.server.plain_call(self.server.state(), name, arguments) else {
             return false;
         };
         let id: Box<str> = id.into();

@@ -194,6 +194,7 @@ pub(super) fn any_request() -> impl Strategy<Value = String> {
     ]);
     let line = prop_oneof![
         20 => Just("POST /mcp HTTP/1.1"),
+        5 => Just("POST /mcp/readonly HTTP/1.1"),
         1 => Just("POST /mcp?x=y HTTP/1.1"),
         1 => Just("POST /mcp/ HTTP/1.1"),
         1 => Just("PUT /mcp HTTP/1.1"),
