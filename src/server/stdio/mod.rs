@@ -138,8 +138,11 @@ impl Transport<RoleServer> for Pipe {
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let (output, live) = (self.output.clone(), Arc::clone(&self.live));
-        self.calls.note_sent(&item);
+        let may_send = self.calls.may_send(&item);
         async move {
+            if !may_send {
+                return Ok(());
+            }
             let mut bytes = serde_json::to_vec(&item)?;
             if tool_list::is_list(&item) {
                 let spliced = tool_list::splice(&bytes, &live, None);

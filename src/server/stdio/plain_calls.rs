@@ -1,11 +1,12 @@
 //! Calls in plain form, answered past rmcp. Requests with the id of another one, and cancellations, behave as
 //! in rmcp.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::quality::RandomState;
 use rmcp::RoleServer;
-use rmcp::model::{ClientNotification, JsonRpcMessage, ServerResult};
+use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId, ServerResult};
 use rmcp::service::TxJsonRpcMessage;
 use tokio::task::AbortHandle;
 
@@ -39,7 +40,11 @@ pub(super) struct PlainCalls {
 struct OpenCalls {
     beginning: Beginning,
     /// What ends a call, by the JSON of its id.
-    in_flight: HashMap<Box<str>, AbortHandle>,
+    in_flight: HashMap<Box<str>, AbortHandle, RandomState>,
+    /// The ids of the requests that rmcp is going to answer.
+    of_rmcp: HashSet<Box<str>, RandomState>,
+    /// Those of them that a call answered past rmcp had as well: what rmcp answers to them comes too late.
+    answered: HashSet<Box<str>, RandomState>,
 }
 
 fn lock(state: &Mutex<OpenCalls>) -> MutexGuard<'_, OpenCalls> {
@@ -54,28 +59,50 @@ impl PlainCalls {
         }
     }
 
-    /// Learns from a message of rmcp how the session begins.
-    pub(super) fn note_sent(&self, message: &TxJsonRpcMessage<RoleServer>) {
+    /// Whether a message of rmcp may be sent: of several requests with one id, only the first to come to its end is answered. Learns
+    /// from it how the session begins.
+    pub(super) fn may_send(&self, message: &TxJsonRpcMessage<RoleServer>) -> bool {
+        let id = match message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        let mut state = lock(&self.state);
         if let JsonRpcMessage::Response(response) = message
             && matches!(response.result, ServerResult::InitializeResult(_))
         {
-            let beginning = &mut lock(&self.state).beginning;
-            *beginning = match beginning {
+            state.beginning = match state.beginning {
                 Beginning::None => Beginning::Handshake,
                 _ => Beginning::Unclear,
             };
         }
+        let Some(id) = id.and_then(write_id) else { return true };
+        state.of_rmcp.remove(id.as_str());
+        state.in_flight.remove(id.as_str());
+        !state.answered.remove(id.as_str())
     }
 
-    /// Ends the call that a message for rmcp cancels.
+    /// Learns of a message for rmcp: ends the call that it cancels.
     pub(super) fn note_received(&self, message: &Message) {
-        if let JsonRpcMessage::Notification(notification) = message
-            && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
-            && let Some(id) = &cancelled.params.request_id
-            && let Ok(id) = serde_json::to_string(id)
-            && let Some(call) = lock(&self.state).in_flight.remove(id.as_str())
-        {
-            call.abort();
+        match message {
+            JsonRpcMessage::Request(request) => {
+                let Some(id) = write_id(&request.id) else { return };
+                let mut state = lock(&self.state);
+                state.answered.remove(id.as_str());
+                state.of_rmcp.insert(id.into());
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = cancelled.params.request_id.as_ref().and_then(write_id)
+                {
+                    let mut state = lock(&self.state);
+                    state.of_rmcp.remove(id.as_str());
+                    if let Some(call) = state.in_flight.remove(id.as_str()) {
+                        call.abort();
+                    }
+                }
+            }
+            _ => {}
         }
     }
 
@@ -127,13 +154,21 @@ impl PlainCalls {
     }
 }
 
+/// An id as JSON, as a plain call has it.
+fn write_id(id: &RequestId) -> Option<String> {
+    serde_json::to_string(id).ok()
+}
+
 impl OpenCalls {
     /// Whether the call that asks is answered: the first of those with its id that comes to its end. The one that came last ends
-    /// with it.
+    /// with it, and what rmcp has to say to the id is not sent.
     fn take(&mut self, id: &str) -> bool {
         let Some(last) = self.in_flight.remove(id) else { return false };
         if tokio::task::try_id() != Some(last.id()) {
             last.abort();
+        }
+        if self.of_rmcp.remove(id) {
+            self.answered.insert(id.into());
         }
         true
     }

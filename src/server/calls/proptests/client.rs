@@ -55,6 +55,20 @@ impl Client {
         answers
     }
 
+    /// The next answers, in the order of their texts.
+    pub(super) fn next_answers(&mut self, count: usize) -> Vec<String> {
+        let mut answers: Vec<String> = (0..count).map(|_| self.read_line()).collect();
+        answers.sort();
+        answers
+    }
+
+    fn read_line(&mut self) -> String {
+        let mut line = String::new();
+        let reading = async { tokio::time::timeout(DEADLINE, self.reader.read_line(&mut line)).await };
+        self.runtime.block_on(reading).unwrap().unwrap();
+        line
+    }
+
     fn until_ping(&mut self) -> Vec<String> {
         self.pings += 1;
         let id = format!("\"ping {}\"", self.pings);
@@ -62,9 +76,7 @@ impl Client {
         self.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
         let mut answers = Vec::new();
         loop {
-            let mut line = String::new();
-            let reading = async { tokio::time::timeout(DEADLINE, self.reader.read_line(&mut line)).await };
-            self.runtime.block_on(reading).unwrap().unwrap();
+            let line = self.read_line();
             if line.contains(&id) {
                 return answers;
             }

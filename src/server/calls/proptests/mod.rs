@@ -14,7 +14,7 @@ use proptest::test_runner::TestRunner;
 
 use self::client::Client;
 use self::messages::{any_message, any_request};
-use self::servers::{DEADLINE, OPEN, Seen, ServerKind, read_http, start_http};
+use self::servers::{DEADLINE, OPEN, Seen, ServerKind, read_http, start_http, wait_for};
 
 /// The answer of a server, without its date.
 fn exchange(address: SocketAddr, request: &str) -> (Vec<String>, String) {
@@ -119,4 +119,35 @@ fn plain_calls_over_stdio_answer_what_rmcp_does_without_a_handshake() {
 #[test]
 fn plain_calls_over_stdio_answer_what_rmcp_does_after_two_handshakes() {
     assert_eq!(compare_over_stdio(OPEN, &[INITIALIZE, INITIALIZED, INITIALIZE], 100), 0);
+}
+
+#[test]
+fn of_two_calls_with_one_id_over_stdio_only_the_first_to_end_is_answered_whichever_ways_they_go() {
+    let call = |number: u32, item: &str, meta: &str| {
+        let arguments = format!(r#""arguments":{{"id":"{item}"}}"#);
+        format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{{"name":"get_item",{arguments}{meta}}}}}"#)
+    };
+    // Only rmcp reads this.
+    let special = r#","_meta":{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"}"#;
+    for (first, second) in [("", special), (special, ""), ("", ""), (special, special)] {
+        for (earlier, later) in [("a", "b"), ("b", "a")] {
+            let answers = [true, false].map(|is_plain| {
+                let mut client = Client::start(ServerKind { is_plain, ..OPEN });
+                client.send(INITIALIZE);
+                client.send(INITIALIZED);
+                client.answers();
+                client.send(&call(1, "wait-a", first));
+                client.send(&call(1, "wait-b", second));
+                wait_for(|| client.seen.was_asked_for("wait-a") && client.seen.was_asked_for("wait-b"));
+                client.send(&call(2, &format!("release-{earlier}"), ""));
+                let mut answers = client.next_answers(2);
+                client.send(&call(3, &format!("release-{later}"), ""));
+                answers.extend(client.next_answers(1));
+                answers.extend(client.answers());
+                answers
+            });
+            assert_eq!(answers[0], answers[1], "{first} {second} {earlier}");
+            assert_eq!(answers[0].len(), 3, "{answers:?}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener as StdListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use tracing::field::{Field, Visit};
@@ -75,6 +75,14 @@ fn reply(path: &str) -> (&'static str, &'static str, String) {
     }
 }
 
+/// Waits until something is so, or for too long.
+pub(super) fn wait_for(condition: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !condition() && begun.elapsed() < DEADLINE {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 type SharedLines = Arc<Mutex<Vec<String>>>;
 
 /// An API that notes what it is asked, without what differs between two servers.
@@ -95,6 +103,10 @@ fn upstream() -> (SocketAddr, SharedLines) {
                         .lock()
                         .unwrap()
                         .push(format!("{request}\r\n\r\n{}", String::from_utf8_lossy(&body)));
+                    if let Some((_, name)) = path.split_once("/wait-") {
+                        let released = format!("/release-{name} ");
+                        wait_for(|| noted.lock().unwrap().iter().any(|request| request.contains(&released)));
+                    }
                     let length = if status.starts_with("204") {
                         String::new()
                     } else {
@@ -190,6 +202,12 @@ pub(super) struct Seen {
 impl Seen {
     pub(super) fn plain_calls(&self) -> usize {
         self.server.plain_calls.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Whether the API was asked for an item.
+    pub(super) fn was_asked_for(&self, id: &str) -> bool {
+        let path = format!("/items/{id} ");
+        self.asked.lock().unwrap().iter().any(|request| request.contains(&path))
     }
 
     pub(super) fn take(&self) -> (Vec<String>, Vec<String>) {
