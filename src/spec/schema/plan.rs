@@ -1,6 +1,6 @@
 //! Which components are inlined and which become `$defs`.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -19,6 +19,8 @@ const INLINE_TOOL: usize = 16 << 10;
 const INLINE_COMPONENT: usize = 400;
 /// Components that nest references deeper than this stay `$defs`.
 const INLINE_DEPTH: usize = 24;
+/// So many definitions of a component are kept that differ in what is inlined because it is referred to once.
+const MAX_KEPT_DEFINITIONS: usize = 4;
 /// A definition that does not fit is cut at one of these depths, the first at which it does.
 const DEFINITION_DEPTHS: [usize; 3] = [3, 2, 1];
 
@@ -34,7 +36,12 @@ pub(crate) struct Component {
     pub(crate) expanded: Option<Expansion>,
     /// The component as a definition, for each of the [`InlinePlan`]s that many tools share.
     definitions: [OnceCell<Rc<Definition>>; 2],
+    /// Others, by the large components that are inlined into them.
+    other_definitions: RefCell<Vec<NamedDefinition>>,
 }
+
+/// A definition, and the names of the large components that are inlined into it.
+type NamedDefinition = (Box<[Box<str>]>, Rc<Definition>);
 
 impl Component {
     #[must_use]
@@ -45,6 +52,7 @@ impl Component {
             references,
             expanded: None,
             definitions: Default::default(),
+            other_definitions: RefCell::default(),
         }
     }
 }
@@ -134,7 +142,35 @@ impl<'c> InlinePlan<'c> {
         match self.choice {
             InlinedComponents::All => Rc::clone(all.get_or_init(new)),
             InlinedComponents::Small => Rc::clone(small.get_or_init(new)),
-            InlinedComponents::SmallAnd(_) => new(),
+            InlinedComponents::SmallAnd(_) => {
+                let mut large = Vec::new();
+                self.add_large_inlined(component, &mut large);
+                if large.is_empty() {
+                    return Rc::clone(small.get_or_init(new));
+                }
+                let mut kept = component.other_definitions.borrow_mut();
+                let is_same = |names: &[Box<str>]| names.iter().map(Box::as_ref).eq(large.iter().copied());
+                if let Some((_, definition)) = kept.iter().find(|(names, _)| is_same(names)) {
+                    return Rc::clone(definition);
+                }
+                let definition = new();
+                if kept.len() < MAX_KEPT_DEFINITIONS {
+                    kept.push((large.into_iter().map(Box::from).collect(), Rc::clone(&definition)));
+                }
+                definition
+            }
+        }
+    }
+
+    /// Adds what is inlined into a component although it is not small, in the order of its references: two definitions of it with the
+    /// same are equal, because everything inside of a small component is small.
+    fn add_large_inlined(&self, component: &'c Component, large: &mut Vec<&'c str>) {
+        for name in &component.references {
+            let Some(inner) = self.inlined(name) else { continue };
+            if inner.expanded.is_some_and(|expanded| expanded.size > INLINE_COMPONENT) {
+                large.push(name);
+                self.add_large_inlined(inner, large);
+            }
         }
     }
 
