@@ -255,8 +255,13 @@ impl ApiProxy {
         if let Err(error) = decompress_x_gzip(&mut response, self.options.max_response_bytes) {
             return render::render_error(&call.target.operation, &error).into();
         }
+        let length = response.body.len();
+        let_others_run(length).await;
         response.decode_charset();
-        redact.clone().for_each(|redactor| redactor.redact(&mut response, numbers));
+        for redactor in redact.clone() {
+            redactor.redact(&mut response, numbers);
+            let_others_run(length).await;
+        }
         let operation = &call.target.operation;
         let rule = operation.rules.response.as_ref();
         let left = || self.options.timeout.saturating_sub(call.started.elapsed());
@@ -285,6 +290,7 @@ impl ApiProxy {
             Some(rule) => render_shaped(rule, &shaped, operation, &response, rendering),
             None => render::render_result(operation, &response, rendering),
         };
+        let_others_run(length).await;
         remark.into_iter().for_each(|remark| result.push_text(remark));
         // Charsets and escapes are off only now.
         for redactor in redact.chain(redactors.iter().map(Arc::as_ref)) {
@@ -331,6 +337,14 @@ impl ApiProxy {
         }
         let redactor = forward::redactor(&picked, &credential.of_client);
         Ok(Some((picked, redactor)))
+    }
+}
+
+/// Between two steps of the work on a long reply, other calls of the same connection get their turn.
+async fn let_others_run(reply_bytes: usize) {
+    const LONG_REPLY_BYTES: usize = 256 << 10;
+    if reply_bytes > LONG_REPLY_BYTES {
+        tokio::task::yield_now().await;
     }
 }
 
