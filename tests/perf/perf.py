@@ -6,6 +6,7 @@ compiler: after another version of it, or on another processor, the baseline has
 Usage: perf.py BINARY BASELINE [--update]
 """
 
+import concurrent.futures
 import json
 import os
 import re
@@ -36,10 +37,18 @@ HANDSHAKE = [
     {"jsonrpc": "2.0", "method": "notifications/initialized"},
 ]
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+MODERN_META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "perf", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
-def call(number: int) -> dict:
-    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "get_pet", "arguments": {"petId": number}}}
+def call(number: int, is_modern: bool = False) -> dict:
+    params = {"name": "get_pet", "arguments": {"petId": number}}
+    if is_modern:
+        params["_meta"] = MODERN_META
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
 
 def answer_requests(connection: socket.socket) -> None:
@@ -120,9 +129,9 @@ class Callgrind:
         return int(found[1])
 
 
-def over_stdio(binary: str, arguments: list[str], messages: list[dict]) -> int:
+def over_stdio(binary: str, arguments: list[str], messages: list[dict], handshake: list[dict] = HANDSHAKE) -> int:
     run = Callgrind(binary, arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    for message in HANDSHAKE + messages:
+    for message in handshake + messages:
         run.process.stdin.write(json.dumps(message) + "\n")
         run.process.stdin.flush()
         if "id" in message:
@@ -132,7 +141,27 @@ def over_stdio(binary: str, arguments: list[str], messages: list[dict]) -> int:
     return run.instructions()
 
 
-def over_http(binary: str, arguments: list[str], calls: int) -> int:
+def call_over(connection: socket.socket, host: str, numbers, is_modern: bool) -> None:
+    """Makes calls, one after the other, until there is no number left."""
+    headers = f"Host: {host}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+    if is_modern:
+        headers += "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: get_pet\r\n"
+    else:
+        headers += "MCP-Protocol-Version: 2025-11-25\r\n"
+    reader = connection.makefile("rb")
+    for number in numbers:
+        body = json.dumps(call(number, is_modern)).encode()
+        connection.sendall(f"POST /mcp HTTP/1.1\r\n{headers}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        length = 0
+        while (line := reader.readline().strip()) != b"":
+            name, _, value = line.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        answer = reader.read(length)
+        if b"Biscuit" not in answer:
+            sys.exit(f"the call was answered with {answer}")
+
+
+def over_http(binary: str, arguments: list[str], calls: int, is_modern: bool = False, clients: int = 1) -> int:
     run = Callgrind(binary, [*arguments, "--transport", "http", "--bind", "127.0.0.1:0"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     for line in run.process.stderr:
         if found := re.search(r"listening on http://([^/]+)/mcp", line):
@@ -140,22 +169,14 @@ def over_http(binary: str, arguments: list[str], calls: int) -> int:
             break
     else:
         sys.exit("the server does not listen")
-    with socket.create_connection((host, int(port))) as connection:
-        reader = connection.makefile("rb")
-        for number in range(1, calls + 1):
-            body = json.dumps(call(number)).encode()
-            head = (
-                f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
-                f"Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\nContent-Length: {len(body)}\r\n\r\n"
-            )
-            connection.sendall(head.encode() + body)
-            length = 0
-            while (line := reader.readline().strip()) != b"":
-                name, _, value = line.partition(b":")
-                length = int(value) if name.lower() == b"content-length" else length
-            answer = reader.read(length)
-            if b"Biscuit" not in answer:
-                sys.exit(f"the call was answered with {answer}")
+    # The answers are read by as many threads as there are clients; each takes the next number.
+    numbers = iter(range(1, calls + 1))
+    connections = [socket.create_connection((host, int(port))) for _ in range(clients)]
+    with concurrent.futures.ThreadPoolExecutor(clients) as threads:
+        for done in [threads.submit(call_over, connection, f"{host}:{port}", numbers, is_modern) for connection in connections]:
+            done.result()
+    for connection in connections:
+        connection.close()
     run.process.terminate()
     return run.instructions()
 
@@ -164,22 +185,27 @@ def measure(binary: str) -> dict[str, int]:
     upstream = start_upstream()
     pets = ["--spec", str(PETSTORE), "--base-url", upstream]
 
-    def calls(count: int) -> list[dict]:
-        return [call(number) for number in range(1, count + 1)]
+    def calls(count: int, is_modern: bool = False) -> list[dict]:
+        return [call(number, is_modern) for number in range(1, count + 1)]
 
     def lists(count: int) -> list[dict]:
         return [{**LIST, "id": number} for number in range(1, count + 1)]
 
-    more = MANY - FEW
+    def per_call(measure_calls) -> int:
+        return (measure_calls(MANY) - measure_calls(FEW)) // (MANY - FEW)
+
     with tempfile.NamedTemporaryFile("w", suffix=".json") as document:
         json.dump(synthetic(1000), document)
         document.flush()
         return {
             "start_petstore": over_stdio(binary, pets, []),
             "start_and_list_1000_operations": over_stdio(binary, ["--spec", document.name], [LIST]),
-            "list_petstore": (over_stdio(binary, pets, lists(MANY)) - over_stdio(binary, pets, lists(FEW))) // more,
-            "call_over_stdio": (over_stdio(binary, pets, calls(MANY)) - over_stdio(binary, pets, calls(FEW))) // more,
-            "call_over_http": (over_http(binary, pets, MANY) - over_http(binary, pets, FEW)) // more,
+            "list_petstore": per_call(lambda count: over_stdio(binary, pets, lists(count))),
+            "call_over_stdio": per_call(lambda count: over_stdio(binary, pets, calls(count))),
+            "call_over_stdio_2026": per_call(lambda count: over_stdio(binary, pets, calls(count, True), [])),
+            "call_over_http": per_call(lambda count: over_http(binary, pets, count)),
+            "call_over_http_2026": per_call(lambda count: over_http(binary, pets, count, is_modern=True)),
+            "call_over_http_of_64": per_call(lambda count: over_http(binary, pets, count, clients=64)),
         }
 
 
