@@ -53,6 +53,7 @@ mod outbound;
 mod proxy;
 mod search;
 mod server;
+mod shared_state;
 mod spec;
 mod text;
 

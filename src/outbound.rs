@@ -224,6 +224,19 @@ fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> 
     Ok(config)
 }
 
+/// TLS for connections that do not carry HTTP, to a server whose certificate is always checked.
+///
+/// # Errors
+/// The TLS configuration is refused.
+pub(crate) fn tls_of_other_protocols(authorities: Vec<CertificateDer<'static>>) -> Result<ClientConfig, OutboundError> {
+    let mut config = tls_config(&OutboundOptions {
+        authorities,
+        ..OutboundOptions::default()
+    })?;
+    config.alpn_protocols = Vec::new();
+    Ok(config)
+}
+
 /// The authorities of the system, read once: each of several APIs has clients of its own.
 static SYSTEM_ROOTS: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| {
     let mut roots = RootCertStore::empty();

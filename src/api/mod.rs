@@ -204,7 +204,9 @@ impl Api {
                 forward: options.forward,
                 redactor: found.redactor,
                 sandbox: options.sandbox,
-                cache: options.cache.and_then(|cache| ReplyCache::new(cache, label)),
+                cache: options
+                    .cache
+                    .and_then(|cache| ReplyCache::new(cache, label, options.upstream.shared.as_ref())),
             },
             search_index: OnceLock::new(),
         };

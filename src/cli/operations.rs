@@ -14,15 +14,30 @@ use crate::observe::traces::Tracer;
 use crate::observe::{self, Observers};
 use crate::outbound::OutboundOptions;
 use crate::server::McpServer;
+use crate::server::http::limits::ClientKey;
 use crate::server::http::{self, Allowed};
 
 /// Begins to observe, and serves the page of metrics until the process ends. `outbound` says how other servers than the API are
 /// reached.
 ///
 /// # Errors
-/// The audit log cannot be opened, or, over HTTP, the address is taken. Over stdio each client starts a process of its own, and a
+/// The shared state refuses us, the audit log cannot be opened, or, over HTTP, the address is taken. Over stdio each client starts a process of its own, and a
 /// taken address is a warning.
 pub(crate) async fn start(process: &ProcessConfig, outbound: &OutboundOptions, server: &McpServer) -> Result<(), Failure> {
+    if let Some(shared) = &process.shared_state {
+        shared
+            .start()
+            .await
+            .map_err(|problem| Failure::setting(format!("--shared-state: {problem}")))?;
+        if let Some(key) = shared.hash_key("clients") {
+            ClientKey::share(key);
+        }
+    }
+    if process.confirm.is_on() && process.shared_state.is_none() && matches!(process.transport, Transport::Http { .. }) {
+        tracing::info!(
+            "--confirm: only the replica that asked a question takes its answer; several replicas need sticky routing, or --shared-state"
+        );
+    }
     let OperationsConfig { metrics, audit, traces } = &process.operations;
     let log = audit
         .as_ref()

@@ -37,9 +37,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
         return Err(Failure::setting(problem));
     }
     descriptors::raise_descriptor_limit();
-    let slots = configs.iter().map(|config| start::slot_of(config)).collect();
-    let reload = configs.first().and_then(|config| config.reload);
-    let server = McpServer::awaiting(slots, reload).with_confirm(process.confirm.is_on());
+    let server = awaiting_server(&process, &configs);
     let drain_delay = match &process.transport {
         Transport::Stdio => Duration::ZERO,
         Transport::Http { options, .. } => options.drain_delay,
@@ -144,6 +142,15 @@ async fn serve_apis(
     };
     transport.await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A server that waits for its APIs.
+fn awaiting_server(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) -> McpServer {
+    let slots = configs.iter().map(|config| start::slot_of(config)).collect();
+    let reload = configs.first().and_then(|config| config.reload);
+    McpServer::awaiting(slots, reload)
+        .with_confirm(process.confirm.is_on())
+        .sharing(process.shared_state.as_ref())
 }
 
 fn serving_failed(error: std::io::Error) -> Failure {

@@ -12,6 +12,7 @@ use url::Url;
 
 use super::forward::ForwardSettings;
 use super::operations::cache::resolve_cache;
+use super::operations::shared_state::SharedStateConfig;
 use super::path::ConfigSource;
 use super::settings::{ApiSettings, ResponseFilter, ServerSettings};
 use super::transport::Transport;
@@ -21,7 +22,6 @@ use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::api::name::ApiName;
 use crate::outbound::OutboundOptions;
 use crate::proxy::request::body::file_root::FileRoot;
-
 use crate::proxy::{CacheOptions, CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
 use crate::server::gates::ListOptions;
 use crate::server::http::ToolScopes;
@@ -104,6 +104,8 @@ pub(crate) struct ApiSources<'s> {
     pub(crate) confirm: Confirm,
     /// Places for filters, which all APIs of a process share.
     pub(crate) filters: Arc<Semaphore>,
+    /// What all replicas share.
+    pub(crate) shared: &'s SharedStateConfig,
 }
 
 /// The settings of an API; what is wrong with them is pushed to `problems`. `None` where there is no document.
@@ -119,9 +121,11 @@ pub(crate) fn resolve_api(
     let base_url = resolve_base_url(api, problems);
     let (headers, source_headers, warnings) = resolve_headers(api, problems);
     let outbound = upstream::outbound(&api.upstream, problems);
-    let mut credentials = credentials::resolve_credentials(&api.credentials, sources.variables, problems);
+    let mut credentials = credentials::resolve_credentials(&api.credentials, sources.variables, sources.shared.keys.as_ref(), problems);
     credentials.client_certificate = outbound.identity.is_some();
     credentials.api = name.map(ApiName::in_variables);
+    let shared_state = sources.shared.state.as_ref().map(|state| state.of_api(name.map(ApiName::as_str)));
+    credentials.shared.clone_from(&shared_state);
     let call = call_options(api, problems);
     let forward = match transport {
         // A file that serves HTTP otherwise may set it; over stdio there are no headers.
@@ -154,6 +158,7 @@ pub(crate) fn resolve_api(
         call,
         upstream: UpstreamOptions {
             propagates_trace: server_settings.operations.propagate_trace.unwrap_or(false),
+            shared: shared_state,
             ..upstream::upstream_limits(&api.upstream, problems)
         },
         outbound,

@@ -16,6 +16,7 @@ use super::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::proxy::auth::token_store::TokenStore;
 use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES};
 use crate::proxy::{CredentialPart, CredentialValues, Credentials};
+use crate::shared_state::keys::StateKeys;
 use crate::spec::operation::server;
 
 /// Settings of credentials.
@@ -142,11 +143,13 @@ fn read_member(key: &str, value: &Value) -> serde_json::Result<SchemeSettings> {
     serde_json::from_value(serde_json::json!({ key: value }))
 }
 
-/// The credentials with their values, those of `variables` by what follows the fixed part of their names; everything wrong with
+/// The credentials with their values, those of `variables` by what follows the fixed part of their names. `keys` encrypt tokens that
+/// are stored. Everything wrong with
 /// them is pushed to `problems`, and no value is.
 pub(crate) fn resolve_credentials(
     settings: &CredentialSettings,
     variables: BTreeMap<String, SecretString>,
+    keys: Option<&StateKeys>,
     problems: &mut Vec<String>,
 ) -> Credentials {
     let schemes = settings.auth.iter();
@@ -158,7 +161,7 @@ pub(crate) fn resolve_credentials(
             .map(|(scheme, settings)| (scheme.clone(), scheme_values(scheme, settings, problems)))
             .collect(),
         token_store: settings.token_store.as_ref().and_then(|path| {
-            let opened = TokenStore::open(path);
+            let opened = TokenStore::open(path, keys.cloned());
             opened.map_err(|problem| problems.push(format!("--token-store: {problem}"))).ok()
         }),
         ..Credentials::default()
@@ -279,12 +282,15 @@ fn origins(settings: &CredentialSettings, problems: &mut Vec<String>) -> Vec<Ori
 fn read_secret(reference: &Reference) -> Result<SecretString, String> {
     match reference {
         Reference::Env(name) => secret_variable(name),
-        Reference::File(path) => {
-            let shown = path.display();
-            let text = text_file(path).map_err(|error| format!("the file `{shown}` cannot be read: {error}"))?;
-            secret(&text).map_err(|why| format!("the file `{shown}` {why}"))
-        }
+        Reference::File(path) => secret_file(path),
     }
+}
+
+/// The secret that a file holds.
+pub(crate) fn secret_file(path: &Path) -> Result<SecretString, String> {
+    let shown = path.display();
+    let text = text_file(path).map_err(|error| format!("the file `{shown}` cannot be read: {error}"))?;
+    secret(&text).map_err(|why| format!("the file `{shown}` {why}"))
 }
 
 /// The secret that a variable holds.
@@ -307,7 +313,8 @@ pub(crate) fn describe_unset(name: &str) -> String {
 /// A secret is a line: more than this is another file.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
-fn text_file(path: &Path) -> std::io::Result<String> {
+/// The text of a file that holds secrets.
+pub(crate) fn text_file(path: &Path) -> std::io::Result<String> {
     use std::io::{Error, Read as _};
     let file = std::fs::File::open(path)?;
     let mut text = String::new();

@@ -40,6 +40,7 @@ use self::apis::variables::credential_variables_by_api;
 use self::file::FileSettings;
 use self::forward::ForwardSettings;
 pub(crate) use self::headers::secret_headers;
+use self::operations::shared_state::{SharedStateConfig, resolve_shared_state};
 pub(crate) use self::process::ProcessConfig;
 use self::settings::{ApiSettings, LogFormat, LogLevel, ServerSettings, TransportKind};
 pub(crate) use self::transport::Transport;
@@ -172,9 +173,16 @@ impl LayeredSettings {
     /// [`ConfigError`] with all problems, those of the file first.
     pub(crate) fn resolve(mut self) -> Result<Config, ConfigError> {
         let mut problems = std::mem::take(&mut self.problems);
-        let process = process::resolve_process(&self.server, &mut problems);
+        // Of several APIs, none decides which certificates are trusted for what all of them use.
+        let authorities = if self.is_several {
+            &[][..]
+        } else {
+            self.api.upstream.ca_cert.as_slice()
+        };
+        let shared = resolve_shared_state(&self.api.shared_state, authorities, &mut problems);
+        let process = process::resolve_process(&self.server, shared.state.as_ref(), &mut problems);
         let apis = if self.is_several {
-            self.resolve_several(&process, &mut problems)
+            self.resolve_several(&process, &shared, &mut problems)
         } else {
             let variables = credentials::credential_variables(&mut problems);
             let sources = ApiSources {
@@ -185,6 +193,7 @@ impl LayeredSettings {
                 variables,
                 confirm: process.confirm.clone(),
                 filters: Arc::new(Semaphore::new(MAX_PARALLEL_FILTERS)),
+                shared: &shared,
             };
             api::resolve_api(sources, &self.server, &process.transport, &mut problems)
                 .into_iter()
@@ -197,7 +206,7 @@ impl LayeredSettings {
         }
     }
 
-    fn resolve_several(&mut self, process: &ProcessConfig, problems: &mut Vec<String>) -> Vec<ApiConfig> {
+    fn resolve_several(&mut self, process: &ProcessConfig, shared: &SharedStateConfig, problems: &mut Vec<String>) -> Vec<ApiConfig> {
         let names: Vec<ApiName> = self.apis.iter().map(|api| api.name.clone()).collect();
         // Of all, so that it does not depend on what is chosen to whom a variable belongs.
         let mut variables = credential_variables_by_api(&names, problems);
@@ -214,6 +223,7 @@ impl LayeredSettings {
                 variables: variables.remove(&named.name).unwrap_or_default(),
                 confirm: process.confirm.of_one_of_several(),
                 filters: Arc::clone(&filters),
+                shared,
             };
             transport::refuse_forwarding(&named.forward, &self.server, &mut own);
             resolved.extend(api::resolve_api(sources, &self.server, &process.transport, &mut own));

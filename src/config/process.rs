@@ -1,10 +1,13 @@
 //! What one process needs once, however many APIs it serves.
 
+use std::sync::Arc;
+
 use super::annotate;
 use super::operations::{OperationsConfig, resolve_operations};
 use super::settings::ServerSettings;
 use super::transport::{Transport, resolve_transport};
 use crate::annotate::confirm::Confirm;
+use crate::shared_state::state::SharedState;
 
 /// What one process needs once.
 #[derive(Debug, Clone)]
@@ -17,16 +20,26 @@ pub(crate) struct ProcessConfig {
     pub confirm: Confirm,
     /// Whether every one of several APIs must be served.
     pub require_all: bool,
+    /// What it shares with other replicas.
+    pub shared_state: Option<Arc<SharedState>>,
 }
 
 /// The settings of the process; what is wrong with them is pushed to `problems`.
-pub(crate) fn resolve_process(settings: &ServerSettings, problems: &mut Vec<String>) -> ProcessConfig {
-    let transport = resolve_transport(settings, problems);
+pub(crate) fn resolve_process(
+    settings: &ServerSettings,
+    shared_state: Option<&Arc<SharedState>>,
+    problems: &mut Vec<String>,
+) -> ProcessConfig {
+    let mut transport = resolve_transport(settings, problems);
+    if let Transport::Http { options, .. } = &mut transport {
+        options.shared_state = shared_state.cloned();
+    }
     let is_stdio = matches!(transport, Transport::Stdio);
     ProcessConfig {
         operations: resolve_operations(&settings.operations, is_stdio, problems),
         transport,
         confirm: annotate::confirm(&settings.confirm, problems),
         require_all: settings.require_all.unwrap_or(false),
+        shared_state: shared_state.cloned(),
     }
 }

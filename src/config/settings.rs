@@ -9,6 +9,7 @@ pub(crate) use super::choices::*;
 use super::credentials::CredentialSettings;
 use super::http_settings::HttpSettings;
 use super::operations::OperationsSettings;
+use super::operations::shared_state::SharedStateSettings;
 use super::path::{ConfigPath, ConfigSource};
 use super::upstream::UpstreamSettings;
 use crate::annotate::Rule;
@@ -241,6 +242,11 @@ pub(crate) struct ApiSettings {
     #[arg(long, env = "OPENAPI_MCP_RESPONSE_FILTER", value_name = "LANGUAGE", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_filter: Option<ResponseFilter>,
+
+    /// What replicas share.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub shared_state: SharedStateSettings,
 
     /// How much is logged to standard error [default: info for serve, error for check, else warn]
     #[arg(long, env = "OPENAPI_MCP_LOG_LEVEL", value_name = "LEVEL", value_enum)]

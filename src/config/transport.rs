@@ -85,6 +85,7 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
         tls,
         page,
         drain_delay,
+        shared_state: None,
     });
     Transport::Http { bind, options }
 }

@@ -10,6 +10,7 @@ use rmcp::model::JsonObject;
 use serde_json::Value;
 
 use super::arguments::ruled::{ClientValues, RuledCall};
+use super::auth::authenticator::Authenticator;
 use super::auth::forward::{self, Forwarding};
 use super::auth::resolve::{Credential, OperationAccess};
 use super::binding::BoundOperation;
@@ -154,16 +155,22 @@ impl ApiProxy {
         };
         let request = self.outgoing_request(call)?;
         if !call.target.is_read_only {
-            let mut change = cache.expect_change(&request.url);
+            let mut change = cache.expect_change(&request.url).await;
             let outcome = self.ask(call, sending).await;
             if let Ok(reply) = &outcome {
                 change.answered(&reply.response.headers);
             }
+            change.end().await;
             return outcome;
         }
-        // What tells the operator's credential from another one: it stays where it is for as long as the API is served.
-        let credential = std::ptr::from_ref(call.credential).addr();
-        let Some(cacheable) = cache.consider(&request, credential) else {
+        // What of the operator's credential is not in the request yet.
+        let credential = call
+            .credential
+            .authenticator
+            .as_ref()
+            .map(Authenticator::identity)
+            .unwrap_or_default();
+        let Some(cacheable) = cache.consider(&request, &credential) else {
             return self.ask(call, sending).await;
         };
         match cache.decide(cacheable, sending.deadline).await {

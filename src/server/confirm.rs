@@ -2,7 +2,7 @@
 //! sessions, and by an `input_required` result in 2026-07-28, which has none.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::request::Parts;
@@ -23,6 +23,7 @@ use crate::api::OfferedTool;
 use crate::observe::call::{note, note_outcome};
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::Request;
+use crate::shared_state::state::SharedState;
 use crate::text;
 use crate::text::hex;
 
@@ -33,29 +34,48 @@ const QUESTION: &str = "confirm";
 /// How much of an argument the question shows, in bytes; it says how much is left out.
 const MAX_SHOWN_ARGUMENT: usize = 400;
 
-/// The key that seals questions, and the questions that were answered.
+/// The keys that seal questions, and the questions that were answered.
 pub(crate) struct Confirmation {
-    /// Seals the `requestState` that a client returns. Each process has its own random key: after a restart, or at another replica,
-    /// the person is asked again.
-    seal: Option<RequestStateCodec>,
+    /// Seal the `requestState` that a client returns: the first seals, and all open. Without shared state, each process has its own
+    /// random key: after a restart, or at another replica, the person is asked again.
+    seals: Vec<RequestStateCodec>,
     answered: Mutex<AnsweredQuestions>,
+    /// Where an answer counts once for all replicas.
+    shared: Option<Arc<SharedState>>,
 }
 
 impl Confirmation {
-    pub(crate) fn new() -> Self {
-        let mut key = [0; 32];
-        let random = getrandom::fill(&mut key);
+    pub(crate) fn new(shared: Option<Arc<SharedState>>) -> Self {
+        let keys = shared.as_ref().map_or_else(random_keys, |shared| shared.derived_keys("questions"));
         Self {
-            seal: random.ok().and_then(|()| RequestStateCodec::try_new(key).ok()),
+            seals: keys.into_iter().filter_map(|key| RequestStateCodec::try_new(key).ok()).collect(),
             answered: Mutex::new(AnsweredQuestions::new(ANSWER_TIMEOUT)),
+            shared,
         }
     }
 
-    /// Accepts a client's answer to a question, once.
-    fn first_answer(&self, question: Vec<u8>, client: ClientKey) -> bool {
-        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        answered.take_first_answer(question, client, Instant::now())
+    /// The question that a client returns, where it was asked about this call.
+    fn question(&self, state: &str, about: &[u8]) -> Option<Vec<u8>> {
+        self.seals.iter().find_map(|seal| seal.open_with(state, about).ok())
     }
+
+    /// Accepts a client's answer to a question, once. Where nobody can tell whether another replica has accepted it, it does not
+    /// count, and the person is asked again.
+    async fn first_answer(&self, question: &[u8], client: ClientKey) -> bool {
+        let is_first_here = {
+            let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+            answered.take_first_answer(question.to_vec(), client, Instant::now())
+        };
+        let Some(shared) = self.shared.as_ref().filter(|_| is_first_here) else {
+            return is_first_here;
+        };
+        shared.accept_answer(question, ANSWER_TIMEOUT).await.unwrap_or(false)
+    }
+}
+
+fn random_keys() -> Vec<[u8; 32]> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map(|()| key).into_iter().collect()
 }
 
 /// The outcome of a question.
@@ -80,13 +100,13 @@ pub(crate) async fn ask(
     let offered = call.offered();
     let client = client_of(context.extensions.get::<Parts>());
     let about = about(prepared, call, client);
-    if modern && let (Some(seal), Some(state), Some(answers)) = (&confirmation.seal, &request.request_state, &request.input_responses) {
+    if modern && let (Some(state), Some(answers)) = (&request.request_state, &request.input_responses) {
         let answer = answers
             .get(QUESTION)
             .and_then(|answer| serde_json::from_value::<ElicitResult>(answer.clone()).ok());
         // An answer to another question, an expired answer and a repeated answer do not count.
-        if let (Ok(question), Some(answer)) = (seal.open_with(state, &about), answer)
-            && confirmation.first_answer(question.clone(), client)
+        if let (Some(question), Some(answer)) = (confirmation.question(state, &about), answer)
+            && confirmation.first_answer(&question, client).await
         {
             note_question(&question);
             return judge(offered, &answer.action);
@@ -109,7 +129,7 @@ pub(crate) async fn ask(
     };
     if modern {
         let mut question_id = [0; 16];
-        let (Some(seal), Ok(())) = (&confirmation.seal, getrandom::fill(&mut question_id)) else {
+        let (Some(seal), Ok(())) = (confirmation.seals.first(), getrandom::fill(&mut question_id)) else {
             return refuse(format!("{} was not called: nobody can be asked. Nothing was sent.", what(offered)));
         };
         note_question(&question_id);

@@ -34,6 +34,7 @@ use crate::api::Api;
 use crate::api::name::ApiName;
 use crate::observe;
 use crate::observe::metrics::labels::ApiLabel;
+use crate::shared_state::state::SharedState;
 
 /// An MCP server, and the handler of one client or request: clones share their state.
 ///
@@ -47,6 +48,8 @@ pub struct McpServer {
     calls: TaskTracker,
     /// Set where a person is asked before calls.
     confirmation: Option<Arc<Confirmation>>,
+    /// What it shares with other replicas.
+    shared_state: Option<Arc<SharedState>>,
     /// In a session, the changes since its start, until the task that reports them takes this.
     untold: Option<Arc<Mutex<Option<Changes>>>>,
     #[cfg(test)]
@@ -73,6 +76,7 @@ impl McpServer {
             apis,
             calls: TaskTracker::new(),
             confirmation: None,
+            shared_state: None,
             untold: None,
             #[cfg(test)]
             refuses_plain_calls: false,
@@ -84,7 +88,17 @@ impl McpServer {
     /// With `asks`, a person is asked before calls of tools that require it.
     #[must_use]
     pub fn with_confirm(mut self, asks: bool) -> Self {
-        self.confirmation = asks.then(|| Arc::new(Confirmation::new()));
+        self.confirmation = asks.then(|| Arc::new(Confirmation::new(None)));
+        self
+    }
+
+    /// The same as one of the replicas that share this state: an answer to a question counts at each of them.
+    #[must_use]
+    pub(crate) fn sharing(mut self, shared: Option<&Arc<SharedState>>) -> Self {
+        if let (Some(confirmation), Some(shared)) = (&mut self.confirmation, shared) {
+            *confirmation = Arc::new(Confirmation::new(Some(Arc::clone(shared))));
+        }
+        self.shared_state = shared.cloned();
         self
     }
 

@@ -9,7 +9,7 @@ use syn::visit::Visit;
 use crate::support::project;
 
 /// Folder or file under `src/`, and the modules of ours that it may import besides itself.
-const FLOORS: [(&str, &[&str]); 17] = [
+const FLOORS: [(&str, &[&str]); 18] = [
     ("text", &[]),
     ("json", &[]),
     ("descriptors", &[]),
@@ -18,7 +18,11 @@ const FLOORS: [(&str, &[&str]); 17] = [
     ("spec", &["json", "text"]),
     ("annotate", &["spec", "json", "text"]),
     ("search", &["annotate", "spec", "text"]),
-    ("proxy", &["observe", "spec", "outbound", "descriptors", "json", "text"]),
+    ("shared_state", &["observe", "outbound", "text"]),
+    (
+        "proxy",
+        &["observe", "shared_state", "spec", "outbound", "descriptors", "json", "text"],
+    ),
     (
         "api",
         &["observe", "annotate", "proxy", "search", "spec", "outbound", "json", "text"],
@@ -29,6 +33,7 @@ const FLOORS: [(&str, &[&str]); 17] = [
         "server",
         &[
             "observe",
+            "shared_state",
             "annotate",
             "api",
             "proxy",
@@ -42,7 +47,17 @@ const FLOORS: [(&str, &[&str]); 17] = [
     ),
     (
         "config",
-        &["observe", "annotate", "api", "proxy", "server", "spec", "outbound", "text"],
+        &[
+            "observe",
+            "shared_state",
+            "annotate",
+            "api",
+            "proxy",
+            "server",
+            "spec",
+            "outbound",
+            "text",
+        ],
     ),
     ("error", &["config", "outbound", "spec", "text"]),
     (
@@ -66,7 +81,8 @@ const FLOORS: [(&str, &[&str]); 17] = [
 ];
 
 /// A library, and the only places that may name it.
-const FENCES: [(&str, &[&str]); 12] = [
+const FENCES: [(&str, &[&str]); 13] = [
+    ("redis", &["shared_state"]),
     ("prometheus_client", &["observe/metrics"]),
     ("opentelemetry_proto", &["observe/traces/otlp.rs"]),
     ("prost", &["observe/traces/otlp.rs"]),

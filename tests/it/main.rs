@@ -20,6 +20,7 @@ mod http;
 mod mcp;
 mod promises;
 mod several;
+mod shared_state;
 mod stdio;
 mod traces;
 mod upstream;

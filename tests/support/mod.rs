@@ -6,6 +6,7 @@ pub mod collector;
 pub mod http2;
 pub mod http_server;
 pub mod raw_session;
+pub mod redis;
 pub mod session;
 pub mod upstream;
 
@@ -20,6 +21,7 @@ use serde_json::{Value, json};
 pub use self::collector::Collector;
 pub use self::http_server::HttpServer;
 pub use self::raw_session::RawSession;
+pub use self::redis::Redis;
 pub use self::session::Session;
 pub use self::upstream::{Received, Upstream, listener, reply};
 

@@ -6,7 +6,16 @@ use crate::config::settings::ApiSettings;
 use crate::config::wrong_value::FileProblems;
 
 /// Settings that every command takes and that concern the whole process.
-pub(crate) const PROCESS_KEYS: [&str; 2] = ["log_level", "log_format"];
+pub(crate) const PROCESS_KEYS: [&str; 8] = [
+    "shared_state",
+    "shared_state_password_env",
+    "shared_state_password_file",
+    "instance",
+    "state_key_env",
+    "state_key_file",
+    "log_level",
+    "log_format",
+];
 
 /// Settings that may stand at the top of several APIs, where they count for each of them, and under each.
 pub(crate) const KEYS_OF_BOTH: [&str; 2] = ["mock", "max_result_tokens"];

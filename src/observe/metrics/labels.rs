@@ -50,6 +50,11 @@ pub(super) struct ReasonLabel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct WhatLabel {
+    pub(super) what: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct OutcomeLabel {
     #[prometheus(flatten)]
     pub(super) api: ApiLabel,

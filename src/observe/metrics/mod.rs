@@ -19,7 +19,9 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use self::gauges::{CacheGauge, PartsCollector, UpstreamGauges, WatchedParts};
-use self::labels::{ApiLabel, EffectLabel, OTHER, OperationLabels, OutcomeLabel, ReasonLabel, RequestLabels, known_method, known_status};
+use self::labels::{
+    ApiLabel, EffectLabel, OTHER, OperationLabels, OutcomeLabel, ReasonLabel, RequestLabels, WhatLabel, known_method, known_status,
+};
 use super::outcome::CallOutcome;
 
 /// `mcp.server.operation.duration`, in seconds.
@@ -82,6 +84,7 @@ pub(crate) struct Metrics {
     cache_misses: Family<ApiLabel, Counter>,
     audit_lost: Counter,
     spans_dropped: Counter,
+    shared_state_errors: Family<WhatLabel, Counter>,
     tools: Family<EffectLabel, Gauge>,
     parts: WatchedParts,
     tool_label: ToolLabel,
@@ -106,6 +109,7 @@ impl Metrics {
             cache_misses: Family::default(),
             audit_lost: Counter::default(),
             spans_dropped: Counter::default(),
+            shared_state_errors: Family::default(),
             tools: Family::default(),
             parts: parts.clone(),
             tool_label,
@@ -161,6 +165,11 @@ impl Metrics {
             "openapi_mcp_spans_dropped",
             "Spans that could not be sent",
             self.spans_dropped.clone(),
+        );
+        registry.register(
+            "openapi_mcp_shared_state_errors",
+            "Uses of the shared state that failed",
+            self.shared_state_errors.clone(),
         );
         registry.register("openapi_mcp_tools", "Tools that are served", self.tools.clone());
     }
@@ -300,6 +309,11 @@ impl Metrics {
     /// Spans are lost.
     pub(super) fn spans_dropped(&self, count: usize) {
         self.spans_dropped.inc_by(u64::try_from(count).unwrap_or(u64::MAX));
+    }
+
+    /// The shared state could not be used.
+    pub(crate) fn shared_state_failed(&self, what: &'static str) {
+        self.shared_state_errors.get_or_create(&WhatLabel { what }).inc();
     }
 
     /// These tools are served from now on: of each, its API and its effect.

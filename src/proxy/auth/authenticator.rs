@@ -1,5 +1,6 @@
 //! `Authorization` headers that are created for each request: access tokens, and answers to digest challenges.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -23,6 +24,14 @@ pub(crate) enum Authenticator {
 }
 
 impl Authenticator {
+    /// What tells its owner from others: what it sends changes all the time.
+    pub(crate) fn identity(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Token(source) => Cow::Borrowed(source.identity()),
+            Self::Digest(digest) => Cow::Owned(digest.identity()),
+        }
+    }
+
     /// Values that it derives from the credentials, and that must not appear in a reply.
     #[must_use]
     pub(crate) fn secrets(&self) -> Option<Vec<u8>> {

@@ -3,8 +3,12 @@
 pub(crate) mod authenticator;
 pub(crate) mod digest;
 pub(crate) mod forward;
+pub(crate) mod grant;
 pub(crate) mod resolve;
 pub(crate) mod scheme;
+pub(crate) mod stored_token;
+pub(crate) mod token_keeper;
+mod token_reply;
 pub(crate) mod token_source;
 pub(crate) mod token_store;
 pub(crate) mod values;

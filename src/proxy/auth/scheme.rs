@@ -14,7 +14,9 @@ use url::Url;
 use super::authenticator::Authenticator;
 use super::digest::Digest;
 use super::forward::Forwarding;
-use super::token_source::{Endpoint, Grant, TokenSource, is_safe};
+use super::grant::{Endpoint, Grant};
+use super::token_keeper::TokenKeeper;
+use super::token_source::{TokenSource, is_safe};
 use super::values::{CredentialPart, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES, takes_pair, user_and_password};
 use crate::proxy::request::style::{self, Keep};
 use crate::spec::{Location, SecurityScheme};
@@ -122,11 +124,9 @@ impl SchemeResolver<'_> {
                             .as_ref()
                             .is_some_and(|base| base.origin() == grant.endpoint.url().origin());
                         let client = if own { &self.site.clients.own } else { &self.site.clients.other };
-                        Applied::Authenticator(Authenticator::Token(Arc::new(TokenSource::new(
-                            grant,
-                            client.clone(),
-                            self.credentials.token_store.clone(),
-                        ))))
+                        let keeper = TokenKeeper::new(&grant, self.credentials);
+                        let source = TokenSource::new(grant, client.clone(), keeper);
+                        Applied::Authenticator(Authenticator::Token(Arc::new(source)))
                     });
                 }
                 value.map(|value| format!("Bearer {}", bare_token(value)))

@@ -1,7 +1,8 @@
 //! Access tokens (RFC 6749 sections 4.4 and 6): fetched when a call first needs one, cached, refreshed before they expire, and
 //! fetched once for all calls that wait.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
@@ -10,67 +11,33 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
+use tokio::time::{sleep, timeout};
 use url::{Url, form_urlencoded};
 
 use crate::observe;
 use crate::outbound::{self, HttpClient};
+use crate::proxy::auth::grant::{Endpoint, Grant};
 use crate::proxy::auth::sensitive_header;
-use crate::proxy::auth::token_store::{StoredToken, TokenOwner, TokenStore, digest_secret};
+use crate::proxy::auth::stored_token::StoredToken;
+use crate::proxy::auth::token_keeper::{FOLLOW_INTERVAL, TokenKeeper};
+use crate::proxy::auth::token_reply::{Granted, error_code, seconds, token_reply};
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
 use crate::proxy::request::style::{self, Keep};
-use crate::proxy::response::{Response, content_type};
+use crate::proxy::response::Response;
 use crate::proxy::upstream::exchange::{self, CallOptions};
-use crate::spec::media_type::essence;
 use crate::text;
 
 /// A token is refreshed this long before it expires, or after nine tenths of its lifetime where that is later.
 const EXPIRY_MARGIN: Duration = Duration::from_mins(1);
 /// How long after a failed refresh a token that is still valid is not refreshed again.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
+/// How long a token may take to be renewed where others wait: less than their lock lasts.
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(45);
 /// The largest reply of a token endpoint, in bytes.
 const MAX_REPLY_BYTES: usize = 256 << 10;
-
-/// How tokens are asked for.
-#[derive(Debug)]
-pub(crate) struct Grant {
-    /// The security scheme, for messages.
-    pub scheme: String,
-    /// The endpoint.
-    pub endpoint: Endpoint,
-    /// The client's identifier; a public client has no secret.
-    pub client_id: Option<SecretString>,
-    /// The client's secret.
-    pub client_secret: Option<SecretString>,
-    /// The refresh token, if the grant is `refresh_token`.
-    pub refresh_token: Option<SecretString>,
-    /// `scope` of the request.
-    pub scopes: Option<SecretString>,
-    /// `audience` of the request, which some servers want.
-    pub audience: Option<SecretString>,
-}
-
-/// Where tokens are asked for.
-#[derive(Debug, Clone)]
-pub(crate) enum Endpoint {
-    /// At the token endpoint.
-    Token(Url),
-    /// At the one that this issuer names (`OpenID` Connect Discovery 1.0 section 4).
-    Issuer(Url),
-}
-
-impl Endpoint {
-    /// The URL from the settings or the document.
-    #[must_use]
-    pub(crate) fn url(&self) -> &Url {
-        match self {
-            Self::Token(url) | Self::Issuer(url) => url,
-        }
-    }
-}
 
 /// An access token.
 #[derive(Debug)]
@@ -87,12 +54,15 @@ pub(crate) struct AccessToken {
 #[derive(Debug)]
 pub(crate) struct TokenSource {
     grant: Grant,
+    identity: Vec<u8>,
     client: HttpClient,
     current: RwLock<Option<Arc<AccessToken>>>,
     /// Locked by the task that fetches a token.
     flight: Arc<tokio::sync::Mutex<Flight>>,
     /// Where refresh tokens are kept that were replaced.
-    store: Option<TokenStore>,
+    keeper: Option<TokenKeeper>,
+    /// Whether a task looks for what other replicas have stored.
+    follows: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -105,15 +75,6 @@ struct Flight {
     is_invalid_grant: bool,
     failed: Option<(Instant, CallError)>,
     fetched: Option<(Instant, Arc<AccessToken>)>,
-}
-
-/// RFC 6749 section 5.1.
-#[derive(Deserialize)]
-struct Granted {
-    access_token: SecretString,
-    token_type: Option<String>,
-    expires_in: Option<Value>,
-    refresh_token: Option<SecretString>,
 }
 
 #[derive(Deserialize)]
@@ -141,13 +102,15 @@ impl AccessToken {
 impl TokenSource {
     /// A source without a token.
     #[must_use]
-    pub(crate) fn new(grant: Grant, client: HttpClient, store: Option<TokenStore>) -> Self {
+    pub(crate) fn new(grant: Grant, client: HttpClient, keeper: Option<TokenKeeper>) -> Self {
         Self {
+            identity: grant.identity(),
             grant,
             client,
             current: RwLock::default(),
             flight: Arc::default(),
-            store,
+            keeper,
+            follows: AtomicBool::new(false),
         }
     }
 
@@ -193,6 +156,9 @@ impl TokenSource {
     }
 
     async fn renew(self: Arc<Self>, mut flight: OwnedMutexGuard<Flight>) -> Result<Arc<AccessToken>, CallError> {
+        if self.keeper.as_ref().is_some_and(TokenKeeper::is_shared) && !self.follows.swap(true, Ordering::Relaxed) {
+            tokio::spawn(Self::follow(Arc::downgrade(&self)));
+        }
         let fetched = self.fetch_or_restore(&mut flight).await;
         if let Some(metrics) = observe::metrics() {
             metrics.refreshed(fetched.is_ok());
@@ -215,8 +181,13 @@ impl TokenSource {
 
     /// The scheme whose refresh token is lost with the process if the token endpoint replaces it.
     pub(crate) fn at_risk(&self) -> Option<&str> {
-        let is_kept = self.grant.refresh_token.is_none() || self.store.is_some();
+        let is_kept = self.grant.refresh_token.is_none() || self.keeper.is_some();
         (!is_kept).then_some(self.grant.scheme.as_str())
+    }
+
+    /// What tells its tokens from those of others, whichever token there is at the moment.
+    pub(crate) fn identity(&self) -> &[u8] {
+        &self.identity
     }
 
     /// The client's name and secret as they are sent in `Basic`.
@@ -228,52 +199,77 @@ impl TokenSource {
         Some(STANDARD.encode(format!("{}:{}", encode(id), encode(secret))))
     }
 
+    /// Uses what other replicas have stored, for as long as there is a source.
+    async fn follow(source: Weak<Self>) {
+        loop {
+            sleep(FOLLOW_INTERVAL).await;
+            let Some(source) = source.upgrade() else { return };
+            let Some(keeper) = &source.keeper else { return };
+            if let Some(newest) = keeper.follow().await
+                && let Some(token) = source.restore(&newest)
+            {
+                *source.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(token));
+            }
+        }
+    }
+
     /// The tokens that another process or an earlier run has stored, else those of the endpoint, which are stored before they are
     /// used. Nobody else uses the refresh token meanwhile.
     async fn fetch_or_restore(&self, flight: &mut Flight) -> Result<AccessToken, CallError> {
-        let (Some(store), Some(configured)) = (&self.store, &self.grant.refresh_token) else {
+        let (Some(keeper), Some(configured)) = (&self.keeper, &self.grant.refresh_token) else {
             return self.fetch(flight).await;
         };
-        let client = self.grant.client_id.as_ref().map(ExposeSecret::expose_secret).unwrap_or_default();
-        let owner = TokenOwner {
-            id: format!("{} {} {client}", self.grant.scheme, self.grant.endpoint.url()),
-            configured: digest_secret(configured),
-        };
-        let locked = store.lock().await.map_err(|problem| self.failure(problem))?;
-        let stored = locked.find(&owner).map_err(|problem| self.failure(problem))?;
-        if let Some(stored) = &stored {
+        let turn = keeper
+            .take_turn(|stored| self.restore(stored).is_some())
+            .await
+            .map_err(|problem| self.failure(problem))?;
+        if let Some(stored) = turn.newest() {
             flight.refresh_token = Some(stored.refresh_token.clone());
             if let Some(token) = self.restore(stored) {
+                turn.end().await;
                 return Ok(token);
             }
         }
+        let renewed = match turn.begin_renewal().await {
+            Ok(()) => timeout(RENEWAL_TIMEOUT, self.renew_by(flight, turn.newest().is_some()))
+                .await
+                .unwrap_or_else(|_| Err(self.failure("the token endpoint took too long"))),
+            Err(problem) => Err(self.failure(problem)),
+        };
+        let token = match renewed {
+            Ok(token) => token,
+            Err(error) => {
+                turn.end().await;
+                return Err(error);
+            }
+        };
+        let now = Instant::now();
+        turn.store(StoredToken {
+            refresh_token: flight.refresh_token.as_ref().unwrap_or(configured).clone(),
+            access_token: token.bearer().into(),
+            expires: token.expires.map(|at| SystemTime::now() + at.saturating_duration_since(now)),
+            lifetime: token.expires.map(|at| at.saturating_duration_since(now)),
+            generation: 0,
+        })
+        .await;
+        Ok(token)
+    }
+
+    /// Uses the refresh token; of a stored one that the endpoint refuses, what the operator has set instead.
+    async fn renew_by(&self, flight: &mut Flight, is_stored: bool) -> Result<AccessToken, CallError> {
         let mut fetched = self.fetch(flight).await;
-        if fetched.is_err() && flight.is_invalid_grant && stored.is_some() {
-            // What is stored is of no use any more; what the operator has set may be.
+        if fetched.is_err() && flight.is_invalid_grant && is_stored {
             flight.refresh_token = None;
             fetched = self.fetch(flight).await;
         }
-        let token = fetched?;
-        let record = StoredToken {
-            refresh_token: flight.refresh_token.as_ref().unwrap_or(configured).clone(),
-            access_token: token.bearer().into(),
-            expires: token
-                .expires
-                .map(|at| SystemTime::now() + at.saturating_duration_since(Instant::now())),
-        };
-        if let Err(problem) = locked.put(&owner, &record) {
-            tracing::error!(
-                "the token store cannot be written ({problem}); the tokens of `{}` are lost with this process",
-                text::one_line(&self.grant.scheme)
-            );
-        }
-        Ok(token)
+        fetched
     }
 
     /// A stored access token, unless it ends soon or is the one that this process has already.
     fn restore(&self, stored: &StoredToken) -> Option<AccessToken> {
+        let margin = stored.lifetime.map_or(EXPIRY_MARGIN, |lifetime| EXPIRY_MARGIN.min(lifetime / 10));
         let left = match stored.expires {
-            Some(at) => Some(at.duration_since(SystemTime::now()).ok().filter(|left| *left > EXPIRY_MARGIN)?),
+            Some(at) => Some(at.duration_since(SystemTime::now()).ok().filter(|left| *left > margin)?),
             None => None,
         };
         let access = stored.access_token.expose_secret();
@@ -281,12 +277,12 @@ impl TokenSource {
         if current.is_some_and(|current| current.bearer() == access) {
             return None;
         }
-        let secrets = [access.as_bytes(), stored.refresh_token.expose_secret().as_bytes()];
+        let secrets = [access, stored.refresh_token.expose_secret()];
         let now = Instant::now();
         Some(AccessToken {
             header: sensitive_header(format!("Bearer {access}").as_bytes()).ok()?,
-            redactor: Arc::new(Redactor::for_values(secrets.into_iter())),
-            fresh_until: left.map(|left| now + left.saturating_sub(EXPIRY_MARGIN)),
+            redactor: Arc::new(Redactor::for_tokens(secrets.into_iter())),
+            fresh_until: left.map(|left| now + left.saturating_sub(margin)),
             expires: left.map(|left| now + left),
         })
     }
@@ -338,7 +334,7 @@ impl TokenSource {
         let next = granted.refresh_token;
         if let Some(next) = next.clone() {
             let before = flight.refresh_token.as_ref().or(self.grant.refresh_token.as_ref());
-            if self.store.is_none() && before.is_some_and(|before| before.expose_secret() != next.expose_secret()) {
+            if self.keeper.is_none() && before.is_some_and(|before| before.expose_secret() != next.expose_secret()) {
                 tracing::warn!(
                     "the refresh token of `{}` was replaced by the token endpoint; the one in the settings may not work at the next start; --token-store FILE keeps it",
                     text::one_line(&self.grant.scheme)
@@ -352,8 +348,8 @@ impl TokenSource {
         let life = granted.expires_in.as_ref().and_then(seconds);
         Ok(AccessToken {
             header,
-            redactor: Arc::new(Redactor::for_values(
-                std::iter::once(access.as_bytes()).chain(next.as_ref().map(|next| next.expose_secret().as_bytes())),
+            redactor: Arc::new(Redactor::for_tokens(
+                std::iter::once(access).chain(next.as_ref().map(ExposeSecret::expose_secret)),
             )),
             fresh_until: life.map(|life| started + life.saturating_sub(EXPIRY_MARGIN.min(life / 10))),
             expires: life.map(|life| started + life),
@@ -456,45 +452,4 @@ impl TokenSource {
 #[must_use]
 pub(crate) fn is_safe(url: &Url) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && outbound::is_loopback(url))
-}
-
-/// Known error codes of token endpoints (RFC 6749 section 5.2, RFC 8707 section 2, RFC 8628 section 3.5, and common others).
-const CODES: [&str; 11] = [
-    "invalid_request",
-    "invalid_client",
-    "invalid_grant",
-    "unauthorized_client",
-    "unsupported_grant_type",
-    "invalid_scope",
-    "invalid_target",
-    "access_denied",
-    "server_error",
-    "temporarily_unavailable",
-    "slow_down",
-];
-
-/// The members of a token endpoint's answer: JSON (RFC 6749 section 5.1), or a form, as GitHub writes it.
-fn token_reply(reply: &Response) -> Value {
-    if essence(content_type(&reply.headers)).eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-        let fields = form_urlencoded::parse(&reply.body).into_owned();
-        return Value::Object(fields.map(|(name, value)| (name, Value::String(value))).collect());
-    }
-    serde_json::from_slice(&reply.body).unwrap_or_default()
-}
-
-/// The error code, if it is a known one: any other text could contain a credential of the request.
-fn error_code(reply: &Response) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Refused {
-        error: String,
-    }
-    let code = serde_json::from_value::<Refused>(token_reply(reply)).ok()?.error;
-    CODES.contains(&code.as_str()).then_some(code)
-}
-
-/// Reads a number of seconds, or a string with one, as some servers send.
-fn seconds(value: &Value) -> Option<Duration> {
-    const MAX_LIFETIME_SECONDS: u64 = 366 * 24 * 3600;
-    let seconds = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
-    Some(Duration::from_secs(seconds.min(MAX_LIFETIME_SECONDS)))
 }

@@ -6,13 +6,19 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use secrecy::{ExposeSecret as _, SecretString};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
 
-/// The version of the file that is written; newer ones are not read.
+use super::stored_token::{StoredToken, TokenOwner, TokenRecord};
+use crate::shared_state::keys::{OpenError, StateKeys};
+
+/// The versions of the file: in the clear, and encrypted. Newer ones are not read.
 const VERSION: u32 = 1;
+const SEALED_VERSION: u32 = 2;
+/// What the file is encrypted as.
+const SEALED_NAME: &str = "token store";
 /// How long a process waits for its turn; a token request ends before.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(35);
 /// How often it looks whether it is its turn.
@@ -22,40 +28,22 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(25);
 #[derive(Debug, Clone)]
 pub struct TokenStore {
     path: PathBuf,
+    /// Encrypt the file, where there are any.
+    keys: Option<StateKeys>,
 }
 
-/// Tokens of one scheme.
-#[derive(Debug, Clone)]
-pub(crate) struct StoredToken {
-    pub(crate) refresh_token: SecretString,
-    pub(crate) access_token: SecretString,
-    /// When the access token ends, if it does.
-    pub(crate) expires: Option<SystemTime>,
-}
-
-/// Whose tokens they are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TokenOwner {
-    /// Security scheme, token endpoint and client.
-    pub(crate) id: String,
-    /// A digest of the refresh token in the settings: with another one there, the stored one counts no more.
-    pub(crate) configured: String,
-}
-
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct StoreFile {
     version: u32,
     tokens: Vec<TokenRecord>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct TokenRecord {
-    id: String,
-    configured: String,
-    refresh_token: String,
-    access_token: String,
-    /// Seconds since 1970.
-    expires: Option<u64>,
+/// The same, encrypted.
+#[derive(Serialize, Deserialize)]
+struct SealedFile {
+    version: u32,
+    /// In base64.
+    sealed: String,
 }
 
 /// What every version has in common.
@@ -70,21 +58,17 @@ pub(crate) struct LockedTokenStore<'s> {
     _lock: File,
 }
 
-/// A digest that tells one secret from another and gives neither away.
-pub(crate) fn digest_secret(secret: &SecretString) -> String {
-    Sha256::digest(secret.expose_secret())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
-}
-
 impl TokenStore {
-    /// The store at a path, whose folder is there already.
+    /// The store at a path, whose folder is there already. With keys, what is there in the clear is encrypted.
     ///
     /// # Errors
-    /// Others can read the file, a newer version wrote it, or nothing can be written beside it; in a sentence.
-    pub(crate) fn open(path: &Path) -> Result<Self, String> {
-        let store = Self { path: path.to_owned() };
+    /// Others can read the file, a newer version wrote it, none of the keys opens it, or nothing can be written beside it; in a
+    /// sentence.
+    pub(crate) fn open(path: &Path, keys: Option<StateKeys>) -> Result<Self, String> {
+        let store = Self {
+            path: path.to_owned(),
+            keys,
+        };
         store.open_lock().map_err(|error| {
             format!(
                 "no file can be written beside `{}`: {error}; name a file in a folder of its own",
@@ -96,7 +80,21 @@ impl TokenStore {
             Err(error) => return Err(format!("`{}` cannot be read: {error}", path.display())),
             Ok(metadata) => check_mode(path, &metadata)?,
         }
-        store.read()?;
+        let file = store.read()?;
+        if store.keys.is_some()
+            && file.version == VERSION
+            && let Ok(lock) = store.open_lock()
+            && lock.try_lock().is_ok()
+        {
+            let locked = LockedTokenStore {
+                store: &store,
+                _lock: lock,
+            };
+            // Another process may have written it since.
+            locked
+                .write(store.read()?)
+                .map_err(|problem| format!("`{}` cannot be encrypted: {problem}", path.display()))?;
+        }
         Ok(store)
     }
 
@@ -142,13 +140,17 @@ impl TokenStore {
             Err(error) => return Err(format!("`{}` cannot be read: {error}", self.path.display())),
         };
         let version = serde_json::from_slice::<Versioned>(&text).map(|versioned| versioned.version);
-        if version.as_ref().is_ok_and(|version| *version > VERSION) {
-            return Err(format!(
-                "`{}` was written by a newer version of openapi-mcp; use that, or name another file",
-                self.path.display()
-            ));
-        }
-        Ok(serde_json::from_slice(&text).unwrap_or_else(|_| {
+        let read = match version {
+            Ok(version) if version > SEALED_VERSION => {
+                return Err(format!(
+                    "`{}` was written by a newer version of openapi-mcp; use that, or name another file",
+                    self.path.display()
+                ));
+            }
+            Ok(SEALED_VERSION) => self.decrypt(&text)?,
+            _ => serde_json::from_slice(&text).ok(),
+        };
+        Ok(read.unwrap_or_else(|| {
             let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
             let aside = self.beside(&format!(".corrupt-{seconds}"));
             let moved = std::fs::rename(&self.path, &aside);
@@ -162,6 +164,28 @@ impl TokenStore {
             );
             StoreFile::default()
         }))
+    }
+
+    /// The records of an encrypted file; `None` where it is corrupt.
+    fn decrypt(&self, text: &[u8]) -> Result<Option<StoreFile>, String> {
+        let path = self.path.display();
+        let Some(keys) = &self.keys else {
+            return Err(format!(
+                "`{path}` is encrypted; name its key with --state-key-env or --state-key-file"
+            ));
+        };
+        let sealed = serde_json::from_slice::<SealedFile>(text)
+            .ok()
+            .and_then(|file| STANDARD.decode(file.sealed).ok());
+        let Some(sealed) = sealed else { return Ok(None) };
+        match keys.open(SEALED_NAME, &sealed) {
+            Ok(text) => Ok(serde_json::from_slice::<StoreFile>(&text).ok().map(|file| StoreFile {
+                version: SEALED_VERSION,
+                ..file
+            })),
+            Err(OpenError::Damaged) => Ok(None),
+            Err(error) => Err(format!("`{path}` cannot be decrypted: {error}")),
+        }
     }
 }
 
@@ -179,26 +203,31 @@ impl LockedTokenStore<'_> {
             .tokens
             .into_iter()
             .find(|record| record.id == owner.id && record.configured == owner.configured);
-        Ok(record.map(|record| StoredToken {
-            refresh_token: record.refresh_token.into(),
-            access_token: record.access_token.into(),
-            expires: record.expires.map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds)),
-        }))
+        Ok(record.map(StoredToken::from))
     }
 
     /// Replaces the tokens of an owner, those of another refresh token in the settings included. They are on the disk afterwards.
     pub(crate) fn put(&self, owner: &TokenOwner, token: &StoredToken) -> Result<(), String> {
         let mut file = self.store.read()?;
-        file.version = VERSION;
         file.tokens.retain(|record| record.id != owner.id);
-        file.tokens.push(TokenRecord {
-            id: owner.id.clone(),
-            configured: owner.configured.clone(),
-            refresh_token: token.refresh_token.expose_secret().to_owned(),
-            access_token: token.access_token.expose_secret().to_owned(),
-            expires: token.expires.and_then(|at| Some(at.duration_since(UNIX_EPOCH).ok()?.as_secs())),
-        });
+        file.tokens.push(TokenRecord::of(owner, token));
+        self.write(file)
+    }
+
+    fn write(&self, file: StoreFile) -> Result<(), String> {
+        let file = StoreFile { version: VERSION, ..file };
         let text = serde_json::to_vec_pretty(&file).map_err(|error| error.to_string())?;
+        let text = match &self.store.keys {
+            None => text,
+            Some(keys) => {
+                let sealed = keys.seal(SEALED_NAME, &text).ok_or("it cannot be encrypted")?;
+                let file = SealedFile {
+                    version: SEALED_VERSION,
+                    sealed: STANDARD.encode(sealed),
+                };
+                serde_json::to_vec_pretty(&file).map_err(|error| error.to_string())?
+            }
+        };
         self.replace(&text).map_err(|error| error.to_string())
     }
 

@@ -9,6 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Origin;
 
 use super::token_store::TokenStore;
+use crate::shared_state::state::SharedApiState;
 use crate::spec::SecurityScheme;
 use crate::text;
 
@@ -116,6 +117,8 @@ pub struct Credentials {
     pub optional: bool,
     /// Where tokens are kept that were replaced.
     pub token_store: Option<TokenStore>,
+    /// Where replicas share them.
+    pub shared: Option<SharedApiState>,
 }
 
 /// `user:password` as `Basic` writes it, and the password alone; nothing where there is no colon.

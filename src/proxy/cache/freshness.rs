@@ -74,6 +74,11 @@ impl Freshness {
         matches!(self.policy.before_request(request, now), BeforeRequest::Fresh(_))
     }
 
+    /// For how long the reply may be used without asking.
+    pub(crate) fn time_left(&self, now: SystemTime) -> Duration {
+        self.policy.time_to_live(now)
+    }
+
     /// Whether the reply may be used because the API fails.
     pub(crate) fn may_be_stale_on_error(&self, now: SystemTime) -> bool {
         !self.stale_if_error.is_zero() && self.policy.age(now) <= self.lifetime + self.stale_if_error

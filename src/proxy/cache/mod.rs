@@ -4,10 +4,11 @@
 pub(crate) mod flight;
 pub(crate) mod freshness;
 pub(crate) mod key;
+mod shared_reply;
 pub(crate) mod store;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use http::header::{self, HeaderMap};
 use http::{Method, StatusCode};
@@ -17,6 +18,7 @@ use url::Url;
 use self::flight::{FlightOutcome, FlightPlace, Flights};
 use self::freshness::{CacheClock, Freshness};
 use self::key::{KeyMaker, ReplyKey};
+use self::shared_reply::{read_reply, write_reply};
 use self::store::{ReplyStore, StoredReply, updated_headers};
 use super::error::CallError;
 use super::request::Request;
@@ -27,6 +29,8 @@ use crate::observe;
 use crate::observe::call::note;
 use crate::observe::metrics::gauges::CacheGauge;
 use crate::observe::metrics::labels::ApiLabel;
+use crate::shared_state::replies::SharedReplies;
+use crate::shared_state::state::SharedApiState;
 
 /// What an operator sets about the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +50,8 @@ pub(crate) struct ReplyCache {
     /// The label of its API in metrics.
     api: ApiLabel,
     flights: Flights,
+    /// What other replicas keep as well.
+    shared: Option<SharedReplies>,
 }
 
 /// A call that the cache may answer.
@@ -55,6 +61,8 @@ pub(crate) struct CacheableCall {
     path: Box<str>,
     /// The generation of the API when the call began.
     generation: u64,
+    /// That of all replicas; `None` where it is not known, and this process is alone.
+    shared_generation: Option<u64>,
 }
 
 /// What is to be done for a call.
@@ -78,8 +86,11 @@ pub(crate) struct Inquiry<'c> {
 
 impl ReplyCache {
     /// An empty cache; `None` where there is no randomness for its keys.
-    pub(crate) fn new(options: CacheOptions, api: ApiLabel) -> Option<Self> {
-        let keys = KeyMaker::new()?;
+    pub(crate) fn new(options: CacheOptions, api: ApiLabel, shared: Option<&SharedApiState>) -> Option<Self> {
+        let keys = match shared {
+            Some(shared) => KeyMaker::shared(shared.state.hash_key("replies")?),
+            None => KeyMaker::new()?,
+        };
         let store = Arc::new(Mutex::new(ReplyStore::new(options.bytes)));
         if let Some(metrics) = observe::metrics() {
             let weak = Arc::downgrade(&store);
@@ -88,6 +99,7 @@ impl ReplyCache {
         Some(Self {
             options,
             keys,
+            shared: shared.map(|shared| SharedReplies::new(&shared.state, &shared.api)),
             clock: CacheClock::start(),
             store,
             api,
@@ -101,7 +113,7 @@ impl ReplyCache {
 
     /// The call as the cache sees it; `None` where it passes by: another method, or a request that is conditional already, asks for
     /// a part, or says itself what caches shall do. `credential` tells apart who asks besides the headers.
-    pub(crate) fn consider(&self, request: &Request, credential: usize) -> Option<CacheableCall> {
+    pub(crate) fn consider(&self, request: &Request, credential: &[u8]) -> Option<CacheableCall> {
         const OF_THE_CALLER: [header::HeaderName; 8] = [
             header::IF_MATCH,
             header::IF_NONE_MATCH,
@@ -123,20 +135,30 @@ impl ReplyCache {
             request: http::Request::new(()).into_parts().0,
             path: request.url.path().into(),
             generation: self.store().generation(),
+            shared_generation: None,
         })
     }
 
     /// The kept reply, or what to ask the API. Of calls that ask for the same at a time, one asks, and the others wait for it.
-    pub(crate) async fn decide(&self, call: CacheableCall, deadline: Instant) -> CacheDecision<'_> {
+    pub(crate) async fn decide(&self, mut call: CacheableCall, deadline: Instant) -> CacheDecision<'_> {
+        if let Some(shared) = &self.shared {
+            call.shared_generation = shared.generation().await.ok();
+        }
         loop {
-            let stored = self.store().get(&call.key);
+            let stored = self.stored(&call);
             let now = self.clock.now();
             if let Some(reply) = stored.as_ref().filter(|stored| stored.freshness.is_fresh(&call.request, now)) {
                 self.tell("hit", true);
                 return CacheDecision::Reply(reply.reply(self.clock.now()));
             }
             let waited = match self.flights.enter(&call.key) {
-                Ok(place) => return CacheDecision::Ask(Box::new(Inquiry::new(call, stored, Some(place), now))),
+                Ok(mut place) => {
+                    if stored.is_none() && self.fetch_shared(&call).await {
+                        place.end(FlightOutcome::Stored);
+                        continue;
+                    }
+                    return CacheDecision::Ask(Box::new(Inquiry::new(call, stored, Some(place), now)));
+                }
                 Err(mut flight) => timeout_at(deadline.into(), flight.wait_for(|outcome| *outcome != FlightOutcome::Pending))
                     .await
                     .map(|ended| ended.map(|outcome| *outcome)),
@@ -149,6 +171,49 @@ impl ReplyCache {
                 // It is there now, or whoever asked has given up: the next one asks.
                 Ok(Ok(FlightOutcome::Stored) | Err(_)) => {}
             }
+        }
+    }
+
+    /// The reply that is kept here, unless another replica has made a change since.
+    fn stored(&self, call: &CacheableCall) -> Option<StoredReply> {
+        let is_current = |stored: &StoredReply| call.shared_generation.is_none() || stored.shared_generation == call.shared_generation;
+        self.store().get(&call.key).filter(is_current)
+    }
+
+    /// Keeps a fresh reply of another replica here as well; whether there is one.
+    async fn fetch_shared(&self, call: &CacheableCall) -> bool {
+        let (Some(shared), Some(generation)) = (&self.shared, call.shared_generation) else {
+            return false;
+        };
+        let Ok(Some(kept)) = shared.find(generation, call.key.as_ref()).await else {
+            return false;
+        };
+        let Some(foreign) = read_reply(kept.value, kept.left) else {
+            return false;
+        };
+        let now = self.clock.now();
+        let received = now.checked_sub(foreign.kept_for).unwrap_or(now);
+        let Some(freshness) = Freshness::new(&call.request, &foreign.response, received, self.options.default_ttl) else {
+            return false;
+        };
+        let is_fresh = freshness.is_fresh(&call.request, now);
+        let stored = StoredReply {
+            response: foreign.response,
+            redactors: foreign.redactors,
+            freshness: Arc::new(freshness),
+            path: call.path.clone(),
+            shared_generation: call.shared_generation,
+        };
+        is_fresh && self.store().put(call.key, stored, call.generation)
+    }
+
+    /// Keeps a fresh reply for other replicas.
+    fn share(&self, call: &CacheableCall, reply: &StoredReply, now: SystemTime) {
+        if let (Some(shared), Some(generation)) = (&self.shared, call.shared_generation)
+            && let Some(lifetime) = SharedReplies::lifetime(reply.freshness.time_left(now))
+            && let Some(text) = write_reply(reply, lifetime)
+        {
+            shared.keep(generation, call.key.as_ref(), &text, lifetime);
         }
     }
 
@@ -186,20 +251,26 @@ impl ReplyCache {
         let freshness = Freshness::new(&call.request, &reply.response, now, self.options.default_ttl);
         let keeps = freshness.filter(|_| may_be_kept(&reply.response));
         let is_fresh = keeps.as_ref().is_some_and(|freshness| freshness.is_fresh(&call.request, now));
+        let mut kept = None;
         let mut store = self.store();
         let is_stored = if let Some(freshness) = keeps {
             let stored = StoredReply {
                 response: reply.response.clone(),
                 redactors: reply.redactors.clone(),
                 freshness: Arc::new(freshness),
-                path: call.path,
+                path: call.path.clone(),
+                shared_generation: call.shared_generation,
             };
+            kept = is_fresh.then(|| stored.clone());
             store.put(call.key, stored, call.generation)
         } else {
             store.remove(&call.key);
             false
         };
         drop(store);
+        if let Some(kept) = kept.filter(|_| is_stored) {
+            self.share(&call, &kept, now);
+        }
         if let Some(place) = &mut place {
             place.end(if is_stored && is_fresh {
                 FlightOutcome::Stored
@@ -219,13 +290,18 @@ impl ReplyCache {
 
     /// A request that may change something is about to leave. However it ends, what it may have changed is dropped when the value
     /// that is returned is.
-    pub(crate) fn expect_change(&self, url: &Url) -> ExpectedChange<'_> {
+    pub(crate) async fn expect_change(&self, url: &Url) -> ExpectedChange<'_> {
         self.store().advance();
-        ExpectedChange {
+        let change = ExpectedChange {
             cache: self,
             paths: vec![url.path().to_owned()],
             url: url.clone(),
+            is_shared: false,
+        };
+        if let Some(shared) = &self.shared {
+            shared.raise().await;
         }
+        change
     }
 }
 
@@ -236,7 +312,7 @@ impl CacheGauge for Mutex<ReplyStore> {
 }
 
 impl<'c> Inquiry<'c> {
-    fn new(call: CacheableCall, stored: Option<StoredReply>, place: Option<FlightPlace<'c>>, now: std::time::SystemTime) -> Self {
+    fn new(call: CacheableCall, stored: Option<StoredReply>, place: Option<FlightPlace<'c>>, now: SystemTime) -> Self {
         let conditions = stored
             .as_ref()
             .map(|stored| stored.freshness.conditions(&call.request, now))
@@ -255,6 +331,8 @@ pub(crate) struct ExpectedChange<'c> {
     cache: &'c ReplyCache,
     paths: Vec<String>,
     url: Url,
+    /// Whether other replicas know that it has ended.
+    is_shared: bool,
 }
 
 impl ExpectedChange<'_> {
@@ -271,8 +349,23 @@ impl ExpectedChange<'_> {
     }
 }
 
+impl ExpectedChange<'_> {
+    /// The request has ended: nobody gets a reply from before it once this has returned.
+    pub(crate) async fn end(mut self) {
+        self.is_shared = true;
+        let shared = self.cache.shared.clone();
+        drop(self);
+        if let Some(shared) = shared {
+            shared.raise().await;
+        }
+    }
+}
+
 impl Drop for ExpectedChange<'_> {
     fn drop(&mut self) {
+        if let Some(shared) = self.cache.shared.as_ref().filter(|_| !self.is_shared) {
+            shared.raise_later();
+        }
         let mut store = self.cache.store();
         store.advance();
         self.paths.iter().for_each(|path| store.drop_around(path));

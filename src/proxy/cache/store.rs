@@ -25,6 +25,8 @@ pub(crate) struct StoredReply {
     pub(crate) freshness: Arc<Freshness>,
     /// For what a change drops.
     pub(crate) path: Box<str>,
+    /// The generation of all replicas when it was asked for, as far as that is known.
+    pub(crate) shared_generation: Option<u64>,
 }
 
 impl StoredReply {
@@ -168,7 +170,7 @@ mod tests {
             headers: HeaderMap::new(),
             body: None,
         };
-        keys.key(&request, 0)
+        keys.key(&request, b"")
     }
 
     fn stored(path: &str, bytes: usize) -> StoredReply {
@@ -187,6 +189,7 @@ mod tests {
             redactors: Vec::new(),
             freshness: Arc::new(freshness),
             path: path.into(),
+            shared_generation: None,
         }
     }
 

@@ -16,7 +16,7 @@ use http::header::{
     TRAILER, TRANSFER_ENCODING,
 };
 use rmcp::model::{ContentBlock, MetaObject, ResourceContents};
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use self::json::{NumberMark, is_json, redact_json, redact_value};
 use self::secrets::{SecretForms, Secrets, TextPlace};
@@ -51,6 +51,8 @@ const FRAMING: [HeaderName; 7] = [
 #[derive(Debug, Default)]
 pub(crate) struct Redactor {
     secrets: Secrets,
+    /// What it was made of, where another replica has to make the same.
+    tokens: Vec<SecretString>,
 }
 
 impl Redactor {
@@ -66,14 +68,34 @@ impl Redactor {
             .secrets()
             .for_each(|secret| forms.add(secret.expose_secret().as_bytes()));
         credentials.pairs().iter().for_each(|part| forms.add(part.as_bytes()));
-        Self { secrets: forms.into() }
+        Self {
+            secrets: forms.into(),
+            tokens: Vec::new(),
+        }
     }
 
-    /// For single secrets, such as a token that was fetched.
+    /// For single secrets.
     pub(crate) fn for_values<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
         let mut forms = SecretForms::default();
         values.for_each(|value| forms.add(value));
-        Self { secrets: forms.into() }
+        Self {
+            secrets: forms.into(),
+            tokens: Vec::new(),
+        }
+    }
+
+    /// For tokens that were fetched.
+    pub(crate) fn for_tokens<'t>(tokens: impl Iterator<Item = &'t str>) -> Self {
+        let tokens: Vec<SecretString> = tokens.map(SecretString::from).collect();
+        Self {
+            tokens: tokens.clone(),
+            ..Self::for_values(tokens.iter().map(|token| token.expose_secret().as_bytes()))
+        }
+    }
+
+    /// The tokens of [`Redactor::for_tokens`].
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = &str> {
+        self.tokens.iter().map(SecretString::expose_secret)
     }
 
     /// Redacts the body and the headers of a reply.

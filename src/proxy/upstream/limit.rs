@@ -8,6 +8,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::proxy::error::CallError;
+use crate::shared_state::rate::{SharedRate, TakenPlace};
 
 /// The places of an upstream.
 #[derive(Debug)]
@@ -76,23 +77,35 @@ impl ConcurrencyLimit {
 pub(crate) struct RequestRate {
     interval: Duration,
     next: Mutex<Instant>,
+    /// The same limit for all replicas together. That of this process stays in force, so that there is one without it as well.
+    shared: Option<SharedRate>,
 }
 
 impl RequestRate {
-    /// So many requests a second; more than 0.
+    /// So many requests a second; more than 0. `share` makes of the interval the limit of all replicas.
     #[must_use]
-    pub(crate) fn new(rate: f64) -> Self {
+    pub(crate) fn new(rate: f64, share: impl FnOnce(Duration) -> Option<SharedRate>) -> Self {
+        let interval = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX);
         Self {
-            interval: Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX),
+            interval,
             next: Mutex::new(Instant::now()),
+            shared: share(interval),
         }
     }
 
-    /// Waits for the next turn.
+    /// Waits for the next turn. `patience` is the longest that any request waits.
     ///
     /// # Errors
     /// [`CallError::RateLimited`] at once where that lies behind the deadline.
-    pub(crate) async fn turn(&self, deadline: Instant) -> Result<(), CallError> {
+    pub(crate) async fn turn(&self, deadline: Instant, patience: Duration) -> Result<(), CallError> {
+        let mut shared_turn = Instant::now();
+        if let Some(shared) = &self.shared {
+            match shared.take(deadline.saturating_duration_since(shared_turn), patience).await {
+                Ok(TakenPlace::After(wait)) => shared_turn += wait,
+                Ok(TakenPlace::None(wait)) => return Err(CallError::RateLimited(wait)),
+                Err(_) => {}
+            }
+        }
         let now = Instant::now();
         let turn = {
             let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,6 +116,7 @@ impl RequestRate {
             *next = turn.checked_add(self.interval).unwrap_or(turn + Duration::from_hours(24));
             turn
         };
+        let turn = turn.max(shared_turn);
         if turn > now {
             sleep_until(turn).await;
         }

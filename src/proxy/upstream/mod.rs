@@ -35,6 +35,8 @@ use crate::observe::metrics::labels::ApiLabel;
 use crate::observe::upstream::{RequestTimer, origin_labels, watch_upstream};
 use crate::outbound::{Clients, HttpClient};
 use crate::proxy::response::Response;
+use crate::shared_state::rate::SharedRate;
+use crate::shared_state::state::SharedApiState;
 
 /// No request leaves more often than this, whatever the settings and however the API answers.
 const MAX_ATTEMPTS: u32 = 4;
@@ -56,6 +58,8 @@ pub struct UpstreamOptions {
     pub breaker_pause: Duration,
     /// Whether requests to the API's own origin carry the trace that they belong to (W3C Trace Context).
     pub propagates_trace: bool,
+    /// What the limits of all replicas are counted in.
+    pub shared: Option<SharedApiState>,
 }
 
 impl Default for UpstreamOptions {
@@ -68,6 +72,7 @@ impl Default for UpstreamOptions {
             breaker_failures: 20,
             breaker_pause: Duration::from_secs(30),
             propagates_trace: false,
+            shared: None,
         }
     }
 }
@@ -117,7 +122,7 @@ impl<'o> Upstreams<'o> {
             let upstream = Arc::new(Upstream {
                 propagates_trace,
                 labels: origin_labels(&self.api, host, port),
-                ..Upstream::new(client.clone(), self.options)
+                ..Upstream::new(client.clone(), &base.url().origin(), self.options)
             });
             watch_upstream(&upstream.labels, &upstream);
             upstream
@@ -159,11 +164,13 @@ pub(crate) struct OutgoingCall<'c, 'p, M> {
 impl Upstream {
     /// An upstream with a closed circuit breaker.
     #[must_use]
-    pub(crate) fn new(client: HttpClient, options: &UpstreamOptions) -> Self {
+    pub(crate) fn new(client: HttpClient, origin: &Origin, options: &UpstreamOptions) -> Self {
         Self {
             client,
             concurrency: ConcurrencyLimit::new(options.concurrency, options.queue),
-            rate: options.rate.map(RequestRate::new),
+            rate: options
+                .rate
+                .map(|rate| RequestRate::new(rate, |interval| Some(share_rate(options.shared.as_ref()?, origin, interval)))),
             breaker: Breaker::new(options.breaker_failures, options.breaker_pause),
             labels: OriginLabels::default(),
             propagates_trace: false,
@@ -223,7 +230,7 @@ impl Upstream {
         deadline: Instant,
     ) -> Result<Response, CallError> {
         if let Some(rate) = &self.rate {
-            rate.turn(deadline).await?;
+            rate.turn(deadline, call.options.timeout).await?;
         }
         if let Some(authorization) = authentication.authorization(&request) {
             request.headers.insert(AUTHORIZATION, authorization);
@@ -258,6 +265,13 @@ impl Upstream {
         sleep(pause).await;
         true
     }
+}
+
+/// The limit of all replicas for one origin.
+fn share_rate(shared: &SharedApiState, origin: &Origin, interval: Duration) -> SharedRate {
+    let origin = origin.ascii_serialization();
+    let subject = [b"upstream", shared.api.as_bytes(), origin.as_bytes()];
+    SharedRate::new(&shared.state, &subject, interval, Duration::ZERO)
 }
 
 /// Whether a refused credential was renewed, so that the request can leave once more. A request that is refused for its

@@ -11,7 +11,7 @@ pub(crate) mod static_token;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Json;
 use axum::body::{Body, to_bytes};
@@ -161,7 +161,7 @@ impl Authenticate {
     /// `None` where there is neither authentication nor a rate limit. `client` fetches the keys of an issuer.
     pub(crate) fn new(
         access: &AccessOptions,
-        rate: Option<f64>,
+        rate: Option<RateLimit>,
         whole: Option<Url>,
         apis: &ServedApis,
         client: Option<HttpClient>,
@@ -192,7 +192,7 @@ impl Authenticate {
             resources,
             has_own_scopes: apis.slots().iter().any(|slot| !slot.scopes.is_empty()),
             is_open: access.is_open(),
-            rate: rate.map(RateLimit::new),
+            rate,
         }))
     }
 
@@ -244,7 +244,7 @@ impl Authenticate {
         let peer = ClientKey::at(peer.unwrap_or(Peer(std::net::Ipv4Addr::UNSPECIFIED.into())));
         let caller = self.caller(&parts.headers, parts.uri.path(), peer).await;
         if let Some(rate) = &self.rate
-            && let Err(wait) = rate.take(caller.as_ref().map_or(peer, |caller| caller.client), Instant::now())
+            && let Err(wait) = rate.admit(caller.as_ref().map_or(peer, |caller| caller.client)).await
         {
             observe::refused_request("rate_limit");
             // Whole seconds (RFC 9110 section 10.2.3), rounded up so that the next try can succeed.

@@ -81,6 +81,11 @@ impl Health {
         self.server.live.has_failed_reload.load(Ordering::Relaxed)
     }
 
+    /// Whether what replicas share can be reached; `None` where they share nothing.
+    pub(crate) fn shared_state_answers(&self) -> Option<bool> {
+        self.server.shared_state.as_ref().map(|shared| shared.answers())
+    }
+
     /// How many of several APIs are served, without their names; empty for a single one.
     fn counts(&self) -> String {
         let apis = self.server.apis();

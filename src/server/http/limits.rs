@@ -3,8 +3,13 @@
 use std::collections::HashMap;
 use std::hash::BuildHasher as _;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
+
+use aws_lc_rs::hmac;
+
+use crate::shared_state::rate::{SharedRate, TakenPlace};
+use crate::shared_state::state::SharedState;
 
 /// Limits that an operator may change.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,7 +48,20 @@ pub(crate) struct ClientKey(u64);
 impl ClientKey {
     /// An authenticated client.
     pub(crate) fn named(kind: &str, name: &[u8]) -> Self {
-        Self(seeds().hash_one((kind, name)))
+        let Some(key) = SHARED_KEY.get() else {
+            return Self(seeds().hash_one((kind, name)));
+        };
+        let mut context = hmac::Context::with_key(key);
+        context.update(&kind.len().to_be_bytes());
+        context.update(kind.as_bytes());
+        context.update(name);
+        let tag = context.sign();
+        Self(tag.as_ref().first_chunk().copied().map(u64::from_be_bytes).unwrap_or_default())
+    }
+
+    /// From now on, replicas with the same key identify a client in the same way. Once, before the first client.
+    pub(crate) fn share(key: hmac::Key) {
+        let _ = SHARED_KEY.set(key);
     }
 
     /// The client at an address; an IPv6 /64 network counts as one client (RFC 6177).
@@ -54,6 +72,9 @@ impl ClientKey {
         }
     }
 }
+
+/// The key that replicas share.
+static SHARED_KEY: OnceLock<hmac::Key> = OnceLock::new();
 
 fn seeds() -> &'static foldhash::quality::RandomState {
     static SEEDS: std::sync::LazyLock<foldhash::quality::RandomState> = std::sync::LazyLock::new(Default::default);
@@ -72,6 +93,8 @@ pub(crate) struct RateLimit {
     interval: Duration,
     burst: Duration,
     clients: Mutex<ClientTable>,
+    /// Where the limit of all replicas is counted. That of this process stays in force, so that there is one without it as well.
+    shared: Option<Arc<SharedState>>,
 }
 
 #[derive(Default)]
@@ -84,17 +107,29 @@ struct ClientTable {
 
 impl RateLimit {
     /// `rate` requests a second.
-    pub(crate) fn new(rate: f64) -> Self {
+    pub(crate) fn new(rate: f64, shared: Option<Arc<SharedState>>) -> Self {
         let interval = Duration::from_secs_f64(1.0 / rate);
         Self {
             interval,
             burst: interval.max(Duration::from_secs(1)).saturating_sub(interval),
             clients: Mutex::default(),
+            shared,
         }
     }
 
-    /// Counts a request, or says how long the client has to wait.
-    pub(crate) fn take(&self, client: ClientKey, now: Instant) -> Result<(), Duration> {
+    /// Counts a request in this process and in all replicas together, or says how long the client has to wait.
+    pub(crate) async fn admit(&self, client: ClientKey) -> Result<(), Duration> {
+        self.take(client, Instant::now())?;
+        let Some(shared) = &self.shared else { return Ok(()) };
+        let limit = SharedRate::new(shared, &[b"client", &client.0.to_be_bytes()], self.interval, self.burst);
+        match limit.take(Duration::ZERO, Duration::ZERO).await {
+            Ok(TakenPlace::None(wait)) => Err(wait),
+            Ok(TakenPlace::After(_)) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Counts a request in this process, or says how long the client has to wait.
+    fn take(&self, client: ClientKey, now: Instant) -> Result<(), Duration> {
         let mut clients = self.clients.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let ClientTable { due, swept } = &mut *clients;
         // Not for each new client: a flood of new clients would cause a scan each.
@@ -125,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_client_gets_a_seconds_worth_at_once_and_then_one_at_a_time() {
-        let limit = RateLimit::new(4.0);
+        let limit = RateLimit::new(4.0, None);
         let (one, other) = (ClientKey::named("t", b"1"), ClientKey::named("t", b"2"));
         let mut now = Instant::now();
         for _ in 0..4 {
@@ -145,7 +180,7 @@ mod tests {
 
     #[test]
     fn less_than_one_a_second_is_possible() {
-        let (limit, now) = (RateLimit::new(0.5), Instant::now());
+        let (limit, now) = (RateLimit::new(0.5, None), Instant::now());
         let client = ClientKey::named("t", b"1");
         assert_eq!(limit.take(client, now), Ok(()));
         assert_eq!(limit.take(client, now), Err(Duration::from_secs(2)));
@@ -153,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_crowd_of_addresses_takes_bounded_memory() {
-        let (limit, now) = (RateLimit::new(1.0), Instant::now());
+        let (limit, now) = (RateLimit::new(1.0, None), Instant::now());
         for number in 0..50_000_u32 {
             let _ = limit.take(ClientKey::at(Peer(IpAddr::V4(number.into()))), now);
         }

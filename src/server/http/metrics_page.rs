@@ -87,6 +87,7 @@ fn describe(health: &Health) -> Response {
             Readiness::Ready | Readiness::Draining => None,
         },
         "last_reload_failed": health.has_failed_reload(),
+        "shared_state_answers": health.shared_state_answers(),
     });
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
     (readiness.status(), headers, format!("{body}\n")).into_response()

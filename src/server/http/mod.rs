@@ -38,7 +38,7 @@ use self::front::Front;
 use self::health::Health;
 pub(crate) use self::host::Allowed;
 pub(crate) use self::limits::Limits;
-use self::limits::Peer;
+use self::limits::{Peer, RateLimit};
 use self::page::{PageOptions, ServedPage, SignIn};
 pub(crate) use self::tls::Tls;
 use super::McpServer;
@@ -50,6 +50,7 @@ pub(crate) use super::auth::static_token::StaticToken;
 use crate::descriptors;
 use crate::observe;
 use crate::outbound::HttpClient;
+use crate::shared_state::state::SharedState;
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -78,6 +79,8 @@ pub struct HttpOptions {
     pub page: PageOptions,
     /// How long requests are still answered after SIGTERM while `/readyz` says that no more should be sent.
     pub drain_delay: Duration,
+    /// What limits of all replicas are counted in.
+    pub shared_state: Option<Arc<SharedState>>,
 }
 
 impl HttpOptions {
@@ -106,7 +109,8 @@ pub async fn serve(
     let scheme = options.scheme();
     let own = Url::parse(&format!("{scheme}://{}/mcp", listener.local_addr()?)).ok();
     let resource = options.access.public_url.clone().or(own);
-    let gate = Authenticate::new(&options.access, options.limits.rate, resource, server.apis(), client, &stop);
+    let rate = options.limits.rate.map(|rate| RateLimit::new(rate, options.shared_state.clone()));
+    let gate = Authenticate::new(&options.access, rate, resource, server.apis(), client, &stop);
     let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
     if let Some(gate) = &gate {
         let gate = Arc::clone(gate);

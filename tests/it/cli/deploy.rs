@@ -70,6 +70,16 @@ fn every_query_of_the_dashboard_and_of_the_alerts_names_a_metric_that_exists() {
 }
 
 #[test]
+fn haproxy_accepts_its_configuration() {
+    let file = project("deploy/haproxy.cfg").display().to_string();
+    let Ok(output) = Command::new("haproxy").args(["-c", "-f", &file]).output() else {
+        println!("skipped: haproxy is not installed (Debian package haproxy)");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn promtool_accepts_the_alerts_and_every_query() {
     let check = |args: &[&str]| Command::new("promtool").args(args).output();
     let alerts = project("deploy/monitoring/alerts.yaml").display().to_string();
@@ -141,7 +151,11 @@ fn the_manifests_use_flags_that_exist_and_probe_the_right_pages() {
     );
     let guarded = &of_kind("NetworkPolicy")["spec"]["ingress"];
     assert!(guarded.to_string().contains("metrics"), "{guarded}");
-    for compose in ["deploy/compose.yaml", "deploy/compose-monitoring.yaml"] {
+    for compose in [
+        "deploy/compose.yaml",
+        "deploy/compose-monitoring.yaml",
+        "deploy/compose-replicas.yaml",
+    ] {
         let compose = read_yaml(compose).remove(0);
         for argument in compose["services"]["openapi-mcp"]["command"].as_array().unwrap() {
             is_flag(argument.as_str().unwrap());

@@ -8,7 +8,7 @@ use crate::support::http_server::answer_header;
 use crate::support::{CALL, HttpServer, Session, SpecFile, Upstream, call_message, listener, petstore, project, reply, wait_until};
 
 /// Every metric, and the labels that it has.
-const METRICS: [(&str, &[&str]); 17] = [
+const METRICS: [(&str, &[&str]); 18] = [
     (
         "mcp_server_operation_duration_seconds",
         &[
@@ -42,15 +42,17 @@ const METRICS: [(&str, &[&str]); 17] = [
     ("openapi_mcp_cache_size_bytes", &[]),
     ("openapi_mcp_audit_lost_total", &[]),
     ("openapi_mcp_spans_dropped_total", &[]),
+    ("openapi_mcp_shared_state_errors_total", &["what"]),
     ("openapi_mcp_tools", &["effect"]),
     ("openapi_mcp_build_info", &["version"]),
 ];
 
 /// Metrics without a value until something happens that these tests do not cause.
-const LATER: [&str; 3] = [
+const LATER: [&str; 4] = [
     "openapi_mcp_rejected_total",
     "openapi_mcp_spec_reload_total",
     "openapi_mcp_oauth_refresh_total",
+    "openapi_mcp_shared_state_errors_total",
 ];
 
 /// Where a server serves its metrics, by its log.
@@ -72,7 +74,7 @@ fn ask(address: &str, first: &str, lines: &[&str]) -> String {
     answer
 }
 
-fn scrape(address: &str) -> String {
+pub fn scrape(address: &str) -> String {
     let answer = ask(address, "GET /metrics", &["Host: 127.0.0.1"]);
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     answer.split_once("\r\n\r\n").unwrap().1.to_owned()

@@ -6,7 +6,7 @@ mod auth_static;
 mod health;
 mod host_and_origin;
 mod hostile_clients;
-mod metrics;
+pub mod metrics;
 mod page;
 mod sessions;
 mod tls;

@@ -530,6 +530,50 @@ fn a_replaced_refresh_token_survives_a_restart_and_is_shared_by_processes() {
 }
 
 #[test]
+fn with_a_state_key_the_store_is_encrypted_and_what_was_in_the_clear_as_well() {
+    let upstream = rotating();
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("tokens.json");
+    let spec = oauth_document("/token");
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--token-store",
+        store.to_str().unwrap(),
+    ];
+    let keyed = [&args[..], &["--state-key-env", "STATE_KEY"]].concat();
+    let (old, new) = ("01".repeat(32), "02".repeat(32));
+    let both = format!("{new} {old}");
+    let call_with = |args: &[&str], key: &str| {
+        let variables = [&ROTATING[..], &[("STATE_KEY", key)]].concat();
+        let mut session = Session::start_with(args, &variables);
+        assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false, "{}", session.logs());
+    };
+    call_with(&args, "");
+    assert!(std::fs::read_to_string(&store).unwrap().contains("s3cret"));
+    for key in [&old, &both] {
+        call_with(&keyed, key);
+        let text = std::fs::read_to_string(&store).unwrap();
+        assert!(!text.contains("s3cret") && !text.contains("token\""), "{text}");
+    }
+    assert_eq!(count(&upstream, "/token"), 1, "the stored token is used all the time");
+
+    let text = std::fs::read(&store).unwrap();
+    for (args, key, expected) in [(&args[..], "", "is encrypted; name its key"), (&keyed, &new, "another key")] {
+        let output = command(args).envs(ROTATING).env("STATE_KEY", key).output().unwrap();
+        assert!(
+            output.status.code() == Some(2) && stderr(&output).contains(expected),
+            "{}",
+            stderr(&output)
+        );
+        assert_eq!(std::fs::read(&store).unwrap(), text, "it is not touched");
+    }
+}
+
+#[test]
 fn another_refresh_token_in_the_settings_or_a_refused_stored_one_counts() {
     let upstream = rotating();
     let folder = tempfile::tempdir().unwrap();
@@ -589,7 +633,7 @@ fn a_token_store_that_cannot_be_trusted_ends_the_start_and_a_corrupt_one_is_set_
         stderr(&output)
     };
     assert!(refused(&folder.path().join("no/such/folder/tokens.json")).contains("--token-store"));
-    std::fs::write(&store, "{\"version\": 2, \"tokens\": {}}").unwrap();
+    std::fs::write(&store, "{\"version\": 3, \"tokens\": {}}").unwrap();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;

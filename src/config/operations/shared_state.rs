@@ -1,0 +1,233 @@
+//! Settings of what replicas share, and of the keys that encrypt what is kept outside the process.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::Args;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::config::credentials::{describe_unset, secret_file, secret_variable, text_file};
+use crate::config::path::ConfigPath;
+use crate::config::upstream::authorities;
+use crate::config::variables::read_variable;
+use crate::shared_state::keys::StateKeys;
+use crate::shared_state::state::{SharedState, SharedStateOptions};
+
+const DEFAULT_INSTANCE: &str = "openapi-mcp";
+/// The longest name of a deployment.
+const MAX_INSTANCE_LENGTH: usize = 64;
+const DEFAULT_PORT: u16 = 6379;
+
+/// Settings of what replicas share.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub(crate) struct SharedStateSettings {
+    /// Share limits, refresh tokens, confirmations and kept replies with other replicas through this Redis or Valkey server;
+    /// `rediss` encrypts the connection, as in `rediss://user@redis.example:6379/0`
+    #[arg(long, env = "OPENAPI_MCP_SHARED_STATE", value_name = "URL", hide_env_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_state: Option<String>,
+
+    /// An environment variable with the password for that server
+    #[arg(long, env = "OPENAPI_MCP_SHARED_STATE_PASSWORD_ENV", value_name = "VARIABLE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_state_password_env: Option<String>,
+
+    /// A file with the password for that server
+    #[arg(long, env = "OPENAPI_MCP_SHARED_STATE_PASSWORD_FILE", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_state_password_file: Option<ConfigPath>,
+
+    /// A name that tells this deployment from others that use the same server [default: openapi-mcp]
+    #[arg(long, env = "OPENAPI_MCP_INSTANCE", value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
+
+    /// An environment variable with the key that encrypts the shared state and the token store: 32 bytes in hexadecimal digits or
+    /// base64; of several keys, the first encrypts and all decrypt
+    #[arg(long, env = "OPENAPI_MCP_STATE_KEY_ENV", value_name = "VARIABLE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_key_env: Option<String>,
+
+    /// A file with that key
+    #[arg(long, env = "OPENAPI_MCP_STATE_KEY_FILE", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_key_file: Option<ConfigPath>,
+}
+
+/// What replicas share, and the keys for that.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SharedStateConfig {
+    pub(crate) keys: Option<StateKeys>,
+    pub(crate) state: Option<Arc<SharedState>>,
+}
+
+/// The settings of what replicas share; what is wrong with them is pushed to `problems`. The server's certificate may come from
+/// `authorities` as well.
+pub(crate) fn resolve_shared_state(
+    settings: &SharedStateSettings,
+    authority_files: &[ConfigPath],
+    problems: &mut Vec<String>,
+) -> SharedStateConfig {
+    let keys = resolve_keys(settings, problems);
+    let password = resolve_password(settings, problems);
+    let Some(text) = &settings.shared_state else {
+        let dependent = [
+            ("--shared-state-password-env", settings.shared_state_password_env.is_some()),
+            ("--shared-state-password-file", settings.shared_state_password_file.is_some()),
+            ("--instance", settings.instance.is_some()),
+        ];
+        for (flag, _) in dependent.iter().filter(|(_, is_given)| *is_given) {
+            problems.push(format!("{flag} needs --shared-state"));
+        }
+        return SharedStateConfig { keys, state: None };
+    };
+    let instance = resolve_instance(settings.instance.as_deref(), problems);
+    let place = read_url(text)
+        .map_err(|problem| problems.push(format!("--shared-state {problem}")))
+        .ok();
+    if keys.is_none() && settings.state_key_env.is_none() && settings.state_key_file.is_none() {
+        problems.push(
+            "--shared-state needs a key that encrypts what is shared: name the variable that holds it with --state-key-env, or a file with --state-key-file; `openssl rand -hex 32` makes one"
+                .into(),
+        );
+    }
+    // Those of the files that cannot be read are told as files of --ca-cert.
+    let authorities = authorities(authority_files, &mut Vec::new());
+    let options = place.zip(keys.clone()).map(|(place, keys)| SharedStateOptions {
+        host: place.host,
+        port: place.port,
+        database: place.database,
+        user: place.user,
+        password,
+        tls: place.tls,
+        authorities,
+        instance,
+        keys,
+    });
+    let state = options.and_then(|options| {
+        let state = SharedState::new(options);
+        state.map_err(|problem| problems.push(format!("--shared-state: {problem}"))).ok()
+    });
+    SharedStateConfig {
+        keys,
+        state: state.map(Arc::new),
+    }
+}
+
+fn resolve_keys(settings: &SharedStateSettings, problems: &mut Vec<String>) -> Option<StateKeys> {
+    let (flag, text, place) = match (&settings.state_key_env, &settings.state_key_file) {
+        (None, None) => return None,
+        (Some(_), Some(_)) => {
+            problems.push("--state-key-env and --state-key-file exclude each other".into());
+            return None;
+        }
+        (Some(name), None) => {
+            let text = read_variable(name).ok_or_else(|| describe_unset(name));
+            ("--state-key-env", text, format!("the variable `{name}`"))
+        }
+        (None, Some(path)) => {
+            let text = text_file(path).map_err(|error| format!("the file `{}` cannot be read: {error}", path.display()));
+            ("--state-key-file", text, format!("the file `{}`", path.display()))
+        }
+    };
+    let keys = text.and_then(|text| StateKeys::parse(&SecretString::from(text)).map_err(|why| format!("{place} {why}")));
+    keys.map_err(|problem| problems.push(format!("{flag}: {problem}"))).ok()
+}
+
+fn resolve_password(settings: &SharedStateSettings, problems: &mut Vec<String>) -> Option<SecretString> {
+    let (flag, password) = match (&settings.shared_state_password_env, &settings.shared_state_password_file) {
+        (None, None) => return None,
+        (Some(_), Some(_)) => {
+            problems.push("--shared-state-password-env and --shared-state-password-file exclude each other".into());
+            return None;
+        }
+        (Some(name), None) => ("--shared-state-password-env", secret_variable(name)),
+        (None, Some(path)) => ("--shared-state-password-file", secret_file(Path::new(&**path))),
+    };
+    password.map_err(|problem| problems.push(format!("{flag}: {problem}"))).ok()
+}
+
+fn resolve_instance(name: Option<&str>, problems: &mut Vec<String>) -> String {
+    let name = name.unwrap_or(DEFAULT_INSTANCE);
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if name.is_empty() || name.len() > MAX_INSTANCE_LENGTH || !name.bytes().all(is_allowed) {
+        problems.push(format!(
+            "--instance must be 1 to {MAX_INSTANCE_LENGTH} letters, digits, hyphens, underscores or dots"
+        ));
+    }
+    name.to_owned()
+}
+
+/// What a URL says.
+struct ServerPlace {
+    host: String,
+    port: u16,
+    database: i64,
+    user: Option<String>,
+    tls: bool,
+}
+
+/// Reads the URL, which may hold a password by mistake and is not repeated.
+fn read_url(text: &str) -> Result<ServerPlace, &'static str> {
+    const FORM: &str =
+        "must be the URL of a Redis or Valkey server, as in redis://redis.example:6379 or rediss://user@redis.example:6379/0";
+    let url = Url::parse(text).map_err(|_| FORM)?;
+    let tls = match url.scheme() {
+        "redis" => false,
+        "rediss" => true,
+        _ => return Err(FORM),
+    };
+    if url.password().is_some() {
+        return Err(
+            "must not hold a password: command lines and settings are seen by others; name the variable that holds it with --shared-state-password-env, or a file with --shared-state-password-file",
+        );
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(FORM);
+    }
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or(FORM)?;
+    let database = match url.path().trim_matches('/') {
+        "" => 0,
+        number => number.parse::<u16>().map_err(|_| FORM)?.into(),
+    };
+    let user = percent_encoding::percent_decode_str(url.username())
+        .decode_utf8()
+        .map_err(|_| FORM)?;
+    Ok(ServerPlace {
+        host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+        port: url.port().unwrap_or(DEFAULT_PORT),
+        database,
+        user: (!user.is_empty()).then(|| user.into_owned()),
+        tls,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_the_server_and_never_holds_a_password() {
+        for (text, expected) in [
+            ("redis://h", Some(("h", 6379, 0, None, false))),
+            ("rediss://u%40x@h:7000/3", Some(("h", 7000, 3, Some("u@x"), true))),
+            ("redis://[::1]:7000/", Some(("::1", 7000, 0, None, false))),
+            ("redis://:hunter2@h", None),
+            ("redis://h/x", None),
+            ("redis://h?protocol=3", None),
+            ("http://h", None),
+            ("redis://", None),
+            ("h:6379", None),
+        ] {
+            let read = read_url(text);
+            let shown = read.as_ref().ok();
+            let shown = shown.map(|place| (place.host.as_str(), place.port, place.database, place.user.as_deref(), place.tls));
+            assert_eq!(shown, expected, "{text}");
+            assert!(!read.err().unwrap_or_default().contains("hunter2"));
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The connection to the server: made in the background and made again, used within a time limit, and left alone for a moment
+//! after several failures, so that a server that is slow or away costs calls almost nothing.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, FromRedisValue, RedisResult, ScriptInvocation};
+use thiserror::Error;
+use tokio::sync::{Notify, watch};
+
+use super::server::{RedisProblem, RedisServer};
+use crate::observe;
+
+/// How long a connection may take to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The pauses between attempts to connect: the first, and the longest.
+const RECONNECT_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+/// After so many failures in a row the server is left alone.
+const FAILURES_IN_A_ROW: u32 = 5;
+/// How long it is left alone.
+const LEFT_ALONE: Duration = Duration::from_secs(1);
+/// How often the log says that the server cannot be used.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+
+/// What the server is used for, as metrics name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StatePurpose {
+    Limit,
+    Refresh,
+    Cache,
+    Confirm,
+}
+
+impl StatePurpose {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Limit => "limit",
+            Self::Refresh => "refresh",
+            Self::Cache => "cache",
+            Self::Confirm => "confirm",
+        }
+    }
+}
+
+/// The server could not be used; the log says why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the shared state cannot be used")]
+pub(crate) struct StateUnavailable;
+
+#[derive(Clone)]
+enum LinkStatus {
+    /// Nothing is known yet.
+    Connecting,
+    Connected {
+        connection: MultiplexedConnection,
+        since: Instant,
+    },
+    Down(RedisProblem),
+}
+
+#[derive(Default)]
+struct LinkHealth {
+    failures: u32,
+    alone_until: Option<Instant>,
+    told: Option<Instant>,
+    is_told: bool,
+}
+
+struct LinkState {
+    server: RedisServer,
+    status: watch::Sender<LinkStatus>,
+    health: Mutex<LinkHealth>,
+    /// Wakes the task that keeps the connection: it does not answer any more.
+    abandon: Notify,
+    is_kept: AtomicBool,
+}
+
+/// The connection of a process.
+pub(crate) struct RedisLink(Arc<LinkState>);
+
+impl RedisLink {
+    pub(crate) fn new(server: RedisServer) -> Self {
+        Self(Arc::new(LinkState {
+            server,
+            status: watch::Sender::new(LinkStatus::Connecting),
+            health: Mutex::default(),
+            abandon: Notify::new(),
+            is_kept: AtomicBool::new(false),
+        }))
+    }
+
+    pub(crate) fn server(&self) -> &RedisServer {
+        &self.0.server
+    }
+
+    /// A connection apart, for the start alone.
+    ///
+    /// # Errors
+    /// [`RedisProblem`], also where it takes too long.
+    pub(crate) async fn first_connection(&self) -> Result<MultiplexedConnection, RedisProblem> {
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, self.0.server.connect()).await;
+        let (connection, driver) = connected.unwrap_or_else(|_| Err(took_too_long()))?;
+        tokio::spawn(driver);
+        Ok(connection)
+    }
+
+    /// Sends a command.
+    ///
+    /// # Errors
+    /// [`StateUnavailable`] where no answer of that kind came in time.
+    pub(crate) async fn query<T: FromRedisValue>(
+        &self,
+        purpose: StatePurpose,
+        limit: Duration,
+        command: &Cmd,
+    ) -> Result<T, StateUnavailable> {
+        let work = |mut connection| async move { command.query_async(&mut connection).await };
+        self.within(purpose, limit, work).await
+    }
+
+    /// Runs a script.
+    ///
+    /// # Errors
+    /// As [`RedisLink::query`].
+    pub(crate) async fn run<T: FromRedisValue>(
+        &self,
+        purpose: StatePurpose,
+        limit: Duration,
+        script: &ScriptInvocation<'_>,
+    ) -> Result<T, StateUnavailable> {
+        let work = |mut connection| async move { script.invoke_async(&mut connection).await };
+        self.within(purpose, limit, work).await
+    }
+
+    /// How long there has been a connection; `None` without one.
+    pub(crate) fn connected_for(&self) -> Option<Duration> {
+        match &*self.0.status.borrow() {
+            LinkStatus::Connected { since, .. } => Some(since.elapsed()),
+            LinkStatus::Connecting | LinkStatus::Down(_) => None,
+        }
+    }
+
+    async fn within<T, F: Future<Output = RedisResult<T>>>(
+        &self,
+        purpose: StatePurpose,
+        limit: Duration,
+        work: impl FnOnce(MultiplexedConnection) -> F,
+    ) -> Result<T, StateUnavailable> {
+        self.keep();
+        if self.0.health().is_left_alone() {
+            return Err(count(purpose));
+        }
+        let answered = async {
+            let connection = self.0.connection().await?;
+            work(connection).await.map_err(|error| RedisProblem::of(&error))
+        };
+        match tokio::time::timeout(limit, answered).await {
+            Ok(Ok(value)) => {
+                self.0.succeeded();
+                return Ok(value);
+            }
+            Ok(Err(problem)) => self.0.failed(&problem, false),
+            Err(_) => {
+                let milliseconds = limit.as_millis();
+                let problem = RedisProblem::Unavailable(format!("it did not answer within {milliseconds} ms"));
+                self.0.failed(&problem, true);
+            }
+        }
+        Err(count(purpose))
+    }
+
+    /// Connects in the background from now on.
+    pub(crate) fn keep(&self) {
+        if !self.0.is_kept.swap(true, Ordering::Relaxed) {
+            tokio::spawn(keep_connected(Arc::downgrade(&self.0)));
+        }
+    }
+
+    /// Whether the last that is known is that the server answers.
+    pub(crate) fn answers(&self) -> bool {
+        self.connected_for().is_some() && !self.0.health().is_told
+    }
+}
+
+fn took_too_long() -> RedisProblem {
+    RedisProblem::Unavailable(format!("no connection could be made within {} s", CONNECT_TIMEOUT.as_secs()))
+}
+
+fn count(purpose: StatePurpose) -> StateUnavailable {
+    if let Some(metrics) = observe::metrics() {
+        metrics.shared_state_failed(purpose.label());
+    }
+    StateUnavailable
+}
+
+impl LinkHealth {
+    fn is_left_alone(&self) -> bool {
+        self.alone_until.is_some_and(|until| Instant::now() < until)
+    }
+}
+
+impl LinkState {
+    fn health(&self) -> MutexGuard<'_, LinkHealth> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connection; waits for one that is being made.
+    async fn connection(&self) -> Result<MultiplexedConnection, RedisProblem> {
+        let mut status = self.status.subscribe();
+        let known = status.wait_for(|status| !matches!(status, LinkStatus::Connecting)).await;
+        match known.as_deref() {
+            Ok(LinkStatus::Connected { connection, .. }) => Ok(connection.clone()),
+            Ok(LinkStatus::Down(problem)) => Err(problem.clone()),
+            // The sender lives as long as this value.
+            Ok(LinkStatus::Connecting) | Err(_) => Err(took_too_long()),
+        }
+    }
+
+    fn succeeded(&self) {
+        let mut health = self.health();
+        (health.failures, health.alone_until) = (0, None);
+        if std::mem::take(&mut health.is_told) {
+            tracing::info!("the shared state at {} answers again", self.server);
+        }
+    }
+
+    fn failed(&self, problem: &RedisProblem, is_silent: bool) {
+        let mut health = self.health();
+        health.failures += 1;
+        // After a pause, one more failure begins the next one.
+        if health.failures >= FAILURES_IN_A_ROW {
+            health.alone_until = Some(Instant::now() + LEFT_ALONE);
+            if is_silent {
+                // Where the network swallows what is sent, only a new connection helps.
+                self.abandon.notify_waiters();
+            }
+        }
+        if !health.is_told && health.told.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
+            (health.told, health.is_told) = (Some(Instant::now()), true);
+            tracing::warn!(
+                "the shared state at {} cannot be used: {problem}; until it answers, limits hold for each process alone, refresh tokens are not used, and what is confirmed is asked again",
+                self.server
+            );
+        }
+    }
+}
+
+/// Makes a connection and makes it again, for as long as anybody may use it.
+async fn keep_connected(state: Weak<LinkState>) {
+    let (first, longest) = RECONNECT_PAUSES;
+    let mut pause = first;
+    while let Some(link) = state.upgrade() {
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, link.server.connect()).await;
+        match connected.unwrap_or_else(|_| Err(took_too_long())) {
+            Ok((connection, driver)) => {
+                pause = first;
+                let since = Instant::now();
+                link.status.send_replace(LinkStatus::Connected { connection, since });
+                tokio::select! {
+                    () = driver => {}
+                    () = link.abandon.notified() => {}
+                }
+                link.status.send_replace(LinkStatus::Connecting);
+                drop(link);
+                // A server that ends every connection at once is not asked again and again.
+                if since.elapsed() < longest {
+                    tokio::time::sleep(first).await;
+                }
+            }
+            Err(problem) => {
+                link.status.send_replace(LinkStatus::Down(problem));
+                drop(link);
+                tokio::time::sleep(pause).await;
+                pause = longest.min(pause * 2);
+            }
+        }
+    }
+}

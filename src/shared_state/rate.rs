@@ -1,0 +1,90 @@
+//! A limit that holds for all replicas together, by the generic cell rate algorithm (ITU-T I.371). The server's clock counts, so
+//! that those of the replicas may differ.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use redis::Script;
+
+use super::link::{StatePurpose, StateUnavailable};
+use super::state::{CALL_TIMEOUT, SharedState};
+
+/// Takes a place where the wait for it is short enough. `KEYS[1]` holds when all that was taken so far is over at the even rate.
+/// In microseconds: the interval, what may come at once, the longest wait, and the longest wait of all who ask. Gives whether a
+/// place was taken, and the wait for it.
+const TAKE_A_PLACE: &str = r"
+local interval, burst, longest, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local due = tonumber(redis.call('GET', KEYS[1]) or now)
+-- What nobody can have waited for was written before the clock was set back.
+if due < now or due > now + burst + limit + interval then due = now end
+local wait = due - now - burst
+if wait < 0 then wait = 0 end
+if wait > longest then return {0, string.format('%.0f', wait)} end
+due = due + interval
+redis.call('SET', KEYS[1], string.format('%.0f', due), 'PX', string.format('%.0f', math.ceil((due - now) / 1000) + 1))
+return {1, string.format('%.0f', wait)}
+";
+
+static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(TAKE_A_PLACE));
+
+/// The longest interval that is sent; the numbers of Lua hold it exactly.
+const MAX_MICROSECONDS: u128 = 365 * 24 * 3600 * 1_000_000;
+
+/// A limit of one subject.
+pub(crate) struct SharedRate {
+    state: Arc<SharedState>,
+    key: String,
+    interval: Duration,
+    burst: Duration,
+}
+
+/// What came of asking for a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TakenPlace {
+    /// There is one, after this wait.
+    After(Duration),
+    /// The next one comes only after this wait.
+    None(Duration),
+}
+
+impl std::fmt::Debug for SharedRate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SharedRate({:?})", self.interval)
+    }
+}
+
+impl SharedRate {
+    /// A limit of one use in each interval, of which those of `burst` may come at once; the parts of `subject` say whose.
+    pub(crate) fn new(state: &Arc<SharedState>, subject: &[&[u8]], interval: Duration, burst: Duration) -> Self {
+        // A changed rate begins anew.
+        let nanoseconds = (interval.as_nanos().to_be_bytes(), burst.as_nanos().to_be_bytes());
+        let subject = [subject, &[&nanoseconds.0, &nanoseconds.1]].concat();
+        Self {
+            state: Arc::clone(state),
+            key: state.hashed_key("rate", &subject),
+            interval,
+            burst,
+        }
+    }
+
+    /// Takes a place that comes within `longest`, which is never more than `limit`.
+    ///
+    /// # Errors
+    /// [`StateUnavailable`] where the server does not say within 50 ms.
+    pub(crate) async fn take(&self, longest: Duration, limit: Duration) -> Result<TakenPlace, StateUnavailable> {
+        let mut invocation = SCRIPT.key(&self.key);
+        for duration in [self.interval, self.burst, longest, limit] {
+            let microseconds = duration.as_micros().min(MAX_MICROSECONDS);
+            invocation.arg(u64::try_from(microseconds).unwrap_or(u64::MAX));
+        }
+        let (taken, wait): (u8, u64) = self.state.link.run(StatePurpose::Limit, CALL_TIMEOUT, &invocation).await?;
+        let wait = Duration::from_micros(wait);
+        Ok(if taken == 1 {
+            TakenPlace::After(wait)
+        } else {
+            TakenPlace::None(wait)
+        })
+    }
+}

@@ -1,0 +1,162 @@
+//! Replies that replicas keep for each other. A generation is part of each name: what may change something raises it, and with that
+//! drops everything that was kept before.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Weak};
+use std::time::Duration;
+
+use redis::Script;
+
+use super::link::{StatePurpose, StateUnavailable};
+use super::state::{CALL_TIMEOUT, SharedState};
+use crate::text::hex;
+
+/// How long a generation is kept: longer than any reply.
+const GENERATION_LIFETIME: Duration = Duration::from_hours(48);
+/// The longest time for which a reply is kept.
+const MAX_LIFETIME: Duration = Duration::from_hours(24);
+/// The largest reply that is kept, in bytes.
+const MAX_BYTES: usize = 1 << 20;
+/// How often a generation that could not be raised is tried again.
+const RAISE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The generation of `KEYS[1]`, which begins at the server's time: where it was lost, no earlier one comes again. `ARGV`: 1 to raise
+/// it, and how long it is kept.
+const GENERATION: &str = r"
+local known = tonumber(redis.call('GET', KEYS[1]) or 0)
+if known > 0 and ARGV[1] == '0' then return string.format('%.0f', known) end
+local time = redis.call('TIME')
+local next = tonumber(time[1]) * 1000000 + tonumber(time[2])
+if next <= known then next = known + 1 end
+redis.call('SET', KEYS[1], string.format('%.0f', next), 'PX', ARGV[2])
+return string.format('%.0f', next)
+";
+/// A value and for how many milliseconds it is kept.
+const FIND: &str = r"return {redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}";
+
+static GENERATION_SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(GENERATION));
+static FIND_SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(FIND));
+
+/// The replies of one API.
+#[derive(Clone)]
+pub(crate) struct SharedReplies(Arc<RepliesState>);
+
+struct RepliesState {
+    state: Arc<SharedState>,
+    /// Where the generation is.
+    key: String,
+    /// Whether something may have changed that the generation does not say yet: until then nothing is shared.
+    is_behind: AtomicBool,
+    /// Whether a task tries to say so.
+    is_raised_later: AtomicBool,
+}
+
+/// A kept reply.
+pub(crate) struct KeptReply {
+    pub(crate) value: Vec<u8>,
+    /// How long it is kept from now on.
+    pub(crate) left: Duration,
+}
+
+impl SharedReplies {
+    /// The replies of the API of that name.
+    pub(crate) fn new(state: &Arc<SharedState>, api: &str) -> Self {
+        Self(Arc::new(RepliesState {
+            state: Arc::clone(state),
+            key: state.hashed_key("replies", &[api.as_bytes()]),
+            is_behind: AtomicBool::new(false),
+            is_raised_later: AtomicBool::new(false),
+        }))
+    }
+
+    /// How long a reply is kept that is fresh for so long; `None` where it is not worth it.
+    pub(crate) fn lifetime(fresh: Duration) -> Option<Duration> {
+        (fresh >= Duration::from_secs(1)).then(|| fresh.min(MAX_LIFETIME))
+    }
+
+    /// The generation of now.
+    pub(crate) async fn generation(&self) -> Result<u64, StateUnavailable> {
+        if self.0.is_behind.load(Ordering::Acquire) {
+            return self.0.raise().await;
+        }
+        self.0.generation(false).await
+    }
+
+    /// Something may change or has changed: what was kept before does not count any more.
+    pub(crate) async fn raise(&self) {
+        if self.0.raise().await.is_err() && !self.0.is_raised_later.swap(true, Ordering::AcqRel) {
+            tokio::spawn(raise_later(Arc::downgrade(&self.0)));
+        }
+    }
+
+    /// The same, where nobody waits for it.
+    pub(crate) fn raise_later(&self) {
+        self.0.is_behind.store(true, Ordering::Release);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let replies = self.clone();
+            runtime.spawn(async move { replies.raise().await });
+        }
+    }
+
+    /// The reply of that generation.
+    pub(crate) async fn find(&self, generation: u64, key: &[u8]) -> Result<Option<KeptReply>, StateUnavailable> {
+        let name = self.name(generation, key);
+        let invocation = FIND_SCRIPT.key(&name);
+        let found = self.0.state.link.run(StatePurpose::Cache, CALL_TIMEOUT, &invocation).await?;
+        let (Some(sealed), left): (Option<Vec<u8>>, i64) = found else {
+            return Ok(None);
+        };
+        // What cannot be opened is of another version or another key, and counts as nothing.
+        let value = self.0.state.keys.open(&name, &sealed).ok();
+        let left = u64::try_from(left).ok().map(Duration::from_millis);
+        Ok(value.zip(left).map(|(value, left)| KeptReply { value, left }))
+    }
+
+    /// Keeps a reply for that generation, unless it is too large. Nobody waits for it.
+    pub(crate) fn keep(&self, generation: u64, key: &[u8], value: &[u8], lifetime: Duration) {
+        let name = self.name(generation, key);
+        let sealed = (value.len() <= MAX_BYTES).then(|| self.0.state.keys.seal(&name, value)).flatten();
+        let Some(sealed) = sealed else { return };
+        let state = Arc::clone(&self.0.state);
+        tokio::spawn(async move {
+            let mut command = redis::cmd("SET");
+            let milliseconds = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
+            command.arg(name).arg(sealed).arg("PX").arg(milliseconds);
+            let _: Result<(), _> = state.link.query(StatePurpose::Cache, CALL_TIMEOUT, &command).await;
+        });
+    }
+
+    fn name(&self, generation: u64, key: &[u8]) -> String {
+        format!("{}:{generation}:{}", self.0.key, hex(key))
+    }
+}
+
+impl RepliesState {
+    async fn generation(&self, raise: bool) -> Result<u64, StateUnavailable> {
+        let mut invocation = GENERATION_SCRIPT.key(&self.key);
+        let lifetime = u64::try_from(GENERATION_LIFETIME.as_millis()).unwrap_or(u64::MAX);
+        invocation.arg(u8::from(raise)).arg(lifetime);
+        self.state.link.run(StatePurpose::Cache, CALL_TIMEOUT, &invocation).await
+    }
+
+    /// Until this has succeeded, nothing that was kept before is used.
+    async fn raise(&self) -> Result<u64, StateUnavailable> {
+        self.is_behind.store(true, Ordering::Release);
+        let raised = self.generation(true).await;
+        // What fails here must not be hidden by what succeeded meanwhile.
+        self.is_behind.store(raised.is_err(), Ordering::Release);
+        raised
+    }
+}
+
+/// Raises a generation as soon as the server answers: until then, other replicas use what may have changed.
+async fn raise_later(replies: Weak<RepliesState>) {
+    loop {
+        tokio::time::sleep(RAISE_INTERVAL).await;
+        let Some(replies) = replies.upgrade() else { return };
+        if !replies.is_behind.load(Ordering::Acquire) || replies.raise().await.is_ok() {
+            replies.is_raised_later.store(false, Ordering::Release);
+            return;
+        }
+    }
+}

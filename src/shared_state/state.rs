@@ -1,0 +1,200 @@
+//! The state that a process shares with others: its connection, its keys, and how names are made.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lc_rs::hmac;
+use rustls::pki_types::CertificateDer;
+use secrecy::SecretString;
+use sha2::{Digest as _, Sha256};
+
+use super::keys::StateKeys;
+use super::link::{RedisLink, StatePurpose, StateUnavailable};
+use super::server::{RedisProblem, RedisServer};
+use crate::outbound;
+use crate::text::hex;
+
+/// How long what a call waits for may take; without an answer the process decides alone.
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_millis(50);
+/// How long what must not be decided alone may take.
+pub(super) const PATIENT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a start waits for the server.
+const START_TIMEOUT: Duration = Duration::from_secs(3);
+/// Bytes of a hash that stands in a name.
+const NAME_BYTES: usize = 16;
+
+/// What an operator sets about the shared state.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedStateOptions {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) database: i64,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<SecretString>,
+    /// Whether the connection is encrypted.
+    pub(crate) tls: bool,
+    /// Authorities that are trusted besides those of the system.
+    pub(crate) authorities: Vec<CertificateDer<'static>>,
+    /// Tells this deployment from others that use the same server.
+    pub(crate) instance: String,
+    pub(crate) keys: StateKeys,
+}
+
+/// The state that this process shares with others.
+pub struct SharedState {
+    pub(super) link: RedisLink,
+    pub(super) keys: StateKeys,
+    names: hmac::Key,
+    instance: String,
+}
+
+/// The same as one API uses it.
+#[derive(Debug, Clone)]
+pub struct SharedApiState {
+    pub(crate) state: Arc<SharedState>,
+    /// The name of the API, where a server has several.
+    pub(crate) api: String,
+}
+
+impl fmt::Debug for SharedState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SharedState({})", self.link.server())
+    }
+}
+
+impl SharedState {
+    /// A state that connects when it is first used.
+    ///
+    /// # Errors
+    /// TLS or the keys cannot be used; in a sentence.
+    pub(crate) fn new(options: SharedStateOptions) -> Result<Self, String> {
+        let tls = options
+            .tls
+            .then(|| outbound::tls_of_other_protocols(options.authorities))
+            .transpose()
+            .map_err(|error| format!("TLS cannot be set up: {error}"))?;
+        let names = options.keys.hash_key("names").ok_or("the key of the state cannot be used")?;
+        Ok(Self {
+            link: RedisLink::new(RedisServer {
+                host: options.host,
+                port: options.port,
+                database: options.database,
+                user: options.user,
+                password: options.password,
+                tls: tls.map(Arc::new),
+            }),
+            keys: options.keys,
+            names,
+            instance: options.instance,
+        })
+    }
+
+    /// Connects for the first time, and warns where the server may drop what it is given. A server that cannot be reached is a
+    /// warning: it may come later.
+    ///
+    /// # Errors
+    /// The server refuses the password, the user or us its certificate; in a sentence.
+    pub(crate) async fn start(&self) -> Result<(), String> {
+        let server = self.link.server();
+        let checked = async {
+            let mut connection = self.link.first_connection().await?;
+            let probe = format!("{}probe", self.prefix());
+            let probed: Result<redis::Value, _> = redis::cmd("GET").arg(probe).query_async(&mut connection).await;
+            probed.map_err(|error| RedisProblem::of(&error))?;
+            Ok(connection)
+        };
+        let checked = tokio::time::timeout(START_TIMEOUT, checked).await;
+        self.link.keep();
+        let mut connection = match checked.unwrap_or_else(|_| Err(RedisProblem::Unavailable("it does not answer".into()))) {
+            Ok(connection) => connection,
+            Err(RedisProblem::Refused(why)) => return Err(format!("{server} cannot be used: {why}")),
+            Err(RedisProblem::Unavailable(why)) => {
+                tracing::warn!(
+                    "--shared-state: {server} cannot be used yet: {why}; until it answers, limits hold for each process alone and refresh tokens are not used"
+                );
+                return Ok(());
+            }
+        };
+        // The right to ask may be missing, and then nobody can tell.
+        let mut command = redis::cmd("CONFIG");
+        command.arg("GET").arg("maxmemory-policy");
+        let policy = tokio::time::timeout(PATIENT_TIMEOUT, command.query_async::<Vec<String>>(&mut connection)).await;
+        let policy = policy.ok().and_then(|answer| answer.ok()?.into_iter().nth(1));
+        if let Some(policy) = policy.filter(|policy| policy.starts_with("allkeys")) {
+            tracing::warn!(
+                "--shared-state: {server} drops any key when its memory is full (maxmemory-policy {policy}), refresh tokens included; set volatile-lru or noeviction"
+            );
+        }
+        tracing::info!("shared state at {server}, instance `{}`", self.instance);
+        Ok(())
+    }
+
+    /// Whether the server answers, as far as is known.
+    pub(crate) fn answers(&self) -> bool {
+        self.link.answers()
+    }
+
+    /// The state as one API uses it, by its name where there are several.
+    pub(crate) fn of_api(self: &Arc<Self>, name: Option<&str>) -> SharedApiState {
+        SharedApiState {
+            state: Arc::clone(self),
+            api: name.unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// A key for hashes that all replicas make alike.
+    pub(crate) fn hash_key(&self, purpose: &str) -> Option<hmac::Key> {
+        self.keys.hash_key(purpose)
+    }
+
+    /// Keys for one purpose that all replicas have; the first is the one to be used, and the others were.
+    pub(crate) fn derived_keys(&self, purpose: &str) -> Vec<[u8; 32]> {
+        self.keys.derived_keys(purpose)
+    }
+
+    /// Accepts the answer to a question for all replicas; `false` where one of them has accepted one before. `lifetime` is how long
+    /// an answer can come.
+    ///
+    /// # Errors
+    /// [`StateUnavailable`] where nobody can tell.
+    pub(crate) async fn accept_answer(&self, question: &[u8], lifetime: Duration) -> Result<bool, StateUnavailable> {
+        let mut command = redis::cmd("SET");
+        // Clocks of replicas may differ a little.
+        let milliseconds = (2 * lifetime).as_millis();
+        command.arg(self.digest_key("answer", &[question])).arg(1).arg("NX").arg("PX");
+        command.arg(u64::try_from(milliseconds).unwrap_or(u64::MAX));
+        let accepted: Option<String> = self.link.query(StatePurpose::Confirm, PATIENT_TIMEOUT, &command).await?;
+        Ok(accepted.is_some())
+    }
+
+    fn prefix(&self) -> String {
+        format!("openapi-mcp:{{{}}}:", self.instance)
+    }
+
+    /// A key with a hash that only holders of the state key can make, for what others could guess.
+    pub(super) fn hashed_key(&self, kind: &str, parts: &[&[u8]]) -> String {
+        let tag = hmac::sign(&self.names, &joined(parts));
+        self.key(kind, tag.as_ref())
+    }
+
+    /// A key with a hash that does not depend on the state key, so that replicas agree while that is being replaced: for parts of
+    /// which one is random.
+    pub(super) fn digest_key(&self, kind: &str, parts: &[&[u8]]) -> String {
+        self.key(kind, &Sha256::digest(joined(parts)))
+    }
+
+    fn key(&self, kind: &str, hash: &[u8]) -> String {
+        format!("{}{kind}:{}", self.prefix(), hex(hash.get(..NAME_BYTES).unwrap_or_default()))
+    }
+}
+
+/// The parts as one text, each with its length, so that no two lists of parts give the same one.
+fn joined(parts: &[&[u8]]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for part in parts {
+        text.extend(part.len().to_be_bytes());
+        text.extend_from_slice(part);
+    }
+    text
+}

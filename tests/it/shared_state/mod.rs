@@ -1,0 +1,43 @@
+//! `--shared-state`: what replicas share through a real Redis, and what becomes of it where Redis fails.
+
+mod confirmation;
+mod limits;
+mod refresh;
+mod replies;
+mod settings;
+
+use crate::support::{HttpServer, Redis, Session};
+
+/// The key that all replicas have.
+const KEY: (&str, &str) = ("STATE_KEY", "a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf");
+
+/// The flags of a replica.
+fn sharing<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["--shared-state", url, "--state-key-env", KEY.0], more].concat()
+}
+
+/// A replica over stdio.
+fn stdio_replica(redis: &Redis, more: &[&str], variables: &[(&str, &str)]) -> Session {
+    let url = redis.url();
+    let args = [&["serve"], &sharing(&url, more)[..]].concat();
+    Session::start_with(&args, &[&[KEY], variables].concat())
+}
+
+/// A replica over HTTP.
+fn http_replica(redis: &Redis, more: &[&str], variables: &[(&str, &str)]) -> HttpServer {
+    let url = redis.url();
+    HttpServer::start_with(&sharing(&url, more), &[&[KEY], variables].concat())
+}
+
+/// What must not be found in Redis, in the clear.
+fn assert_hidden(redis: &Redis, secrets: &[&str]) {
+    let everything = redis.everything();
+    let shown = String::from_utf8_lossy(&everything);
+    for secret in secrets {
+        let found = everything.windows(secret.len()).any(|bytes| bytes == secret.as_bytes());
+        assert!(!found, "{secret} can be read: {shown}");
+    }
+    for key in redis.keys() {
+        assert!(key.starts_with("openapi-mcp:{openapi-mcp}:"), "{key}");
+    }
+}
