@@ -201,12 +201,14 @@ impl<'a> Object<'a> {
         Self { members }
     }
 
-    /// From the object's brace to the end of its last member, in the value that holds both; nothing where it is empty.
+    /// The object as a value, with both of its braces, in the value that holds it; nothing where it is empty.
     pub(super) fn place_in(&self, around: Node<'a>) -> Option<Node<'a>> {
         let offset = |place: u32| place.checked_sub(around.start).map(|offset| offset as usize);
         let first = offset(self.members.first()?.1.start)?;
-        let end = offset(self.members.last()?.1.span().end)?;
+        let last = offset(self.members.last()?.1.span().end)?;
         let start = around.text.get(..first)?.rfind('{')?;
+        // Between the last member and the brace there is white space alone.
+        let end = last + around.text.get(last..)?.find('}')? + 1;
         around.text.get(start..end).map(|text| around.inner(text))
     }
 

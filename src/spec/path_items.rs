@@ -92,7 +92,9 @@ mod tests {
         assert_eq!(kinds, [("/a", Some(1)), ("/b", None), ("/c", Some(2)), ("/d", None), ("/e", None)]);
         let item = items[0].1.as_ref().unwrap();
         assert_eq!(item.operations[0].1.as_ref().unwrap().text("operationId").unwrap(), "x");
-        assert!(item.members.get("get").unwrap().text().starts_with("{ \"operationId\""));
+        let place = item.members.get("get").unwrap();
+        assert_eq!(place.text(), "{ \"operationId\": \"x\", \"tags\": [1] }");
+        assert!(place.object().is_some(), "an operation can be opened where it stands");
         assert_eq!(item.members.get("parameters").unwrap().text(), "[2]");
         assert!(items[2].1.as_ref().unwrap().operations[0].1.is_none());
     }
