@@ -13,6 +13,10 @@ use crate::spec::Document;
 const K1: f32 = 1.2;
 /// How much the length of a field counts (BM25).
 const B: f32 = 0.5;
+/// How the rarity of a word counts in what it tells of a title.
+const TITLE_RARITY_POWER: f32 = 0.5;
+/// The bit of a posting that says that the term stands in the title of the operation.
+const IN_TITLE: u32 = 1 << 31;
 /// More words of a field do not count: nobody buys the first place.
 const MAX_FIELD_WORDS: usize = 500;
 
@@ -24,11 +28,14 @@ pub(crate) struct SearchIndex {
     terms: HashMap<Box<str>, Term>,
     /// Where the postings of each term begin, and where the last ones end.
     starts: Vec<u32>,
-    /// The operation of each posting; those of one term are in the order of the document.
+    /// The operation of each posting, with [`IN_TITLE`] where its title has the term; those of one term are in the order of the
+    /// document.
     operations: Vec<u32>,
     /// How much the term counts there, from 0 to 1.
     strengths: Vec<f32>,
     entries: Vec<IndexEntry>,
+    /// What the words of each title add up to, verbs left out.
+    title_weights: Vec<f32>,
     needs: Vec<Vec<Need>>,
     /// How many bytes of text were read.
     text_bytes: usize,
@@ -41,6 +48,16 @@ pub(crate) struct IndexEntry {
     pub(crate) effect: Effect,
     pub(crate) is_deprecated: bool,
     pub(crate) variables: u8,
+}
+
+/// An operation that has a term.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Posting {
+    pub(crate) operation: usize,
+    /// How much the term counts there, from 0 to 1.
+    pub(crate) strength: f32,
+    /// Whether its title has the term.
+    pub(crate) is_in_title: bool,
 }
 
 /// How often a term stands in a field of an operation.
@@ -161,7 +178,8 @@ impl SearchIndex {
         let (starts, posted, strengths) = post(&mut gathering);
         let mut terms = gathering.terms;
         terms.shrink_to_fit();
-        Self {
+        let mut index = Self {
+            title_weights: vec![0.0; entries.len()],
             terms,
             starts,
             operations: posted,
@@ -169,7 +187,42 @@ impl SearchIndex {
             entries,
             needs,
             text_bytes: gathering.text_bytes,
+        };
+        index.title_weights = index.weigh_titles();
+        index
+    }
+
+    fn weigh_titles(&self) -> Vec<f32> {
+        let mut weights = vec![0.0; self.entries.len()];
+        // In one order, so that sums are the same each time.
+        let mut terms: Vec<Term> = self
+            .terms
+            .iter()
+            .filter(|(word, _)| !Verb::is_verb(word))
+            .map(|(_, term)| *term)
+            .collect();
+        terms.sort_unstable();
+        for term in terms {
+            let tells = self.tells_of_title(term);
+            for posting in self.postings(term).filter(|posting| posting.is_in_title) {
+                if let Some(weight) = weights.get_mut(posting.operation) {
+                    *weight += tells;
+                }
+            }
         }
+        weights
+    }
+
+    /// What a word tells of a title that has it.
+    #[must_use]
+    pub(crate) fn tells_of_title(&self, term: Term) -> f32 {
+        self.rarity(Some(term)).powf(TITLE_RARITY_POWER)
+    }
+
+    /// What the words of the title of an operation add up to, verbs left out; 0 where it has none.
+    #[must_use]
+    pub(crate) fn title_weight(&self, operation: usize) -> f32 {
+        self.title_weights.get(operation).copied().unwrap_or_default()
     }
 
     /// How many operations there are.
@@ -196,15 +249,16 @@ impl SearchIndex {
         self.terms.get(stem).copied()
     }
 
-    /// The operations that have a term, and how much it counts in each, from 0 to 1.
-    pub(crate) fn postings(&self, term: Term) -> impl Iterator<Item = (usize, f32)> {
+    /// The operations that have a term, in the order of the document.
+    pub(crate) fn postings(&self, term: Term) -> impl Iterator<Item = Posting> {
         let range = self.range(term);
         let operations = self.operations.get(range.clone()).unwrap_or_default();
         let strengths = self.strengths.get(range).unwrap_or_default();
-        operations
-            .iter()
-            .map(|operation| *operation as usize)
-            .zip(strengths.iter().copied())
+        operations.iter().zip(strengths).map(|(operation, strength)| Posting {
+            operation: (operation & !IN_TITLE) as usize,
+            strength: *strength,
+            is_in_title: operation & IN_TITLE != 0,
+        })
     }
 
     /// How much a term tells: one of few operations tells more (BM25). Without a term, as one that no operation has.
@@ -227,7 +281,7 @@ impl SearchIndex {
         let needs: usize = self.needs.iter().map(|needs| 24 + needs.len() * size_of::<Need>()).sum();
         (
             self.text_bytes,
-            terms + postings + needs + self.entries.len() * size_of::<IndexEntry>(),
+            terms + postings + needs + self.entries.len() * (size_of::<IndexEntry>() + size_of::<f32>()),
         )
     }
 }
@@ -284,7 +338,8 @@ fn post(gathering: &mut Gathering) -> (Vec<u32>, Vec<u32>, Vec<f32>) {
         while starts.len() <= term as usize {
             starts.push(u32::try_from(operations.len()).unwrap_or(u32::MAX));
         }
-        operations.push(operation);
+        let is_in_title = of_one.iter().any(|occurrence| occurrence.field == Field::Summary as u8);
+        operations.push(if is_in_title { operation | IN_TITLE } else { operation });
         strengths.push(counted / (K1 + counted));
         rest = rest.get(same..).unwrap_or_default();
     }

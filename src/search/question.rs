@@ -8,7 +8,12 @@ use super::words::{Writing, each_word, is_ideograph, is_stop_word, stem};
 /// More of a question is not read.
 pub(crate) const MAX_QUESTION_CHARACTERS: usize = 400;
 /// How much a synonym counts.
-const SYNONYM: f32 = 0.35;
+const SYNONYM: f32 = 0.3;
+/// How much a word counts that is part of a value, such as an address: the API knows the word by chance.
+const PART_OF_VALUE: f32 = 0.25;
+/// How many words of a step count for one that refers to it.
+const INHERITED: usize = 3;
+
 /// A question as the index understands it.
 pub(crate) struct Question {
     pub(crate) words: Vec<QuestionWord>,
@@ -20,6 +25,8 @@ pub(crate) struct QuestionWord {
     pub(crate) term: Option<Term>,
     /// How much the word tells.
     pub(crate) rarity: f32,
+    /// How much it counts.
+    pub(crate) weight: f32,
     /// What else it may mean, each with how much that counts.
     pub(crate) alternatives: Vec<(Vec<Term>, f32)>,
     /// Whether it says what to do, and not with what.
@@ -61,7 +68,7 @@ impl Question {
     pub(crate) fn read(text: &str, index: &SearchIndex) -> Self {
         let words = folded_words(text);
         let verb = Verb::of_question(&words);
-        let values = values_in(text);
+        let values = ValueWords::read(text);
         let mut read: Vec<QuestionWord> = Vec::new();
         let mut stems: Vec<String> = Vec::new();
         let mut at = 0;
@@ -85,7 +92,11 @@ impl Question {
                 continue;
             }
             let mut known = QuestionWord::of_stem(&stemmed, index);
-            known.is_value = known.term.is_none() && known.alternatives.is_empty() && values.contains(word);
+            let is_unknown = known.term.is_none() && known.alternatives.is_empty();
+            known.is_value = is_unknown && values.likely.contains(word) || word.bytes().all(|byte| byte.is_ascii_digit());
+            if values.certain.contains(word) {
+                known.weight = PART_OF_VALUE;
+            }
             known.is_verb = Verb::is_verb(word);
             read.push(known);
             stems.push(stemmed);
@@ -107,6 +118,7 @@ impl QuestionWord {
         Self {
             term,
             rarity: index.rarity(term),
+            weight: 1.0,
             alternatives,
             is_verb: false,
             is_value: false,
@@ -124,6 +136,7 @@ impl QuestionWord {
         (!alternatives.is_empty()).then_some(Self {
             term: None,
             rarity,
+            weight: 1.0,
             alternatives,
             is_verb: false,
             is_value: false,
@@ -140,36 +153,67 @@ fn known_alternatives(key: &str, index: &SearchIndex) -> Vec<(Vec<Term>, f32)> {
         .collect()
 }
 
-/// The folded words of what looks like a value: what stands in quotes, holds a digit or a mark, or begins with a capital letter
-/// without being the first word.
-fn values_in(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut is_quoted = false;
-    for (index, token) in text.split_whitespace().enumerate() {
-        let trimmed = token.trim_matches(|character: char| matches!(character, '.' | ',' | '?' | '!' | ':' | ';' | '(' | ')'));
-        let opens = trimmed.starts_with(['"', '\u{201c}', '\'']);
-        let closes = trimmed.len() > 1 && trimmed.ends_with(['"', '\u{201d}', '\'']);
-        is_quoted |= opens;
-        let has_marks =
-            trimmed.contains(|character: char| character.is_numeric() || matches!(character, '/' | '@' | '.' | '_' | '#' | '='));
-        let is_name = index > 0 && trimmed.starts_with(char::is_uppercase);
-        if is_quoted || has_marks || is_name {
-            found.extend(folded_words(trimmed));
-        }
-        is_quoted &= !closes;
-    }
-    found
+/// The folded words of what looks like a value.
+#[derive(Default)]
+struct ValueWords {
+    /// What stands in quotes, holds a mark as addresses and paths do, or digits as identifiers do.
+    certain: Vec<String>,
+    /// Also what holds a digit or an underscore, or begins with a capital letter without being the first word.
+    likely: Vec<String>,
 }
 
-/// The steps of a question that asks for several: its parts at `and`, `then`, and marks of punctuation. None where it is one.
-#[must_use]
-pub(crate) fn steps(text: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
-    for piece in text.split([',', ';', ':', '\n']) {
-        parts.extend(split_at_words(piece));
+impl ValueWords {
+    fn read(text: &str) -> Self {
+        let mut found = Self::default();
+        let mut is_quoted = false;
+        for (index, token) in text.split_whitespace().enumerate() {
+            let trimmed = token.trim_matches(|character: char| matches!(character, '.' | ',' | '?' | '!' | ':' | ';' | '(' | ')'));
+            let opens = trimmed.starts_with(['"', '\u{201c}', '\'']);
+            let closes = trimmed.len() > 1 && trimmed.ends_with(['"', '\u{201d}', '\'']);
+            is_quoted |= opens;
+            let has_digit = trimmed.contains(char::is_numeric);
+            let has_mark = trimmed.contains(['/', '@', '.', '=', '$']);
+            let is_certain = is_quoted || has_mark || (has_digit && trimmed.contains(['-', '_']));
+            let is_name = index > 0 && trimmed.starts_with(char::is_uppercase);
+            if is_certain || is_name || has_digit || trimmed.contains(['_', '#']) {
+                let words = folded_words(trimmed);
+                if is_certain {
+                    found.certain.extend(words.iter().cloned());
+                }
+                found.likely.extend(words);
+            }
+            is_quoted &= !closes;
+        }
+        found
     }
-    parts.retain(|part| folded_words(part).iter().filter(|word| !is_stop_word(word)).count() > 1);
-    if parts.len() > 1 { parts } else { Vec::new() }
+}
+
+/// The steps of a question that asks for several: its parts at `and`, `then`, and marks of punctuation. None where it is one. A step
+/// that names nothing itself (`close it`) is about what the step before names.
+#[must_use]
+pub(crate) fn steps(text: &str) -> Vec<String> {
+    let mut steps: Vec<String> = Vec::new();
+    let mut named_before: Vec<String> = Vec::new();
+    let pieces = text.split([',', ';', ':', '\n']).flat_map(split_at_words);
+    for part in pieces.flat_map(|piece| piece.split(". ")) {
+        let mut words = folded_words(part);
+        words.retain(|word| !is_stop_word(word) && !word.bytes().all(|byte| byte.is_ascii_digit()));
+        if words.is_empty() {
+            continue;
+        }
+        let named: Vec<String> = words.iter().filter(|word| !Verb::is_verb(word)).take(INHERITED).cloned().collect();
+        let mut step = part.to_owned();
+        if !named_before.is_empty() && (named.is_empty() || words.len() == 1) {
+            for word in named_before.iter().filter(|word| !words.contains(word)) {
+                step.push(' ');
+                step.push_str(word);
+            }
+        } else {
+            named_before = named;
+        }
+        steps.push(step);
+    }
+    if steps.len() > 1 { steps } else { Vec::new() }
 }
 
 fn split_at_words(text: &str) -> Vec<&str> {
@@ -198,6 +242,10 @@ mod tests {
         assert_eq!(
             steps("Cut release v1 of acme and attach the archive, then notify the team"),
             ["Cut release v1 of acme", "attach the archive", "notify the team"]
+        );
+        assert_eq!(
+            steps("Comment on an issue, then close it"),
+            ["Comment on an issue", "close it comment issue"]
         );
         assert!(steps("list the pets of an owner").is_empty() && steps("pets, please").is_empty());
     }

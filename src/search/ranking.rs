@@ -1,13 +1,15 @@
 //! Ranking: which operations answer a question, best first, or that none does.
 
-use super::index::{IndexEntry, SearchIndex};
+use super::index::{IndexEntry, Posting, SearchIndex};
 use super::question::{MAX_QUESTION_CHARACTERS, Question, steps};
 use super::verbs::Verb;
 use crate::annotate::Effect;
 use http::Method;
 
 /// How much more an operation counts that does what the question wants.
-const VERB_FITS: f32 = 1.25;
+const VERB_FITS: f32 = 1.5;
+/// How much a verb counts as a word: that the operation does it counts by itself.
+const VERB_GAIN: f32 = 0.7;
 const DEPRECATED: f32 = 0.7;
 /// How much less an operation counts for each variable of its path.
 const VARIABLE: f32 = 0.95;
@@ -15,8 +17,17 @@ const VARIABLE: f32 = 0.95;
 const UNCOVERED: f32 = 0.5;
 /// From this strength on, a word is covered for the score of an operation.
 const COVERED_STRENGTH: f32 = 0.4;
-/// Where the best operations answer less of the question, nothing does.
-const LEAST_ANSWERED: f32 = 0.27;
+/// What an operation counts of whose title the question names nothing: `List containers` is closer to `running containers` than
+/// `List processes running inside a container`.
+const UNNAMED: f32 = 0.5;
+/// How far a synonym names a word of a title.
+const SYNONYM_NAMES: f32 = 0.7;
+/// Where the best operations fit less, nothing answers the question.
+const LEAST_FIT: f32 = 0.76;
+/// What the share of the title that the question names, and the share of the score that it could have, add to how far an operation
+/// fits a question, besides the share of the question that it answers.
+const NAMED_FITS: f32 = 0.8;
+const SCORE_FITS: f32 = 0.6;
 /// From this strength on, a word is answered: it stands in more than a remark.
 const ANSWERED_STRENGTH: f32 = 0.7;
 /// How far a synonym answers a word.
@@ -26,12 +37,16 @@ const VERB_TELLS: f32 = 0.4;
 /// How the rarity of a word counts in what it tells of the subject: less than in the score, because the subject of a question is
 /// often a common word of the API.
 const RARITY_POWER: f32 = 0.3;
-/// How many of the best operations are asked whether they answer.
+/// How many of the best operations are asked whether they fit.
 const ASKED: usize = 3;
 /// Reciprocal rank fusion: how much the first ranks count more than the next.
 const FUSION: f32 = 5.0;
 /// How many operations of each list are fused.
 const FUSED: usize = 50;
+/// After so many operations come those that yield what the first few need.
+const NEEDS_AFTER: usize = 7;
+/// How many of the first operations are asked for what they need.
+const NEEDY: usize = 3;
 
 /// Operations that answer a question, best first.
 #[derive(Debug, Default)]
@@ -47,8 +62,8 @@ pub(crate) struct Ranking {
 struct Scored {
     operation: usize,
     score: f32,
-    /// How much of the subject of the question it answers, from 0 to 1.
-    answered: f32,
+    /// How far it fits the question: what it answers of the subject, what the question names of its title, and its score.
+    fit: f32,
 }
 
 /// What the words of a question add up to for one operation.
@@ -57,6 +72,7 @@ struct Tally {
     score: f32,
     covered: f32,
     answered: f32,
+    named: f32,
     /// The best of the word that is being counted, and of its synonyms.
     word: Match,
 }
@@ -67,14 +83,17 @@ struct Match {
     gain: f32,
     covered: f32,
     answered: f32,
+    /// What it names of the title.
+    named: f32,
 }
 
 impl Match {
-    fn new(gain: f32, strength: f32, answers: f32) -> Self {
+    fn new(gain: f32, strength: f32, answers: f32, named: f32) -> Self {
         Self {
             gain,
             covered: (strength / COVERED_STRENGTH).min(1.0),
             answered: answers * (strength / ANSWERED_STRENGTH).min(1.0),
+            named,
         }
     }
 
@@ -83,8 +102,18 @@ impl Match {
             gain: self.gain.max(other.gain),
             covered: self.covered.max(other.covered),
             answered: self.answered.max(other.answered),
+            named: self.named.max(other.named),
         }
     }
+}
+
+/// How an operation has all words of a phrase.
+struct PhraseMatch {
+    operation: usize,
+    gain: f32,
+    /// The least of its words.
+    strength: f32,
+    named: f32,
 }
 
 impl SearchIndex {
@@ -95,14 +124,34 @@ impl SearchIndex {
         let text = text.get(..end).unwrap_or_default();
         let whole = Question::read(text, self);
         let mut lists = vec![self.score(&whole, admitted)];
-        for step in steps(text) {
-            lists.push(self.score(&Question::read(step, self), admitted));
+        lists.extend(steps(text).iter().map(|step| self.score(&Question::read(step, self), admitted)));
+        let fits = |list: &Vec<Scored>| list.iter().take(ASKED).any(|scored| scored.fit >= LEAST_FIT);
+        let is_one_step = lists.len() == 1;
+        let mut hits = if lists.iter().any(fits) { fuse(lists) } else { Vec::new() };
+        if is_one_step {
+            self.put_sources(&mut hits, admitted);
         }
-        let answers = |list: &Vec<Scored>| list.iter().take(ASKED).any(|scored| scored.answered >= LEAST_ANSWERED);
         Ranking {
-            hits: if lists.iter().any(answers) { fuse(lists) } else { Vec::new() },
+            hits,
             is_known: whole.is_known(),
             has_words: !whole.words.is_empty(),
+        }
+    }
+
+    /// After the first hits, puts the operations that yield what the very first ones need: they are called before.
+    fn put_sources(&self, hits: &mut Vec<usize>, admitted: &dyn Fn(usize) -> bool) {
+        let tail = hits.split_off(hits.len().min(NEEDS_AFTER));
+        let first_source = |hit: &usize| self.needs(*hit).first().map(|need| need.operation as usize);
+        let wanted: Vec<usize> = hits
+            .iter()
+            .take(NEEDY)
+            .filter_map(first_source)
+            .filter(|source| admitted(*source))
+            .collect();
+        for operation in wanted.into_iter().filter(|_| !tail.is_empty()).chain(tail.iter().copied()) {
+            if !hits.contains(&operation) {
+                hits.push(operation);
+            }
         }
     }
 
@@ -111,8 +160,9 @@ impl SearchIndex {
         let mut tallies = vec![Tally::default(); self.len()];
         let (mut rarities, mut told) = (0.0, 0.0);
         for word in question.words.iter().filter(|word| !word.is_value) {
-            let tells = word.rarity.powf(RARITY_POWER) * if word.is_verb { VERB_TELLS } else { 1.0 };
-            rarities += word.rarity;
+            let tells = word.weight * word.rarity.powf(RARITY_POWER) * if word.is_verb { VERB_TELLS } else { 1.0 };
+            let rarity = word.weight * word.rarity * if word.is_verb { VERB_GAIN } else { 1.0 };
+            rarities += rarity;
             told += tells;
             let mut touched: Vec<usize> = Vec::new();
             let mut count = |operation: usize, found: Match| {
@@ -124,21 +174,31 @@ impl SearchIndex {
                 }
             };
             if let Some(term) = word.term {
-                for (operation, strength) in self.postings(term) {
-                    count(operation, Match::new(word.rarity * strength, strength, 1.0));
+                let names = if word.is_verb { 0.0 } else { self.tells_of_title(term) };
+                for posting in self.postings(term) {
+                    let named = if posting.is_in_title { names } else { 0.0 };
+                    count(
+                        posting.operation,
+                        Match::new(rarity * posting.strength, posting.strength, 1.0, named),
+                    );
                 }
             }
             for (terms, weight) in &word.alternatives {
-                for (operation, gain, strength) in self.having_all(terms) {
-                    count(operation, Match::new(weight * gain, strength, SYNONYM_ANSWERS));
+                for found in self.having_all(terms) {
+                    let gain = word.weight * weight * found.gain;
+                    count(
+                        found.operation,
+                        Match::new(gain, found.strength, SYNONYM_ANSWERS, SYNONYM_NAMES * found.named),
+                    );
                 }
             }
             for operation in touched {
                 if let Some(tally) = tallies.get_mut(operation) {
                     let found = std::mem::take(&mut tally.word);
                     tally.score += found.gain;
-                    tally.covered += found.covered * word.rarity;
+                    tally.covered += found.covered * rarity;
                     tally.answered += found.answered * tells;
+                    tally.named += found.named;
                 }
             }
         }
@@ -148,36 +208,41 @@ impl SearchIndex {
                 continue;
             };
             let covered = UNCOVERED + (1.0 - UNCOVERED) * tally.covered / rarities;
+            let title = self.title_weight(operation);
+            let named = if title > 0.0 { (tally.named / title).min(1.0) } else { 0.0 };
             found.push(Scored {
                 operation,
-                score: tally.score * factor(entry, question.verb) * covered,
-                answered: tally.answered / told,
+                score: tally.score * factor(entry, question.verb) * covered * (UNNAMED + (1.0 - UNNAMED) * named),
+                fit: tally.answered / told + NAMED_FITS * named + SCORE_FITS * tally.score / rarities,
             });
         }
         found.sort_by(|a, b| b.score.total_cmp(&a.score));
         found
     }
 
-    /// The operations that have all of some terms, with the mean of what each counts and the least strength.
-    fn having_all(&self, terms: &[u32]) -> Vec<(usize, f32, f32)> {
+    /// The operations that have all of some terms.
+    fn having_all(&self, terms: &[u32]) -> Vec<PhraseMatch> {
         let Some((first, others)) = terms.split_first() else {
             return Vec::new();
         };
-        let rarity = self.rarity(Some(*first));
-        let mut found: Vec<(usize, f32, f32)> = self
-            .postings(*first)
-            .map(|(operation, strength)| (operation, rarity * strength, strength))
-            .collect();
+        let of = |posting: Posting, term: u32| PhraseMatch {
+            operation: posting.operation,
+            gain: self.rarity(Some(term)) * posting.strength,
+            strength: posting.strength,
+            named: if posting.is_in_title { self.tells_of_title(term) } else { 0.0 },
+        };
+        let mut found: Vec<PhraseMatch> = self.postings(*first).map(|posting| of(posting, *first)).collect();
         for term in others {
-            let rarity = self.rarity(Some(*term));
             let mut postings = self.postings(*term).peekable();
-            found.retain_mut(|(operation, gain, least)| {
-                while postings.next_if(|(other, _)| *other < *operation).is_some() {}
-                let Some((_, strength)) = postings.peek().filter(|(other, _)| other == operation) else {
+            found.retain_mut(|known| {
+                while postings.next_if(|other| other.operation < known.operation).is_some() {}
+                let Some(other) = postings.peek().filter(|other| other.operation == known.operation) else {
                     return false;
                 };
-                *gain += rarity * strength;
-                *least = least.min(*strength);
+                let other = of(*other, *term);
+                known.gain += other.gain;
+                known.strength = known.strength.min(other.strength);
+                known.named += other.named;
                 true
             });
         }

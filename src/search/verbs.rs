@@ -24,6 +24,9 @@ const UPDATES: &str = " update change rename set edit modify replace enable prom
 const DELETES: &str = " delete remove kick revoke cancel drop purge disable stop unfollow unsubscribe unstar unwatch unassign unlink unblock uninstall destroy erase \
      wipe clear terminate detach expire dismiss discard leave deactivate abort end kill void ";
 
+/// Words that are verbs, and as often the name of something.
+const NOUNS: &str = " email book schedule issue request transfer query fork clone void trigger ";
+
 impl Verb {
     /// What a word says, where it is a verb of one kind.
     fn of_word(word: &str) -> Option<Self> {
@@ -40,10 +43,10 @@ impl Verb {
         }
     }
 
-    /// Whether a word says what to do.
+    /// Whether a word says what to do, and not with what.
     #[must_use]
     pub(crate) fn is_verb(word: &str) -> bool {
-        Self::of_word(word).is_some()
+        !NOUNS.split_whitespace().any(|noun| noun == word) && Self::of_word(word).is_some()
     }
 
     /// What a question in folded words wants.
@@ -59,6 +62,9 @@ impl Verb {
                 ("turn" | "switch", Some("on")) => return Some(Self::Update),
                 ("set", Some("up")) => return Some(Self::Create),
                 ("tell" | "give", Some("me")) => return Some(Self::Read),
+                ("leave", Some("a" | "an" | "some")) | ("open", Some(_)) if index == 0 => return Some(Self::Create),
+                ("close" | "reopen", Some(_)) if index == 0 => return Some(Self::Update),
+                ("roll", Some("back")) => return Some(Self::Update),
                 ("get", Some("rid")) => return Some(Self::Delete),
                 ("take", Some("away")) => return Some(Self::Delete),
                 _ => {}
@@ -111,6 +117,9 @@ mod tests {
             ("please renaming the branch", Some(Verb::Update)),
             ("inviting a person", Some(Verb::Create)),
             ("workflow minutes", None),
+            ("leave a comment", Some(Verb::Create)),
+            ("leave the room", Some(Verb::Delete)),
+            ("open an issue", Some(Verb::Create)),
         ] {
             let words: Vec<String> = question.split(' ').map(str::to_owned).collect();
             assert_eq!(Verb::of_question(&words), expected, "{question}");

@@ -141,6 +141,30 @@ fn a_search_finds_describes_and_calls() {
 }
 
 #[test]
+fn descriptions_are_searched_and_steps_may_refer_to_the_one_before() {
+    let spec = SpecFile::with_paths(&json!({
+        "/a": {"post": {"operationId": "createThing", "summary": "Create a thing", "description": "Starts the nightly reconciliation of ledgers."}},
+        "/issues": {
+            "get": {"operationId": "listIssues", "summary": "List issues"},
+            "post": {"operationId": "createIssue", "summary": "Create an issue"}
+        },
+        "/issues/{id}/lock": {"put": {"operationId": "lockIssue", "summary": "Lock an issue"}},
+        "/doors/{id}/lock": {"put": {"operationId": "lockDoor", "summary": "Lock a door"}}
+    }));
+    let upstream = Upstream::echo();
+    let mut session = searching(&spec, &upstream, &[]);
+    let mut first = |question: &str| {
+        let found = session.call("search_operations", &json!({"queries": question}));
+        let hits = found["structuredContent"]["results"][0]["hits"].as_array().unwrap().clone();
+        hits.iter().map(|hit| hit["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(first("reconciliation of ledgers").first().map(String::as_str), Some("createThing"));
+    let chain = first("Create an issue about the doorbell, then lock it");
+    let place = |name: &str| chain.iter().position(|hit| hit == name).unwrap_or(99);
+    assert!(place("createIssue") < 3 && place("lockIssue") < place("lockDoor"), "{chain:?}");
+}
+
+#[test]
 fn nothing_is_deleted_through_call_read() {
     let (spec, upstream) = (shop(), Upstream::echo());
     let mut session = searching(&spec, &upstream, &[]);
