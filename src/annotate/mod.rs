@@ -122,6 +122,8 @@ pub struct Annotated {
     pub must_confirm: bool,
     /// What the tool belongs to: the operation's first tag, unless a person said otherwise.
     pub category: Option<String>,
+    /// Words by which a search finds it as well.
+    pub keywords: Vec<String>,
     /// Whether an output schema is offered.
     pub has_output: bool,
     /// Where property names had to be changed: the input schema with the names on the wire noted in it.
@@ -200,9 +202,8 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             || descriptions::description(&operation, &title),
             |said| text::truncate(&said, text::MAX_DESCRIPTION_BYTES),
         );
-        let detail = said.describe.unwrap_or(options.describe);
-        let replacement = replacements.get(index).and_then(Option::as_deref);
-        let description = richer::enrich(description, replacement, &richer::additions(document, &operation, detail));
+        let additions = richer::additions(document, &operation, said.describe.unwrap_or(options.describe));
+        let description = richer::enrich(description, replacements.get(index).and_then(Option::as_deref), &additions);
         let title = said
             .title
             .map_or(title, |said| text::truncate(&text::one_line(&said), descriptions::MAX_TITLE_BYTES));
@@ -224,6 +225,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
                 .or_else(|| operation.tags.first().cloned())
                 .map(|category| text::truncate(&text::one_line(&category), descriptions::MAX_TITLE_BYTES))
                 .filter(|category| !category.is_empty()),
+            keywords: said.keywords.unwrap_or_default(),
             operation,
             hints,
             must_confirm,

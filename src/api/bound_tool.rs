@@ -24,6 +24,8 @@ pub struct OfferedTool<'a> {
     pub must_confirm: bool,
     /// What it belongs to.
     pub category: Option<&'a str>,
+    /// Words by which a search finds it as well, which are never shown.
+    pub keywords: &'a [String],
     /// The whole tool as clients get it, as JSON.
     pub text: &'a str,
 }
@@ -37,6 +39,7 @@ pub(crate) struct BoundTool {
     /// Whether a person has to agree before each call.
     pub(crate) must_confirm: bool,
     pub(crate) category: Option<Box<str>>,
+    pub(crate) keywords: Box<[String]>,
     /// The tool as clients get it.
     pub(crate) json: ToolText,
     /// Compiled on first use: most tools of a large API are never called.
@@ -52,6 +55,7 @@ impl BoundTool {
             enforcement: &self.enforcement,
             must_confirm: self.must_confirm,
             category: self.category.as_deref(),
+            keywords: &self.keywords,
             text: self.json.as_str(),
         }
     }

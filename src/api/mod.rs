@@ -477,6 +477,7 @@ fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, output: Output
                     enforcement: annotated.enforcement,
                     must_confirm: annotated.must_confirm,
                     category: annotated.category.map(String::into_boxed_str),
+                    keywords: annotated.keywords.into_boxed_slice(),
                     json: ToolText::default(),
                     checks: OnceLock::new(),
                 });

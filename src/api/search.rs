@@ -62,7 +62,7 @@ impl Api {
                 operation: offered.operation,
                 effect: offered.enforcement.effect(),
                 category: offered.category,
-                keywords: &[],
+                keywords: offered.keywords,
             });
             let index = SearchIndex::build(self.document(), searched);
             let (text, bytes) = index.sizes();

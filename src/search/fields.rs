@@ -26,7 +26,7 @@ pub(crate) struct SearchedOperation<'a> {
     /// Its category.
     pub(crate) category: Option<&'a str>,
     /// Words by which it should be found as well.
-    pub(crate) keywords: &'a [Box<str>],
+    pub(crate) keywords: &'a [String],
 }
 
 /// A place in which words stand.

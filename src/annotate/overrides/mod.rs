@@ -30,6 +30,8 @@ pub struct Override {
     pub description: Option<String>,
     /// The tool's category.
     pub category: Option<String>,
+    /// Words by which a search should find it as well, which are never shown.
+    pub keywords: Option<Vec<String>>,
     /// `annotations.title`, if there is to be one beside the title of the tool.
     pub annotations_title: Option<String>,
     /// The path parameters whose values may hold slashes. Only a rule of the configuration says so, and [`Self::read`] does not
@@ -72,6 +74,7 @@ pub(crate) enum OverrideProblemKind {
 pub(crate) enum ExpectedType {
     Boolean,
     Text,
+    Texts,
     Object,
 }
 
@@ -95,6 +98,7 @@ impl OverrideProblem {
                 let expected = match expected {
                     ExpectedType::Boolean => "true or false",
                     ExpectedType::Text => "a string that is not empty",
+                    ExpectedType::Texts => "a list of strings",
                     ExpectedType::Object => "an object",
                 };
                 format!("{key} must be {expected}; it is ignored")
@@ -103,11 +107,14 @@ impl OverrideProblem {
     }
 }
 
-const KEYS: [&str; 6] = ["enabled", "name", "title", "description", "category", "annotations"];
+const KEYS: [&str; 7] = ["enabled", "name", "title", "description", "category", "keywords", "annotations"];
+/// More words than these, and more of a word, do not count: nobody buys the first place.
+const MAX_KEYWORDS: usize = 32;
+const MAX_KEYWORD_CHARACTERS: usize = 40;
 
 impl Override {
-    /// Reads an object with the keys `enabled`, `name`, `title`, `description`, `category` and `annotations`. Unknown keys
-    /// and values of the wrong type are pushed to `problems`, and the rest counts.
+    /// Reads an object with the keys `enabled`, `name`, `title`, `description`, `category`, `keywords` and `annotations`. Unknown
+    /// keys and values of the wrong type are pushed to `problems`, and the rest counts.
     #[must_use]
     pub(crate) fn read(value: &Value, problems: &mut Vec<OverrideProblem>) -> Self {
         let mut said = Self::default();
@@ -122,6 +129,7 @@ impl Override {
                 "title" => said.title = read_words(key, value, problems),
                 "description" => said.description = read_words(key, value, problems),
                 "category" => said.category = read_words(key, value, problems),
+                "keywords" => said.keywords = read_keywords(key, value, problems),
                 "annotations" => {
                     let mut wrong = Vec::new();
                     said.read_annotations(value, &mut wrong);
@@ -167,6 +175,7 @@ impl Override {
         over(&mut self.title, stronger.title);
         over(&mut self.description, stronger.description);
         over(&mut self.category, stronger.category);
+        over(&mut self.keywords, stronger.keywords);
         over(&mut self.annotations_title, stronger.annotations_title);
         over(&mut self.describe, stronger.describe);
         self.slashes.extend(stronger.slashes);
@@ -209,6 +218,17 @@ fn read_words(key: &str, value: &Value, problems: &mut Vec<OverrideProblem>) -> 
         problems.push(OverrideProblem::of_type(vec![key.to_owned()], value, ExpectedType::Text));
     }
     read
+}
+
+fn read_keywords(key: &str, value: &Value, problems: &mut Vec<OverrideProblem>) -> Option<Vec<String>> {
+    let words = value.as_array().and_then(|words| {
+        let word = |word: &Value| Some(word.as_str()?.chars().take(MAX_KEYWORD_CHARACTERS).collect::<String>());
+        words.iter().take(MAX_KEYWORDS).map(word).collect::<Option<Vec<String>>>()
+    });
+    if words.is_none() {
+        problems.push(OverrideProblem::of_type(vec![key.to_owned()], value, ExpectedType::Texts));
+    }
+    words
 }
 
 fn unknown_key(key: &str, known: impl Iterator<Item = &'static str>) -> OverrideProblem {

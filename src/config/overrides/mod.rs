@@ -52,6 +52,8 @@ struct OverrideSchema {
     description: Option<String>,
     /// Its category
     category: Option<String>,
+    /// Words by which a search finds it as well; they are never shown
+    keywords: Option<Vec<String>>,
     /// Path parameters whose values may hold slashes
     slashes: Option<Vec<String>>,
     /// How much its description says
@@ -210,6 +212,7 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'
                 let expected = match expected {
                     ExpectedType::Boolean => "true or false",
                     ExpectedType::Text => "a text that is not empty",
+                    ExpectedType::Texts => "a list of texts",
                     ExpectedType::Object => "a mapping",
                 };
                 problems.push_wrong_value(&place, &found, expected, Disclosure::Shown);
