@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::annotate::richer::additions;
 use crate::annotate::selection::literal;
-use crate::annotate::{ClientProfile, DescriptionDetail};
+use crate::annotate::{ClientProfile, DescriptionDetail, KnownClient};
 use crate::api::Api;
 use crate::text::{TYPICAL_BYTES_PER_TOKEN, counted, one_line};
 
@@ -69,6 +69,59 @@ pub(crate) fn list_warnings(tools: usize, tokens: usize, profile: &ClientProfile
         ));
     }
     warnings
+}
+
+/// What a client makes of the list, and which setting helps.
+#[derive(Debug, Serialize)]
+pub(crate) struct ClientCost {
+    /// Its name.
+    pub client: &'static str,
+    /// How many tools it takes, where that is limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most_tools: Option<usize>,
+    /// Whether it takes them all.
+    pub takes_all: bool,
+    /// The setting for it.
+    pub setting: &'static str,
+}
+
+/// What each client makes of a list that is long for any of them; nothing of a short one.
+#[must_use]
+pub(crate) fn client_costs(tools: usize, tokens: usize) -> Vec<ClientCost> {
+    let clients = [
+        (KnownClient::Claude, "--tools all (it searches among listed tools itself)"),
+        (KnownClient::Codex, "--tools all (it searches among listed tools itself)"),
+        (
+            KnownClient::OpenAi,
+            "--tools all in ChatGPT, which searches itself; else --client openai",
+        ),
+        (KnownClient::VsCode, "--client vscode"),
+        (KnownClient::Cursor, "--client cursor"),
+        (KnownClient::Windsurf, "--client windsurf"),
+        (KnownClient::Generic, "--tools auto"),
+    ];
+    let cost = |(client, setting): (KnownClient, &'static str)| {
+        let profile = client.profile();
+        ClientCost {
+            client: profile.name,
+            most_tools: profile.most_tools,
+            takes_all: profile.most_tools.is_none_or(|most| tools <= most),
+            setting,
+        }
+    };
+    let costs: Vec<ClientCost> = clients.map(cost).into();
+    let is_short = tokens <= MAX_LIST_TOKENS && costs.iter().all(|cost| cost.takes_all);
+    if is_short { Vec::new() } else { costs }
+}
+
+/// The same in words, for people.
+#[must_use]
+pub(crate) fn client_cost_text(cost: &ClientCost) -> String {
+    let takes = match cost.most_tools.filter(|_| !cost.takes_all) {
+        Some(most) => format!("takes {most} of these tools; "),
+        None => String::new(),
+    };
+    format!("{}: {takes}{}", cost.client, cost.setting)
 }
 
 /// The largest tools, the largest first.

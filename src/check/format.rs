@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::cost::tag_cost_text;
+use super::cost::{client_cost_text, tag_cost_text};
 use super::{Finding, Report};
 use crate::spec::Severity;
 use crate::text::{counted, one_line};
@@ -133,6 +133,12 @@ fn push_costs(out: &mut String, report: &Report) {
                 "  and {}; --format json shows all",
                 counted(report.by_tag.len() - MAX_TAGS, "more tag")
             );
+        }
+    }
+    if !report.clients.is_empty() {
+        out.push_str("what clients make of this list, and the setting that helps:\n");
+        for cost in &report.clients {
+            let _ = writeln!(out, "  {}", client_cost_text(cost));
         }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use self::cost::{DescriptionCost, TagCost, ToolCost};
+use self::cost::{ClientCost, DescriptionCost, TagCost, ToolCost};
 pub(crate) use self::findings::Finding;
 use crate::annotate::ClientProfile;
 use crate::api::{Api, scheme_setting};
@@ -39,6 +39,9 @@ pub(crate) struct Report {
     pub largest: Vec<ToolCost>,
     /// What the tools of each tag take, the largest first.
     pub by_tag: Vec<TagCost>,
+    /// What clients make of a long list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<ClientCost>,
     /// The credentials that the tools need.
     pub credentials: Vec<CredentialNeed>,
     /// What `serve` would warn of at its start.
@@ -90,6 +93,7 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
         descriptions: cost::description_costs(api),
         largest: cost::largest_tools(api),
         by_tag: cost::by_tag(api),
+        clients: cost::client_costs(api.tools().len(), tokens),
         credentials: credential_needs(api),
         warnings: api.warnings().to_vec(),
         findings,

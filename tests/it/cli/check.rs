@@ -386,3 +386,22 @@ fn an_operation_id_that_is_used_twice_is_told_with_both_places() {
         .collect();
     assert_eq!(shown, [("get_a", "Same"), ("get_b", "Same")]);
 }
+
+#[test]
+fn a_long_list_is_told_for_each_client_with_the_setting_that_helps() {
+    let many = |count: usize| {
+        let paths: serde_json::Map<String, Value> = (0..count).map(|number| (format!("/r{number}"), json!({"get": {}}))).collect();
+        SpecFile::with_paths(&paths.into())
+    };
+    let report = |spec: &SpecFile| stdout(&run(&["check", "--spec", spec.path()]));
+    let told = report(&many(90));
+    for line in [
+        "  Claude: --tools all",
+        "  Codex: --tools all",
+        "  Cursor: takes 80 of these tools; --client cursor",
+        "  VS Code: --client vscode",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    assert!(!report(&many(3)).contains("what clients make"), "a short list suits all");
+}
