@@ -49,7 +49,10 @@ pub(crate) fn name_operations<'w>(
     let wanted: Vec<String> = operations.iter().map(Box::as_ref).enumerate().map(wish).collect();
     let keys: Vec<String> = wanted.iter().map(|name| name.to_ascii_lowercase()).collect();
     let count = count_names(keys.iter());
-    let reserved = GateKind::ALL.map(|kind| format!("{}{}", options.prefix, kind.name()).to_ascii_lowercase());
+    // Gates stand with the prefix of the only API, and without one where there are several.
+    let prefixes = [options.prefix.as_str(), ""];
+    let reserved = GateKind::ALL.map(|kind| prefixes.map(|prefix| format!("{prefix}{}", kind.name()).to_ascii_lowercase()));
+    let reserved = reserved.as_flattened();
     if count.len() == keys.len() && !reserved.iter().any(|name| count.contains_key(name.as_str())) {
         return wanted;
     }
@@ -78,7 +81,7 @@ pub(crate) fn name_operations<'w>(
         });
     }
     // The names of the gates are reserved. A name with a hash may still be the name of another operation.
-    let mut taken: HashSet<String> = reserved.into_iter().collect();
+    let mut taken: HashSet<String> = reserved.iter().cloned().collect();
     for (name, operation) in names.iter_mut().zip(operations) {
         let mut round = 0;
         while !taken.insert(name.to_ascii_lowercase()) {

@@ -1,8 +1,11 @@
 //! Search among the tools of an API. The index is built on the first search, once however many ask at the same time.
 
+use std::time::Instant;
+
 use super::{Api, OfferedTool, ToolIndex};
 use crate::search::{Ranking, SearchIndex, SearchedOperation, names_exactly};
 use crate::spec::Operation;
+
 /// A value that a tool needs, and the tool that yields it.
 pub(crate) struct NeededValue<'a> {
     /// The argument.
@@ -28,11 +31,17 @@ impl Api {
                 names_exactly(question, &tool.name, id.as_deref(), method, path) && admitted(*index)
             })
             .collect();
-        let Ranking { hits, is_known, has_words } = self.search_index().rank(question, &|operation| admitted(ToolIndex(operation)));
+        let Ranking {
+            hits,
+            is_known,
+            has_words,
+            fit,
+        } = self.search_index().rank(question, &|operation| admitted(ToolIndex(operation)));
         let others = hits.into_iter().map(ToolIndex).filter(|hit| !exact.contains(hit));
         SearchedTools {
             is_known: is_known || !exact.is_empty(),
             has_words: has_words || !exact.is_empty(),
+            fit: if exact.is_empty() { fit } else { f32::MAX },
             hits: exact.iter().copied().chain(others).collect(),
         }
     }
@@ -56,6 +65,7 @@ impl Api {
     /// The index, built where it is not there yet: that takes some time for a large API.
     pub(crate) fn search_index(&self) -> &SearchIndex {
         self.search_index.get_or_init(|| {
+            let begun = Instant::now();
             let searched = self.iter().map(|offered| SearchedOperation {
                 name: &offered.tool.name,
                 title: offered.tool.title.as_deref().unwrap_or_default(),
@@ -66,7 +76,11 @@ impl Api {
             });
             let index = SearchIndex::build(self.document(), searched);
             let (text, bytes) = index.sizes();
-            tracing::debug!("the search index takes {bytes} bytes for {text} bytes of text");
+            tracing::debug!(
+                "the search index of {} operations was built in {:.1} ms and takes {bytes} bytes for {text} bytes of text",
+                index.len(),
+                begun.elapsed().as_secs_f64() * 1e3
+            );
             index
         })
     }
@@ -80,4 +94,6 @@ pub(crate) struct SearchedTools {
     pub(crate) is_known: bool,
     /// Whether the question says anything.
     pub(crate) has_words: bool,
+    /// How far the best of them fits, which can be compared with that of another API.
+    pub(crate) fit: f32,
 }

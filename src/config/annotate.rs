@@ -123,15 +123,6 @@ fn resolve_prefix(api: &ApiSettings, name: Option<&ApiName>, names: &mut NameOpt
 /// `--tools`, `--max-list-tokens` and `--pin`: how the list of tools is made.
 pub(crate) fn list_options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut Vec<String>) -> ListOptions {
     const MAX_LIST_TOKENS: usize = 20_000;
-    if name.is_some() {
-        // Gates stand for the operations of one API.
-        if api.tools.is_some_and(|tools| ListMode::from(tools) != ListMode::All) {
-            problems.push(
-                "`tools`: several APIs are served with all of their tools; for search mode, start a server with this API alone".into(),
-            );
-        }
-        return ListOptions::default();
-    }
     let profile = known_client(api).profile();
     let implied = if profile.most_tools.is_some() {
         ListMode::Auto
@@ -146,7 +137,8 @@ pub(crate) fn list_options(api: &ApiSettings, name: Option<&ApiName>, problems: 
         pins: pins
             .filter_map(|text| Pattern::parse(text).map_err(|error| problems.push(format!("--pin: {error}"))).ok())
             .collect(),
-        prefix: api.tool_prefix.clone().unwrap_or_default(),
+        // Of several APIs, one prefix does not fit all.
+        prefix: api.tool_prefix.clone().filter(|_| name.is_none()).unwrap_or_default(),
     }
 }
 

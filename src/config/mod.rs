@@ -150,6 +150,8 @@ impl LayeredSettings {
         for api in &mut self.apis {
             let of_all = flags.max_result_tokens.or(file.max_result_tokens);
             api.api.max_result_tokens = api.api.max_result_tokens.or(of_all);
+            api.api.tools = api.api.tools.or(flags.tools).or(file.tools);
+            api.api.max_list_tokens = api.api.max_list_tokens.or(flags.max_list_tokens).or(file.max_list_tokens);
             if flags.mock.or(file.mock) == Some(true) {
                 api.api.mock = Some(true);
                 // Nothing leaves.

@@ -14,6 +14,8 @@ const MAX_SHOWN_QUESTION_BYTES: usize = 120;
 
 /// An operation that answers a question.
 pub(crate) struct Hit {
+    /// The name of its API, where there are several.
+    pub(crate) api: Option<String>,
     pub(crate) name: String,
     pub(crate) method: String,
     pub(crate) path: String,
@@ -72,6 +74,9 @@ impl Hit {
 
     fn json(&self) -> Value {
         let mut hit = Map::new();
+        if let Some(api) = &self.api {
+            hit.insert("api".into(), api.as_str().into());
+        }
         hit.insert("name".into(), self.name.as_str().into());
         hit.insert("method".into(), self.method.as_str().into());
         hit.insert("path".into(), self.path.as_str().into());
@@ -169,6 +174,7 @@ mod tests {
 
     fn hit(title: &str) -> Hit {
         Hit {
+            api: None,
             name: "list_pets".into(),
             method: "GET".into(),
             path: "/pets".into(),

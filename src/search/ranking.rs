@@ -56,6 +56,8 @@ pub(crate) struct Ranking {
     pub(crate) is_known: bool,
     /// Whether there is anything to search for.
     pub(crate) has_words: bool,
+    /// How far the best operation fits.
+    pub(crate) fit: f32,
 }
 
 /// One operation, and how well it fits.
@@ -125,9 +127,10 @@ impl SearchIndex {
         let whole = Question::read(text, self);
         let mut lists = vec![self.score(&whole, admitted)];
         lists.extend(steps(text).iter().map(|step| self.score(&Question::read(step, self), admitted)));
-        let fits = |list: &Vec<Scored>| list.iter().take(ASKED).any(|scored| scored.fit >= LEAST_FIT);
+        let asked = lists.iter().flat_map(|list| list.iter().take(ASKED));
+        let fit = asked.map(|scored| scored.fit).fold(0.0, f32::max);
         let is_one_step = lists.len() == 1;
-        let mut hits = if lists.iter().any(fits) { fuse(lists) } else { Vec::new() };
+        let mut hits = if fit >= LEAST_FIT { fuse(lists) } else { Vec::new() };
         if is_one_step {
             self.put_sources(&mut hits, admitted);
         }
@@ -135,6 +138,7 @@ impl SearchIndex {
             hits,
             is_known: whole.is_known(),
             has_words: !whole.words.is_empty(),
+            fit,
         }
     }
 

@@ -1,6 +1,5 @@
 //! What one endpoint serves: tools of one API or of several, under the names by which clients call them.
 
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -8,11 +7,11 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ServerConfig};
 
 use super::auth::scopes::{Scopes, ToolScopes};
 use super::gates::{Gates, InnerCall, describe_operations, read_inner_call, search_operations};
+use super::visible::{VisibleApi, VisibleApis};
 use crate::annotate::gate_names::GateKind;
 use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
 use crate::observe::metrics::labels::ApiLabel;
 use crate::proxy::{Request, ToolResult};
-use crate::text;
 
 /// How the JSON of a tool begins; its name follows.
 const JSON_BEFORE_NAME: &str = "{\"name\":\"";
@@ -47,6 +46,8 @@ pub(crate) struct Lookup {
     catalog: Arc<Catalog>,
     is_search: bool,
     arguments: Option<JsonObject>,
+    /// What the caller's token grants.
+    granted: Option<Scopes>,
 }
 
 /// An API of a catalog.
@@ -96,9 +97,14 @@ impl Catalog {
         }
     }
 
-    /// The same tools behind gates: only of one API, all of whose tools the endpoint shows under their own names.
+    /// The same tools behind gates.
     pub(crate) fn with_gates(self, gates: Option<Gates>) -> Self {
         Self { gates, ..self }
+    }
+
+    /// What a caller with these scopes sees; without any, all.
+    pub(crate) fn visible<'c>(&'c self, granted: Option<&'c Scopes>) -> VisibleApis<'c> {
+        visible(&self.apis, &self.view, granted)
     }
 
     /// How the server introduces itself.
@@ -124,7 +130,7 @@ impl Catalog {
             return self.join_texts(scopes);
         }
         if let [only] = self.apis.as_slice()
-            && self.stripped(only).is_none()
+            && (!self.view.strips_prefix || only.api.prefix().is_empty())
             && !self.view.reads_only
             && self.gates.is_none()
         {
@@ -135,7 +141,18 @@ impl Catalog {
 
     fn join_texts(&self, scopes: Option<&Scopes>) -> Bytes {
         let mut list = Vec::new();
-        for [head, tail] in self.texts(scopes) {
+        let own = self
+            .gates
+            .as_ref()
+            .filter(|_| scopes.is_some())
+            .map(|gates| gates.texts_for(&self.visible(scopes)));
+        let shared = self
+            .gates
+            .as_ref()
+            .filter(|_| own.is_some())
+            .map_or(0, |gates| gates.texts().count());
+        let own = own.iter().flatten().map(|text| [text.as_ref(), ""]);
+        for [head, tail] in own.chain(self.texts(scopes).into_iter().skip(shared)) {
             if !list.is_empty() {
                 list.push(b',');
             }
@@ -146,33 +163,32 @@ impl Catalog {
     }
 
     /// All tools that a client with these scopes may list, in the order in which they are listed, each as the two pieces of its
-    /// JSON. Without scopes, a client may list all.
-    pub(crate) fn texts<'c>(&'c self, scopes: Option<&'c Scopes>) -> impl Iterator<Item = [&'c str; 2]> {
-        let gates = self.gates.iter().flat_map(Gates::texts).map(|text| [text, ""]);
-        let pins = self.gates.iter().flat_map(Gates::pinned);
-        let pinned = pins.filter_map(|index| Some([self.apis.first()?.api.offered(*index).text, ""]));
-        let plain = self.gates.is_none().then(|| self.tools(scopes)).into_iter().flatten();
-        let plain = plain.map(|(api, offered)| match self.stripped(api) {
-            Some(prefix) => {
+    /// JSON; gates as a client gets them that sees all. Without scopes, a client may list all.
+    pub(crate) fn texts<'c>(&'c self, scopes: Option<&'c Scopes>) -> Vec<[&'c str; 2]> {
+        let seen = self.visible(scopes);
+        let text_of = |api: &VisibleApi<'c>, offered: OfferedTool<'c>| match api.stripped() {
+            "" => [offered.text, ""],
+            prefix => {
                 let rest = offered.text.get(JSON_BEFORE_NAME.len() + prefix.len()..).unwrap_or_default();
                 [JSON_BEFORE_NAME, rest]
             }
-            None => [offered.text, ""],
-        });
-        gates.chain(pinned).chain(plain)
-    }
-
-    /// Each tool that a client with these scopes may list, with its API.
-    pub(crate) fn tools<'c>(&'c self, scopes: Option<&'c Scopes>) -> impl Iterator<Item = (&'c CatalogApi, OfferedTool<'c>)> {
-        self.apis.iter().flat_map(move |api| {
-            let is_listed = move |offered: &OfferedTool<'_>| self.shows(offered) && is_granted(api, offered, scopes);
-            api.api.iter().filter(is_listed).map(move |offered| (api, offered))
-        })
+        };
+        let Some(gates) = &self.gates else {
+            return seen.operations().map(|(api, _, offered)| text_of(api, offered)).collect();
+        };
+        let mut texts: Vec<[&str; 2]> = gates.texts().map(|text| [text, ""]).collect();
+        for (place, index) in gates.pinned() {
+            if let Some(api) = seen.apis.get(*place) {
+                let offered = api.api.offered(*index);
+                texts.extend(api.shows(&offered).then(|| text_of(api, offered)));
+            }
+        }
+        texts
     }
 
     /// Whether a client with these scopes may list no tool.
     pub(crate) fn is_empty(&self, scopes: Option<&Scopes>) -> bool {
-        self.tools(scopes).next().is_none()
+        self.visible(scopes).operations().next().is_none()
     }
 
     /// Whether the list depends on what a client's token allows.
@@ -180,9 +196,11 @@ impl Catalog {
         self.apis.iter().any(|api| !api.scopes.is_empty())
     }
 
-    /// What a message asks for; `None` where no tool has that name.
-    pub(crate) fn resolve(self: &Arc<Self>, name: &str, arguments: Option<JsonObject>) -> Option<Resolution> {
-        if let (Some(gates), [api]) = (&self.gates, self.apis.as_slice())
+    /// What a message asks for; `None` where no tool has that name. Whether the caller may make a call is judged later; what it may
+    /// list, by its scopes, is all that is suggested to it.
+    pub(crate) fn resolve(self: &Arc<Self>, name: &str, arguments: Option<JsonObject>, scopes: Option<&Scopes>) -> Option<Resolution> {
+        let seen = self.visible(scopes);
+        if let Some(gates) = &self.gates
             && let Some(gate) = gates.kind_of(name)
         {
             let Some(effect) = gate.effect() else {
@@ -190,68 +208,56 @@ impl Catalog {
                     catalog: Arc::clone(self),
                     is_search: gate == GateKind::Search,
                     arguments,
+                    granted: scopes.cloned(),
                 }));
             };
-            return Some(match read_inner_call(gates, effect, arguments, &api.api) {
-                Ok(InnerCall { tool, arguments, remarks }) => Resolution::Call(ResolvedCall {
-                    api: Arc::clone(&api.api),
-                    scopes: Arc::clone(&api.scopes),
-                    endpoint: Arc::clone(&self.view.path),
-                    tool,
-                    arguments: Some(arguments),
-                    gate: Some(gate),
-                    remarks,
-                }),
-                Err(refused) => Resolution::Refused(*refused),
-            });
+            return match read_inner_call(gates, effect, arguments, &seen) {
+                Ok(inner) => Some(Resolution::Call(self.resolved(&seen, inner, Some(gate))?)),
+                Err(refused) => Some(Resolution::Refused(*refused)),
+            };
         }
-        let (api, tool) = self.apis.iter().find_map(|api| Some((api, self.find_in(api, name)?)))?;
-        Some(Resolution::Call(ResolvedCall {
-            tool,
-            api: Arc::clone(&api.api),
-            scopes: Arc::clone(&api.scopes),
+        let (api, tool) = seen.find(name)?;
+        let mut call = self.resolved(
+            &seen,
+            InnerCall {
+                api,
+                tool,
+                arguments: JsonObject::new(),
+                remarks: Vec::new(),
+            },
+            None,
+        )?;
+        call.arguments = arguments;
+        Some(Resolution::Call(call))
+    }
+
+    fn resolved(&self, seen: &VisibleApis<'_>, inner: InnerCall, gate: Option<GateKind>) -> Option<ResolvedCall> {
+        let api = seen.apis.get(inner.api)?;
+        Some(ResolvedCall {
+            api: Arc::clone(api.api),
+            scopes: Arc::clone(api.needed),
             endpoint: Arc::clone(&self.view.path),
-            arguments,
-            gate: None,
-            remarks: Vec::new(),
-        }))
+            tool: inner.tool,
+            arguments: Some(inner.arguments),
+            gate,
+            remarks: inner.remarks,
+        })
     }
 
-    /// The name nearest to one that no tool has.
-    pub(crate) fn nearest(&self, name: &str) -> Option<String> {
-        let names = self.tools(None).map(|(api, offered)| {
-            let prefix = self.stripped(api).unwrap_or_default();
-            offered.tool.name.get(prefix.len()..).unwrap_or_default()
-        });
-        text::nearest(name, names, 0.8).map(str::to_owned)
-    }
-
-    fn find_in(&self, api: &CatalogApi, name: &str) -> Option<ToolIndex> {
-        let name = match self.stripped(api) {
-            Some(prefix) => Cow::Owned(format!("{prefix}{name}")),
-            // Names begin with the prefix, and looking at it is less work than looking for the name.
-            None if !name.starts_with(api.api.prefix()) => return None,
-            None => Cow::Borrowed(name),
-        };
-        let index = api.api.find(&name)?;
-        self.shows(&api.api.offered(index)).then_some(index)
-    }
-
-    /// The prefix that names of the API stand without here.
-    fn stripped<'a>(&self, api: &'a CatalogApi) -> Option<&'a str> {
-        let prefix = api.api.prefix();
-        (self.view.strips_prefix && !prefix.is_empty()).then_some(prefix)
-    }
-
-    fn shows(&self, offered: &OfferedTool<'_>) -> bool {
-        !self.view.reads_only || offered.enforcement.is_read_only()
+    /// The name nearest to one that no tool has, among those that a client with these scopes may list.
+    pub(crate) fn nearest(&self, name: &str, scopes: Option<&Scopes>) -> Option<String> {
+        self.visible(scopes).nearest(name).map(str::to_owned)
     }
 }
 
-/// Whether a token with these scopes may list the tool: it needs what its API asks for besides the rest of the server.
-fn is_granted(api: &CatalogApi, offered: &OfferedTool<'_>, scopes: Option<&Scopes>) -> bool {
-    let lacks = |scopes| api.scopes.lacking(scopes, offered.enforcement.is_read_only()).is_some();
-    !scopes.is_some_and(lacks)
+/// What a caller with these scopes sees of the APIs of an endpoint.
+#[must_use]
+pub(crate) fn visible<'c>(apis: &'c [CatalogApi], view: &View, granted: Option<&'c Scopes>) -> VisibleApis<'c> {
+    let of = |api: &'c CatalogApi| VisibleApi::new(&api.api, &api.scopes, view.strips_prefix, view.reads_only, granted);
+    VisibleApis {
+        apis: apis.iter().map(of).collect(),
+        names_apis: !view.strips_prefix && apis.iter().any(|api| api.api.name().is_some()),
+    }
 }
 
 impl Lookup {
@@ -266,11 +272,13 @@ impl Lookup {
             catalog,
             is_search,
             arguments,
+            granted,
         } = self;
-        match (&catalog.gates, catalog.apis.as_slice()) {
-            (Some(gates), [api]) if is_search => search_operations(gates, &api.api, arguments),
-            (Some(gates), [api]) => describe_operations(gates, &api.api, arguments),
-            _ => CallToolResult::error(Vec::new()),
+        let seen = catalog.visible(granted.as_ref());
+        match &catalog.gates {
+            Some(gates) if is_search => search_operations(gates, &seen, arguments),
+            Some(gates) => describe_operations(gates, &seen, arguments),
+            None => CallToolResult::error(Vec::new()),
         }
     }
 }

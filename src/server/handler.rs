@@ -15,6 +15,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use serde_json::json;
 
+use super::auth::scopes::Scopes;
 use super::calls::{SERVER_INFO_KEY, caller_of, server_info};
 use super::catalog::{Catalog, Resolution, ResolvedCall};
 use super::confirm::{self, Confirmation};
@@ -231,8 +232,9 @@ impl McpServer {
                 () = context.ct.cancelled() => return Err(cancelled()),
                 catalog = self.live.catalog_for(&request.name) => catalog?,
             };
-            let resolved = catalog.resolve(&request.name, request.arguments.take());
-            resolved.ok_or_else(|| unknown_tool(&catalog, &request.name))?
+            let scopes = auth::scopes_of(parts);
+            let resolved = catalog.resolve(&request.name, request.arguments.take(), scopes);
+            resolved.ok_or_else(|| unknown_tool(&catalog, &request.name, scopes))?
         };
         let call = match resolution {
             Resolution::Call(call) => call,
@@ -312,9 +314,9 @@ impl McpServer {
 }
 
 /// The error of a call whose tool does not exist.
-fn unknown_tool(catalog: &Catalog, name: &str) -> ErrorData {
+fn unknown_tool(catalog: &Catalog, name: &str, scopes: Option<&Scopes>) -> ErrorData {
     let hint = catalog
-        .nearest(name)
+        .nearest(name, scopes)
         .map(|name| format!("; did you mean {name}?"))
         .unwrap_or_default();
     let name = text::truncate(&text::one_line(name), 128);

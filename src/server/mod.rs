@@ -16,6 +16,7 @@ mod share;
 pub(crate) mod state;
 pub(crate) mod stdio;
 pub(crate) mod tool_list;
+pub(crate) mod visible;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -212,7 +213,7 @@ impl McpServer {
             return None;
         }
         // Searches and refusals take the way of all other messages.
-        let Resolution::Call(call) = state.served()?.resolve(name, Some(arguments))? else {
+        let Resolution::Call(call) = state.served()?.resolve(name, Some(arguments), None)? else {
             return None;
         };
         // What observers are told of a client is known to rmcp alone.

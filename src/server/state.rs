@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::Catalog;
+use crate::annotate::gate_names;
 
 /// How long a list waits for the last of several APIs. Clients give up after half a minute or more.
 const LIST_PATIENCE: Duration = Duration::from_secs(10);
@@ -78,7 +79,7 @@ impl ServerState {
             // Nobody has to be notified about a change of a list that nobody has seen.
             ApiState::Ready(before) => {
                 let is_known = before.is_decided() || self.was_listed_early.load(Ordering::Relaxed);
-                is_known && !before.texts(None).eq(served.texts(None))
+                is_known && before.texts(None) != served.texts(None)
             }
         };
         self.state.send_replace(ApiState::Ready(Arc::new(served)));
@@ -132,10 +133,14 @@ impl ServerState {
 
     /// The catalog in which a tool of that name is looked for: waits for an API that may have it, and for no other.
     pub(crate) async fn catalog_for(&self, name: &str) -> Result<Arc<Catalog>, ErrorData> {
+        if gate_names::kind_of(name).is_some() {
+            // Gates stand for all APIs.
+            return self.catalog_to_list().await;
+        }
         let mut states = None;
         loop {
             let catalog = self.catalog().await?;
-            if !catalog.awaits(name) || catalog.resolve(name, None).is_some() {
+            if !catalog.awaits(name) || catalog.resolve(name, None, None).is_some() {
                 return Ok(catalog);
             }
             // What came before somebody waited is looked at once more.

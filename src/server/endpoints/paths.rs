@@ -1,7 +1,7 @@
 //! Which endpoints there are, and which is at a path.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::api::name::ApiName;
 use crate::server::catalog::View;
@@ -16,6 +16,8 @@ pub(crate) struct McpEndpoint {
     /// The API that it serves, by its place; all without one.
     pub(crate) api: Option<usize>,
     pub(crate) live: Arc<ServerState>,
+    /// Whether it is served in search mode, once that is decided.
+    pub(crate) searches: OnceLock<bool>,
 }
 
 /// All endpoints of a server.
@@ -37,7 +39,8 @@ impl Endpoints {
                     reads_only,
                 };
                 let live = Arc::new(state());
-                all.push(Arc::new(McpEndpoint { view, api, live }));
+                let searches = OnceLock::new();
+                all.push(Arc::new(McpEndpoint { view, api, live, searches }));
             }
         };
         add(WHOLE.into(), is_single.then_some(0), false);

@@ -1,6 +1,6 @@
 //! The APIs of a server, each with what became of it so far, and the catalogs that its endpoints get of them.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -9,11 +9,12 @@ use super::api_slot::ApiSlot;
 use super::introduction::Introduction;
 use super::paths::{Endpoints, McpEndpoint};
 
+use crate::annotate::Pattern;
 use crate::api::Api;
 use crate::api::clashes::clashes_with;
 use crate::api::name::ApiName;
-use crate::server::catalog::{Catalog, CatalogApi};
-use crate::server::gates::{Gates, decide};
+use crate::server::catalog::{Catalog, CatalogApi, visible};
+use crate::server::gates::{Gates, ListOptions, decide};
 use crate::server::state::ServerState;
 
 /// The APIs of a server, and its endpoints.
@@ -23,8 +24,6 @@ pub(crate) struct ServedApis {
     slots: Vec<ApiSlot>,
     endpoints: Endpoints,
     tells_changes: bool,
-    /// Whether the API is served in search mode, once that is decided.
-    searches: OnceLock<bool>,
 }
 
 /// What became of an API.
@@ -59,7 +58,6 @@ impl ServedApis {
             endpoints: Endpoints::new(&names, state),
             slots,
             tells_changes,
-            searches: OnceLock::new(),
         };
         if !is_single {
             let outcomes = served.outcomes();
@@ -133,27 +131,47 @@ impl ServedApis {
         self.endpoints.iter().for_each(|endpoint| endpoint.live.fail(why));
     }
 
-    /// Whether the API is served in search mode.
+    /// Whether the endpoint with all APIs is served in search mode.
     pub(crate) fn searches(&self) -> bool {
-        self.searches.get().copied().unwrap_or_default()
+        self.endpoints
+            .iter()
+            .next()
+            .is_some_and(|whole| whole.searches.get().copied().unwrap_or_default())
     }
 
-    /// The gates of search mode, which stand for all tools of a single API. The mode is decided when the API is first there and stays,
+    /// The gates of search mode, which stand for all tools of an endpoint. The mode is decided when all its APIs are there and stays,
     /// because a client that is not told of changes would call tools that are gone.
-    fn gates(&self, endpoint: &McpEndpoint, apis: &[CatalogApi]) -> Option<Gates> {
-        let ([slot], [api]) = (self.slots.as_slice(), apis) else {
-            return None;
-        };
-        if !self.is_single() || endpoint.view.reads_only {
-            return None;
+    fn gates(&self, endpoint: &McpEndpoint, slots: &[&ApiSlot], apis: &[CatalogApi], is_decided: bool) -> Option<Gates> {
+        let all = visible(apis, &endpoint.view, None);
+        let options: Vec<&ListOptions> = slots.iter().map(|slot| &slot.list).collect();
+        let now = decide(&options, &all);
+        let is_first = endpoint.searches.get().is_none();
+        let searches = endpoint.searches.get().copied().unwrap_or(now);
+        if is_decided && !apis.is_empty() {
+            endpoint.searches.get_or_init(|| now);
         }
-        let now = decide(&slot.list, &api.api);
-        let searches = *self.searches.get_or_init(|| now);
-        if searches != now {
+        if searches != now && !endpoint.view.reads_only {
             let (mode, other) = if searches { ("search", "all") } else { ("all", "search") };
             tracing::warn!("--tools auto would now mean `{other}`; it stays `{mode}` until a restart");
         }
-        (searches && !api.api.tools().is_empty()).then(|| Gates::new(&api.api, &slot.list.prefix, &slot.list.pins))
+        if !searches || all.operations().next().is_none() {
+            return None;
+        }
+        // Names of several APIs begin with their own prefixes, and those of one API stand without at its own endpoint.
+        let prefix = slots
+            .first()
+            .filter(|_| self.is_single())
+            .map_or("", |slot| slot.list.prefix.as_str());
+        let pins: Vec<&[Pattern]> = slots.iter().map(|slot| slot.list.pins.as_slice()).collect();
+        let gates = Gates::new(&all, prefix, &pins);
+        let most = slots.iter().filter_map(|slot| slot.list.most_tools).min();
+        if let Some(most) = most.filter(|most| gates.count() > *most && is_first && !endpoint.view.reads_only) {
+            tracing::warn!(
+                "the client takes at most {most} tools, and with the pinned ones these are {}; pin fewer with --pin",
+                gates.count()
+            );
+        }
+        Some(gates)
     }
 
     fn outcomes(&self) -> MutexGuard<'_, Vec<ApiOutcome>> {
@@ -170,7 +188,7 @@ impl ServedApis {
 
     /// Gives an endpoint the catalog of what is there now.
     fn publish(&self, endpoint: &McpEndpoint, outcomes: &[ApiOutcome]) {
-        let (mut apis, mut awaited, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut apis, mut slots, mut awaited, mut failures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (index, (slot, outcome)) in self.slots.iter().zip(outcomes).enumerate() {
             if endpoint.api.is_some_and(|api| api != index) {
                 continue;
@@ -178,10 +196,13 @@ impl ServedApis {
             match outcome {
                 ApiOutcome::Awaited => awaited.push(slot),
                 ApiOutcome::Failed(why) => failures.push(why),
-                ApiOutcome::Served(api) => apis.push(CatalogApi {
-                    api: Arc::clone(api),
-                    scopes: Arc::clone(&slot.scopes),
-                }),
+                ApiOutcome::Served(api) => {
+                    slots.push(slot);
+                    apis.push(CatalogApi {
+                        api: Arc::clone(api),
+                        scopes: Arc::clone(&slot.scopes),
+                    });
+                }
             }
         }
         match failures.first() {
@@ -195,10 +216,10 @@ impl ServedApis {
                     awaited: &awaited,
                 };
                 let mut config = introduction.write();
+                let gates = self.gates(endpoint, &slots, &apis, awaited.is_empty());
                 let awaited = awaited.iter().map(|slot| slot.prefix.clone()).collect();
-                let gates = self.gates(endpoint, &apis);
-                if let (Some(gates), [api]) = (&gates, apis.as_slice()) {
-                    config = config.with_instructions(gates.instructions(&api.api));
+                if let Some(gates) = &gates {
+                    config = config.with_instructions(gates.instructions(&visible(&apis, &endpoint.view, None)));
                 }
                 let catalog = Catalog::new(apis, endpoint.view.clone(), awaited, config);
                 endpoint.live.ready(catalog.with_gates(gates));

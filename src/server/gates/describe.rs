@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use super::gate_set::{Gates, refused, unknown_keys};
 use super::inner_call::{find_operation, unknown_operation};
 use crate::annotate::gate_names::GateKind;
-use crate::api::{Api, ToolIndex};
+use crate::api::ToolIndex;
 use crate::search::{as_path, write_signature};
+use crate::server::visible::{VisibleApi, VisibleApis};
 use crate::text::{clean, one_line, truncate};
 
 const MAX_NAMES: usize = 10;
@@ -16,18 +17,20 @@ const MAX_SHORT_DESCRIPTION_BYTES: usize = 700;
 
 /// Tells the arguments of operations, and through which gate each is called.
 #[must_use]
-pub(crate) fn describe_operations(gates: &Gates, api: &Api, arguments: Option<JsonObject>) -> CallToolResult {
+pub(crate) fn describe_operations(gates: &Gates, seen: &VisibleApis<'_>, arguments: Option<JsonObject>) -> CallToolResult {
     let (names, is_exact) = match read_names(&arguments.unwrap_or_default()) {
         Ok(read) => read,
         Err(problems) => return refused(format!("Nothing is described: {}.", problems.join("; "))),
     };
-    let most = api.max_result_bytes();
+    let most = seen.apis.iter().map(|api| api.api.max_result_bytes()).min().unwrap_or_default();
     let (mut blocks, mut unknown, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     let mut taken = 0;
     for name in &names {
         let mut remarks = Vec::new();
-        let Ok(index) = find_operation(gates, name, api, &mut remarks) else {
-            unknown.push(unknown_operation(gates, name, api));
+        let found = find_operation(gates, name, seen, &mut remarks).ok();
+        let found = found.and_then(|(place, index)| Some((seen.apis.get(place)?, index)));
+        let Some((api, index)) = found.filter(|(api, index)| api.shows(&api.api.offered(*index))) else {
+            unknown.push(unknown_operation(gates, name, seen));
             continue;
         };
         let mut block = if is_exact {
@@ -39,7 +42,7 @@ pub(crate) fn describe_operations(gates: &Gates, api: &Api, arguments: Option<Js
             block = format!("{remark}\n{block}");
         }
         if taken + block.len() > most {
-            left_out.push(api.offered(index).tool.name.to_string());
+            left_out.push(api.name_of(index).to_owned());
             continue;
         }
         taken += block.len();
@@ -59,12 +62,12 @@ pub(crate) fn describe_operations(gates: &Gates, api: &Api, arguments: Option<Js
 }
 
 /// Name, request, gate and class of an operation, in one line.
-fn heading(gates: &Gates, api: &Api, index: ToolIndex) -> String {
-    let offered = api.offered(index);
+fn heading(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
+    let offered = api.api.offered(index);
     let effect = offered.enforcement.effect();
     format!(
         "{} · {} {} · {} · called through {}",
-        offered.tool.name,
+        api.name_of(index),
         offered.operation.method,
         as_path(&offered.operation.path),
         effect.word(),
@@ -72,8 +75,8 @@ fn heading(gates: &Gates, api: &Api, index: ToolIndex) -> String {
     )
 }
 
-fn compact(gates: &Gates, api: &Api, index: ToolIndex) -> String {
-    let tool: Value = serde_json::from_str(api.offered(index).text).unwrap_or_default();
+fn compact(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
+    let tool: Value = serde_json::from_str(api.api.offered(index).text).unwrap_or_default();
     let description = tool.get("description").and_then(Value::as_str).map(clean).unwrap_or_default();
     let description = truncate(&one_line(&description), MAX_SHORT_DESCRIPTION_BYTES);
     let signature = tool.get("inputSchema").map(write_signature).unwrap_or_default();
@@ -83,8 +86,8 @@ fn compact(gates: &Gates, api: &Api, index: ToolIndex) -> String {
     )
 }
 
-fn exact(gates: &Gates, api: &Api, index: ToolIndex) -> String {
-    let tool: Value = serde_json::from_str(api.offered(index).text).unwrap_or_default();
+fn exact(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
+    let tool: Value = serde_json::from_str(api.api.offered(index).text).unwrap_or_default();
     let mut described = json!({ "inputSchema": tool.get("inputSchema") });
     if let (Some(output), Some(members)) = (tool.get("outputSchema"), described.as_object_mut()) {
         members.insert("outputSchema".into(), output.clone());

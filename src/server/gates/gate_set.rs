@@ -2,10 +2,11 @@
 
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 
-use super::listing::{about_gates, write_gates};
+use super::listing::{about_gates, effects_of, write_gates};
 use crate::annotate::gate_names::{self, GateKind};
 use crate::annotate::{Effect, Pattern};
-use crate::api::{Api, ToolIndex};
+use crate::api::ToolIndex;
+use crate::server::visible::{VisibleApi, VisibleApis};
 use crate::text::{MAX_DESCRIPTION_BYTES, truncate};
 
 /// The gates of an endpoint.
@@ -13,48 +14,65 @@ pub(crate) struct Gates {
     prefix: String,
     /// The classes that have operations.
     effects: Vec<Effect>,
-    /// The gates as clients get them, each as JSON.
+    /// The gates as clients get them that see everything, each as JSON.
     texts: Vec<Box<str>>,
-    /// The operations that are listed beside the gates.
-    pinned: Vec<ToolIndex>,
+    /// The operations that are listed beside the gates, each with the place of its API.
+    pinned: Vec<(usize, ToolIndex)>,
 }
 
 impl Gates {
-    /// The gates of an API; `pins` are the operations that are listed as well.
+    /// The gates of what an endpoint serves; `pins` are the operations of each API that are listed as well.
     #[must_use]
-    pub(crate) fn new(api: &Api, prefix: &str, pins: &[Pattern]) -> Self {
-        let has = |effect: &Effect| api.iter().any(|offered| offered.enforcement.effect() == *effect);
-        let effects: Vec<Effect> = Effect::ALL.into_iter().filter(has).collect();
-        let is_pinned = |index: &ToolIndex| {
-            let offered = api.offered(*index);
-            let name = offered.tool.name.as_ref();
-            pins.iter().any(|pin| pin.matches([name, name], offered.operation))
+    pub(crate) fn new(all: &VisibleApis<'_>, prefix: &str, pins: &[&[Pattern]]) -> Self {
+        let pinned_of = |(place, api): (usize, &VisibleApi<'_>)| {
+            let pins = pins.get(place).copied().unwrap_or_default();
+            let own = api.api.prefix();
+            let is_pinned = move |name: &str, operation: &_| {
+                let without = name.strip_prefix(own).unwrap_or(name);
+                pins.iter().any(|pin| pin.matches([name, without], operation))
+            };
+            let pinned = api
+                .operations()
+                .filter(|(_, offered)| is_pinned(&offered.tool.name, offered.operation));
+            pinned.map(|(index, _)| (place, index)).collect::<Vec<_>>()
         };
         Self {
             prefix: prefix.to_owned(),
-            texts: write_gates(api, prefix, &effects),
-            effects,
-            pinned: api.indexes().filter(is_pinned).collect(),
+            texts: write_gates(all, prefix),
+            effects: effects_of(all),
+            pinned: all.apis.iter().enumerate().flat_map(pinned_of).collect(),
         }
     }
 
-    /// The gates as clients get them.
+    /// The gates as clients get them that see everything.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.texts.iter().map(AsRef::as_ref)
     }
 
-    /// What a client is told of the server: the API, the three steps, the tags.
+    /// The gates as a client gets them that sees this.
     #[must_use]
-    pub(crate) fn instructions(&self, api: &Api) -> String {
-        truncate(&about_gates(api, &self.prefix, &self.effects), MAX_DESCRIPTION_BYTES)
+    pub(crate) fn texts_for(&self, seen: &VisibleApis<'_>) -> Vec<Box<str>> {
+        write_gates(seen, &self.prefix)
     }
 
-    /// The operations that are listed beside the gates.
-    pub(crate) fn pinned(&self) -> &[ToolIndex] {
+    /// What a client is told of the server: the APIs, the three steps, the tags.
+    #[must_use]
+    pub(crate) fn instructions(&self, all: &VisibleApis<'_>) -> String {
+        truncate(&about_gates(all, &self.prefix), MAX_DESCRIPTION_BYTES)
+    }
+
+    /// The operations that are listed beside the gates, each with the place of its API.
+    pub(crate) fn pinned(&self) -> &[(usize, ToolIndex)] {
         &self.pinned
     }
 
-    /// The gate of that name, where it is listed.
+    /// How many tools a client is listed that sees everything.
+    #[must_use]
+    pub(crate) fn count(&self) -> usize {
+        self.texts.len() + self.pinned.len()
+    }
+
+    /// The gate of that name, where the endpoint has it.
     #[must_use]
     pub(crate) fn kind_of(&self, name: &str) -> Option<GateKind> {
         let kind = gate_names::kind_of(name.strip_prefix(self.prefix.as_str())?)?;

@@ -6,17 +6,18 @@ use serde_json::Value;
 use super::gate_set::{Gates, refused, unknown_keys};
 use crate::annotate::Effect;
 use crate::annotate::gate_names::GateKind;
-use crate::api::{Api, ToolIndex};
+use crate::api::ToolIndex;
 use crate::json;
+use crate::server::visible::VisibleApis;
 use crate::text::{one_line, truncate};
 
-/// How alike a name must be to be suggested.
-const LEAST_LIKENESS: f64 = 0.8;
 /// More of a name that is not served is not repeated.
 const MAX_SHOWN_NAME_BYTES: usize = 100;
 
 /// A call of an operation through a gate.
 pub(crate) struct InnerCall {
+    /// The place of its API at the endpoint.
+    pub(crate) api: usize,
     pub(crate) tool: ToolIndex,
     pub(crate) arguments: JsonObject,
     /// What was read otherwise than it was written, in sentences for the model.
@@ -31,7 +32,7 @@ pub(crate) fn read_inner_call(
     gates: &Gates,
     effect: Effect,
     arguments: Option<JsonObject>,
-    api: &Api,
+    seen: &VisibleApis<'_>,
 ) -> Result<InnerCall, Box<CallToolResult>> {
     let mut arguments = arguments.unwrap_or_default();
     let mut remarks = Vec::new();
@@ -49,9 +50,11 @@ pub(crate) fn read_inner_call(
             )));
         }
     };
-    let tool = find_operation(gates, &name, api, &mut remarks)?;
-    let offered = api.offered(tool);
-    let served = &offered.tool.name;
+    let (api, tool) = find_operation(gates, &name, seen, &mut remarks)?;
+    let Some(of) = seen.apis.get(api) else {
+        return Err(refuse(unknown_operation(gates, &name, seen)));
+    };
+    let (offered, served) = (of.api.offered(tool), of.name_of(tool));
     let actual = offered.enforcement.effect();
     if actual != effect {
         let right = gates.name_of(GateKind::of_effect(actual));
@@ -64,6 +67,7 @@ pub(crate) fn read_inner_call(
     arguments.remove("operation");
     if arguments.is_empty() {
         return Ok(InnerCall {
+            api,
             tool,
             arguments: inner,
             remarks,
@@ -76,7 +80,12 @@ pub(crate) fn read_inner_call(
             "{} were taken as arguments of {served}; they belong into `arguments`.",
             moved.join(", ")
         ));
-        return Ok(InnerCall { tool, arguments, remarks });
+        return Ok(InnerCall {
+            api,
+            tool,
+            arguments,
+            remarks,
+        });
     }
     let unknown: Vec<String> = unknown_keys(&arguments, &[])
         .into_iter()
@@ -105,34 +114,42 @@ fn take_arguments(arguments: &mut JsonObject, remarks: &mut Vec<String>) -> Resu
     }
 }
 
-/// The operation of exactly that name; or the only one of that operationId, or of that method and path, which is told.
-pub(super) fn find_operation(gates: &Gates, name: &str, api: &Api, remarks: &mut Vec<String>) -> Result<ToolIndex, Box<CallToolResult>> {
+/// The operation of exactly that name, with the place of its API; or the only one of that operationId, or of that method and path,
+/// which is told.
+pub(super) fn find_operation(
+    gates: &Gates,
+    name: &str,
+    seen: &VisibleApis<'_>,
+    remarks: &mut Vec<String>,
+) -> Result<(usize, ToolIndex), Box<CallToolResult>> {
     if gates.kind_of(name).is_some() {
         return Err(refuse(format!(
             "`{}` is not an operation, but a tool of this server that is called by itself. Nothing was sent.",
             shown(name)
         )));
     }
-    if let Some(tool) = api.find(name) {
-        return Ok(tool);
+    if let Some(found) = seen.find(name) {
+        return Ok(found);
     }
-    let is_meant = |index: &ToolIndex| {
-        let operation = api.offered(*index).operation;
-        operation.id.as_deref() == Some(name) || operation.label() == name
-    };
-    let mut meant = api.indexes().filter(is_meant);
-    if let (Some(only), None) = (meant.next(), meant.next()) {
-        remarks.push(format!("`{}` is served as {}.", shown(name), api.offered(only).tool.name));
-        return Ok(only);
+    let mut meant = Vec::new();
+    for (place, api) in seen.apis.iter().enumerate() {
+        let is_meant = |index: &ToolIndex| {
+            let operation = api.api.offered(*index).operation;
+            operation.id.as_deref() == Some(name) || operation.label() == name
+        };
+        let found = api.operations().map(|(index, _)| index).filter(is_meant);
+        meant.extend(found.map(|index| (place, api.name_of(index), index)));
     }
-    Err(refuse(unknown_operation(gates, name, api)))
+    if let [(place, served, only)] = meant.as_slice() {
+        remarks.push(format!("`{}` is served as {served}.", shown(name)));
+        return Ok((*place, *only));
+    }
+    Err(refuse(unknown_operation(gates, name, seen)))
 }
 
-/// What is said of a name that is not served, whatever the reason.
-pub(super) fn unknown_operation(gates: &Gates, name: &str, api: &Api) -> String {
-    let names = api.tools().iter().map(|tool| tool.name.as_ref());
-    let near = crate::text::nearest(name, names, LEAST_LIKENESS);
-    let hint = near.map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
+/// What is said of a name that is not served, whatever the reason. Only what the caller may list is suggested.
+pub(super) fn unknown_operation(gates: &Gates, name: &str, seen: &VisibleApis<'_>) -> String {
+    let hint = seen.nearest(name).map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
     format!(
         "There is no operation `{}`.{hint} {} finds operations. Nothing was sent.",
         shown(name),

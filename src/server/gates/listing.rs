@@ -7,27 +7,37 @@ use serde_json::{Value, json};
 
 use crate::annotate::Effect;
 use crate::annotate::gate_names::GateKind;
-use crate::api::Api;
 use crate::search::as_words;
-use crate::text::{counted, one_line, truncate};
+use crate::server::visible::{VisibleApi, VisibleApis};
+use crate::text::{counted, truncate};
 
 /// How many words of tags or nouns a description has at the most, in bytes.
 const MAX_TAGS_BYTES: usize = 700;
 /// How many segments of paths stand for the resources of an API without tags.
 const MAX_NOUNS: usize = 60;
+/// The longest title of one of several APIs, in bytes.
+const MAX_TITLE_BYTES: usize = 60;
+
+/// The classes that have operations, the most harmless first.
+#[must_use]
+pub(crate) fn effects_of(seen: &VisibleApis<'_>) -> Vec<Effect> {
+    let has = |effect: &Effect| seen.operations().any(|(_, _, offered)| offered.enforcement.effect() == *effect);
+    Effect::ALL.into_iter().filter(has).collect()
+}
 
 /// The gates that are listed, each as JSON: search, describe, and a call for each class that has operations.
 #[must_use]
-pub(crate) fn write_gates(api: &Api, prefix: &str, effects: &[Effect]) -> Vec<Box<str>> {
+pub(crate) fn write_gates(seen: &VisibleApis<'_>, prefix: &str) -> Vec<Box<str>> {
+    let effects = &effects_of(seen);
     let is_listed = |kind: &GateKind| kind.effect().is_none_or(|effect| effects.contains(&effect));
     let listed = GateKind::ALL.into_iter().filter(is_listed);
-    listed.map(|kind| write_gate(kind, api, prefix, effects)).collect()
+    listed.map(|kind| write_gate(kind, seen, prefix, effects)).collect()
 }
 
-fn write_gate(kind: GateKind, api: &Api, prefix: &str, effects: &[Effect]) -> Box<str> {
+fn write_gate(kind: GateKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[Effect]) -> Box<str> {
     // readOnly, destructive, idempotent, openWorld: true of every operation that the gate lets through.
     let (hints, title, schema) = match kind {
-        GateKind::Search => ([true, false, true, false], "Search operations", search_schema()),
+        GateKind::Search => ([true, false, true, false], "Search operations", search_schema(seen)),
         GateKind::Describe => ([true, false, true, false], "Describe operations", describe_schema()),
         GateKind::CallRead => ([true, false, true, true], "Call an operation that reads", call_schema()),
         GateKind::CallWrite => ([false, false, false, true], "Call an operation that adds", call_schema()),
@@ -42,22 +52,22 @@ fn write_gate(kind: GateKind, api: &Api, prefix: &str, effects: &[Effect]) -> Bo
     let tool = json!({
         "name": format!("{prefix}{}", kind.name()),
         "title": title,
-        "description": describe_gate(kind, api, prefix, effects),
+        "description": describe_gate(kind, seen, prefix, effects),
         "inputSchema": schema,
         "annotations": annotations,
     });
     tool.to_string().into_boxed_str()
 }
 
-fn describe_gate(kind: GateKind, api: &Api, prefix: &str, effects: &[Effect]) -> String {
+fn describe_gate(kind: GateKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[Effect]) -> String {
     let [search, describe] = [GateKind::Search, GateKind::Describe].map(|kind| format!("{prefix}{}", kind.name()));
     match kind {
         GateKind::Search => format!(
             "Finds operations of {}. {} Ask once per step of the task, in the words of this API's reference; if nothing fits, ask again in \
              other words. In a hit, `needs: id <- operation` names the operation that yields an identifier. {}",
-            title_of(api),
+            title_of(seen),
             three_steps(prefix, effects),
-            vocabulary(api)
+            vocabulary(seen)
         ),
         GateKind::Describe => {
             format!("Tells the arguments of operations that {search} has found, and through which tool each is called.")
@@ -92,30 +102,53 @@ fn three_steps(prefix: &str, effects: &[Effect]) -> String {
     )
 }
 
-fn title_of(api: &Api) -> String {
-    truncate(&one_line(api.document().title()), 100)
+/// The title of the only API, or the names of several with theirs.
+fn title_of(seen: &VisibleApis<'_>) -> String {
+    let title = |api: &crate::api::Api, most| truncate(&as_words(api.document().title()), most);
+    match seen.apis.as_slice() {
+        [only] if !seen.names_apis => title(only.api, 100),
+        apis => {
+            let named = apis
+                .iter()
+                .filter_map(|api| Some(format!("{} ({})", api.label()?, title(api.api, MAX_TITLE_BYTES))));
+            let listed = fitting("", named);
+            format!("{}: {}", counted(apis.len(), "API"), listed.trim_end_matches('.'))
+        }
+    }
 }
 
 /// What the instructions of the server say in search mode.
 #[must_use]
-pub(crate) fn about_gates(api: &Api, prefix: &str, effects: &[Effect]) -> String {
+pub(crate) fn about_gates(seen: &VisibleApis<'_>, prefix: &str) -> String {
+    // Of a list that depends on the token, no counts: they are the same text for every caller.
+    let count = if seen.apis.iter().all(|api| api.needed.is_empty()) {
+        counted(seen.operations().count(), "operation")
+    } else {
+        "Operations".to_owned()
+    };
+    let vocabulary = if seen.apis.iter().all(|api| api.needed.is_empty()) {
+        vocabulary(seen)
+    } else {
+        String::new()
+    };
     format!(
-        "{} of {} behind a few tools; each call makes one HTTP request to that API. {} {}",
-        counted(api.tools().len(), "operation"),
-        title_of(api),
-        three_steps(prefix, effects),
-        vocabulary(api)
+        "{count} of {} behind a few tools; each call makes one HTTP request to its API. {} {vocabulary}",
+        title_of(seen),
+        three_steps(prefix, &effects_of(seen)),
     )
+    .trim_end()
+    .to_owned()
 }
 
 /// The tags with counts, or the most frequent nouns of the paths where there are no tags.
-pub(crate) fn vocabulary(api: &Api) -> String {
-    let tags = tag_counts(api);
+#[must_use]
+pub(crate) fn vocabulary(seen: &VisibleApis<'_>) -> String {
+    let tags = tag_counts(seen);
     if tags.len() > 1 {
         let listed = tags.iter().map(|(tag, count)| format!("{} ({count})", as_words(tag)));
         return fitting("Tags: ", listed);
     }
-    fitting("The paths speak of: ", frequent_nouns(api).into_iter().map(as_words))
+    fitting("The paths speak of: ", frequent_nouns(seen).into_iter().map(as_words))
 }
 
 /// As many of the words as fit, after `head`.
@@ -141,14 +174,16 @@ fn fitting(head: &str, words: impl Iterator<Item = String>) -> String {
 
 /// How many tools each tag has, the most frequent first, equals in the order of the document.
 #[must_use]
-pub(crate) fn tag_counts(api: &Api) -> Vec<(&str, usize)> {
-    let tags = api.iter().flat_map(|offered| offered.operation.tags.iter().map(String::as_str));
+pub(crate) fn tag_counts<'c>(seen: &VisibleApis<'c>) -> Vec<(&'c str, usize)> {
+    let tags = seen
+        .operations()
+        .flat_map(|(_, _, offered)| offered.operation.tags.iter().map(String::as_str));
     counted_words(tags)
 }
 
 /// The segments of paths that most operations have.
-fn frequent_nouns(api: &Api) -> Vec<&str> {
-    let segments = api.iter().flat_map(|offered| offered.operation.path.split('/'));
+fn frequent_nouns<'c>(seen: &VisibleApis<'c>) -> Vec<&'c str> {
+    let segments = seen.operations().flat_map(|(_, _, offered)| offered.operation.path.split('/'));
     let nouns = segments.filter(|segment| segment.len() > 2 && !segment.contains('{'));
     let mut counts = counted_words(nouns);
     counts.truncate(MAX_NOUNS);
@@ -169,8 +204,8 @@ fn counted_words<'a>(words: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usiz
     counts
 }
 
-fn search_schema() -> Value {
-    json!({
+fn search_schema(seen: &VisibleApis<'_>) -> Value {
+    let mut schema = json!({
         "type": "object",
         "properties": {
             "queries": {
@@ -183,7 +218,14 @@ fn search_schema() -> Value {
             "offset": {"type": "integer", "minimum": 0, "description": "How many hits to pass over; with one query only"}
         },
         "additionalProperties": false
-    })
+    });
+    if seen.names_apis
+        && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
+    {
+        let names: Vec<&str> = seen.apis.iter().filter_map(VisibleApi::label).collect();
+        properties.insert("api".into(), json!({"enum": names, "description": "Only operations of this API"}));
+    }
+    schema
 }
 
 fn describe_schema() -> Value {

@@ -1,7 +1,7 @@
 //! `--tools`: whether every operation is listed as a tool, or a few gates stand for all of them.
 
 use crate::annotate::Pattern;
-use crate::api::Api;
+use crate::server::visible::VisibleApis;
 use crate::text::TYPICAL_BYTES_PER_TOKEN;
 
 /// What the operator says about the list.
@@ -31,20 +31,23 @@ pub(crate) struct ListOptions {
     pub(crate) prefix: String,
 }
 
-/// Whether the API is served in search mode. Under `auto`, the list is only counted until it is too long.
+/// Whether an endpoint is served in search mode, by what is said of each of its APIs: where one says so, all are. Under `auto`, the
+/// list is only counted until it is too long.
 #[must_use]
-pub(crate) fn decide(options: &ListOptions, api: &Api) -> bool {
-    match options.mode {
-        ListMode::All => false,
-        ListMode::Search => true,
-        ListMode::Auto => {
-            let most = options.max_tokens.saturating_mul(TYPICAL_BYTES_PER_TOKEN);
-            let mut bytes = 0;
-            let is_long = api.texts().any(|text| {
-                bytes += text.len() + 1;
-                bytes > most
-            });
-            is_long || options.most_tools.is_some_and(|tools| api.tools().len() > tools)
-        }
+pub(crate) fn decide(options: &[&ListOptions], all: &VisibleApis<'_>) -> bool {
+    if options.iter().any(|options| options.mode == ListMode::Search) {
+        return true;
     }
+    let auto = || options.iter().filter(|options| options.mode == ListMode::Auto);
+    let Some(max_tokens) = auto().map(|options| options.max_tokens).min() else {
+        return false;
+    };
+    let most = max_tokens.saturating_mul(TYPICAL_BYTES_PER_TOKEN);
+    let mut bytes = 0;
+    let is_long = all.operations().any(|(_, _, offered)| {
+        bytes += offered.text.len() + 1;
+        bytes > most
+    });
+    let most_tools = auto().filter_map(|options| options.most_tools).min();
+    is_long || most_tools.is_some_and(|tools| all.operations().count() > tools)
 }

@@ -7,8 +7,10 @@ use super::gate_set::{Gates, refused, unknown_keys};
 use super::listing::{tag_counts, vocabulary};
 use crate::annotate::Effect;
 use crate::annotate::gate_names::GateKind;
-use crate::api::{Api, ToolIndex};
+use crate::api::search::SearchedTools;
+use crate::api::{OfferedTool, ToolIndex};
 use crate::search::{Hit, QueryAnswer, SearchAnswer, as_path, as_words};
+use crate::server::visible::{VisibleApi, VisibleApis};
 use crate::spec::node::Node;
 use crate::text::{counted, one_line, truncate};
 
@@ -25,36 +27,36 @@ const NEAR_TAGS: usize = 5;
 /// What is asked.
 struct SearchRequest {
     queries: Vec<String>,
+    api: Option<String>,
     tag: Option<String>,
     effect: Option<Effect>,
     limit: usize,
     offset: usize,
 }
 
-/// Answers a search: which operations of the API fit.
+/// The operation at a place among those that a caller sees.
+type HitPlace = (usize, ToolIndex);
+
+/// Answers a search: which operations fit.
 #[must_use]
-pub(crate) fn search_operations(gates: &Gates, api: &Api, arguments: Option<JsonObject>) -> CallToolResult {
-    let request = match read_request(&arguments.unwrap_or_default()) {
+pub(crate) fn search_operations(gates: &Gates, seen: &VisibleApis<'_>, arguments: Option<JsonObject>) -> CallToolResult {
+    let request = match read_request(&arguments.unwrap_or_default(), seen) {
         Ok(request) => request,
         Err(problems) => return refused(format!("The search was not made: {}.", problems.join("; "))),
     };
-    let is_admitted = |index: ToolIndex| {
-        let offered = api.offered(index);
-        let has_tag = |tag: &str| offered.operation.tags.iter().any(|own| own.to_lowercase() == tag.to_lowercase());
-        request.effect.is_none_or(|effect| offered.enforcement.effect() == effect)
-            && request
-                .tag
-                .as_deref()
-                .is_none_or(|tag| has_tag(tag) || offered.category.is_some_and(|own| own.to_lowercase() == tag.to_lowercase()))
-    };
+    let mut seen = seen.clone();
+    if let Some(wanted) = &request.api {
+        seen.apis.retain(|api| api.label() == Some(wanted.as_str()));
+    }
+    let seen = &seen;
     let asked: Vec<&String> = request.queries.iter().filter(|query| !query.trim().is_empty()).collect();
     let results = if asked.is_empty() {
         if request.tag.is_none() && request.effect.is_none() {
-            return list_tags(gates, api);
+            return list_tags(gates, seen);
         }
-        vec![browse(api, &request, &is_admitted)]
+        vec![browse(seen, &request)]
     } else {
-        asked.iter().map(|query| answer(api, query, &request, &is_admitted)).collect()
+        asked.iter().map(|query| answer(seen, query, &request)).collect()
     };
     let answer = SearchAnswer {
         results,
@@ -64,41 +66,53 @@ pub(crate) fn search_operations(gates: &Gates, api: &Api, arguments: Option<Json
     render(&answer.fitted())
 }
 
+impl SearchRequest {
+    /// Whether an operation is among those that are asked about.
+    fn admits(&self, offered: &OfferedTool<'_>) -> bool {
+        let has_tag = |tag: &str| {
+            let tags = offered.operation.tags.iter().map(String::as_str).chain(offered.category);
+            tags.map(str::to_lowercase).any(|own| own == tag.to_lowercase())
+        };
+        self.effect.is_none_or(|effect| offered.enforcement.effect() == effect) && self.tag.as_deref().is_none_or(has_tag)
+    }
+}
+
 fn render(answer: &SearchAnswer) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text())]);
     result.structured_content = Some(answer.json());
     result
 }
 
-fn answer(api: &Api, query: &str, request: &SearchRequest, is_admitted: &dyn Fn(ToolIndex) -> bool) -> QueryAnswer {
-    let found = api.search(query, is_admitted);
-    if !found.has_words {
+fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> QueryAnswer {
+    let found: Vec<SearchedTools> = seen.apis.iter().map(|api| search_one(api, query, request)).collect();
+    let is_known = found.iter().any(|found| found.is_known);
+    if !found.iter().any(|found| found.has_words) {
         return QueryAnswer {
             query: query.to_owned(),
             hits: Vec::new(),
             total: 0,
-            remark: Some(format!("These words say nothing about an operation. {}", vocabulary(api))),
+            remark: Some(format!("These words say nothing about an operation. {}", vocabulary(seen))),
         };
     }
-    let total = found.hits.len();
-    let hits: Vec<Hit> = found
-        .hits
+    let places = joined(&found);
+    let total = places.len();
+    let hits: Vec<Hit> = places
         .iter()
         .skip(request.offset)
         .take(request.limit)
-        .map(|index| hit_of(api, *index))
+        .filter_map(|place| hit_of(seen, *place))
         .collect();
     let remark = if total > 0 {
         None
-    } else if found.is_known {
+    } else if is_known {
         Some(format!(
             "No operation fits. Ask in other words, if this API can do it at all.{}",
-            near_tags(api, query)
+            near_tags(seen, query)
         ))
     } else {
         Some(format!(
             "No operation has any of these words; ask in the words and the language of the API. {}",
-            vocabulary(api)
+            vocabulary(seen)
         ))
     };
     QueryAnswer {
@@ -109,30 +123,59 @@ fn answer(api: &Api, query: &str, request: &SearchRequest, is_admitted: &dyn Fn(
     }
 }
 
+fn search_one(api: &VisibleApi<'_>, query: &str, request: &SearchRequest) -> SearchedTools {
+    api.api.search(query, &|index| {
+        let offered = api.api.offered(index);
+        request.admits(&offered) && api.shows(&offered)
+    })
+}
+
+/// The hits of all APIs in one order: by their rank in their API, and by how far the best hit of that API fits.
+fn joined(found: &[SearchedTools]) -> Vec<HitPlace> {
+    const RANKS: u16 = 5;
+    let mut weighed: Vec<(f32, HitPlace)> = Vec::new();
+    for (place, of_api) in found.iter().enumerate() {
+        for (rank, hit) in (RANKS..u16::MAX).zip(&of_api.hits) {
+            weighed.push((of_api.fit / f32::from(rank), (place, *hit)));
+        }
+    }
+    if found.len() > 1 {
+        weighed.sort_by(|a, b| b.0.total_cmp(&a.0));
+    }
+    weighed.into_iter().map(|(_, place)| place).collect()
+}
+
 /// All operations of a tag or a class, in the order of the document.
-fn browse(api: &Api, request: &SearchRequest, is_admitted: &dyn Fn(ToolIndex) -> bool) -> QueryAnswer {
-    let all: Vec<ToolIndex> = api.indexes().filter(|index| is_admitted(*index)).collect();
+fn browse(seen: &VisibleApis<'_>, request: &SearchRequest) -> QueryAnswer {
+    let places = seen.apis.iter().enumerate().flat_map(|(place, api)| {
+        let admitted = api.operations().filter(|(_, offered)| request.admits(offered));
+        admitted.map(move |(index, _)| (place, index))
+    });
+    let all: Vec<HitPlace> = places.collect();
     QueryAnswer {
         query: String::new(),
         hits: all
             .iter()
             .skip(request.offset)
             .take(request.limit)
-            .map(|index| hit_of(api, *index))
+            .filter_map(|place| hit_of(seen, *place))
             .collect(),
         total: all.len(),
-        remark: all.is_empty().then(|| format!("No operation is like that. {}", vocabulary(api))),
+        remark: all.is_empty().then(|| format!("No operation is like that. {}", vocabulary(seen))),
     }
 }
 
-fn hit_of(api: &Api, index: ToolIndex) -> Hit {
-    let offered = api.offered(index);
-    let needs = api.needed_values(index).take(MAX_NEEDS).map(|need| {
-        let source = &api.offered(need.source).tool.name;
+fn hit_of(seen: &VisibleApis<'_>, (place, index): HitPlace) -> Option<Hit> {
+    let api = seen.apis.get(place)?;
+    let offered = api.api.offered(index);
+    let sources = api.api.needed_values(index).filter(|need| api.shows(&api.api.offered(need.source)));
+    let needs = sources.take(MAX_NEEDS).map(|need| {
+        let source = api.name_of(need.source);
         format!("{} <- {source}", as_words(need.argument))
     });
-    Hit {
-        name: offered.tool.name.to_string(),
+    Some(Hit {
+        api: api.label().filter(|_| seen.names_apis).map(str::to_owned),
+        name: api.name_of(index).to_owned(),
         method: offered.operation.method.to_string(),
         path: as_path(&offered.operation.path),
         effect: offered.enforcement.effect(),
@@ -144,12 +187,12 @@ fn hit_of(api: &Api, index: ToolIndex) -> Hit {
             .map(|tag| as_words(tag))
             .filter(|tag| !tag.is_empty()),
         needs: needs.collect(),
-    }
+    })
 }
 
 /// The tags that are most like the words of a query.
-fn near_tags(api: &Api, query: &str) -> String {
-    let mut scored: Vec<(f64, &str)> = tag_counts(api)
+fn near_tags(seen: &VisibleApis<'_>, query: &str) -> String {
+    let mut scored: Vec<(f64, &str)> = tag_counts(seen)
         .into_iter()
         .map(|(tag, _)| {
             let words = query
@@ -168,12 +211,15 @@ fn near_tags(api: &Api, query: &str) -> String {
 }
 
 /// The answer to a search that asks for nothing: what there is.
-fn list_tags(gates: &Gates, api: &Api) -> CallToolResult {
-    let tags = tag_counts(api);
+fn list_tags(gates: &Gates, seen: &VisibleApis<'_>) -> CallToolResult {
+    let tags = tag_counts(seen);
     let about = |tag: &str| {
-        let declared = api.document().member("tags").and_then(Node::array).unwrap_or_default();
+        let declared = seen
+            .apis
+            .iter()
+            .filter_map(|api| api.api.document().member("tags").and_then(Node::array));
+        let declared = declared.flatten();
         let described = declared
-            .into_iter()
             .filter_map(Node::object)
             .find(|object| object.text("name").as_deref() == Some(tag))?;
         let text = one_line(&described.text("description")?);
@@ -189,7 +235,7 @@ fn list_tags(gates: &Gates, api: &Api) -> CallToolResult {
             .collect();
         let mut lines = vec![format!(
             "{} in {}.",
-            counted(api.tools().len(), "operation"),
+            counted(seen.operations().count(), "operation"),
             counted(tags.len(), "tag")
         )];
         for (tag, count, about) in &shown {
@@ -200,7 +246,7 @@ fn list_tags(gates: &Gates, api: &Api) -> CallToolResult {
             lines.push(format!("… and {} more", tags.len() - shown.len()));
         }
         if tags.is_empty() {
-            lines.push(vocabulary(api));
+            lines.push(vocabulary(seen));
         }
         lines.push(format!(
             "Ask {} with words of what you want to do.",
@@ -221,10 +267,13 @@ fn list_tags(gates: &Gates, api: &Api) -> CallToolResult {
 }
 
 /// The arguments of a search, or all that is wrong with them.
-fn read_request(arguments: &JsonObject) -> Result<SearchRequest, Vec<String>> {
+fn read_request(arguments: &JsonObject, seen: &VisibleApis<'_>) -> Result<SearchRequest, Vec<String>> {
     let mut problems = Vec::new();
-    let unknown = unknown_keys(arguments, &["queries", "tag", "effect", "limit", "offset"]);
-    for key in unknown {
+    let mut known = vec!["queries", "tag", "effect", "limit", "offset"];
+    if seen.names_apis {
+        known.push("api");
+    }
+    for key in unknown_keys(arguments, &known) {
         problems.push(format!("`{}` is not an argument of it", truncate(&one_line(key), 60)));
     }
     let queries = match arguments.get("queries") {
@@ -259,7 +308,14 @@ fn read_request(arguments: &JsonObject) -> Result<SearchRequest, Vec<String>> {
             None
         }
     };
-    let (tag, effect) = (text("tag"), text("effect"));
+    let (tag, effect, api) = (text("tag"), text("effect"), text("api"));
+    if let Some(wanted) = api.as_deref()
+        && seen.names_apis
+        && !seen.apis.iter().any(|api| api.label() == Some(wanted))
+    {
+        let names: Vec<&str> = seen.apis.iter().filter_map(VisibleApi::label).collect();
+        problems.push(format!("`api` must be one of {}", names.join(", ")));
+    }
     let class = effect
         .as_deref()
         .and_then(|word| Effect::ALL.into_iter().find(|effect| effect.word() == word));
@@ -301,6 +357,7 @@ fn read_request(arguments: &JsonObject) -> Result<SearchRequest, Vec<String>> {
     };
     Ok(SearchRequest {
         queries,
+        api,
         tag,
         effect: class,
         limit: limit.unwrap_or(usual).min(MAX_HITS / count),

@@ -3,4 +3,5 @@
 mod confirmation;
 mod life_cycle;
 mod protocol;
+mod search_gates;
 mod search_mode;

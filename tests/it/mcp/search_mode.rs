@@ -344,7 +344,7 @@ fn auto_follows_the_length_of_the_list_and_the_client() {
     let many = SpecFile::with_paths(&paths.into());
     let mut session = Session::serving(&many, &upstream, &["--client", "cursor"]);
     assert_eq!(names(&session.tools())[0], "search_operations", "Cursor takes 80 tools");
-    assert!(session.logs().contains("--tools search"), "{}", session.logs());
+    session.logged("--tools search");
 }
 
 #[test]

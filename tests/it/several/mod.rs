@@ -5,6 +5,7 @@ mod endpoints;
 mod failures;
 mod isolation;
 mod scopes;
+mod search;
 mod serving;
 mod settings;
 

@@ -7,27 +7,34 @@ use crate::http::auth_oauth::{Issuer, Signer, now, wait_for_keys};
 use crate::support::http_server::answer_header;
 use crate::support::{HttpServer, LIST, call_message};
 
-const PUBLIC: &str = "https://mcp.example/proxied/mcp";
+pub const PUBLIC: &str = "https://mcp.example/proxied/mcp";
 
-struct Served {
-    server: HttpServer,
+pub struct Served {
+    pub server: HttpServer,
     issuer: Issuer,
     signer: Signer,
     _setup: Setup,
 }
 
 fn serve(more: &[&str]) -> Served {
+    serve_with(more, &json!({}))
+}
+
+/// The same with more keys at the top of the configuration.
+pub fn serve_with(more: &[&str], keys: &Value) -> Served {
     let (setup, signer) = (Setup::new(), Signer::rsa());
     let issuer = Issuer::start(vec![signer.jwk("r")]);
     setup.document("pets");
     setup.document("bills");
-    let config = setup.config(&json!({
+    let mut config = json!({
         "mock": true, "oauth_issuer": issuer.name(), "public_url": PUBLIC, "oauth_scope": ["mcp"],
         "apis": {
             "pets": {"spec": "pets.json"},
             "bills": {"spec": "bills.json", "oauth_read_scope": ["bills:read", "bills:admin"], "oauth_write_scope": "bills:write"},
         },
-    }));
+    });
+    config.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+    let config = setup.config(&config);
     let server = HttpServer::start(&[&["--config", &config][..], more].concat());
     server.logged("all 2 APIs are served");
     wait_for_keys(&issuer);
@@ -40,7 +47,7 @@ fn serve(more: &[&str]) -> Served {
 }
 
 impl Served {
-    fn token(&self, audience: &str, scope: &str) -> String {
+    pub fn token(&self, audience: &str, scope: &str) -> String {
         let claims = json!({"iss": self.issuer.name(), "aud": audience, "exp": now() + 300, "sub": "alice", "scope": scope});
         let token = self.signer.token(&json!({"alg": "RS256", "kid": "r"}), &claims);
         format!("Authorization: Bearer {token}")

@@ -1,0 +1,132 @@
+//! Search mode for several APIs: at `/mcp`, at the endpoint of each, and at those that only read.
+
+use serde_json::{Value, json};
+
+use super::scopes::{PUBLIC, serve_with};
+use super::{KEYS, Setup, listed, pets_and_bills, post_to};
+use crate::support::http_server::answer_header;
+use crate::support::{HttpServer, LIST, Upstream, call_message};
+
+fn call(server: &HttpServer, path: &str, headers: &[&str], tool: &str, arguments: &Value) -> Value {
+    post_to(server, path, headers, &call_message(tool, &arguments.to_string())).2
+}
+
+fn hits(answer: &Value) -> Vec<&str> {
+    let hits = answer["result"]["structuredContent"]["results"][0]["hits"].as_array();
+    hits.into_iter().flatten().filter_map(|hit| hit["name"].as_str()).collect()
+}
+
+fn words(answer: &Value) -> &str {
+    answer["result"]["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+#[test]
+fn several_apis_are_searched_and_called_through_one_set_of_gates() {
+    let (setup, pets, bills) = (Setup::new(), Upstream::echo(), Upstream::echo());
+    setup.document("pets");
+    setup.document("bills");
+    let mut config = pets_and_bills(&pets, &bills);
+    config["tools"] = "search".into();
+    let config = setup.config(&config);
+    let variables = [&KEYS[..], &[("MCP_TOKEN", "a-token-of-sixteen-characters")]].concat();
+    let server = HttpServer::start_with(&["--config", &config], &variables);
+    server.logged("all 2 APIs are served");
+    let gates = ["search_operations", "describe_operations", "call_read", "call_write"];
+    for (path, count, name) in [
+        ("/mcp", 4, "pets_list_things"),
+        ("/mcp/readonly", 3, "pets_list_things"),
+        ("/mcp/pets", 4, "list_things"),
+        ("/mcp/pets/readonly", 3, "list_things"),
+    ] {
+        assert_eq!(listed(&server, path, &[]), gates[..count], "{path}");
+        let mut question = json!({"queries": ["list things"]});
+        if !path.contains("pets") {
+            question["api"] = "pets".into();
+        }
+        let found = call(&server, path, &[], "search_operations", &question);
+        assert!(hits(&found).contains(&name), "{path}: {found}");
+        assert!(!hits(&found).iter().any(|hit| hit.contains("bills")), "{path}: {found}");
+        question.as_object_mut().unwrap().remove("queries");
+        question["effect"] = "write".into();
+        let found = call(&server, path, &[], "search_operations", &question);
+        assert_eq!(hits(&found).len(), count - 3, "{path}: {found}");
+        let called = call(&server, path, &[], "call_read", &json!({"operation": name}));
+        assert_eq!(called["result"]["isError"], false, "{path}: {called}");
+        assert_eq!(pets.take_one().header("x-key"), Some("the-key-of-pets"), "{path}");
+        let described = call(&server, path, &[], "describe_operations", &json!({"names": [name]}));
+        assert!(
+            words(&described).starts_with(&format!("{name} · GET /things · read")),
+            "{described}"
+        );
+        // What only reads has no gate for the rest, and no other way to it.
+        let created = call(
+            &server,
+            path,
+            &[],
+            "call_write",
+            &json!({"operation": name.replace("list", "create").replace("things", "thing")}),
+        );
+        assert_eq!(created["error"]["code"] == -32602, count == 3, "{path}: {created}");
+        pets.take_all();
+    }
+    // Both APIs answer the same question, and a hit says whose it is.
+    let found = call(&server, "/mcp", &[], "search_operations", &json!({"queries": "list things"}));
+    assert!(
+        hits(&found).contains(&"bills_list_things") && hits(&found).contains(&"pets_list_things"),
+        "{found}"
+    );
+    assert_eq!(
+        found["result"]["structuredContent"]["results"][0]["hits"][0]["api"], "bills",
+        "{found}"
+    );
+    let refused = call(&server, "/mcp", &[], "search_operations", &json!({"queries": "x", "api": "dogs"}));
+    assert!(words(&refused).contains("`api` must be one of bills, pets"), "{refused}");
+    // The name of one endpoint is nothing at another.
+    let refused = call(&server, "/mcp/pets", &[], "call_read", &json!({"operation": "bills_list_things"}));
+    assert!(words(&refused).contains("There is no operation"), "{refused}");
+    assert!(bills.received().is_empty());
+}
+
+#[test]
+fn p55_search_shows_a_token_only_what_it_may_list_and_a_step_up_names_all_scopes() {
+    let served = serve_with(&[], &json!({"tools": "search"}));
+    let token = served.token(PUBLIC, "mcp");
+    let ask = |tool: &str, arguments: &Value| call(&served.server, "/mcp", &[&token], tool, arguments);
+    let (_, _, list) = post_to(&served.server, "/mcp", &[&token], LIST);
+    assert_eq!(list["result"]["cacheScope"], "private", "{list}");
+    let found = ask("search_operations", &json!({"queries": "list things", "limit": 25}));
+    assert!(hits(&found).contains(&"pets_list_things"), "{found}");
+    for hidden in [
+        ask("search_operations", &json!({"queries": ["bills list things"], "limit": 25})),
+        ask("describe_operations", &json!({"names": ["bills_list_things"]})),
+        ask("call_read", &json!({"operation": "bills_list_thing"})),
+        ask("bills_list_thing", &json!({})),
+    ] {
+        assert!(
+            !hidden.to_string().replace("`bills_list_things`", "").contains("bills_list_things"),
+            "{hidden}"
+        );
+    }
+    // A call that lacks a scope asks for all of them at once; the wrong gate is told first, and asks for none.
+    let message = |tool: &str, operation: &str| call_message(tool, &json!({ "operation": operation }).to_string());
+    let (status, head, _) = post_to(&served.server, "/mcp", &[&token], &message("call_read", "bills_list_things"));
+    let challenge = answer_header(&head, "www-authenticate").unwrap_or_default();
+    assert!(
+        status == 403 && challenge.contains("insufficient_scope") && challenge.contains("mcp") && challenge.contains("bills:read"),
+        "{status} {head}"
+    );
+    let (status, _, answer) = post_to(&served.server, "/mcp", &[&token], &message("call_read", "bills_create_thing"));
+    assert!(status == 200 && words(&answer).contains("call_write"), "{status} {answer}");
+    // With the scope, it is listed and called.
+    let wide = served.token(PUBLIC, "mcp bills:read");
+    let (status, _, answer) = post_to(&served.server, "/mcp", &[&wide], &message("call_read", "bills_list_things"));
+    assert!(status == 200 && answer["result"]["isError"] == false, "{status} {answer}");
+    let found = call(
+        &served.server,
+        "/mcp",
+        &[&wide],
+        "search_operations",
+        &json!({"queries": "list things"}),
+    );
+    assert!(hits(&found).contains(&"bills_list_things"), "{found}");
+}
