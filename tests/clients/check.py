@@ -285,6 +285,43 @@ def one_run(report, binary, client, transport, era, cases, schemas="auto"):
         check_calls(report, cases, saw["results"], upstream.seen)
 
 
+# In search mode: the hints of each gate, all four of them.
+GATES = {
+    "search_operations": {**hints(True, False, True), "openWorldHint": False},
+    "describe_operations": {**hints(True, False, True), "openWorldHint": False},
+    "call_read": hints(True, False, True),
+    "call_write": hints(False, False, False),
+    "call_destructive": hints(False, True, False),
+}
+THING = {"operation": "deleteThing", "arguments": {"id": 7}}
+GATE_CASES = [
+    ("a read", "call_read", {"operation": "headThing", "arguments": {"id": 7}}, ("HEAD", "/things/7"), succeeded),
+    ("a deletion", "call_destructive", THING, ("DELETE", "/things/7"), succeeded),
+    ("a deletion as a read", "call_read", THING, None, tool_error("call_destructive")),
+    ("a deletion as a write", "call_write", THING, None, tool_error("call_destructive")),
+    ("a search", "search_operations", {"queries": ["delete a thing"]}, None, succeeded),
+    ("a description", "describe_operations", {"names": ["deleteThing"]}, None, succeeded),
+]
+
+
+def gates_run(report, binary, client, transport, era):
+    """Search mode: the client sees the hints of the gates, and no gate lets through what its hints do not say."""
+    with Upstream() as upstream:
+        options = ["--spec", str(HERE / "verbs.yaml"), "--base-url", upstream.url, "--tools", "search"]
+        job = {"era": era, "calls": [[name, arguments] for _, name, arguments, _, _ in GATE_CASES]}
+        if transport == "stdio":
+            saw = ask(client, {**job, "command": [binary, "serve", *options]})
+        else:
+            with serving(binary, *options) as url:
+                saw = ask(client, {**job, "url": url})
+        tools = {tool["name"]: tool.get("annotations") for tool in saw["list"]["tools"]}
+        report.equal(tools, GATES, "the gates and their annotations")
+        check_calls(report, GATE_CASES, saw["results"], upstream.seen)
+        found = saw["results"][4].get("result", {}).get("structuredContent", {}).get("results", [{}])[0]
+        first = (found.get("hits") or [{}])[0]
+        report.equal((first.get("name"), first.get("effect")), ("deleteThing", "destructive"), "the first hit")
+
+
 def mock_run(report, binary, client):
     """A document with examples and no API behind it at all."""
     options = ["--spec", str(PETSTORE), "--mock"]
@@ -359,6 +396,7 @@ def main():
             for era in eras:
                 report = Report(f"{name} {transport} {era}")
                 runs.append((report, one_run, (binary, client, transport, era, cases)))
+                runs.append((Report(f"{name} {transport} {era}, search mode"), gates_run, (binary, client, transport, era)))
         # The clients that check results against output schemas, with the document's own.
         if name != "inspector":
             for era in eras:
