@@ -46,7 +46,9 @@ impl Verb {
     /// Whether a word says what to do, and not with what.
     #[must_use]
     pub(crate) fn is_verb(word: &str) -> bool {
-        !NOUNS.split_whitespace().any(|noun| noun == word) && Self::of_word(word).is_some()
+        let stemmed = stem(word);
+        let is_noun = |noun: &str| noun == word || stem(noun) == stemmed;
+        !NOUNS.split_whitespace().any(is_noun) && Self::of_word(word).is_some()
     }
 
     /// What a question in folded words wants.
