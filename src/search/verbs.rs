@@ -1,5 +1,8 @@
 //! Verbs: what a question wants to do, and what an operation does.
 
+use std::sync::LazyLock;
+
+use foldhash::{HashMap, HashSet};
 use http::Method;
 
 use super::words::{Writing, each_word, stem};
@@ -27,28 +30,38 @@ const DELETES: &str = " delete remove kick revoke cancel drop purge disable stop
 /// Words that are verbs, and as often the name of something.
 const NOUNS: &str = " email book schedule issue request transfer query fork clone void trigger ";
 
+/// The stems of these words: an index asks for thousands.
+struct VerbStems {
+    verbs: HashMap<String, Verb>,
+    nouns: HashSet<String>,
+}
+
+static STEMS: LazyLock<VerbStems> = LazyLock::new(|| {
+    let mut verbs = HashMap::default();
+    // Of two meanings, the more careful one counts, which comes last.
+    for (verb, words) in [
+        (Verb::Read, READS),
+        (Verb::Create, CREATES),
+        (Verb::Update, UPDATES),
+        (Verb::Delete, DELETES),
+    ] {
+        verbs.extend(words.split_whitespace().map(|word| (stem(word).into_owned(), verb)));
+    }
+    let nouns = NOUNS.split_whitespace().map(|noun| stem(noun).into_owned()).collect();
+    VerbStems { verbs, nouns }
+});
+
 impl Verb {
     /// What a word says, where it is a verb of one kind.
     fn of_word(word: &str) -> Option<Self> {
-        let stemmed = stem(word);
-        let has = |list: &str| list.split_whitespace().any(|known| known == word || stem(known) == stemmed);
-        if has(DELETES) {
-            Some(Self::Delete)
-        } else if has(UPDATES) {
-            Some(Self::Update)
-        } else if has(CREATES) {
-            Some(Self::Create)
-        } else {
-            has(READS).then_some(Self::Read)
-        }
+        STEMS.verbs.get(stem(word).as_ref()).copied()
     }
 
     /// Whether a word says what to do, and not with what.
     #[must_use]
     pub(crate) fn is_verb(word: &str) -> bool {
         let stemmed = stem(word);
-        let is_noun = |noun: &str| noun == word || stem(noun) == stemmed;
-        !NOUNS.split_whitespace().any(is_noun) && Self::of_word(word).is_some()
+        STEMS.verbs.contains_key(stemmed.as_ref()) && !STEMS.nouns.contains(stemmed.as_ref())
     }
 
     /// What a question in folded words wants.
