@@ -48,10 +48,10 @@ pub(crate) async fn watch(config: Arc<ApiConfig>, server: McpServer, index: usiz
                 now.mocks.extend(before.filter(|(api, _)| api.strong_count() > 0));
                 standing = Some(now);
                 unread = None;
-                server.note_reload(config.name.as_ref(), true);
+                server.note_reload(index, true);
             }
             Err(failure) => {
-                server.note_reload(config.name.as_ref(), false);
+                server.note_reload(index, false);
                 let why = text::error_in_a_line(&failure);
                 if unread.as_ref() != Some(&why) {
                     if standing.is_some() {

@@ -18,7 +18,6 @@ pub(crate) mod stdio;
 pub(crate) mod tool_list;
 pub(crate) mod visible;
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -32,7 +31,6 @@ use self::endpoints::paths::McpEndpoint;
 use self::endpoints::served_apis::ServedApis;
 use self::state::{Changes, ServerState};
 use crate::api::Api;
-use crate::api::name::ApiName;
 use crate::observe;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::shared_state::state::SharedState;
@@ -158,9 +156,10 @@ impl McpServer {
     }
 
     /// Notes whether the changed document of an API could be served.
-    pub(crate) fn note_reload(&self, name: Option<&ApiName>, is_served: bool) {
-        self.live.has_failed_reload.store(!is_served, Ordering::Relaxed);
+    pub(crate) fn note_reload(&self, index: usize, is_served: bool) {
+        self.apis.note_reload(index, is_served);
         if let Some(metrics) = observe::metrics() {
+            let name = self.apis.slots().get(index).and_then(|slot| slot.name.as_ref());
             metrics.reloaded(ApiLabel(name.map(|name| name.as_str().into())), is_served);
         }
     }

@@ -35,8 +35,6 @@ pub(crate) struct ServerState {
     pub(crate) draining: CancellationToken,
     /// Whether clients cannot be let in yet, because the keys of their issuer are not there.
     pub(crate) awaits_keys: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
-    /// Whether the last change of the document could not be served.
-    pub(crate) has_failed_reload: AtomicBool,
 }
 
 /// Receives a count each time the list of tools changes.
@@ -67,7 +65,6 @@ impl ServerState {
             ending,
             draining: CancellationToken::new(),
             awaits_keys: OnceLock::new(),
-            has_failed_reload: AtomicBool::new(false),
         }
     }
 

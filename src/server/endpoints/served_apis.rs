@@ -1,5 +1,6 @@
 //! The APIs of a server, each with what became of it so far, and the catalogs that its endpoints get of them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub(crate) struct ServedApis {
     /// What became of each API. It is held while endpoints get their catalogs, so that they change in one order.
     outcomes: Mutex<Vec<ApiOutcome>>,
     slots: Vec<ApiSlot>,
+    /// Whether the last change of each API's document could not be served.
+    failed_reloads: Vec<AtomicBool>,
     endpoints: Endpoints,
     tells_changes: bool,
 }
@@ -44,6 +47,17 @@ pub(crate) struct ApiCounts {
     pub(crate) awaited: usize,
 }
 
+/// What became of one API, for the operator.
+pub(crate) struct ServedState {
+    pub(crate) name: Option<ApiName>,
+    /// `loading`, `served` or `failed`.
+    pub(crate) status: &'static str,
+    /// How many tools are served.
+    pub(crate) tools: usize,
+    /// Whether the last change of its document could not be served.
+    pub(crate) has_failed_reload: bool,
+}
+
 impl ServedApis {
     /// No API is loaded yet. `reload` is the interval at which the document of each is checked for changes.
     pub(crate) fn new(slots: Vec<ApiSlot>, reload: Option<Duration>) -> Self {
@@ -56,6 +70,7 @@ impl ServedApis {
         let served = Self {
             outcomes: Mutex::new(vec![ApiOutcome::Awaited; slots.len()]),
             endpoints: Endpoints::new(&names, state),
+            failed_reloads: slots.iter().map(|_| AtomicBool::new(false)).collect(),
             slots,
             tells_changes,
         };
@@ -95,6 +110,37 @@ impl ServedApis {
             ApiOutcome::Awaited | ApiOutcome::Failed(_) => None,
         };
         self.outcomes().iter().filter_map(served).collect()
+    }
+
+    /// What became of each API, for the operator.
+    pub(crate) fn states(&self) -> Vec<ServedState> {
+        let outcomes = self.outcomes();
+        let state = |((slot, outcome), failed): ((&ApiSlot, &ApiOutcome), &AtomicBool)| ServedState {
+            name: slot.name.clone(),
+            status: match outcome {
+                ApiOutcome::Awaited => "loading",
+                ApiOutcome::Served(_) => "served",
+                ApiOutcome::Failed(_) => "failed",
+            },
+            tools: match outcome {
+                ApiOutcome::Served(api) => api.tools().len(),
+                ApiOutcome::Awaited | ApiOutcome::Failed(_) => 0,
+            },
+            has_failed_reload: failed.load(Ordering::Relaxed),
+        };
+        self.slots
+            .iter()
+            .zip(outcomes.iter())
+            .zip(&self.failed_reloads)
+            .map(state)
+            .collect()
+    }
+
+    /// Notes whether the changed document of an API could be served.
+    pub(crate) fn note_reload(&self, index: usize, is_served: bool) {
+        if let Some(failed) = self.failed_reloads.get(index) {
+            failed.store(!is_served, Ordering::Relaxed);
+        }
     }
 
     /// Whether no API has a name, because there is only one.

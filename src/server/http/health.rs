@@ -1,14 +1,13 @@
 //! `/healthz` says that the process lives, and `/readyz` whether a balancer should send requests. Neither asks the upstream: an API
 //! that is down is told by each call, and would otherwise take every replica out.
 
-use std::sync::atomic::Ordering;
-
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use crate::server::McpServer;
+use crate::server::endpoints::served_apis::ServedState;
 
 /// What decides whether requests should be sent here.
 #[derive(Clone)]
@@ -71,14 +70,9 @@ impl Health {
         awaits_keys.then_some("the keys of the issuer")
     }
 
-    /// How many tools are served.
-    pub(crate) fn tool_count(&self) -> usize {
-        self.server.apis().served().iter().map(|api| api.tools().len()).sum()
-    }
-
-    /// Whether the last change of the document could not be served.
-    pub(crate) fn has_failed_reload(&self) -> bool {
-        self.server.live.has_failed_reload.load(Ordering::Relaxed)
+    /// What became of each API, for the operator.
+    pub(crate) fn apis(&self) -> Vec<ServedState> {
+        self.server.apis().states()
     }
 
     /// Whether what replicas share can be reached; `None` where they share nothing.

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::health::{Health, Readiness};
 use super::host::Allowed;
@@ -79,16 +79,25 @@ fn metrics(headers: &HeaderMap) -> Response {
 /// What is served, for the operator alone.
 fn describe(health: &Health) -> Response {
     let readiness = health.readiness();
-    let body = json!({
+    let apis = health.apis();
+    let mut body = json!({
         "status": readiness.name(),
-        "tools": health.tool_count(),
+        "tools": apis.iter().map(|api| api.tools).sum::<usize>(),
         "waits_for": match readiness {
             Readiness::Loading => health.waits_for(),
             Readiness::Ready | Readiness::Draining => None,
         },
-        "last_reload_failed": health.has_failed_reload(),
+        "last_reload_failed": apis.iter().any(|api| api.has_failed_reload),
         "shared_state_answers": health.shared_state_answers(),
     });
+    let named = apis.iter().filter_map(|api| {
+        let state = json!({ "status": api.status, "tools": api.tools, "last_reload_failed": api.has_failed_reload });
+        Some((api.name.as_ref()?.to_string(), state))
+    });
+    let named: serde_json::Map<String, Value> = named.collect();
+    if let Some(body) = body.as_object_mut().filter(|_| !named.is_empty()) {
+        body.insert("apis".to_owned(), named.into());
+    }
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
     (readiness.status(), headers, format!("{body}\n")).into_response()
 }
