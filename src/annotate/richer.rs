@@ -1,10 +1,15 @@
 //! What a description can say beyond the document's own words: what a call returns, what takes the place of a deprecated
 //! operation, defaults, the meanings of constants, and one example of the arguments.
 
+use std::borrow::Cow;
+
+use foldhash::HashSet;
 use serde_json::{Map, Value};
 
 use super::output::ReplyDescriber;
+use super::overrides::ruled_output::ruled_output;
 use crate::spec::node::{Node, Object};
+use crate::spec::operation::body_properties::properties;
 use crate::spec::operation::request_body::{BODY, BodySchema};
 use crate::spec::operation::rules::ArgumentTarget;
 use crate::spec::{Document, MediaKind, Operation};
@@ -81,8 +86,12 @@ pub(crate) fn replacement<'n>(operation: &Operation, others: impl Iterator<Item 
     named.next().filter(|_| named.next().is_none()).map(|(_, name)| name)
 }
 
+/// What the replies hold, without what a rule drops.
 fn returns(document: &Document, operation: &Operation) -> Option<String> {
-    let schema = ReplyDescriber::new(document).lenient(operation)?;
+    let schema = match &operation.rules.response {
+        Some(rule) => ruled_output(rule, document, operation)?,
+        None => ReplyDescriber::new(document).lenient(operation)?,
+    };
     let properties = schema.get("properties")?.as_object()?;
     let names = |properties: &Map<String, Value>| {
         let shown: Vec<&str> = properties.keys().take(MAX_FIELDS).map(String::as_str).collect();
@@ -101,16 +110,38 @@ fn returns(document: &Document, operation: &Operation) -> Option<String> {
     }
 }
 
-/// The schema of each parameter that a call may give, with its argument.
-fn parameters<'d>(document: &'d Document, operation: &'d Operation) -> impl Iterator<Item = (&'d str, Object<'d>)> {
-    operation.parameters.iter().take(64).filter_map(|parameter| {
+/// The schema of each parameter that a call may give, with its argument, and then those of the properties of its body, each with
+/// its JSON Pointer.
+fn arguments<'d>(document: &'d Document, operation: &'d Operation) -> impl Iterator<Item = (Cow<'d, str>, Object<'d>)> {
+    let parameters = operation.parameters.iter().take(64).filter_map(|parameter| {
         let schema = document.resolve_object(document.node(parameter.schema?)).ok()??;
-        Some((parameter.key.as_str(), schema))
-    })
+        Some((Cow::from(parameter.key.as_str()), schema))
+    });
+    parameters.chain(body_properties(document, operation))
+}
+
+/// The properties of the body that a call may give, but for those that rules describe anew.
+fn body_properties<'d>(document: &'d Document, operation: &'d Operation) -> Vec<(Cow<'d, str>, Object<'d>)> {
+    let body = operation.body.as_ref().map(|body| &body.media_type);
+    let schema = body.and_then(|media_type| match media_type.schema {
+        BodySchema::At(span) => Some(document.node(span)),
+        _ => None,
+    });
+    let is_ruled = |name: &str| {
+        let mut targets = operation.rules.arguments.iter().map(|rule| &rule.target);
+        targets.any(|target| matches!(target, ArgumentTarget::Body(steps) if steps.first().is_some_and(|step| step == name)))
+    };
+    let of_schema = properties(document, schema, &mut HashSet::default()).into_iter().take(64);
+    let given = of_schema.filter_map(|(name, node)| {
+        let property = document.resolve_object(node).ok()??;
+        let is_given = property.boolean("readOnly") != Some(true) && !is_ruled(&name);
+        is_given.then(|| (Cow::from(format!("/{BODY}/{}", one_line(&name))), property))
+    });
+    given.collect()
 }
 
 fn defaults(document: &Document, operation: &Operation) -> Option<String> {
-    let said = parameters(document, operation).filter_map(|(key, schema)| {
+    let said = arguments(document, operation).filter_map(|(key, schema)| {
         let default = schema.get("default")?.scalar()?;
         Some(format!("`{key}` {}", truncate(&one_line(&default), MAX_MEANING_BYTES)))
     });
@@ -119,7 +150,7 @@ fn defaults(document: &Document, operation: &Operation) -> Option<String> {
 }
 
 fn meanings(document: &Document, operation: &Operation) -> Option<String> {
-    let said = parameters(document, operation).filter_map(|(key, schema)| Some(format!("`{key}`: {}", meanings_of(&schema)?)));
+    let said = arguments(document, operation).filter_map(|(key, schema)| Some(format!("`{key}`: {}", meanings_of(&schema)?)));
     let said: Vec<String> = said.take(MAX_PARAMETERS).collect();
     (!said.is_empty()).then(|| format!("Values: {}.", said.join("; ")))
 }
