@@ -26,7 +26,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use openapi_mcp::internals::{self as render, Response};
-use openapi_mcp::{Api, ApiOptions, Destination, Document, OnMissingCredential, OutboundOptions, http_client};
+use openapi_mcp::{Api, ApiOptions, Caller, Destination, Document, OnMissingCredential, OutboundOptions, http_client};
 use serde_json::{Value, json};
 
 use crate::support::http_server::http_request;
@@ -223,7 +223,7 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
     };
     let prepare = || {
         assert!(
-            api.prepare(tool, Some(arguments.clone()), OnMissingCredential::Omit)
+            api.prepare(tool, Some(arguments.clone()), OnMissingCredential::Omit, &Caller::default())
                 .unwrap()
                 .is_ok()
         );

@@ -58,7 +58,9 @@ mod spec;
 mod text;
 
 pub use crate::annotate::{AnnotateOptions, Enforcement, Hint, Hints, OutputSchemas, Policy, Reason};
-pub use crate::api::{Api, ApiName, ApiOptions, BuildError, Caller, Destination, OfferedTool, OnMissingCredential};
+pub use crate::api::{
+    Api, ApiName, ApiOptions, BuildError, Caller, Destination, OfferedTool, OnMissingCredential, TenantEntry, TenantOptions, TenantSource,
+};
 pub use crate::cli::run;
 pub use crate::outbound::{Clients, HttpClient, HttpError, OutboundError, OutboundOptions, http_client};
 pub use crate::server::McpServer;

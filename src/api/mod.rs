@@ -34,8 +34,8 @@ use crate::observe::metrics::labels::ApiLabel;
 use crate::observe::outcome::CallOutcome;
 use crate::outbound::Clients;
 use crate::proxy::{
-    ApiProxy, ArgumentRules, Binder, BindingOptions, CacheOptions, CallError, CallOptions, CallRules, Credentials, Forwarding, Progress,
-    ReplyCache, Sandbox, ToolResult, UpstreamOptions, link_etags, render_error,
+    ApiProxy, ArgumentRules, Binder, BindingOptions, CacheOptions, CallError, CallOptions, CallRules, ClientValues, Credentials,
+    Forwarding, Progress, ReplyCache, Sandbox, Tenant, ToolResult, UpstreamOptions, link_etags, render_error,
 };
 use crate::search::SearchIndex;
 use crate::spec::operation::rules::ValueSource;
@@ -50,7 +50,8 @@ pub(crate) use self::scheme_fields::{SchemeField, scheme_fields};
 #[cfg(test)]
 pub(crate) use crate::annotate::confirm::{Confirm, ConfirmLevel};
 pub(crate) use crate::proxy::auth::scheme::scheme_setting;
-pub use crate::proxy::{Destination, OnMissingCredential};
+pub(crate) use crate::proxy::auth::values::CredentialPlace;
+pub use crate::proxy::{Destination, OnMissingCredential, TenantEntry, TenantOptions, TenantSource};
 pub(crate) use crate::proxy::{Payload, Request, filter};
 
 /// What an operator sets about an API.
@@ -81,6 +82,8 @@ pub struct ApiOptions {
     pub name: Option<ApiName>,
     /// Secrets of all APIs of a server, which must not come back in a reply of this one either.
     pub secrets_of_all: Vec<SecretString>,
+    /// The tenants to which calls go; then nothing goes to [`ApiOptions::destination`], and each has credentials of its own.
+    pub tenants: Option<TenantOptions>,
 }
 
 /// Who calls, as far as a call needs to know.
@@ -125,8 +128,7 @@ pub struct Api {
     name: Option<ApiName>,
     /// What every tool name begins with.
     prefix: String,
-    /// How the names of the variables of its credentials begin.
-    variable_prefix: String,
+    credential_place: CredentialPlace,
     proxy: ApiProxy,
     search_index: OnceLock<SearchIndex>,
 }
@@ -164,6 +166,8 @@ impl Api {
             first_error,
             problems,
         } = bind_tools(annotated.tools, &mut binder, options.annotate.output);
+        let tenants = options.tenants.as_ref();
+        let (tenants, of_tenants) = tenants.map(|tenants| binder.bind_tenants(tenants, options.cache)).unzip();
         link_etags(bound.iter_mut().map(|tool| &mut tool.target));
         reserve_paths(&mut bound, &known);
         let found = binder.finish();
@@ -193,11 +197,15 @@ impl Api {
             warnings: summarize_restrictions(&annotated.restrictions)
                 .into_iter()
                 .chain(found.warnings)
+                .chain(of_tenants.into_iter().flatten())
                 .collect(),
             restrictions: annotated.restrictions,
             name: options.name,
             prefix: options.annotate.names.prefix,
-            variable_prefix: credentials.variable_prefix(),
+            credential_place: options
+                .tenants
+                .as_ref()
+                .map_or_else(|| credentials.place(), |_| CredentialPlace::Tenants),
             proxy: ApiProxy {
                 document,
                 options: options.call,
@@ -206,7 +214,9 @@ impl Api {
                 sandbox: options.sandbox,
                 cache: options
                     .cache
+                    .filter(|_| tenants.is_none())
                     .and_then(|cache| ReplyCache::new(cache, label, options.upstream.shared.as_ref())),
+                tenants,
             },
             search_index: OnceLock::new(),
         };
@@ -236,10 +246,10 @@ impl Api {
         &self.prefix
     }
 
-    /// How the names of the variables of its credentials begin.
+    /// Where the operator sets its credentials.
     #[must_use]
-    pub(crate) fn variable_prefix(&self) -> &str {
-        &self.variable_prefix
+    pub(crate) fn credential_place(&self) -> &CredentialPlace {
+        &self.credential_place
     }
 
     /// What the operator should know before the first call, in sentences: what is restricted because of names, and which
@@ -304,6 +314,16 @@ impl Api {
         text::nearest(name, self.tools.iter().map(|tool| tool.name.as_ref()), 0.8)
     }
 
+    /// What tells the tenant of a client, where there are tenants and the client is one of them.
+    pub(crate) fn tenant(&self, caller: &Caller<'_>) -> Option<&str> {
+        let tenants = self.proxy.tenants.as_ref()?;
+        let client = ClientValues::Given {
+            headers: caller.headers,
+            claims: caller.claims,
+        };
+        tenants.of(client).ok().map(Tenant::value)
+    }
+
     /// Calls a tool. Everything that goes wrong, here or at the API, is a result with `isError`; `None` means that there is
     /// no such tool. Dropping the future ends the request.
     pub async fn call(&self, name: &str, arguments: Option<JsonObject>, caller: Caller<'_>) -> Option<CallToolResult> {
@@ -322,16 +342,17 @@ impl Api {
         })
     }
 
-    /// The request that a call would make, with `***` for the operator's credentials; or the result with `isError` that it
-    /// would end in before anything is sent. `None` means that there is no such tool.
+    /// The request that a call of that client would make, with `***` for the operator's credentials; or the result with
+    /// `isError` that it would end in before anything is sent. `None` means that there is no such tool.
     #[must_use]
     pub fn prepare(
         &self,
         name: &str,
         arguments: Option<JsonObject>,
         on_missing: OnMissingCredential,
+        caller: &Caller<'_>,
     ) -> Option<Result<Request, Box<CallToolResult>>> {
-        Some(self.prepare_at(self.find(name)?, arguments, on_missing))
+        Some(self.prepare_at(self.find(name)?, arguments, on_missing, caller))
     }
 
     /// The request of the tool at that place, like [`Api::prepare`].
@@ -340,14 +361,16 @@ impl Api {
         index: ToolIndex,
         arguments: Option<JsonObject>,
         on_missing: OnMissingCredential,
+        caller: &Caller<'_>,
     ) -> Result<Request, Box<CallToolResult>> {
         let (tool, bound) = self.at(index);
         let preview = || {
+            let route = self.proxy.route(&bound.target, caller.headers, caller.claims)?;
             if on_missing == OnMissingCredential::Refuse {
-                bound.target.check_credential()?;
+                route.credential()?;
             }
             let checked = bound.check_arguments(tool, arguments.unwrap_or_default())?;
-            self.proxy.preview(&bound.target, checked.arguments, on_missing)
+            self.proxy.preview(route, &bound.target, checked.arguments, on_missing)
         };
         preview()
             .inspect_err(|error| note_outcome(error.outcome()))
@@ -356,11 +379,12 @@ impl Api {
 
     async fn run(&self, tool: &Tool, bound: &BoundTool, arguments: Option<JsonObject>, caller: Caller<'_>) -> ToolResult {
         let outcome = async {
-            bound.target.check_credential()?;
+            let route = self.proxy.route(&bound.target, caller.headers, caller.claims)?;
+            route.credential()?;
             let checked = bound.check_arguments(tool, arguments.unwrap_or_default())?;
             let call = self
                 .proxy
-                .prepare(&bound.target, checked.arguments, caller.headers, caller.claims)?;
+                .prepare(route, &bound.target, checked.arguments, caller.headers, caller.claims)?;
             let reply = self.proxy.send(&call, caller.progress).await?;
             let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
             let mut result = self.proxy.finish(&call, reply).await;
@@ -393,6 +417,7 @@ impl ApiOptions {
             secrets_of_all: self.secrets_of_all.clone(),
             upstream: self.upstream.clone(),
             api: self.label(),
+            has_tenants: self.tenants.is_some(),
         }
     }
 }

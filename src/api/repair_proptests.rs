@@ -50,7 +50,12 @@ fn build_api() -> Api {
 /// The URL and headers of the request, or `None` where nothing would be sent.
 fn sent(arguments: &Value) -> Option<(String, String)> {
     let request = API
-        .prepare("update", arguments.as_object().cloned(), OnMissingCredential::Omit)
+        .prepare(
+            "update",
+            arguments.as_object().cloned(),
+            OnMissingCredential::Omit,
+            &super::Caller::default(),
+        )
         .unwrap()
         .ok()?;
     Some((request.url.to_string(), format!("{:?}", request.headers)))

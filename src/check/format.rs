@@ -25,6 +25,7 @@ pub(crate) fn report_as_text(report: &Report) -> String {
     push_findings(&mut out, report);
     push_costs(&mut out, report);
     push_credentials(&mut out, report);
+    report.tenants.iter().for_each(|line| out.push_str(&format!("{line}\n")));
     let _ = writeln!(
         out,
         "{}, {}, {}",

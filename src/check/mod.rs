@@ -44,6 +44,9 @@ pub(crate) struct Report {
     pub clients: Vec<ClientCost>,
     /// The credentials that the tools need.
     pub credentials: Vec<CredentialNeed>,
+    /// Where calls go and which credentials they carry where there are tenants, in lines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<String>,
     /// What `serve` would warn of at its start.
     pub warnings: Vec<String>,
     /// Errors first, then warnings, then notes; in each, first what looks more dangerous than it is served as.
@@ -95,6 +98,7 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
         by_tag: cost::by_tag(api),
         clients: cost::client_costs(api.tools().len(), tokens),
         credentials: credential_needs(api),
+        tenants: Vec::new(),
         warnings: api.warnings().to_vec(),
         findings,
     }
@@ -137,7 +141,7 @@ pub(crate) fn used_schemes(api: &Api) -> (BTreeMap<String, SecurityScheme>, BTre
 fn credential_needs(api: &Api) -> Vec<CredentialNeed> {
     let (schemes, used) = used_schemes(api);
     let need = |(name, usage): (String, SchemeUse)| CredentialNeed {
-        setting: scheme_setting(&name, schemes.get(&name), api.variable_prefix())
+        setting: scheme_setting(&name, schemes.get(&name), api.credential_place())
             .trim_end_matches(',')
             .to_owned(),
         scheme: one_line(&name),

@@ -13,6 +13,7 @@ use super::{ConfigFile, help, output};
 use crate::api::ApiName;
 use crate::check::{self, Report, format};
 use crate::config::ApiConfig;
+use crate::config::apis::tenants::resolve::describe_tenants;
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
 use crate::spec::operation::server;
@@ -75,7 +76,11 @@ fn report(config: &ApiConfig, loaded: Loaded) -> ApiReport {
         api.document().url.as_ref(),
         &config.server,
     );
-    if config.base_url.is_none() && !config.mock && api.iter().any(|offered| offered.operation.servers.is_empty()) {
+    if config.base_url.is_none()
+        && config.tenants.is_none()
+        && !config.mock
+        && api.iter().any(|offered| offered.operation.servers.is_empty())
+    {
         diagnostics.extend(root.err().map(|error| Diagnostic::warning("#/servers", error.to_string())));
     }
     let source = match &config.source {
@@ -84,6 +89,12 @@ fn report(config: &ApiConfig, loaded: Loaded) -> ApiReport {
         Source::Stdin => "stdin".into(),
     };
     let mut report = check::check(source, &api, &diagnostics, &config.profile, config.annotate.layers.local);
+    report.tenants = config
+        .tenants
+        .as_ref()
+        .filter(|_| !config.mock)
+        .map(describe_tenants)
+        .unwrap_or_default();
     for finding in report.findings.iter_mut().filter(|finding| finding.file.is_none()) {
         // What an overlay wrote stands at no line of the file, and what concerns the whole at no line at all.
         if !config.overlays.is_empty() || finding.pointer == "#" {

@@ -33,7 +33,12 @@ pub(crate) fn server_settings(api: &ApiSettings, server: &ServerSettings, file: 
     let config = resolve(layered, LogLevel::Info, LogDelivery::Queued)?;
     let mut problems = Vec::new();
     for api in &config.apis {
-        let own = config::overrides::check_client_values(&api.annotate.layers.rules, &config.process.transport);
+        let transport = &config.process.transport;
+        let mut own = config::overrides::check_client_values(&api.annotate.layers.rules, transport);
+        own.extend(config::apis::tenants::resolve::check_tenant_source(
+            api.tenants.as_ref().filter(|_| !api.mock),
+            transport,
+        ));
         match &api.name {
             Some(name) => problems.extend(ConfigError::under(name, own)),
             None => problems.extend(own),
@@ -231,8 +236,10 @@ async fn documented(config: &ApiConfig, client: &HttpClient, page: FetchedSource
 
 fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Running>) -> ApiOptions {
     let fixed = mock.map(mock::Running::url).or(config.base_url.as_ref());
+    let tenants = config.tenants.as_ref().filter(|_| mock.is_none() && !config.mock);
     let destination = match (purpose, fixed) {
         (LoadPurpose::Inspect, _) => Destination::Nowhere,
+        (LoadPurpose::Serve, _) if tenants.is_some() => Destination::Nowhere,
         (LoadPurpose::Serve, Some(url)) => Destination::Fixed(url.clone()),
         (LoadPurpose::Serve, None) => Destination::Declared(config.server.clone()),
     };
@@ -240,8 +247,8 @@ fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Run
         annotate: config.annotate.clone(),
         destination,
         headers: config.headers.clone(),
-        // A mock needs no credentials.
-        credentials: (!config.mock).then(|| config.credentials.clone()),
+        // A mock needs no credentials, and tenants have their own.
+        credentials: (!config.mock && tenants.is_none()).then(|| config.credentials.clone()),
         forward: config.forward.clone(),
         secrets: config.outbound.proxy.iter().filter_map(|proxy| proxy.credential.clone()).collect(),
         call: config.call.clone(),
@@ -250,6 +257,7 @@ fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Run
         name: config.name.clone(),
         secrets_of_all: config.secrets_of_all.clone(),
         upstream: config.upstream.clone(),
+        tenants: tenants.cloned(),
     }
 }
 

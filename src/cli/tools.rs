@@ -1,6 +1,7 @@
 //! `openapi-mcp tools`: the tools as a person wants to see them before an agent does.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::ValueEnum;
 
@@ -11,6 +12,8 @@ use super::log::spinner::Spinner;
 use super::{ConfigFile, Failure, help, output};
 use crate::annotate::Hint;
 use crate::api::{Api, OfferedTool};
+use crate::config::ApiConfig;
+use crate::config::apis::tenants::resolve::describe_tenants;
 use crate::config::settings::{ApiSettings, LogLevel};
 
 #[derive(Debug, clap::Args)]
@@ -89,6 +92,7 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     let spinner = Spinner::start("reading the document");
     let LoadedApis { apis, is_complete } = load_each(config.apis, LoadPurpose::Inspect).await?;
     drop(spinner);
+    let configs: Vec<Arc<ApiConfig>> = apis.iter().map(|(config, _)| Arc::clone(config)).collect();
     let apis = apis.iter().map(|(_, loaded)| &loaded.api);
     let all = command.filter.apply(apis.clone());
     let total = all.len();
@@ -104,7 +108,7 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
         total,
     };
     let text = match command.format {
-        ToolsFormat::Table if command.explain => listing::explained(&shown),
+        ToolsFormat::Table if command.explain => explained_tenants(&configs) + &listing::explained(&shown),
         ToolsFormat::Table => listing::table(&shown, terminal_columns()),
         ToolsFormat::Json => {
             listing::tool_as_json(&shown).map_err(|error| Failure::Io("the tools cannot be written".into(), error.into()))?
@@ -123,6 +127,17 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     } else {
         ExitCode::from(UNREADABLE)
     })
+}
+
+/// Where the calls of APIs with tenants go.
+fn explained_tenants(configs: &[Arc<ApiConfig>]) -> String {
+    let with_tenants = configs.iter().filter(|config| !config.mock);
+    let lines = with_tenants.filter_map(|config| {
+        let lines = describe_tenants(config.tenants.as_ref()?).join("\n");
+        let name = config.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+        Some(format!("{name}{lines}\n\n"))
+    });
+    lines.collect()
 }
 
 /// The width of the terminal that standard output is; nothing where it is something else.

@@ -1,6 +1,6 @@
 //! What one API needs: where its document comes from, how its tools look, and how it is called.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +10,8 @@ use secrecy::SecretString;
 use tokio::sync::Semaphore;
 use url::Url;
 
+use super::apis::tenants::resolve::resolve_tenants;
+use super::credentials::SchemeSettings;
 use super::forward::ForwardSettings;
 use super::operations::cache::resolve_cache;
 use super::operations::shared_state::SharedStateConfig;
@@ -21,12 +23,13 @@ use crate::annotate::confirm::Confirm;
 use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::api::name::ApiName;
 use crate::outbound::OutboundOptions;
+use crate::proxy::auth::values::PREFIX;
 use crate::proxy::request::body::file_root::FileRoot;
-use crate::proxy::{CacheOptions, CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
+use crate::proxy::{CacheOptions, CallOptions, Credentials, Forwarding, Sandbox, TenantOptions, UpstreamOptions};
 use crate::server::gates::ListOptions;
 use crate::server::http::ToolScopes;
 use crate::spec::document::source::DEFAULT_MAX_SPEC_BYTES;
-use crate::spec::operation::server::{self, Choice, Pick};
+use crate::spec::operation::server::{Choice, Pick};
 use crate::spec::{ExternalReferences, Source};
 use crate::text::MIN_BYTES_PER_TOKEN;
 
@@ -87,6 +90,8 @@ pub(crate) struct ApiConfig {
     pub scopes: ToolScopes,
     /// Static secrets of all APIs of the server, where there are several.
     pub secrets_of_all: Vec<SecretString>,
+    /// The tenants to which calls go, if there are any.
+    pub tenants: Option<TenantOptions>,
     /// What is legal and most likely not meant, in sentences.
     pub warnings: Vec<String>,
 }
@@ -119,7 +124,11 @@ pub(crate) fn resolve_api(
     let source = resolve_source(api.spec.as_ref(), name, problems);
     let overlays = resolve_overlays(&api.overlay, problems);
     let base_url = resolve_base_url(api, problems);
-    let (headers, source_headers, warnings) = resolve_headers(api, problems);
+    let (headers, source_headers, mut warnings) = resolve_headers(api, problems);
+    let tenants = resolve_tenants(api, &headers, problems);
+    if tenants.is_some() {
+        warnings.extend(unused_variables(api, name, &sources.variables));
+    }
     let outbound = upstream::outbound(&api.upstream, problems);
     let mut credentials = credentials::resolve_credentials(&api.credentials, sources.variables, sources.shared.keys.as_ref(), problems);
     credentials.client_certificate = outbound.identity.is_some();
@@ -154,7 +163,7 @@ pub(crate) fn resolve_api(
         profile: annotate::known_client(api).profile(),
         strict: api.strict.unwrap_or(false),
         sandbox: sandbox(api, call.max_response_bytes, sources.filters),
-        cache: resolve_cache(&server_settings.operations.cache, problems),
+        cache: resolve_cache(&server_settings.operations.cache, problems).map(|cache| divide_cache(cache, tenants.as_ref())),
         call,
         upstream: UpstreamOptions {
             propagates_trace: server_settings.operations.propagate_trace.unwrap_or(false),
@@ -165,6 +174,7 @@ pub(crate) fn resolve_api(
         reload: reload_interval(server_settings, source.as_ref(), problems),
         scopes: sources.scopes,
         secrets_of_all: Vec::new(),
+        tenants,
         warnings,
     };
     let tls = config.needs_tls();
@@ -179,7 +189,9 @@ impl ApiConfig {
     /// Whether any connection may need TLS: it can be left out only where every address is known to be plain HTTP.
     fn needs_tls(&self) -> bool {
         let plain = |url: &Url| url.scheme() == "http";
-        let calls_are_plain = self.mock || self.base_url.as_ref().is_some_and(plain);
+        let of_tenants = || self.tenants.iter().flat_map(|tenants| tenants.entries.values());
+        let tenants_are_plain = || of_tenants().all(|tenant| plain(&tenant.base_url) && !tenant.credentials.wants_tls());
+        let calls_are_plain = self.mock || self.base_url.as_ref().is_some_and(plain) || (self.tenants.is_some() && tenants_are_plain());
         self.overlays.iter().any(|overlay| overlay.url().is_some())
             || self.external_references == ExternalReferences::Any
             || self.credentials.wants_tls()
@@ -231,7 +243,9 @@ fn resolve_base_url(api: &ApiSettings, problems: &mut Vec<String>) -> Option<Url
         problems.push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
     }
     let text = api.base_url.as_deref()?;
-    read_base_url(text).map_err(|problem| problems.push(problem)).ok()
+    upstream::read_base_url("--base-url", text)
+        .map_err(|problem| problems.push(problem))
+        .ok()
 }
 
 /// The headers of requests, those for fetching the document, and what is most likely not meant about either.
@@ -282,10 +296,31 @@ fn server_choice(api: &ApiSettings, problems: &mut Vec<String>) -> Choice {
     choice
 }
 
-fn read_base_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text)
-        .map_err(|error| format!("--base-url is not a URL: {error}; write it with its scheme, as in https://api.example/v1"))?;
-    server::usable(url).map_err(|error| format!("--base-url: {error}"))
+/// A sentence where variables give credentials of an API whose tenants have their own alone.
+fn unused_variables(api: &ApiSettings, name: Option<&ApiName>, variables: &BTreeMap<String, SecretString>) -> Option<String> {
+    let tenants = api.tenants.iter().flat_map(|tenants| tenants.entries.values());
+    let named: HashSet<&str> = tenants
+        .flat_map(|tenant| tenant.auth.values())
+        .flat_map(SchemeSettings::variables)
+        .collect();
+    let prefix = name.map_or_else(|| PREFIX.to_owned(), |name| format!("{PREFIX}{}_", name.in_variables()));
+    let names = variables.keys().map(|suffix| format!("{prefix}{suffix}"));
+    let names: Vec<String> = names.filter(|name| !named.contains(name.as_str())).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} is sent to no tenant: name it with `{{ env: … }}` under `auth` of an entry of `tenants`",
+            names.join(", ")
+        )
+    })
+}
+
+/// Each tenant has a cache of its own; all together have the size that is set.
+fn divide_cache(cache: CacheOptions, tenants: Option<&TenantOptions>) -> CacheOptions {
+    let count = tenants.map_or(1, |tenants| tenants.entries.len().max(1));
+    CacheOptions {
+        bytes: cache.bytes / count,
+        ..cache
+    }
 }
 
 fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {

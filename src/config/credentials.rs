@@ -86,6 +86,24 @@ pub(crate) struct SchemeSettings {
     pub issuer: Option<String>,
 }
 
+impl SchemeSettings {
+    /// The environment variables that it names.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
+        let parts = [
+            &self.username,
+            &self.password,
+            &self.client_id,
+            &self.client_secret,
+            &self.refresh_token,
+        ];
+        let of_parts = parts.into_iter().flatten().filter_map(|reference| match reference {
+            Reference::Env(name) => Some(name.as_str()),
+            Reference::File(_) => None,
+        });
+        self.env.as_deref().into_iter().chain(of_parts)
+    }
+}
+
 /// Where a secret is taken from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -100,16 +118,16 @@ pub(crate) enum Reference {
 /// How a secret is referred to in the file.
 const REFERENCE: &str = "`{ env: VARIABLE }` or `{ file: PATH }`";
 
-/// Whether the value of `auth` can be read; what is wrong with it is pushed to `problems`. A value may be a secret that was
+/// Whether a value of `auth`, which stands at `path`, can be read; what is wrong with it is pushed to `problems`. A value may be a secret that was
 /// written out, and is not repeated.
-pub(crate) fn check_schemes(value: &Value, problems: &mut FileProblems<'_>) -> bool {
+pub(crate) fn check_schemes(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> bool {
     let before = problems.problems.len();
     let Value::Object(schemes) = value else {
-        problems.push_wrong_value("auth", value, "a mapping of schemes", Disclosure::Hidden);
+        problems.push_wrong_value(path, value, "a mapping of schemes", Disclosure::Hidden);
         return false;
     };
     for (name, scheme) in schemes {
-        let path = join_path("auth", name);
+        let path = join_path(path, name);
         let Value::Object(members) = scheme else {
             let expected = format!("{REFERENCE}, or a mapping of parts such as `username` and `password`");
             problems.push_wrong_value(&path, scheme, &expected, Disclosure::Hidden);
@@ -152,20 +170,29 @@ pub(crate) fn resolve_credentials(
     keys: Option<&StateKeys>,
     problems: &mut Vec<String>,
 ) -> Credentials {
-    let schemes = settings.auth.iter();
     Credentials {
         origins: origins(settings, problems),
         optional: settings.allow_missing_credentials.unwrap_or(false),
         variables,
-        schemes: schemes
-            .map(|(scheme, settings)| (scheme.clone(), scheme_values(scheme, settings, problems)))
-            .collect(),
+        schemes: resolve_schemes("auth", &settings.auth, problems),
         token_store: settings.token_store.as_ref().and_then(|path| {
             let opened = TokenStore::open(path, keys.cloned());
             opened.map_err(|problem| problems.push(format!("--token-store: {problem}"))).ok()
         }),
         ..Credentials::default()
     }
+}
+
+/// The values of the schemes that stand at `path` in the file.
+pub(crate) fn resolve_schemes(
+    path: &str,
+    schemes: &BTreeMap<String, SchemeSettings>,
+    problems: &mut Vec<String>,
+) -> BTreeMap<String, CredentialValues> {
+    let schemes = schemes.iter();
+    schemes
+        .map(|(scheme, settings)| (scheme.clone(), scheme_values(&join_path(path, scheme), settings, problems)))
+        .collect()
 }
 
 /// The values of the variables `OPENAPI_MCP_AUTH_…`, by what follows that.
@@ -197,9 +224,8 @@ pub(crate) fn read_credential_variable(suffix: &str, value: OsString) -> Result<
     checked(CredentialPart::of_variable(suffix), secret(&value)?)
 }
 
-/// The values of one scheme of the file.
-fn scheme_values(scheme: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> CredentialValues {
-    let key = join_path("auth", scheme);
+/// The values of the scheme of the file that stands at `key`.
+fn scheme_values(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> CredentialValues {
     let own = match (&settings.env, &settings.file) {
         (Some(name), None) => Some(Reference::Env(name.clone())),
         (None, Some(path)) => Some(Reference::File(path.clone())),

@@ -10,6 +10,7 @@ use super::apis::admission::{FILE_ONLY, admit_key};
 use super::apis::file::read_apis;
 use super::apis::keys::{KEYS_OF_BOTH, PROCESS_KEYS, refuse_keys_beside};
 use super::apis::named::FileApis;
+use super::apis::tenants::settings::check_tenants;
 use super::forward::ForwardSettings;
 use super::layer::{from_map, keys};
 use super::settings::{ApiSettings, ServerSettings};
@@ -51,7 +52,11 @@ pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> FileSettings
         } else if key == "overrides" {
             rules = overrides::read_rules(&value, problems);
         } else if key == "auth" {
-            if credentials::check_schemes(&value, problems) {
+            if credentials::check_schemes(&key, &value, problems) {
+                api.insert(key, value);
+            }
+        } else if key == "tenants" {
+            if check_tenants(&value, problems) {
                 api.insert(key, value);
             }
         } else if api_keys.contains(&key) {

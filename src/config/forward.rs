@@ -60,8 +60,23 @@ pub(crate) fn resolve_forwarding(settings: &ForwardSettings, problems: &mut Vec<
     Forwarding { headers }
 }
 
+/// The name of a header of clients whose value a setting uses.
+///
+/// # Errors
+/// In words: it is not a name, or not a header that is passed on.
+pub(super) fn read_client_header(name: &str) -> Result<HeaderName, String> {
+    let header =
+        HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| format!("`{}` is not the name of a header", name.escape_debug()))?;
+    if header == AUTHORIZATION || stays(&header) {
+        return Err(format!(
+            "the header `{header}` belongs to the connection, to the body, to MCP or to this server, and is not passed on"
+        ));
+    }
+    Ok(header)
+}
+
 /// Hop-by-hop and framing headers (RFC 9110 section 7.6.1), those of the body, cookies, and MCP's own.
-pub(super) fn stays(name: &HeaderName) -> bool {
+fn stays(name: &HeaderName) -> bool {
     let name = name.as_str();
     let reserved = parameter::is_reserved_header(name) && !matches!(name, "authorization") && !name.starts_with("x-forwarded-");
     reserved

@@ -17,6 +17,7 @@ pub(crate) mod overrides;
 mod path;
 pub(crate) mod process;
 pub(crate) mod settings;
+
 mod transport;
 pub(crate) mod upstream;
 pub(crate) mod variables;
@@ -197,9 +198,11 @@ impl LayeredSettings {
                 filters: Arc::new(Semaphore::new(MAX_PARALLEL_FILTERS)),
                 shared: &shared,
             };
-            api::resolve_api(sources, &self.server, &process.transport, &mut problems)
+            let mut single: Vec<ApiConfig> = api::resolve_api(sources, &self.server, &process.transport, &mut problems)
                 .into_iter()
-                .collect()
+                .collect();
+            share_secrets(&mut single);
+            single
         };
         if problems.is_empty() {
             Ok(Config { process, apis })

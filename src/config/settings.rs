@@ -3,6 +3,7 @@
 use clap::Args;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::apis::tenants::settings::TenantSettings;
 use super::apis::text_list::one_or_several;
 use super::choices::read_seconds;
 pub(crate) use super::choices::*;
@@ -150,6 +151,11 @@ pub(crate) struct ApiSettings {
     #[arg(skip)]
     #[serde(skip)]
     pub overrides: Vec<Rule>,
+
+    /// The tenants to whose base URLs calls go, which only the configuration file can have.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenants: Option<TenantSettings>,
 
     /// Offer only operations that match: [operation:|tag:|method:|path:]GLOB (repeatable)
     #[arg(long, env = "OPENAPI_MCP_TOOL_INCLUDE", value_name = "PATTERN")]

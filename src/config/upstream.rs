@@ -15,6 +15,7 @@ use super::credentials::secret_variable;
 use super::path::ConfigPath;
 use crate::outbound::{Identity, OutboundOptions, Proxy};
 use crate::proxy::UpstreamOptions;
+use crate::spec::operation::server;
 
 /// Settings of connections to the API.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -206,4 +207,11 @@ fn describe_pem_error(path: &Path, error: &PemError) -> String {
         _ => "is not valid PEM".into(),
     };
     format!("the file `{}` {why}", path.display())
+}
+
+/// The URL that a setting gives for requests.
+pub(crate) fn read_base_url(setting: &str, text: &str) -> Result<Url, String> {
+    let url = Url::parse(text)
+        .map_err(|error| format!("{setting} is not a URL: {error}; write it with its scheme, as in https://api.example/v1"))?;
+    server::usable(url).map_err(|error| format!("{setting}: {error}"))
 }

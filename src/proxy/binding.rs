@@ -10,22 +10,25 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::arguments::ruled::ArgumentRules;
 use super::auth::forward::Forwarding;
-use super::auth::resolve::{AccessResolver, OperationAccess};
+use super::auth::resolve::{AccessResolver, OperationAccess, SameRequirements};
 use super::auth::scheme::{SchemeResolver, is_api_key_header};
 use super::auth::values::{Credentials, forms};
+use super::cache::{CacheOptions, ReplyCache};
 use super::redact::Redactor;
 use super::redact::names::carries_credential;
-use super::request::base_url::{BaseUrls, Destination};
+use super::request::base_url::{ApiLocation, BaseUrls, Destination};
 use super::request::reserved_path::PathPattern;
 use super::request::target::BaseUrl;
 use super::response::render::OutputContract;
 use super::response::reply_headers::{DeclaredHeader, EtagUse, ShownHeaders, declared_headers, if_match_argument};
+use super::tenants::{Tenant, TenantEntry, TenantOptions, Tenants};
 use super::upstream::{Upstream, UpstreamOptions, Upstreams};
 use crate::observe::metrics::labels::ApiLabel;
 use crate::outbound::Clients;
 use crate::spec::operation::security::Requirements;
 use crate::spec::operation::server::ServerError;
 use crate::spec::{Diagnostic, Document, Location, Operation, Parameter, SecurityRequirement, SecurityScheme};
+use crate::text;
 
 /// What an operator sets about where calls go and what they carry.
 #[derive(Debug, Clone, Default)]
@@ -46,6 +49,8 @@ pub(crate) struct BindingOptions {
     pub(crate) upstream: UpstreamOptions,
     /// The API's label in metrics.
     pub(crate) api: ApiLabel,
+    /// Whether calls go to tenants, which [`Binder::bind_tenants`] binds.
+    pub(crate) has_tenants: bool,
 }
 
 /// An operation, and everything about its calls that is decided at start.
@@ -58,6 +63,8 @@ pub(crate) struct BoundOperation {
     pub(super) base: Option<Arc<BaseUrl>>,
     pub(super) upstream: Option<Arc<Upstream>>,
     pub(super) access: OperationAccess,
+    /// The number of what it requires of credentials, by which each tenant knows what its calls carry; 0 without tenants.
+    pub(super) requirements: usize,
     /// Whether a request may be sent again.
     pub(super) repeats: bool,
     /// Whether it counts as one that changes nothing.
@@ -100,6 +107,10 @@ pub(crate) struct Binder<'a> {
     bases: BaseUrls,
     access: AccessResolver<'a>,
     upstreams: Upstreams<'a>,
+    location: ApiLocation,
+    /// The different requirements of all operations, each with how many operations have it.
+    distinct: Vec<(Rc<[SecurityRequirement]>, usize)>,
+    numbers: HashMap<SameRequirements, usize>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -154,12 +165,13 @@ impl<'a> Binder<'a> {
         let mut diagnostics = Vec::new();
         let requirements = Requirements::new(document, schemes, &mut diagnostics);
         let bases = BaseUrls::new(document, &options.destination, credentials.origins.clone());
+        let location = bases.site(document, clients.clone());
         let access = AccessResolver::new(SchemeResolver {
             schemes,
             credentials,
             headers: &options.headers,
             forward: &options.forward,
-            site: bases.site(document, clients.clone()),
+            site: location.clone(),
         });
         Self {
             schemes,
@@ -169,6 +181,9 @@ impl<'a> Binder<'a> {
             bases,
             access,
             upstreams: Upstreams::new(clients, &options.upstream, options.api.clone()),
+            location,
+            distinct: Vec::new(),
+            numbers: HashMap::new(),
             diagnostics,
         }
     }
@@ -208,13 +223,15 @@ impl<'a> Binder<'a> {
             }
             self.access.elsewhere(needs)
         } else {
-            self.access.access(needs)
+            self.access.access(needs, 1)
         };
         let upstream = base.as_deref().map(|base| {
             let propagates_trace = self.options.upstream.propagates_trace && self.bases.is_own(base);
             self.upstreams.of(base, cross_origin, propagates_trace)
         });
+        let requirements = if self.options.has_tenants { self.number(&declared) } else { 0 };
         Ok(BoundOperation {
+            requirements,
             upstream,
             operation,
             tool: rules.tool,
@@ -230,6 +247,66 @@ impl<'a> Binder<'a> {
             etag_use: None,
             rules: None,
         })
+    }
+
+    /// The number of a list of requirements.
+    fn number(&mut self, requirements: &Rc<[SecurityRequirement]>) -> usize {
+        let next = self.distinct.len();
+        let number = *self.numbers.entry(SameRequirements(Rc::clone(requirements))).or_insert(next);
+        match self.distinct.get_mut(number) {
+            Some((_, operations)) => *operations += 1,
+            None => self.distinct.push((Rc::clone(requirements), 1)),
+        }
+        number
+    }
+
+    /// The upstream of one tenant alone, also where another one has the same origin.
+    fn upstream_of_tenant(&self, base: &BaseUrl) -> Arc<Upstream> {
+        // Replicas share limits by the origin, which tenants may have in common.
+        let options = UpstreamOptions {
+            shared: None,
+            ..self.options.upstream.clone()
+        };
+        let mut own = Upstreams::new(self.location.clients.clone(), &options, self.options.api.clone());
+        own.of(base, false, options.propagates_trace)
+    }
+
+    /// Decides about the calls of each tenant, once all operations are bound. The second value is what the operator should know
+    /// before the first call, in sentences.
+    #[must_use]
+    pub(crate) fn bind_tenants(&self, tenants: &TenantOptions, cache: Option<CacheOptions>) -> (Tenants, Vec<String>) {
+        let mut warnings = Vec::new();
+        let tenant = |(value, entry): (&String, &TenantEntry)| {
+            let base = BaseUrl::new(entry.base_url.clone());
+            let mut access = AccessResolver::new(SchemeResolver {
+                schemes: self.schemes,
+                credentials: &entry.credentials,
+                headers: &self.options.headers,
+                forward: &self.options.forward,
+                site: ApiLocation {
+                    base: Some(entry.base_url.clone()),
+                    ..self.location.clone()
+                },
+            });
+            let tenant = Tenant {
+                value: value.as_str().into(),
+                upstream: self.upstream_of_tenant(&base),
+                base: Arc::new(base),
+                access: self
+                    .distinct
+                    .iter()
+                    .map(|(needs, operations)| access.access(needs, *operations))
+                    .collect(),
+                redactor: Redactor::new(&HeaderMap::new(), &entry.credentials, &access.sent()),
+                cache: cache.and_then(|cache| ReplyCache::new(cache, self.options.api.clone(), None)),
+            };
+            let own = access.warnings().into_iter();
+            warnings.extend(own.map(|warning| format!("the tenant `{}`: {warning}", text::one_line(value))));
+            (tenant.value.clone(), tenant)
+        };
+        let by_value = tenants.entries.iter().map(tenant).collect();
+        let source = (&tenants.source).into();
+        (Tenants { source, by_value }, warnings)
     }
 
     /// Ends the binding: what takes the operator's secrets out of replies, and what was found.

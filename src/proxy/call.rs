@@ -27,6 +27,8 @@ use super::response::shape::{ShapedReply, shape_reply};
 use super::response::shaped_result::render_shaped;
 use super::response::tool_result::ToolResult;
 use super::response::x_gzip::decompress_x_gzip;
+use super::route::CallRoute;
+use super::tenants::{Tenant, Tenants};
 use super::upstream::exchange::{CallOptions, Progress};
 use super::upstream::{OutgoingCall, Reply, Upstream};
 use super::{arguments, response};
@@ -55,13 +57,16 @@ pub(crate) struct ApiProxy {
     pub(crate) redactor: Redactor,
     /// What runs filters of replies, where they are offered.
     pub(crate) sandbox: Option<Sandbox>,
-    /// Keeps replies for the next call.
+    /// Keeps replies for the next call; those of a tenant are kept apart.
     pub(crate) cache: Option<ReplyCache>,
+    /// The tenants to which calls go, where the operator lists them.
+    pub(crate) tenants: Option<Tenants>,
 }
 
 /// A call that can be sent.
 pub(crate) struct PreparedCall<'c> {
     target: &'c BoundOperation,
+    tenant: Option<&'c Tenant>,
     base: &'c BaseUrl,
     upstream: &'c Upstream,
     credential: &'c Credential,
@@ -85,22 +90,36 @@ struct SendOptions<'p, 'h> {
 }
 
 impl ApiProxy {
+    /// Where a client's call goes, and what it carries.
+    ///
+    /// # Errors
+    /// [`CallError::Setting`] where there are tenants, and the client is none of them.
+    pub(crate) fn route<'c>(
+        &'c self,
+        target: &'c BoundOperation,
+        headers: Option<&HeaderMap>,
+        claims: Option<&JsonObject>,
+    ) -> Result<CallRoute<'c>, CallError> {
+        CallRoute::new(target, self.tenants.as_ref(), ClientValues::Given { headers, claims })
+    }
+
     /// The request that a call would make, with `***` for the operator's credentials.
     ///
     /// # Errors
     /// What the call would fail with before anything is sent.
     pub(crate) fn preview(
         &self,
+        route: CallRoute<'_>,
         target: &BoundOperation,
         arguments: JsonObject,
         on_missing: OnMissingCredential,
     ) -> Result<Request, CallError> {
-        let masked = match (&target.access, on_missing) {
+        let masked = match (route.access, on_missing) {
             (OperationAccess::Granted(credential), _) => credential.masked(),
             (OperationAccess::Missing(why), OnMissingCredential::Refuse) => return Err(CallError::Credential(Arc::clone(why))),
             (OperationAccess::Missing(_), OnMissingCredential::Omit) => Injected::default(),
         };
-        let (base, _) = target.destination()?;
+        let (base, _) = route.destination()?;
         let completed = target.complete_arguments(arguments, ClientValues::Masked)?;
         let mut request = self.request(target, base, &completed.arguments, &masked)?;
         if target.rules.is_some()
@@ -117,18 +136,20 @@ impl ApiProxy {
     /// [`CallError::Credential`] where a credential is missing, the operator's or the client's.
     pub(crate) fn prepare<'c>(
         &'c self,
+        route: CallRoute<'c>,
         target: &'c BoundOperation,
         arguments: JsonObject,
         client: Option<&HeaderMap>,
         claims: Option<&JsonObject>,
     ) -> Result<PreparedCall<'c>, CallError> {
         let started = Instant::now();
-        let credential = target.credential()?;
-        let (base, upstream) = target.destination()?;
+        let credential = route.credential()?;
+        let (base, upstream) = route.destination()?;
         let given = ClientValues::Given { headers: client, claims };
         let RuledCall { arguments, secrets } = target.complete_arguments(arguments, given)?;
         Ok(PreparedCall {
             target,
+            tenant: route.tenant,
             base,
             upstream,
             credential,
@@ -150,7 +171,11 @@ impl ApiProxy {
             progress,
             conditions: &no_conditions,
         };
-        let Some(cache) = &self.cache else {
+        let cache = match call.tenant {
+            Some(tenant) => &tenant.cache,
+            None => &self.cache,
+        };
+        let Some(cache) = cache else {
             return self.ask(call, sending).await;
         };
         let request = self.outgoing_request(call)?;
@@ -235,12 +260,19 @@ impl ApiProxy {
         outcome
     }
 
+    /// What takes secrets out of what comes of a call: the operator's, its tenant's and the client's.
+    fn redactors<'r>(&'r self, call: &'r PreparedCall<'_>) -> impl Iterator<Item = &'r Redactor> + Clone {
+        let of_tenant = call.tenant.map(|tenant| &tenant.redactor);
+        let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
+        let of_client = forwarded.into_iter().chain(&call.client_secrets);
+        std::iter::once(&self.redactor).chain(of_tenant).chain(of_client)
+    }
+
     /// The causes of an error for the log, in brackets and without secrets.
     fn log_cause(&self, call: &PreparedCall<'_>, error: &CallError) -> String {
         let Some(cause) = error.cause() else { return String::new() };
         let mut cause = cause.to_owned();
-        let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
-        for redactor in std::iter::once(&self.redactor).chain(forwarded).chain(&call.client_secrets) {
+        for redactor in self.redactors(call) {
             redactor.redact_line(&mut cause);
         }
         format!(" ({})", text::one_line(&cause))
@@ -253,8 +285,7 @@ impl ApiProxy {
             redactors,
             age,
         } = reply;
-        let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
-        let redact = std::iter::once(&self.redactor).chain(forwarded).chain(&call.client_secrets);
+        let redact = self.redactors(call);
         let numbers = match call.target.contract {
             OutputContract::AsDeclared => NumberMark::Zero,
             OutputContract::None | OutputContract::AnyObject => NumberMark::Text,
@@ -356,31 +387,6 @@ async fn let_others_run(reply_bytes: usize) {
 }
 
 impl BoundOperation {
-    /// Whether the operator's credentials suffice.
-    ///
-    /// # Errors
-    /// [`CallError::Credential`] with what is missing.
-    pub(crate) fn check_credential(&self) -> Result<(), CallError> {
-        self.credential().map(|_| ())
-    }
-
-    fn credential(&self) -> Result<&Credential, CallError> {
-        match &self.access {
-            OperationAccess::Granted(credential) => Ok(credential),
-            OperationAccess::Missing(why) => Err(CallError::Credential(Arc::clone(why))),
-        }
-    }
-
-    fn destination(&self) -> Result<(&BaseUrl, &Upstream), CallError> {
-        self.base
-            .as_deref()
-            .zip(self.upstream.as_deref())
-            .ok_or_else(|| CallError::Network {
-                sentence: "no server is set",
-                cause: String::new(),
-            })
-    }
-
     /// The arguments of the request: with what rules of the operator put in, and with the names on the wire.
     fn complete_arguments(&self, arguments: JsonObject, client: ClientValues<'_>) -> Result<RuledCall, CallError> {
         let completed = match &self.rules {

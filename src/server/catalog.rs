@@ -326,9 +326,14 @@ impl ResolvedCall {
         self.arguments.as_ref()
     }
 
+    /// What tells the tenant of a client, where the API has tenants and the client is one of them.
+    pub(crate) fn tenant(&self, caller: &Caller<'_>) -> Option<&str> {
+        self.api.tenant(caller)
+    }
+
     /// The request that the call would make, without credentials, or the result that it would end in before anything is sent.
-    pub(crate) fn prepare(&self, on_missing: OnMissingCredential) -> Result<Request, Box<CallToolResult>> {
-        self.api.prepare_at(self.tool, self.arguments.clone(), on_missing)
+    pub(crate) fn prepare(&self, on_missing: OnMissingCredential, caller: &Caller<'_>) -> Result<Request, Box<CallToolResult>> {
+        self.api.prepare_at(self.tool, self.arguments.clone(), on_missing, caller)
     }
 
     /// Makes the call. Dropping the future ends the request.

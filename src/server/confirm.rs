@@ -88,18 +88,19 @@ pub(crate) enum Verdict {
     Ask(Box<InputRequiredResult>),
 }
 
-/// Asks about one call; `prepared` is the request that it would make, without credentials.
+/// Asks about one call; `prepared` is the request that it would make, without credentials, for that tenant of its API.
 pub(crate) async fn ask(
     confirmation: &Confirmation,
     call: &ResolvedCall,
     prepared: &Request,
+    tenant: Option<&str>,
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Verdict {
     let modern = context.meta.protocol_version().is_some();
     let offered = call.offered();
     let client = client_of(context.extensions.get::<Parts>());
-    let about = about(prepared, call, client);
+    let about = about(prepared, tenant, call, client);
     if modern && let (Some(state), Some(answers)) = (&request.request_state, &request.input_responses) {
         let answer = answers
             .get(QUESTION)
@@ -181,10 +182,11 @@ async fn answer_of_client(
     }
 }
 
-/// The data that an answer is bound to: the client, the gate and the tool, its arguments, and the method and URL of the request.
-fn about(prepared: &Request, call: &ResolvedCall, client: ClientKey) -> Vec<u8> {
+/// The data that an answer is bound to: the client and its tenant, the gate and the tool, its arguments, and the method and URL of
+/// the request.
+fn about(prepared: &Request, tenant: Option<&str>, call: &ResolvedCall, client: ClientKey) -> Vec<u8> {
     let mut digest = Sha256::new();
-    digest.update(format!("{client:?}\n{:?}\n", call.gate()));
+    digest.update(format!("{client:?}\n{tenant:?}\n{:?}\n", call.gate()));
     digest.update(format!("{} {}\n", prepared.method, prepared.url));
     digest.update(call.endpoint().as_bytes());
     digest.update([0]);

@@ -298,11 +298,12 @@ impl McpServer {
         context: &RequestContext<RoleServer>,
     ) -> Option<CallToolResponse> {
         // There is no question about a call that would be refused.
-        let prepared = match call.prepare(OnMissingCredential::Refuse) {
+        let caller = caller_of(context.extensions.get::<::http::request::Parts>());
+        let prepared = match call.prepare(OnMissingCredential::Refuse, &caller) {
             Ok(prepared) => prepared,
             Err(wrong) => return Some((*wrong).into()),
         };
-        match confirm::ask(confirmation, call, &prepared, request, context).await {
+        match confirm::ask(confirmation, call, &prepared, call.tenant(&caller), request, context).await {
             confirm::Verdict::Yes => None,
             confirm::Verdict::Ask(question) => Some((*question).into()),
             confirm::Verdict::No(mut refusal) => {

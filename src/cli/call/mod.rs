@@ -1,17 +1,20 @@
 //! `openapi-mcp call`: one call through the very path that a client's call takes.
 
 mod dry_run;
+mod tenant;
 
 use std::io::Read as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents};
 use serde_json::Value;
 
+use self::tenant::TenantClient;
 use super::each_api::{LoadedApis, load_each};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
-use crate::api::{Caller, OnMissingCredential};
+use crate::api::OnMissingCredential;
 use crate::config::ApiConfig;
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
@@ -30,6 +33,9 @@ pub(crate) struct CallCommand {
     /// Show the whole result as clients get it
     #[arg(long)]
     json: bool,
+    /// The tenant whose call it is, where the API has tenants: the value of its claim or header
+    #[arg(long, value_name = "VALUE")]
+    tenant: Option<String>,
     /// Send nothing: show the request that would be sent, with *** for credentials
     #[arg(long, value_enum, value_name = "SHAPE", num_args = 0..=1, require_equals = true, default_missing_value = "http", conflicts_with = "json")]
     dry_run: Option<dry_run::DryRunFormat>,
@@ -43,15 +49,18 @@ pub(crate) struct CallCommand {
 pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let config = load::api_settings(&command.api, &command.config, LogLevel::Warn)?;
     let arguments = arguments(command).map_err(Failure::setting)?;
-    let Loaded { api, mock: _mock, .. } = load_called(config.apis, &command.tool).await?;
+    let (config, Loaded { api, mock: _mock, .. }) = load_called(config.apis, &command.tool).await?;
+    let client =
+        TenantClient::new(config.tenants.as_ref().filter(|_| !config.mock), command.tenant.as_deref()).map_err(Failure::setting)?;
+    let caller = client.caller();
     if let Some(shape) = command.dry_run
-        && let Some(prepared) = api.prepare(&command.tool, Some(arguments.clone()), OnMissingCredential::Omit)
+        && let Some(prepared) = api.prepare(&command.tool, Some(arguments.clone()), OnMissingCredential::Omit, &caller)
     {
         return Ok(match prepared {
             Ok(request) => {
                 output::print_result(&(dry_run::format_request(&request, shape) + "\n"))?;
                 // A request is shown also where a credential is missing, without which it would not be sent.
-                if let Some(Err(refusal)) = api.prepare(&command.tool, Some(arguments), OnMissingCredential::Refuse) {
+                if let Some(Err(refusal)) = api.prepare(&command.tool, Some(arguments), OnMissingCredential::Refuse, &caller) {
                     output::print_remark(&format!("note: this would not be sent: {}", format_result(&refusal)));
                 }
                 ExitCode::SUCCESS
@@ -62,7 +71,7 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
             }
         });
     }
-    let Some(result) = api.call(&command.tool, Some(arguments), Caller::default()).await else {
+    let Some(result) = api.call(&command.tool, Some(arguments), caller).await else {
         let hint = api.nearest(&command.tool).map_or_else(
             || "`openapi-mcp tools` lists them".to_owned(),
             |name| format!("did you mean `{name}`?"),
@@ -88,8 +97,8 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     })
 }
 
-/// The API of a tool. Of several, only those are loaded whose tools' names may be like this.
-async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<Loaded, Failure> {
+/// The API of a tool, with its settings. Of several, only those are loaded whose tools' names may be like this.
+async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<(Arc<ApiConfig>, Loaded), Failure> {
     let all: Vec<String> = configs
         .iter()
         .filter_map(|config| config.name.as_ref())
@@ -99,11 +108,11 @@ async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<Loaded, 
     configs.iter().for_each(load::caution);
     let LoadedApis { apis, .. } = load_each(configs, LoadPurpose::Serve).await?;
     let (mut others, mut found) = (Vec::new(), None);
-    for (_, loaded) in apis {
+    for (config, loaded) in apis {
         if found.is_none() && loaded.api.get(tool).is_some() {
-            found = Some(loaded);
+            found = Some((config, loaded));
         } else {
-            others.push(loaded);
+            others.push((config, loaded));
         }
     }
     found.or_else(|| others.into_iter().next()).ok_or_else(|| {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::config::wrong_value::{Disclosure, FileProblems, expected_by};
 
 /// Keys of [`ApiSettings`] that are not flags, because no line could hold their values.
-pub(crate) const FILE_ONLY: [&str; 2] = ["auth", "overrides"];
+pub(crate) const FILE_ONLY: [&str; 3] = ["auth", "overrides", "tenants"];
 
 /// Takes one key where its value alone makes sense.
 pub(crate) fn admit_key<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<String, Value>, problems: &mut FileProblems<'_>) {

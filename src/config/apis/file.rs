@@ -7,6 +7,7 @@ use super::keys::PROCESS_KEYS;
 use super::named::{FileApis, NamedSettings, add_api};
 use super::scopes::ScopeSettings;
 use crate::api::name::ApiName;
+use crate::config::apis::tenants::settings::check_tenants;
 use crate::config::forward::ForwardSettings;
 use crate::config::layer::{from_map, keys};
 use crate::config::settings::{ApiSettings, ServerSettings};
@@ -65,7 +66,11 @@ fn read_api(name: ApiName, settings: &Map<String, Value>, problems: &mut FilePro
         if key == "overrides" {
             rules = overrides::read_rules(&value, problems);
         } else if key == "auth" {
-            if credentials::check_schemes(&value, problems) {
+            if credentials::check_schemes(&key, &value, problems) {
+                api.insert(key, value);
+            }
+        } else if key == "tenants" {
+            if check_tenants(&value, problems) {
                 api.insert(key, value);
             }
         } else if forward_keys.contains(&key) {

@@ -4,6 +4,7 @@
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::config::ApiConfig;
+use crate::proxy::Credentials;
 use crate::proxy::auth::values::forms;
 use crate::proxy::redact::words_of_secret_header;
 
@@ -11,9 +12,9 @@ use crate::proxy::redact::words_of_secret_header;
 /// with them.
 const MIN_FOREIGN_SECRET_BYTES: usize = 12;
 
-/// Gives each of several APIs the secrets of all.
+/// Gives each of several APIs the secrets of all, those of their tenants included.
 pub(crate) fn share_secrets(apis: &mut [ApiConfig]) {
-    if apis.len() < 2 {
+    if apis.len() < 2 && apis.iter().all(|api| api.tenants.is_none()) {
         return;
     }
     let mut all: Vec<Vec<u8>> = apis.iter().flat_map(static_secrets).collect();
@@ -31,8 +32,11 @@ pub(crate) fn share_secrets(apis: &mut [ApiConfig]) {
 
 /// What the operator's settings of one API keep secret, in each form in which it is sent.
 fn static_secrets(api: &ApiConfig) -> Vec<Vec<u8>> {
-    let given = api.credentials.secrets().map(|secret| secret.expose_secret().as_bytes().to_vec());
-    let pairs = api.credentials.pairs().into_iter().map(String::into_bytes);
+    let tenants = api.tenants.iter().flat_map(|tenants| tenants.entries.values());
+    let all = std::iter::once(&api.credentials).chain(tenants.map(|tenant| &tenant.credentials));
+    let given = all.clone().flat_map(Credentials::secrets);
+    let given = given.map(|secret| secret.expose_secret().as_bytes().to_vec());
+    let pairs = all.flat_map(Credentials::pairs).map(String::into_bytes);
     let headers = api.headers.iter().chain(&api.source_headers);
     let of_headers = headers
         .filter(|(_, value)| value.is_sensitive())

@@ -1,11 +1,9 @@
 //! The key `arguments` of a rule of `overrides`: what no call gives, and what is said of the others.
 
-use http::HeaderName;
-use http::header::AUTHORIZATION;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
-use crate::config::forward::stays;
+use crate::config::forward::read_client_header;
 use crate::config::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::spec::Location;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};
@@ -166,7 +164,7 @@ fn read_source(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Op
     };
     let read = match key.as_str() {
         "env" => read_variable(name).map(ValueSource::Secret),
-        "forward" => read_header(name).map(ValueSource::Forward),
+        "forward" => read_client_header(name).map(ValueSource::Forward),
         _ => Some(name.trim().to_owned())
             .filter(|name| !name.is_empty())
             .map(ValueSource::Claim)
@@ -184,15 +182,4 @@ fn read_variable(name: &str) -> Result<SecretString, String> {
             name.escape_debug()
         )),
     }
-}
-
-fn read_header(name: &str) -> Result<HeaderName, String> {
-    let header =
-        HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| format!("`{}` is not the name of a header", name.escape_debug()))?;
-    if header == AUTHORIZATION || stays(&header) {
-        return Err(format!(
-            "the header `{header}` belongs to the connection, to the body, to MCP or to this server, and is not passed on"
-        ));
-    }
-    Ok(header)
 }

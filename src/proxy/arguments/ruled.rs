@@ -236,7 +236,10 @@ impl ArgumentRules {
 
 impl ValueSource {
     /// The text that a client gives for it.
-    fn client_text(&self, client: ClientValues<'_>) -> Result<String, CallError> {
+    ///
+    /// # Errors
+    /// [`CallError::Setting`] where there is not exactly one that is not empty.
+    pub(crate) fn client_text(&self, client: ClientValues<'_>) -> Result<String, CallError> {
         let ClientValues::Given { headers, claims } = client else {
             return Ok(MASK.to_owned());
         };

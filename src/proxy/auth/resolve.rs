@@ -68,7 +68,7 @@ struct Decided {
 
 /// A list of requirements, compared by its allocation, which it keeps alive: a list that many operations share is decided once.
 #[derive(Debug, Clone)]
-struct SameRequirements(Rc<[SecurityRequirement]>);
+pub(crate) struct SameRequirements(pub(crate) Rc<[SecurityRequirement]>);
 
 impl PartialEq for SameRequirements {
     fn eq(&self, other: &Self) -> bool {
@@ -153,8 +153,8 @@ impl<'a> AccessResolver<'a> {
     }
 
     /// What an operation with these requirements carries: the first of them whose schemes all have values. An empty one
-    /// makes the others optional, wherever it stands.
-    pub(crate) fn access(&mut self, requirements: &Rc<[SecurityRequirement]>) -> OperationAccess {
+    /// makes the others optional, wherever it stands. So many operations have them.
+    pub(crate) fn access(&mut self, requirements: &Rc<[SecurityRequirement]>, operations: usize) -> OperationAccess {
         let key = SameRequirements(Rc::clone(requirements));
         if !self.known.contains_key(&key) {
             let access = self.decide(requirements);
@@ -169,7 +169,7 @@ impl<'a> AccessResolver<'a> {
         let Some(known) = self.known.get_mut(&key) else {
             return OperationAccess::Granted(Arc::clone(&self.bare));
         };
-        known.operations += 1;
+        known.operations += operations;
         known.access.clone()
     }
 

@@ -17,7 +17,9 @@ use super::forward::Forwarding;
 use super::grant::{Endpoint, Grant};
 use super::token_keeper::TokenKeeper;
 use super::token_source::{TokenSource, is_safe};
-use super::values::{CredentialPart, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES, takes_pair, user_and_password};
+use super::values::{
+    CredentialPart, CredentialPlace, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES, takes_pair, user_and_password,
+};
 use crate::proxy::request::style::{self, Keep};
 use crate::spec::{Location, SecurityScheme};
 use crate::text;
@@ -165,12 +167,13 @@ impl SchemeResolver<'_> {
     fn grant(&self, name: &str, scheme: &SecurityScheme, given: &CredentialValues) -> Result<Grant, MissingCredential> {
         let part = |part: CredentialPart| given.get(&part).cloned();
         let missing = |what: CredentialPart, cause: &str| MissingCredential {
-            setting: format!(
-                "{}{}{}",
-                self.credentials.variable_prefix(),
-                Credentials::suffix(name),
-                what.suffix()
-            ),
+            setting: match self.credentials.place() {
+                CredentialPlace::Variables(prefix) => format!("{prefix}{}{}", Credentials::suffix(name), what.suffix()),
+                CredentialPlace::Tenants => {
+                    let member = what.suffix().trim_start_matches('_').to_ascii_lowercase();
+                    format!("`auth.{name}.{member}` of its tenant in the configuration file")
+                }
+            },
             cause: Some(cause.to_owned()),
         };
         if !given.contains_key(&CredentialPart::RefreshToken) && !given.contains_key(&CredentialPart::ClientSecret) {
@@ -216,12 +219,17 @@ impl SchemeResolver<'_> {
 
     /// What the operator sets for a scheme.
     pub(crate) fn setting(&self, name: &str) -> String {
-        scheme_setting(name, self.schemes.get(name), &self.credentials.variable_prefix())
+        scheme_setting(name, self.schemes.get(name), &self.credentials.place())
     }
 }
 
-/// What the operator sets for a security scheme, where the names of variables begin with `prefix`.
-pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>, prefix: &str) -> String {
+/// What the operator sets for a security scheme.
+pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>, place: &CredentialPlace) -> String {
+    let prefix = match (place, scheme) {
+        (CredentialPlace::Variables(prefix), _) => prefix,
+        (CredentialPlace::Tenants, Some(SecurityScheme::MutualTls)) => return "a client certificate, which tenants cannot have".into(),
+        (CredentialPlace::Tenants, _) => return format!("`auth.{name}` of its tenant in the configuration file"),
+    };
     let suffix = Credentials::suffix(name);
     let variable = format!("{prefix}{suffix}");
     if prefix == PREFIX && RESERVED_SUFFIXES.contains(&suffix.as_str()) {

@@ -20,6 +20,15 @@ pub(crate) const PREFIX: &str = "OPENAPI_MCP_AUTH_";
 /// be set in the configuration file.
 pub(crate) const RESERVED_SUFFIXES: [&str; 2] = ["TOKEN_ENV", "TOKEN_FILE"];
 
+/// Where the operator sets the credentials of an API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CredentialPlace {
+    /// In variables whose names begin so, or under `auth` in the configuration file.
+    Variables(String),
+    /// Under the entry of each tenant in the configuration file.
+    Tenants,
+}
+
 /// A part of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CredentialPart {
@@ -119,6 +128,8 @@ pub struct Credentials {
     pub token_store: Option<TokenStore>,
     /// Where replicas share them.
     pub shared: Option<SharedApiState>,
+    /// The tenant that they belong to, where there are several.
+    pub tenant: Option<String>,
 }
 
 /// `user:password` as `Basic` writes it, and the password alone; nothing where there is no colon.
@@ -164,6 +175,15 @@ impl Credentials {
     #[must_use]
     pub(crate) fn variable_prefix(&self) -> String {
         self.api.as_ref().map_or_else(|| PREFIX.to_owned(), |api| format!("{PREFIX}{api}_"))
+    }
+
+    /// Where the operator sets them.
+    #[must_use]
+    pub(crate) fn place(&self) -> CredentialPlace {
+        match self.tenant {
+            Some(_) => CredentialPlace::Tenants,
+            None => CredentialPlace::Variables(self.variable_prefix()),
+        }
     }
 
     /// A sentence for each variable that could hold two parts of the credentials of these schemes.

@@ -9,4 +9,5 @@ mod hostile_clients;
 pub mod metrics;
 mod page;
 mod sessions;
+mod tenants;
 mod tls;

@@ -1,0 +1,146 @@
+//! The tenants of an API: what tells them, where the calls of each go, and which credentials these carry.
+
+use std::collections::BTreeMap;
+
+use http::HeaderMap;
+
+use super::settings::TenantSettings;
+use crate::config::credentials::resolve_schemes;
+use crate::config::forward::read_client_header;
+use crate::config::settings::ApiSettings;
+use crate::config::transport::Transport;
+use crate::config::upstream::read_base_url;
+use crate::config::wrong_value::join_path;
+use crate::proxy::{Credentials, TenantEntry, TenantOptions, TenantSource};
+use crate::text;
+
+/// The tenants of an API with their credentials; everything wrong with them is pushed to `problems`. `headers` are those of every
+/// request.
+pub(crate) fn resolve_tenants(api: &ApiSettings, headers: &HeaderMap, problems: &mut Vec<String>) -> Option<TenantOptions> {
+    let settings = api.tenants.as_ref()?;
+    refuse_shared_destinations_and_credentials(api, headers, problems);
+    let source = resolve_source(settings, problems);
+    if settings.entries.is_empty() {
+        problems.push("`tenants` has no entry, and every call would be refused; write `entries: { VALUE: { base_url: … } }`".into());
+    }
+    let mut entries = BTreeMap::new();
+    for (value, entry) in &settings.entries {
+        let place = join_path("tenants.entries", value);
+        if value.trim() != value || value.is_empty() || value.chars().any(char::is_control) {
+            problems.push(format!(
+                "`{place}`: no header or claim of a tenant is empty or begins or ends with white space"
+            ));
+        }
+        let base_url = read_base_url(&format!("`{}`", join_path(&place, "base_url")), &entry.base_url);
+        let credentials = Credentials {
+            schemes: resolve_schemes(&join_path(&place, "auth"), &entry.auth, problems),
+            optional: api.credentials.allow_missing_credentials.unwrap_or(false),
+            tenant: Some(value.clone()),
+            ..Credentials::default()
+        };
+        match base_url {
+            Ok(base_url) => {
+                entries.insert(value.clone(), TenantEntry { base_url, credentials });
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    let with_credentials = settings.entries.values().filter(|entry| !entry.auth.is_empty()).count();
+    if settings.header.is_some() && with_credentials > 1 {
+        problems.push(format!(
+            "`tenants`: {with_credentials} tenants have credentials, and a header only says which one a client wants; with `claim`, its access token proves it"
+        ));
+    }
+    Some(TenantOptions { source: source?, entries })
+}
+
+fn resolve_source(settings: &TenantSettings, problems: &mut Vec<String>) -> Option<TenantSource> {
+    let claim = settings.claim.as_deref().map(str::trim);
+    match (claim, &settings.header) {
+        (Some(""), None) => {
+            problems.push("`tenants.claim`: the name of a claim is missing".into());
+            None
+        }
+        (Some(claim), None) => Some(TenantSource::Claim(claim.to_owned())),
+        (None, Some(header)) => {
+            let read = read_client_header(header).map_err(|problem| problems.push(format!("`tenants.header`: {problem}")));
+            read.ok().map(TenantSource::Header)
+        }
+        (Some(_), Some(_)) => {
+            problems.push("`tenants` has both `claim` and `header`; one of them tells the tenant".into());
+            None
+        }
+        (None, None) => {
+            problems.push("`tenants` does not say what tells the tenant; add `claim: NAME`, or `header: NAME`".into());
+            None
+        }
+    }
+}
+
+/// What counts for all calls of an API would send them, or a credential with them, to every tenant.
+fn refuse_shared_destinations_and_credentials(api: &ApiSettings, headers: &HeaderMap, problems: &mut Vec<String>) {
+    let given = [
+        ("--base-url", api.base_url.is_some()),
+        ("--server", api.server.is_some()),
+        ("--server-var", !api.server_var.is_empty()),
+    ];
+    for (flag, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+        problems.push(format!(
+            "`tenants` and {flag} exclude each other: each entry of `tenants` has a base URL of its own"
+        ));
+    }
+    let upstream = &api.upstream;
+    let given = [
+        ("`auth`", !api.credentials.auth.is_empty()),
+        ("--client-cert", upstream.client_cert.is_some() || upstream.client_key.is_some()),
+        ("--credential-origin", !api.credentials.credential_origin.is_empty()),
+        ("--token-store", api.credentials.token_store.is_some()),
+    ];
+    for (what, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+        problems.push(format!(
+            "`tenants` and {what} exclude each other: a tenant has the credentials of its own entry alone, under `auth` there"
+        ));
+    }
+    for (name, _) in headers.iter().filter(|(_, value)| value.is_sensitive()) {
+        problems.push(format!(
+            "the header `{name}` is a credential, and would be sent to each of the tenants; give it under `auth` of an entry of `tenants`"
+        ));
+    }
+}
+
+/// What a transport has no clients for that say their tenant.
+pub(crate) fn check_tenant_source(tenants: Option<&TenantOptions>, transport: &Transport) -> Option<String> {
+    let source = &tenants?.source;
+    let why = match (source, transport) {
+        (TenantSource::Header(_), Transport::Stdio) => "a header of the client, which there is only over HTTP",
+        (TenantSource::Claim(_), Transport::Stdio) => "a claim of the client's token, which there is only over HTTP",
+        (TenantSource::Claim(_), Transport::Http { options, .. }) if options.access.oauth.is_none() => {
+            "a claim of the client's token, and no token is verified without --oauth-issuer"
+        }
+        _ => return None,
+    };
+    Some(format!("`tenants`: what tells the tenant is {why}"))
+}
+
+/// What tells the tenants, and a line for each: its value, where its calls go, and the schemes that it has credentials for.
+pub(crate) fn describe_tenants(tenants: &TenantOptions) -> Vec<String> {
+    let source = format!(
+        "calls go to the base URL of the client's tenant, whose name comes {}:",
+        tenants.source.describe()
+    );
+    let line = |(value, entry): (&String, &TenantEntry)| {
+        let schemes: Vec<String> = entry
+            .credentials
+            .schemes
+            .keys()
+            .map(|scheme| format!("`{}`", text::one_line(scheme)))
+            .collect();
+        let credentials = if schemes.is_empty() {
+            "without credentials".to_owned()
+        } else {
+            format!("with {}", schemes.join(", "))
+        };
+        format!("  {} -> {}, {credentials}", text::one_line(value), entry.base_url)
+    };
+    std::iter::once(source).chain(tenants.entries.iter().map(line)).collect()
+}
