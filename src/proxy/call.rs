@@ -353,7 +353,7 @@ impl ApiProxy {
             reserved_paths: &target.reserved_paths,
         };
         let request = request::build(&template, arguments)?;
-        check_fixed_arguments(operation, arguments, &request)?;
+        check_fixed_arguments(&template, arguments, &request)?;
         Ok(request)
     }
 

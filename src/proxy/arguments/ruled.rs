@@ -286,8 +286,7 @@ impl RuledBodyProperty {
             ([Some(name)], Value::Object(members)) => {
                 let is_closed = matches!(self.setting, PropertySetting::Closed(_));
                 let renamed = self.given_as.as_ref().filter(|new| *new != name && !is_closed);
-                // Some servers read names without regard to their case.
-                let is_taken = |key: &&String| *key == name || (is_closed && key.eq_ignore_ascii_case(name));
+                let is_taken = |key: &&String| *key == name || (is_closed && is_read_as(key, name));
                 if let Some(taken) = members.keys().find(is_taken).filter(|_| is_closed || renamed.is_some()) {
                     return Err(not_offered(&format!("/{BODY}{place}/{taken}")));
                 }
@@ -297,7 +296,7 @@ impl RuledBodyProperty {
             }
             ([Some(name), rest @ ..], Value::Object(members)) => {
                 let is_closed = matches!(self.setting, PropertySetting::Closed(_));
-                let is_twin = |key: &&String| *key != name && key.eq_ignore_ascii_case(name);
+                let is_twin = |key: &&String| *key != name && is_read_as(key, name);
                 if let Some(twin) = members.keys().find(is_twin).filter(|_| is_closed) {
                     return Err(not_offered(&format!("/{BODY}{place}/{twin}")));
                 }
@@ -314,6 +313,13 @@ impl RuledBodyProperty {
         }
         Ok(())
     }
+}
+
+/// Whether some server reads a member's name as the other one: without regard to case, or in a form, where `filter[tenant][x]` is
+/// about `filter[tenant]`.
+fn is_read_as(key: &str, name: &str) -> bool {
+    let plain = key.split(['[', ']', '\0']).next().unwrap_or_default().trim();
+    key.eq_ignore_ascii_case(name) || plain.eq_ignore_ascii_case(name)
 }
 
 fn not_offered(argument: &str) -> CallError {

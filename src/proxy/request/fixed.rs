@@ -6,17 +6,24 @@
 use http::header::{COOKIE, HeaderName};
 use serde_json::{Map, Value};
 
-use super::{Request, header, query_pairs};
+use super::body::payload::{Payload, Piece};
+use super::body::write_body;
+use super::{Request, RequestTemplate, header, query_pairs};
 use crate::proxy::error::CallError;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{ArgumentTarget, FixedParameter};
-use crate::spec::{Location, Operation, Parameter};
+use crate::spec::{Location, MediaKind, MediaType, Operation, Parameter};
 
 /// Whether the request says of every closed argument what it is meant to say.
 ///
 /// # Errors
 /// [`CallError::Setting`] where it does not.
-pub(crate) fn check_fixed_arguments(operation: &Operation, arguments: &Map<String, Value>, request: &Request) -> Result<(), CallError> {
+pub(crate) fn check_fixed_arguments(
+    template: &RequestTemplate<'_>,
+    arguments: &Map<String, Value>,
+    request: &Request,
+) -> Result<(), CallError> {
+    let operation = template.operation;
     for FixedParameter { parameter, .. } in &operation.rules.fixed {
         let value = arguments.get(&parameter.key).or(parameter.default.as_ref());
         let holds = match parameter.location {
@@ -34,7 +41,7 @@ pub(crate) fn check_fixed_arguments(operation: &Operation, arguments: &Map<Strin
         .arguments
         .iter()
         .any(|rule| rule.is_closed() && matches!(rule.target, ArgumentTarget::Body(_)));
-    if closes_body && !body_holds(operation, arguments, request) {
+    if closes_body && !body_holds(template, arguments, request) {
         return Err(refusal());
     }
     Ok(())
@@ -101,58 +108,68 @@ fn cookie_holds(parameter: &Parameter, value: Option<&Value>, request: &Request)
     count == usize::from(value.is_some_and(|value| !value.is_null()))
 }
 
-/// The body is what the arguments say, and no key of a form or name of a part is there a second time.
-fn body_holds(operation: &Operation, arguments: &Map<String, Value>, request: &Request) -> bool {
+/// The body is what the arguments say. In a form, or among the parts of a multipart body, a closed property is there as it is
+/// where it is sent alone: no other one gives its key, or one that an object spreads into, a second time.
+fn body_holds(template: &RequestTemplate<'_>, arguments: &Map<String, Value>, request: &Request) -> bool {
     let Some(value) = arguments.get(BODY) else {
         return request.body.is_none();
     };
-    let Some(payload) = &request.body else { return false };
-    let content_type = request
-        .headers
-        .get(http::header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    let closed = operation.rules.arguments.iter().filter_map(|rule| match &rule.target {
-        ArgumentTarget::Body(steps) if rule.is_closed() => Some((steps.first()?, rule.closed_source().is_some())),
-        _ => None,
-    });
-    let mut names = match content_type.unwrap_or_default() {
-        json if json.contains("json") => {
-            return payload
-                .bytes()
-                .is_some_and(|bytes| crate::json::parse_value(bytes).is_ok_and(|sent| sent == *value));
-        }
-        form if form.starts_with("application/x-www-form-urlencoded") => {
-            let Some(text) = payload.bytes().and_then(|bytes| std::str::from_utf8(bytes).ok()) else {
-                return false;
-            };
-            text.split('&')
-                .filter_map(|pair| pair.split('=').next())
-                .map(decoded)
-                .collect::<Vec<_>>()
-        }
-        _ => part_names(payload),
+    let (Some(payload), Some(declared)) = (&request.body, &template.operation.body) else {
+        return false;
     };
-    names.sort();
-    let object = value.as_object();
-    closed.into_iter().all(|(name, _)| {
-        let of_name = names.iter().filter(|other| is_key(other, name)).count();
-        let is_scalar = object
-            .and_then(|object| object.get(name))
-            .map(|value| !value.is_array() && !value.is_object());
-        match is_scalar {
-            None => of_name == 0,
-            Some(true) => of_name == 1 && names.contains(name),
-            Some(false) => names
-                .iter()
-                .filter(|other| is_key(other, name))
-                .all(|other| other.starts_with(name.as_str())),
-        }
+    let chosen = arguments.get(&declared.choice).and_then(Value::as_str);
+    let Some(media_type) = declared.chosen(chosen, value) else {
+        return false;
+    };
+    if media_type.kind == MediaKind::Json {
+        return payload
+            .bytes()
+            .is_some_and(|bytes| crate::json::parse_value(bytes).is_ok_and(|sent| sent == *value));
+    }
+    let Some(fields) = fields_of(media_type, payload) else {
+        return false;
+    };
+    let rules = template.operation.rules.arguments.iter().filter(|rule| rule.is_closed());
+    let mut names = rules.filter_map(|rule| match &rule.target {
+        ArgumentTarget::Body(steps) => steps.first(),
+        ArgumentTarget::Parameter(..) => None,
+    });
+    names.all(|name| {
+        let alone = value
+            .get(name)
+            .map(|value| Value::Object(Map::from_iter([(name.clone(), value.clone())])));
+        let alone = alone.map(|alone| write_body(template.document, media_type, &alone, template.files));
+        let own = match alone {
+            None => Some(Vec::new()),
+            Some(Ok(body)) => fields_of(media_type, &body.content),
+            Some(Err(_)) => None,
+        };
+        own.is_some_and(|mut own| {
+            let is_own = |key: &str| is_key(key, name) || own.iter().any(|(own, _)| is_key(key, own));
+            let mut found: Vec<_> = fields.iter().filter(|(key, _)| is_own(key)).cloned().collect();
+            found.sort();
+            own.sort();
+            found == own
+        })
     })
 }
 
+/// The keys and values of a form, or the names of parts; `None` where a body is neither.
+fn fields_of(media_type: &MediaType, payload: &Payload) -> Option<Vec<(String, String)>> {
+    match media_type.kind {
+        MediaKind::Form => {
+            let text = std::str::from_utf8(payload.bytes()?).ok()?;
+            let pairs = text.split('&').filter(|pair| !pair.is_empty());
+            let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+            Some(pairs.map(|(key, value)| (decoded(key), decoded(value))).collect())
+        }
+        MediaKind::Multipart => Some(part_names(payload).into_iter().map(|name| (name, String::new())).collect()),
+        _ => None,
+    }
+}
+
 /// The names of the parts of a multipart body (RFC 7578 section 4.2).
-fn part_names(payload: &super::body::payload::Payload) -> Vec<String> {
-    use super::body::payload::Piece;
+fn part_names(payload: &Payload) -> Vec<String> {
     let texts = payload.pieces().iter().filter_map(|piece| match piece {
         Piece::Bytes(bytes) => Some(String::from_utf8_lossy(bytes)),
         Piece::File(..) => None,

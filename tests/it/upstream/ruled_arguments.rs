@@ -277,3 +277,68 @@ fn percent_decoded(text: &str) -> String {
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
+
+/// A form writes `{"a": {"b": …}}` as `a[b]` or as `b`: no other property gives that key a second time.
+#[test]
+fn a_closed_pointer_into_an_object_of_a_form_is_closed_on_every_road() {
+    let upstream = Upstream::echo();
+    let properties = json!({
+        "filter": {"type": "object", "properties": {"tenant": {"type": "string"}, "q": {"type": "string"}}, "additionalProperties": true},
+        "more": {"type": "object", "additionalProperties": true},
+    });
+    let body = |media_type: &str, filter: &Value, more: &Value| {
+        json!({"content": {media_type: {
+            "schema": {"type": "object", "properties": properties, "additionalProperties": true},
+            "encoding": {"filter": filter, "more": more}}}})
+    };
+    let (deep, form) = (
+        json!({"style": "deepObject", "explode": true}),
+        json!({"style": "form", "explode": true}),
+    );
+    let urlencoded = "application/x-www-form-urlencoded";
+    let spec = SpecFile::with_paths(&json!({
+        "/deep": {"post": {"operationId": "deep", "requestBody": body(urlencoded, &deep, &form)}},
+        "/spread": {"post": {"operationId": "spread", "requestBody": body(urlencoded, &form, &form)}},
+        "/parts": {"post": {"operationId": "parts", "requestBody": body("multipart/form-data", &json!({}), &json!({}))}},
+    }));
+    let rules = config(&json!([{ "arguments": { "/filter/tenant": { "value": "ours" } } }]));
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--config",
+        rules.path(),
+    ]);
+    for (tool, body, sent) in [
+        (
+            "deep",
+            json!({"filter": {"q": "1"}}),
+            Some("filter%5Bq%5D=1&filter%5Btenant%5D=ours"),
+        ),
+        ("deep", json!({}), Some("filter%5Btenant%5D=ours")),
+        ("deep", json!({"filter[tenant]": "mine"}), None),
+        ("deep", json!({"filter": {}, "Filter[tenant]": "mine"}), None),
+        ("deep", json!({"more": {"filter[tenant]": "mine"}}), None),
+        ("deep", json!({"filter": {"tenant][x": "mine"}}), None),
+        ("deep", json!({"filter": {"tenant": "mine"}}), None),
+        ("spread", json!({"filter": {"q": "1"}}), Some("q=1&tenant=ours")),
+        ("spread", json!({"tenant": "mine"}), None),
+        ("spread", json!({"more": {"tenant": "mine"}}), None),
+        ("spread", json!({"more": {"TENANT": "mine"}}), None),
+        ("parts", json!({"filter": {"q": "1"}}), Some(r#"{"q":"1","tenant":"ours"}"#)),
+        ("parts", json!({"filter[tenant]": "mine"}), None),
+        ("parts", json!({"FILTER": "mine"}), None),
+    ] {
+        let result = session.call(tool, &json!({ "body": body }));
+        if let Some(sent) = sent {
+            let received = upstream.take_one();
+            let text = String::from_utf8_lossy(&received.body).into_owned();
+            assert!(text.contains(sent), "{tool} {body}: {text}");
+        } else {
+            assert_eq!(result["isError"], true, "{tool} {body}: {result}");
+            assert!(upstream.received().is_empty(), "{tool} {body}: {:?}", upstream.take_all());
+        }
+    }
+}
