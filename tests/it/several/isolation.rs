@@ -3,10 +3,15 @@
 use serde_json::json;
 
 use super::{KEYS, Setup, post_to};
-use crate::support::{HttpServer, Session, Upstream, call_message, reply};
+use crate::support::{HttpServer, Session, Upstream, call_message, reply, soak};
 
-/// Calls in flight at once, half of them of each API.
-const CALLS: usize = 400;
+/// Calls of all APIs together.
+fn call_count() -> usize {
+    if soak() { 10_000 } else { 2_000 }
+}
+
+/// Calls in flight at once.
+const BATCH: usize = 500;
 
 #[test]
 fn p66_credentials_of_one_api_never_reach_another_in_many_mixed_calls() {
@@ -17,25 +22,36 @@ fn p66_credentials_of_one_api_never_reach_another_in_many_mixed_calls() {
     let bills = Upstream::start(Box::new(|_| reply(307, &["Location: http://127.0.0.1:9/things"], b"")));
     let target = bills.url.clone();
     let pets = Upstream::start(Box::new(move |_| reply(307, &[&format!("Location: {target}/things")], b"")));
-    let config = setup.config(&super::pets_and_bills(&pets, &bills));
-    let mut session = Session::start_with(&["serve", "--config", &config], &KEYS);
+    // Two more share an origin.
+    let shared = Upstream::echo();
+    let mut config = super::pets_and_bills(&pets, &bills);
+    for name in ["cats", "dogs"] {
+        setup.document(name);
+        config["apis"][name] = json!({"spec": format!("{name}.json"), "base_url": format!("{}/{name}", shared.url), "auth": {"key": {"env": format!("{}_KEY", name.to_uppercase())}}});
+    }
+    let config = setup.config(&config);
+    let keys = [&KEYS[..], &[("CATS_KEY", "the-key-of-cats"), ("DOGS_KEY", "the-key-of-dogs")]].concat();
+    let mut session = Session::start_with(&["serve", "--config", &config], &keys);
     session.tools();
-    let ids: Vec<u64> = (0..CALLS)
-        .map(|index| {
-            let tool = if index % 2 == 0 { "pets_list_things" } else { "bills_list_things" };
-            session.post("tools/call", &json!({"name": tool, "arguments": {"q": index.to_string()}}))
-        })
-        .collect();
-    ids.iter().for_each(|_| drop(session.receive()));
-    for (upstream, key, parity) in [(&pets, "the-key-of-pets", 0), (&bills, "the-key-of-bills", 1)] {
-        let received = upstream.received();
-        assert_eq!(received.len(), CALLS / 2);
-        for request in received {
-            let keys: Vec<&String> = request.headers.iter().filter(|line| line.contains("the-key-of")).collect();
-            assert_eq!(keys, [&format!("x-key: {key}")], "{request:?}");
-            let number: usize = request.path().rsplit('=').next().unwrap().parse().unwrap();
-            assert_eq!(number % 2, parity, "{request:?}");
+    let names = ["pets", "bills", "cats", "dogs"];
+    let calls = call_count();
+    for first in (0..calls).step_by(BATCH) {
+        for index in first..first + BATCH {
+            let tool = format!("{}_list_things", names[index % names.len()]);
+            session.post("tools/call", &json!({"name": tool, "arguments": {"q": index.to_string()}}));
         }
+        (0..BATCH).for_each(|_| drop(session.receive()));
+    }
+    let received: Vec<_> = [&pets, &bills, &shared].map(Upstream::received).into_iter().flatten().collect();
+    assert_eq!(received.len(), calls);
+    assert_eq!((pets.received().len(), bills.received().len()), (calls / 4, calls / 4));
+    for request in received {
+        let number: usize = request.path().rsplit('=').next().unwrap().parse().unwrap();
+        let name = names[number % names.len()];
+        let keys: Vec<&String> = request.headers.iter().filter(|line| line.contains("the-key-of")).collect();
+        assert_eq!(keys, [&format!("x-key: the-key-of-{name}")], "{request:?}");
+        let is_behind = request.path().starts_with(&format!("/{name}/things?"));
+        assert_eq!(is_behind, number % names.len() > 1, "{request:?}");
     }
 }
 
