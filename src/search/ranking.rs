@@ -41,6 +41,8 @@ const RARITY_POWER: f32 = 0.3;
 const ASKED: usize = 3;
 /// Reciprocal rank fusion: how much the first ranks count more than the next.
 const FUSION: f32 = 5.0;
+/// How much the whole of a question of two parts counts, which may as well be one: `who can comment and open issues`.
+const WHOLE_OF_TWO: f32 = 1.2;
 /// How many operations of each list are fused.
 const FUSED: usize = 50;
 /// After so many operations come those that yield what the first few need.
@@ -271,11 +273,13 @@ fn fuse(mut lists: Vec<Vec<Scored>>) -> Vec<usize> {
         return only.into_iter().map(|scored| scored.operation).collect();
     }
     let mut sums: Vec<(usize, f32)> = Vec::new();
-    for list in &lists {
+    // The first list is that of the whole question.
+    let of_whole = if lists.len() == 3 { WHOLE_OF_TWO } else { 1.0 };
+    for (list, weight) in lists.iter().zip(std::iter::once(of_whole).chain(std::iter::repeat(1.0))) {
         let mut reciprocal = FUSION;
         for scored in list.iter().take(FUSED) {
             reciprocal += 1.0;
-            let gain = reciprocal.recip();
+            let gain = weight * reciprocal.recip();
             match sums.iter_mut().find(|(operation, _)| *operation == scored.operation) {
                 Some((_, sum)) => *sum += gain,
                 None => sums.push((scored.operation, gain)),
