@@ -251,6 +251,11 @@ impl ReplyCache {
         let freshness = Freshness::new(&call.request, &reply.response, now, self.options.default_ttl);
         let keeps = freshness.filter(|_| may_be_kept(&reply.response));
         let is_fresh = keeps.as_ref().is_some_and(|freshness| freshness.is_fresh(&call.request, now));
+        // What can neither be used nor asked about would only drop what can.
+        let is_of_use = |freshness: &Freshness| {
+            is_fresh || freshness.may_be_stale_on_error(now) || !freshness.conditions(&call.request, now).is_empty()
+        };
+        let keeps = keeps.filter(is_of_use);
         let mut kept = None;
         let mut store = self.store();
         let is_stored = if let Some(freshness) = keeps {

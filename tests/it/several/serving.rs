@@ -206,7 +206,7 @@ fn metrics_name_the_api_where_there_are_several() {
         ("openapi_mcp_tools{api=\"bills\",effect=\"write\"}", "1"),
         ("openapi_mcp_cache_misses_total{api=\"pets\"}", "1"),
         ("openapi_mcp_cache_misses_total{api=\"bills\"}", "0"),
-        ("openapi_mcp_cache_size_bytes{api=\"bills\"}", "0"),
+        ("openapi_mcp_cache_size_bytes{api=\"pets\"}", "0"),
         ("openapi_mcp_retries_total{api=\"pets\"}", "0"),
     ] {
         let line = text

@@ -234,6 +234,33 @@ fn a_hit_is_redacted_and_shortened_like_any_reply() {
 }
 
 #[test]
+fn a_reply_that_could_never_be_used_takes_no_room() {
+    let upstream = Upstream::start(Box::new(|request| {
+        let validator = if request.path().contains("tagged") {
+            "ETag: \"1\""
+        } else {
+            "X-None: 1"
+        };
+        reply(200, &["Content-Type: application/json", validator], b"{}")
+    }));
+    let spec = spec();
+    let mut session = Session::serving(&spec, &upstream, &["--cache", "1000000", "--metrics-bind", "127.0.0.1:0"]);
+    session.call("read", &json!({"id": "plain"}));
+    assert_eq!(cached_bytes(&session), 0);
+    session.call("read", &json!({"id": "tagged"}));
+    assert!(cached_bytes(&session) > 0);
+}
+
+/// What the page of metrics says of the cache.
+fn cached_bytes(session: &Session) -> usize {
+    let logs = session.logged("metrics at http://");
+    let (_, address) = logs.split_once("metrics at http://").unwrap();
+    let page = scrape(address.split('/').next().unwrap());
+    let held = page.lines().find_map(|line| line.strip_prefix("openapi_mcp_cache_size_bytes "));
+    held.and_then(|held| held.parse().ok()).unwrap_or_else(|| panic!("{page}"))
+}
+
+#[test]
 fn many_urls_stay_within_the_bytes_of_the_cache() {
     const BOUND: usize = 1 << 20;
     let upstream = Upstream::start(Box::new(|_| {
@@ -247,14 +274,7 @@ fn many_urls_stay_within_the_bytes_of_the_cache() {
     for number in 0..count {
         session.call("read", &json!({"id": number.to_string()}));
     }
-    let logs = session.logged("metrics at http://");
-    let (_, address) = logs.split_once("metrics at http://").unwrap();
-    let page = scrape(address.split('/').next().unwrap());
-    let held = page
-        .lines()
-        .find_map(|line| line.strip_prefix("openapi_mcp_cache_size_bytes "))
-        .unwrap();
-    let held: usize = held.parse().unwrap();
+    let held = cached_bytes(&session);
     assert!((BOUND / 2..=BOUND).contains(&held), "{held}");
     let asked = upstream.received().len();
     session.call("read", &json!({"id": (count - 1).to_string()}));
