@@ -40,7 +40,9 @@ pub(super) async fn guard(State(allowed): State<Arc<Allowed>>, request: Request,
     );
     headers.insert(
         header::ACCESS_CONTROL_ALLOW_HEADERS,
-        HeaderValue::from_static("content-type, accept, authorization, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id"),
+        HeaderValue::from_static(
+            "content-type, accept, authorization, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, traceparent, tracestate",
+        ),
     );
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
     response

@@ -167,3 +167,25 @@ fn the_audit_log_names_the_trace() {
             .contains(&format!("\"trace_id\":\"{trace}\""))
     });
 }
+
+#[test]
+fn a_page_of_an_allowed_origin_may_send_its_trace() {
+    let server = HttpServer::start(&[
+        "--spec",
+        &crate::support::petstore(),
+        "--mock",
+        "--allow-origin",
+        "https://app.example",
+    ]);
+    let lines = [
+        "OPTIONS /mcp HTTP/1.1",
+        "Host: localhost",
+        "Origin: https://app.example",
+        "Access-Control-Request-Method: POST",
+        "Access-Control-Request-Headers: traceparent",
+        "Connection: close",
+    ];
+    let answer = server.raw(&format!("{}\r\n\r\n", lines.join("\r\n"))).to_ascii_lowercase();
+    let allowed = answer.lines().find(|line| line.starts_with("access-control-allow-headers"));
+    assert!(allowed.is_some_and(|line| line.contains("traceparent, tracestate")), "{answer}");
+}
