@@ -8,6 +8,7 @@ pub(crate) mod name;
 #[cfg(test)]
 mod repair_proptests;
 mod reserved_paths;
+mod rules;
 mod scheme_fields;
 pub(crate) mod search;
 mod tool_texts;
@@ -26,9 +27,10 @@ use thiserror::Error;
 
 use self::bound_tool::{BoundTool, output_contract};
 use self::reserved_paths::{known_paths, reserve_paths};
+use self::rules::{explain_unmatched, rule_secrets};
 use self::tool_texts::{ToolText, join_texts};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
-use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools, OutputSchemas, Rule, annotate};
+use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools, OutputSchemas, annotate};
 use crate::observe::call::note_outcome;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::observe::outcome::CallOutcome;
@@ -38,10 +40,9 @@ use crate::proxy::{
     Forwarding, Progress, ReplyCache, Sandbox, Tenant, ToolResult, UpstreamOptions, link_etags, render_error,
 };
 use crate::search::SearchIndex;
-use crate::spec::operation::rules::ValueSource;
 use crate::spec::operation::security;
 use crate::spec::operation::server::ServerError;
-use crate::spec::{Diagnostic, Document, Operation, Severity, operations};
+use crate::spec::{Diagnostic, Document, Operation, operations};
 use crate::text;
 
 pub use self::bound_tool::OfferedTool;
@@ -420,28 +421,6 @@ impl ApiOptions {
             has_tenants: self.tenants.is_some(),
         }
     }
-}
-
-/// The values of a rule that nobody but the API may read.
-fn rule_secrets(rule: &Rule) -> impl Iterator<Item = SecretString> {
-    rule.says.arguments.iter().filter_map(|argument| match &argument.value {
-        Some(ValueSource::Secret(secret)) => Some(secret.clone()),
-        _ => None,
-    })
-}
-
-/// Rules cannot match operations that cannot be read.
-fn explain_unmatched(mut unmatched: Vec<String>, diagnostics: &[Diagnostic]) -> Vec<String> {
-    let lost = diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.severity == Severity::Error)
-        .count();
-    if lost > 0 {
-        unmatched.push(format!(
-            "{lost} operations of the document are left out, and no rule matches them; `openapi-mcp check` without these rules lists them"
-        ));
-    }
-    unmatched
 }
 
 /// The operations as tools, without the parameters that no argument may set.
