@@ -136,10 +136,13 @@ pub(super) fn of_restrictions(api: &Api) -> Vec<UnplacedFinding> {
 
 /// What the client makes of the whole list.
 pub(super) fn of_list(tools: usize, tokens: usize, profile: &ClientProfile) -> Vec<UnplacedFinding> {
+    let none = (tools == 0).then(|| {
+        let message = "there is no tool: the document describes no operation, or --tool-include, --tool-exclude, --read-only, --no-destructive and `overrides` leave all of them out";
+        UnplacedFinding::new("document", Diagnostic::error("#/paths", message))
+    });
     let warnings = list_warnings(tools, tokens, profile).into_iter();
-    warnings
-        .map(|message| UnplacedFinding::new("client", Diagnostic::warning("#", message)))
-        .collect()
+    let warnings = warnings.map(|message| UnplacedFinding::new("client", Diagnostic::warning("#", message)));
+    none.into_iter().chain(warnings).collect()
 }
 
 /// The findings with file, line and column.

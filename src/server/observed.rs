@@ -3,7 +3,7 @@
 use http::Version;
 use http::request::Parts;
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResponse, ErrorCode, ErrorData};
+use rmcp::model::{CallToolResponse, ErrorCode, ErrorData, Implementation};
 use rmcp::service::RequestContext;
 
 use super::catalog::ResolvedCall;
@@ -34,7 +34,9 @@ pub(crate) fn arrival(context: &RequestContext<RoleServer>) -> Arrival {
     };
     if observe::audit().is_some() {
         arrival.client = client_name(parts);
-        arrival.claimed = context.client_info().map(|client| format!("{} {}", client.name, client.version));
+        // Where no client has said what it is, rmcp gives itself.
+        let said = context.client_info().filter(|client| *client != Implementation::from_build_env());
+        arrival.claimed = said.map(|client| format!("{} {}", client.name, client.version));
     }
     if observe::tracer().is_some() {
         arrival.http_version = parts.and_then(http_version);

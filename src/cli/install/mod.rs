@@ -331,7 +331,7 @@ pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure>
     let folder = variables::current_folder().map_err(Failure::setting)?;
     let place = place(command.client, &command.target, &folder)?;
     let Some(name) = command.target.name.as_deref() else {
-        return Err(Failure::setting("--name says which entry goes".into()));
+        return Err(Failure::setting("name the entry to remove with --name".into()));
     };
     if is_state_file_of_claude_code(command.client, &command.target) {
         return vendor::remove_from_claude_code(name, mode(false, command.target.write) == InstallMode::Ask).map(ExitCode::from);

@@ -20,7 +20,8 @@ pub(crate) fn page_entries(needs_token: bool) -> Vec<PageSnippet> {
     };
     let token = needs_token.then(|| TOKEN_VARIABLE.to_owned());
     let entry = ClientEntry {
-        name: "api".into(),
+        // The page puts a name there that it makes from the title of the server.
+        name: "name-of-the-entry".into(),
         target: EntryTarget::Url {
             url: ENDPOINT.into(),
             token: token.clone(),

@@ -444,7 +444,7 @@ impl TokenSource {
 
     fn failure(&self, why: &str) -> CallError {
         let scheme = text::one_line(&self.grant.scheme);
-        CallError::Credential(format!("no access token could be had for the security scheme `{scheme}`: {why}").into())
+        CallError::Credential(format!("no access token could be obtained for the security scheme `{scheme}`: {why}").into())
     }
 }
 

@@ -3,7 +3,7 @@
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
 
-use super::gate_set::{Gates, refused, unknown_keys};
+use super::gate_set::{Gates, describe_unknown_key, refused, unknown_keys};
 use super::inner_call::{find_operation, unknown_operation};
 use crate::annotate::gate_names::GateKind;
 use crate::api::ToolIndex;
@@ -98,9 +98,10 @@ fn exact(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
 
 /// The names, and whether the exact schemas are wanted; or all that is wrong.
 fn read_names(arguments: &JsonObject) -> Result<(Vec<String>, bool), Vec<String>> {
+    const KNOWN: [&str; 2] = ["names", "detail"];
     let mut problems = Vec::new();
-    for key in unknown_keys(arguments, &["names", "detail"]) {
-        problems.push(format!("`{}` is not an argument of it", truncate(&one_line(key), 60)));
+    for key in unknown_keys(arguments, &KNOWN) {
+        problems.push(describe_unknown_key(key, &KNOWN));
     }
     let names = match arguments.get("names") {
         Some(Value::String(name)) => vec![name.clone()],

@@ -7,7 +7,7 @@ use crate::annotate::gate_names::{self, GateKind};
 use crate::annotate::{Effect, Pattern};
 use crate::api::ToolIndex;
 use crate::server::visible::{VisibleApi, VisibleApis};
-use crate::text::{MAX_DESCRIPTION_BYTES, truncate};
+use crate::text::{MAX_DESCRIPTION_BYTES, nearest, one_line, truncate};
 
 /// The gates of an endpoint.
 pub(crate) struct Gates {
@@ -96,4 +96,11 @@ pub(crate) fn refused(text: String) -> CallToolResult {
 /// The keys of some arguments that are not among the known ones.
 pub(super) fn unknown_keys<'a>(arguments: &'a JsonObject, known: &[&str]) -> Vec<&'a str> {
     arguments.keys().map(String::as_str).filter(|key| !known.contains(key)).collect()
+}
+
+/// What is wrong with a key that is not an argument of a tool of search mode.
+pub(super) fn describe_unknown_key(key: &str, known: &[&str]) -> String {
+    let shown = truncate(&one_line(key), 60);
+    let hint = nearest(key, known.iter().copied(), 0.7).map(|near| format!("; did you mean `{near}`?"));
+    format!("`{shown}` is not an argument of it{}", hint.unwrap_or_default())
 }

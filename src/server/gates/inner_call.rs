@@ -77,8 +77,9 @@ pub(crate) fn read_inner_call(
     if inner.is_empty() && !has_such_argument("operation") && !has_such_argument("arguments") {
         let moved: Vec<String> = arguments.keys().map(|key| format!("`{}`", shown(key))).collect();
         remarks.push(format!(
-            "{} were taken as arguments of {served}; they belong into `arguments`.",
-            moved.join(", ")
+            "{} {} of {served}; arguments of the operation belong in `arguments`.",
+            moved.join(", "),
+            if moved.len() == 1 { "was taken as an argument" } else { "were taken as arguments" }
         ));
         return Ok(InnerCall {
             api,
@@ -92,7 +93,7 @@ pub(crate) fn read_inner_call(
         .map(|key| format!("`{}`", shown(key)))
         .collect();
     Err(refuse(format!(
-        "{served} was not called: {} stand beside `operation` and `arguments`; arguments of the operation belong into `arguments`. Nothing was sent.",
+        "{served} was not called: {} stand beside `operation` and `arguments`; arguments of the operation belong in `arguments`. Nothing was sent.",
         unknown.join(", ")
     )))
 }

@@ -3,7 +3,7 @@
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
 
-use super::gate_set::{Gates, refused, unknown_keys};
+use super::gate_set::{Gates, describe_unknown_key, refused, unknown_keys};
 use super::listing::{tag_counts, vocabulary};
 use crate::annotate::Effect;
 use crate::annotate::gate_names::GateKind;
@@ -12,7 +12,7 @@ use crate::api::{OfferedTool, ToolIndex};
 use crate::search::{Hit, QueryAnswer, SearchAnswer, as_path, as_words};
 use crate::server::visible::{VisibleApi, VisibleApis};
 use crate::spec::node::Node;
-use crate::text::{counted, one_line, truncate};
+use crate::text::{counted, one_line};
 
 const MAX_QUERIES: usize = 5;
 /// The most hits over all queries.
@@ -274,7 +274,7 @@ fn read_request(arguments: &JsonObject, seen: &VisibleApis<'_>) -> Result<Search
         known.push("api");
     }
     for key in unknown_keys(arguments, &known) {
-        problems.push(format!("`{}` is not an argument of it", truncate(&one_line(key), 60)));
+        problems.push(describe_unknown_key(key, &known));
     }
     let queries = match arguments.get("queries") {
         None | Some(Value::Null) => Vec::new(),

@@ -42,7 +42,10 @@ pub(crate) fn is_web_page(bytes: &[u8]) -> bool {
     let start = bytes.get(..bytes.len().min(2048)).unwrap_or_default();
     let text = String::from_utf8_lossy(start).to_ascii_lowercase();
     let text = text.trim_start_matches('\u{feff}').trim_start();
-    text.starts_with("<!doctype html") || text.starts_with("<html") || (text.starts_with("<!--") && text.contains("<html"))
+    // Neither JSON nor YAML of an OpenAPI document begins like an element; a page may begin with any.
+    let tag = text.strip_prefix('<').unwrap_or_default();
+    let is_element = tag.starts_with(|first: char| first.is_ascii_alphabetic());
+    is_element || text.starts_with("<!doctype html") || (text.starts_with("<!--") && text.contains("<html"))
 }
 
 /// Searches the origin of a web page for a document. `headers` go along, because the origin is the one that they were meant for.

@@ -281,7 +281,7 @@ fn what_is_meant_is_repaired_and_told() {
     let (spec, upstream) = (shop(), Upstream::echo());
     let mut session = searching(&spec, &upstream, &[]);
     for (arguments, told) in [
-        (json!({"operation": "getPet", "petId": 7}), "belong into `arguments`"),
+        (json!({"operation": "getPet", "petId": 7}), "belong in `arguments`"),
         (json!({"operation": "getPet", "arguments": "{\"petId\": 7}"}), "JSON text"),
         (
             json!({"operation": "GET /pets/{petId}", "arguments": {"petId": "7"}}),

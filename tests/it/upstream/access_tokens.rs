@@ -145,7 +145,7 @@ fn a_token_is_refreshed_before_it_expires_and_a_refusal_is_told_once() {
     let result = refused.call("pets", &json!({"body": {}}));
     assert_eq!(
         text(&result),
-        "POST /pets failed: no access token could be had for the security scheme `pets`: the token endpoint answered 400 (invalid_scope)."
+        "POST /pets failed: no access token could be obtained for the security scheme `pets`: the token endpoint answered 400 (invalid_scope)."
     );
     assert_eq!(count(&refusing, "/pets"), 0);
 }
