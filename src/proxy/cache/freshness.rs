@@ -3,12 +3,15 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use http::header::{CACHE_CONTROL, EXPIRES, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, PRAGMA};
+use http::header::{AGE, CACHE_CONTROL, EXPIRES, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, PRAGMA};
 use http::request::Parts;
 use http::{StatusCode, response};
 use http_cache_semantics::{BeforeRequest, CacheOptions as PolicyOptions, CachePolicy};
 
 use crate::proxy::response::Response;
+
+/// What counts for a number of seconds that is larger (RFC 9111 section 1.2.2). Larger ones would overflow in sums.
+const MAX_SECONDS: u64 = 1 << 31;
 
 /// Time that only goes forward: a wall clock that is set back must not make a reply younger.
 pub(crate) struct CacheClock {
@@ -63,7 +66,7 @@ impl Freshness {
         let must_revalidate = directive(&headers, "must-revalidate").is_some() || directive(&headers, "no-cache").is_some();
         let stale = directive(&headers, "stale-if-error").and_then(|seconds| seconds.parse().ok());
         is_of_use.then(|| Self {
-            lifetime: policy.age(now) + policy.time_to_live(now),
+            lifetime: policy.age(now).saturating_add(policy.time_to_live(now)),
             policy,
             stale_if_error: Duration::from_secs(stale.filter(|_| !must_revalidate).unwrap_or(0)),
         })
@@ -81,7 +84,7 @@ impl Freshness {
 
     /// Whether the reply may be used because the API fails.
     pub(crate) fn may_be_stale_on_error(&self, now: SystemTime) -> bool {
-        !self.stale_if_error.is_zero() && self.policy.age(now) <= self.lifetime + self.stale_if_error
+        !self.stale_if_error.is_zero() && self.policy.age(now) <= self.lifetime.saturating_add(self.stale_if_error)
     }
 
     /// The headers that ask whether the reply is still good.
@@ -110,14 +113,14 @@ fn response_parts(status: StatusCode, headers: &HeaderMap) -> response::Parts {
     parts
 }
 
-/// The headers with the directives of `Cache-Control` and `Pragma` in lower case.
+/// The headers with the directives of `Cache-Control` and `Pragma` in lower case, and with no number of seconds above the maximum.
 fn fold_directives(headers: &HeaderMap) -> HeaderMap {
     let mut folded = headers.clone();
-    for name in [CACHE_CONTROL, PRAGMA] {
+    for name in [CACHE_CONTROL, PRAGMA, AGE] {
         let values: Vec<HeaderValue> = headers
             .get_all(&name)
             .iter()
-            .filter_map(|value| HeaderValue::from_bytes(&value.as_bytes().to_ascii_lowercase()).ok())
+            .filter_map(|value| HeaderValue::from_bytes(&with_clamped_seconds(&value.as_bytes().to_ascii_lowercase())).ok())
             .collect();
         folded.remove(&name);
         for value in values {
@@ -127,6 +130,21 @@ fn fold_directives(headers: &HeaderMap) -> HeaderMap {
     folded
 }
 
+/// The same bytes with `MAX_SECONDS` in place of each larger number.
+fn with_clamped_seconds(bytes: &[u8]) -> Vec<u8> {
+    let mut clamped = Vec::with_capacity(bytes.len());
+    for run in bytes.chunk_by(|one, next| one.is_ascii_digit() == next.is_ascii_digit()) {
+        let is_number = run.first().is_some_and(u8::is_ascii_digit);
+        let number = std::str::from_utf8(run).ok().and_then(|text| text.parse::<u64>().ok());
+        if is_number && number.is_none_or(|number| number > MAX_SECONDS) {
+            clamped.extend_from_slice(MAX_SECONDS.to_string().as_bytes());
+        } else {
+            clamped.extend_from_slice(run);
+        }
+    }
+    clamped
+}
+
 /// The value of a directive of `Cache-Control`; empty where it has none.
 fn directive<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let values = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
@@ -134,4 +152,51 @@ fn directive<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
         let (directive, value) = part.split_once('=').unwrap_or((part, ""));
         (directive.trim() == name).then(|| value.trim().trim_matches('"'))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_of_seconds_overflows() {
+        let request = http::Request::get("https://h.example/a").body(()).unwrap().into_parts().0;
+        let now = SystemTime::now();
+        for headers in [
+            &[("age", "18446744073709551615"), ("cache-control", "max-age=1000")][..],
+            &[("age", "18446744073709551614"), ("etag", "\"1\"")],
+            &[
+                ("age", "99999999999999999999999999"),
+                ("cache-control", "max-age=18446744073709551615"),
+            ],
+            &[("cache-control", "max-age=1, stale-if-error=18446744073709551615")],
+            &[("cache-control", "private=\"x\", max-age=1, stale-if-error=\"18446744073709551615\"")],
+            &[
+                (
+                    "cache-control",
+                    "max-age=18446744073709551615, stale-while-revalidate=18446744073709551615",
+                ),
+                ("age", "7"),
+            ],
+        ] {
+            let mut response = Response {
+                status: StatusCode::OK,
+                ..Response::default()
+            };
+            for (name, value) in headers {
+                response.headers.append(*name, HeaderValue::from_static(value));
+            }
+            let freshness = Freshness::new(&request, &response, now, None);
+            for seconds in [0, 1, 2, 1 << 31, 1 << 33] {
+                let later = now + Duration::from_secs(seconds);
+                if let Some(freshness) = &freshness {
+                    freshness.is_fresh(&request, later);
+                    freshness.may_be_stale_on_error(later);
+                    freshness.age(later);
+                    freshness.time_left(later);
+                    freshness.conditions(&request, later);
+                }
+            }
+        }
+    }
 }
