@@ -51,7 +51,8 @@ impl Enforcement {
     }
 
     /// For each hint, the more careful of two values: the one that is `served`, and the one that the policy `infer` takes from
-    /// the operation and its name (`inferred`). A hint that the operator set counts as it is.
+    /// the operation and its name (`inferred`). A hint that the operator set counts as it is; one of a document that the operator
+    /// trusts does not.
     #[must_use]
     pub(crate) fn new(served: &Hints, inferred: &Hints) -> Self {
         let mut enforcement = Self::of_hints(served);
@@ -59,7 +60,7 @@ impl Enforcement {
         // Both other hints follow from the operator's readOnlyHint: true.
         let reads = served.effective(Hint::ReadOnly) && is_operators(Hint::ReadOnly);
         for hint in [Hint::ReadOnly, Hint::Destructive, Hint::Idempotent] {
-            if let Some(guess) = inferred.get(hint).filter(|guess| guess.reason != Reason::Method)
+            if let Some(guess) = inferred.get(hint)
                 && guess.value == hint.default_value()
                 && guess.value != served.effective(hint)
                 && !reads

@@ -207,3 +207,26 @@ fn p59_a_post_whose_name_or_path_says_harm_anywhere_is_held_back() {
     names.sort_unstable();
     assert_eq!(names, ["createOrder", "getForStop"]);
 }
+
+#[test]
+fn p59_a_trusted_document_frees_no_method_from_what_is_enforced() {
+    let harmless = json!({"annotations": {"readOnlyHint": true, "destructiveHint": false}});
+    let spec = SpecFile::with_paths(&json!({"/pets/{id}": {
+        "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}],
+        "get": {"operationId": "show"},
+        "delete": {"operationId": "pet", "x-mcp": harmless},
+    }}));
+    let offered = |flags: &[&str]| {
+        let output = run(&[
+            &["tools", "--spec", spec.path(), "--format", "json", "--document-hints", "trust"],
+            flags,
+        ]
+        .concat());
+        let tools: Vec<Value> = serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+        tools.len()
+    };
+    assert_eq!(offered(&[]), 2);
+    assert_eq!(offered(&["--read-only"]), 1);
+    assert_eq!(offered(&["--no-destructive"]), 1);
+    assert_eq!(offered(&["--read-only", "--hint", "pet readOnly=true"]), 2, "the operator frees it");
+}
