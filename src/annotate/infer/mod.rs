@@ -10,7 +10,7 @@ use http::Method;
 
 use self::operation_name::NameText;
 pub(crate) use self::words::is_verb;
-use self::words::{Word, WordList, snake_case, words};
+use self::words::{HARMS, Word, WordList, snake_case, words};
 use super::annotations::{Hint, Hints, Reason};
 use crate::spec::Operation;
 use crate::spec::operation::template::TemplatePart;
@@ -72,7 +72,10 @@ pub(crate) fn apply_caution(hints: &mut Hints, operation: &Operation) {
         TemplatePart::Variable(_) => None,
     });
     let harmful = |name: &str| {
-        let harm = |word: &str| Word::of(word.trim_end_matches(|last: char| last.is_ascii_digit())).is_in(WordList::Harms);
+        let harm = |word: &str| {
+            let word = word.trim_end_matches(|last: char| last.is_ascii_digit());
+            Word::of(word).is_in(WordList::Harms).or_else(|| glued_harm(word))
+        };
         words(&snake_case(name)).find_map(harm)
     };
     if let Some(word) = segments.chain(operation.id.as_deref()).find_map(harmful) {
@@ -81,10 +84,43 @@ pub(crate) fn apply_caution(hints: &mut Hints, operation: &Operation) {
     }
 }
 
+/// The harmful word that a word begins with: `killall`, `deleteuser`. Short ones count before `all` only, because `droplet` and
+/// `banner` begin with some as well.
+fn glued_harm(word: &str) -> Option<&'static str> {
+    const MIN_LEN: usize = 6;
+    let begins = |harm: &&&str| word.strip_prefix(**harm).is_some_and(|rest| harm.len() >= MIN_LEN || rest == "all");
+    HARMS.iter().find(begins).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::spec::{Document, operations};
+
+    #[test]
+    fn a_post_whose_word_begins_with_a_harmful_one_is_treated_with_caution() {
+        for (path, word) in [
+            ("/processes/killall", Some("kill")),
+            ("/deleteuser", Some("delete")),
+            ("/a/removes2", Some("remove")),
+            ("/wipeall", Some("wipe")),
+            ("/droplets", None),
+            ("/banners", None),
+            ("/stopwords", None),
+            ("/clearances", None),
+        ] {
+            let text = format!(r#"{{"openapi":"3.1.0","paths":{{"{path}":{{"post":{{}}}}}}}}"#);
+            let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
+            let mut hints = Hints::of_method(&operations[0].method);
+            apply_caution(&mut hints, &operations[0]);
+            let expected = word.map(Reason::Word);
+            let found = hints
+                .get(Hint::Destructive)
+                .map(|sourced| sourced.reason)
+                .filter(|reason| matches!(reason, Reason::Word(_)));
+            assert_eq!(found, expected, "{path}");
+        }
+    }
 
     /// `rdio`, with `-` for what is false.
     fn inferred(method: &str, path: &str, id: &str, local: bool) -> String {
