@@ -2,7 +2,7 @@
 //! it was renamed.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
@@ -50,6 +50,18 @@ pub(super) enum AuditOutput {
     Stdout,
 }
 
+/// Whether the last line of a file has no end, because a write was cut short.
+fn ends_within_line(path: &Path) -> bool {
+    let last_byte = || -> io::Result<u8> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::End(-1))?;
+        let mut byte = [0];
+        file.read_exact(&mut byte)?;
+        Ok(byte[0])
+    };
+    last_byte().is_ok_and(|byte| byte != b'\n')
+}
+
 impl AuditOutput {
     pub(super) fn open(target: &AuditTarget) -> Result<Self, String> {
         match target {
@@ -57,7 +69,7 @@ impl AuditOutput {
             AuditTarget::File(path) => Ok(Self::File {
                 path: path.clone(),
                 file: open_file(path).map_err(|error| format!("`{}` cannot be opened: {error}", path.display()))?,
-                is_torn: false,
+                is_torn: ends_within_line(path),
             }),
         }
     }
@@ -97,7 +109,7 @@ impl AuditOutput {
     fn reopen(&mut self) {
         if let Self::File { path, file, is_torn } = self {
             match open_file(path) {
-                Ok(fresh) => (*file, *is_torn) = (fresh, false),
+                Ok(fresh) => (*file, *is_torn) = (fresh, ends_within_line(path)),
                 Err(error) => tracing::error!(
                     "the audit log `{}` cannot be opened again ({error}); lines still go to the old file",
                     path.display()
