@@ -39,13 +39,9 @@ pub(crate) struct Discovery {
 
 /// Whether bytes are a web page.
 pub(crate) fn is_web_page(bytes: &[u8]) -> bool {
-    let start = bytes.get(..bytes.len().min(2048)).unwrap_or_default();
-    let text = String::from_utf8_lossy(start).to_ascii_lowercase();
-    let text = text.trim_start_matches('\u{feff}').trim_start();
-    // Neither JSON nor YAML of an OpenAPI document begins like an element; a page may begin with any.
-    let tag = text.strip_prefix('<').unwrap_or_default();
-    let is_element = tag.starts_with(|first: char| first.is_ascii_alphabetic());
-    is_element || text.starts_with("<!doctype html") || (text.starts_with("<!--") && text.contains("<html"))
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    // Neither JSON nor YAML of an OpenAPI document begins with `<`; a page may begin with any element or comment.
+    bytes.trim_ascii_start().starts_with(b"<")
 }
 
 /// Searches the origin of a web page for a document. `headers` go along, because the origin is the one that they were meant for.
@@ -91,6 +87,7 @@ async fn search(client: &reqwest::Client, page: &FetchedSource, headers: &Header
     }
 }
 
+/// Whether bytes may be a document: not a page, and with a version and paths.
 fn is_document(bytes: &[u8]) -> bool {
     let says = |word: &[u8]| memchr::memmem::find(bytes, word).is_some();
     !is_web_page(bytes) && (says(b"openapi") || says(b"swagger")) && says(b"paths")
