@@ -79,7 +79,11 @@ pub(crate) fn read_inner_call(
         remarks.push(format!(
             "{} {} of {served}; arguments of the operation belong in `arguments`.",
             moved.join(", "),
-            if moved.len() == 1 { "was taken as an argument" } else { "were taken as arguments" }
+            if moved.len() == 1 {
+                "was taken as an argument"
+            } else {
+                "were taken as arguments"
+            }
         ));
         return Ok(InnerCall {
             api,
