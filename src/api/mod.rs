@@ -158,7 +158,7 @@ impl Api {
             }
         }
         let mut binder = Binder::new(&document, &schemes, &binding, &credentials, clients.into());
-        let known = known_paths(&operations, &options.annotate.layers);
+        let known = known_paths(&document, &operations, &options.annotate.layers);
         let annotated = annotate_operations(&document, operations, &mut binder, &options.annotate);
         let BoundTools {
             tools,

@@ -1,11 +1,14 @@
 //! Which paths a value with slashes must not reach: those of other operations, hidden ones above all.
 
+use std::collections::HashSet;
+
 use http::Method;
 
 use super::bound_tool::BoundTool;
 use crate::annotate::Layers;
 use crate::proxy::PathPattern;
-use crate::spec::{Operation, PathTemplate};
+use crate::spec::node::Node;
+use crate::spec::{Document, Operation, PathTemplate, pointer};
 
 /// An operation of the document, whether or not there is a tool for it.
 pub(crate) struct KnownPath {
@@ -16,8 +19,12 @@ pub(crate) struct KnownPath {
     has_own_base: bool,
 }
 
-/// All operations, before any is hidden; none where no rule lets values hold slashes.
-pub(crate) fn known_paths(operations: &[Box<Operation>], layers: &Layers) -> Vec<KnownPath> {
+/// The methods of operations in a path item (OpenAPI 3.2 section 4.9.1).
+const METHODS: [&str; 9] = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
+
+/// All operations of the document, before any is hidden, and those that could not be read; none where no rule lets values hold
+/// slashes.
+pub(crate) fn known_paths(document: &Document, operations: &[Box<Operation>], layers: &Layers) -> Vec<KnownPath> {
     if layers.rules.iter().all(|rule| rule.says.slashes.is_empty()) {
         return Vec::new();
     }
@@ -27,7 +34,37 @@ pub(crate) fn known_paths(operations: &[Box<Operation>], layers: &Layers) -> Vec
         template: operation.template.clone(),
         has_own_base: !operation.servers.is_empty(),
     };
-    operations.iter().map(Box::as_ref).map(known).collect()
+    let mut all: Vec<KnownPath> = operations.iter().map(Box::as_ref).map(known).collect();
+    all.extend(unread_paths(document, operations));
+    all
+}
+
+/// The operations that could not be read: the API serves them nevertheless.
+fn unread_paths(document: &Document, operations: &[Box<Operation>]) -> Vec<KnownPath> {
+    let read: HashSet<&str> = operations.iter().map(|operation| operation.pointer.as_str()).collect();
+    let mut unread = Vec::new();
+    let Some(paths) = document.member("paths").and_then(Node::object) else {
+        return unread;
+    };
+    for (path, item) in paths.iter() {
+        let (Ok(template), Some(item)) = (PathTemplate::parse(path), item.object()) else {
+            continue;
+        };
+        for (key, operation) in item.iter().filter(|(key, _)| METHODS.contains(key)) {
+            let pointer = pointer::fragment(["paths", path, key]);
+            if let Ok(method) = Method::from_bytes(key.to_ascii_uppercase().as_bytes())
+                && !read.contains(pointer.as_str())
+            {
+                unread.push(KnownPath {
+                    pointer,
+                    method,
+                    template: template.clone(),
+                    has_own_base: operation.object().is_some_and(|operation| operation.get("servers").is_some()),
+                });
+            }
+        }
+    }
+    unread
 }
 
 /// Tells each tool whose values may hold slashes which paths are those of other operations of its method. Of an operation

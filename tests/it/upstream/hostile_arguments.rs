@@ -373,6 +373,7 @@ fn p1_a_value_spans_segments_only_where_the_operator_allows_slashes() {
     let spec = SpecFile::with_paths(&json!({
         "/v1/{name}": get("get_any"), "/v1/{name}:read": get("read"), "/v1/{other}/list": get("list"),
         "/v1/projects/{p}:purge": {"get": {"operationId": "purge", "x-mcp": {"slashes": ["p"]}}}, "/v2/{name}": get("encoded"),
+        "/v1/rejected/x": {"get": "not an operation"},
         "/v1/with/slash/": get("with_slash"), "/v1/head/x": {"head": {"operationId": "headed"}},
         "/admin/secret": {"get": {"operationId": "elsewhere", "servers": [{"url": format!("{}/base/v1", upstream.url)}]}},
     }));
@@ -403,6 +404,7 @@ fn p1_a_value_spans_segments_only_where_the_operator_allows_slashes() {
         ("projects/list", "another operation"),
         ("projects/p:read", "another operation"),
         ("with/slash", "another operation"),
+        ("rejected/x", "another operation"),
         ("head/x", "another operation"),
         ("admin/secret", "another operation"),
     ] {
