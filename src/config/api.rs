@@ -18,6 +18,7 @@ use super::operations::shared_state::SharedStateConfig;
 use super::path::ConfigSource;
 use super::settings::{ApiSettings, ResponseFilter, ServerSettings};
 use super::transport::Transport;
+use super::variables::counts_as_unset;
 use super::{annotate, credentials, forward, headers, upstream};
 use crate::annotate::confirm::Confirm;
 use crate::annotate::{AnnotateOptions, ClientProfile};
@@ -125,6 +126,7 @@ pub(crate) fn resolve_api(
     let overlays = resolve_overlays(&api.overlay, problems);
     let base_url = resolve_base_url(api, problems);
     let (headers, source_headers, mut warnings) = resolve_headers(api, problems);
+    let server = server_choice(api, problems, &mut warnings);
     let tenants = resolve_tenants(api, &headers, problems);
     if tenants.is_some() {
         warnings.extend(unused_variables(api, name, &sources.variables));
@@ -150,7 +152,7 @@ pub(crate) fn resolve_api(
         external_references: api.external_refs.map(ExternalReferences::from).unwrap_or_default(),
         max_spec_bytes: max_spec_bytes(api, problems),
         base_url,
-        server: server_choice(api, problems),
+        server,
         mock: api.mock.unwrap_or(false),
         headers,
         credentials,
@@ -275,8 +277,9 @@ fn sandbox(api: &ApiSettings, limit: usize, places: Arc<Semaphore>) -> Option<Sa
     Some(Sandbox { program, limit, places })
 }
 
-/// `--server` and `--server-var`.
-fn server_choice(api: &ApiSettings, problems: &mut Vec<String>) -> Choice {
+/// `--server` and `--server-var`. A value that is empty or a placeholder counts as not set: a bundle hands one over for each
+/// field that its user left blank.
+fn server_choice(api: &ApiSettings, problems: &mut Vec<String>, warnings: &mut Vec<String>) -> Choice {
     let pick = api.server.as_deref().map(|text| match text.trim().parse() {
         Ok(number) => Pick::Number(number),
         Err(_) => Pick::Url(text.trim().to_owned()),
@@ -287,6 +290,10 @@ fn server_choice(api: &ApiSettings, problems: &mut Vec<String>) -> Choice {
     }
     for text in &api.server_var {
         match text.split_once('=') {
+            Some((name, value)) if !name.trim().is_empty() && counts_as_unset(value.trim()) => warnings.push(format!(
+                "--server-var {}: the value is empty or a placeholder that the client did not fill, and counts as not set",
+                name.trim()
+            )),
             Some((name, value)) if !name.trim().is_empty() => {
                 choice.variables.insert(name.trim().to_owned(), value.to_owned());
             }

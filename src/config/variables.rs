@@ -64,24 +64,38 @@ pub(crate) fn counts_as_unset(value: &str) -> bool {
     value.is_empty() || is_placeholder(value)
 }
 
-/// Whether a text is exactly one placeholder of a client's configuration: `${X}`, `${env:X}`, `{env:X}`, `${input:x}`,
-/// `${user_config.x}` or `${{ secrets.X }}`.
+/// Whether a text is exactly one placeholder of a client's configuration: `$X`, `${X}`, `${X:-default}`, `${env:X}`, `{env:X}`,
+/// `${input:x}`, `${user_config.x}` or `${{ secrets.X }}`.
 pub(crate) fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
-    let is_name = |name: &str| {
+    let is_key = |name: &str| {
         let name = name.trim();
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
         !name.is_empty() && name.bytes().all(is_allowed)
     };
+    let is_name = |name: &str| {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        name.bytes().all(is_allowed) && name.starts_with(|first: char| !first.is_ascii_digit())
+    };
+    // Names of questions and of the environment are free text.
+    let is_free = |name: &str| !name.trim().is_empty() && !name.contains(['{', '}']);
     let within = |start: &str, end: &str| text.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
     if let Some(name) = within("${{", "}}") {
-        return is_name(name);
+        return is_key(name);
     }
     if let Some(name) = within("{env:", "}") {
-        return is_name(name);
+        return is_free(name);
     }
-    let name = within("${", "}").unwrap_or_default();
-    is_name(name.strip_prefix("env:").or(name.strip_prefix("input:")).unwrap_or(name))
+    let Some(inner) = within("${", "}") else {
+        return text.strip_prefix('$').is_some_and(is_name);
+    };
+    if let Some(name) = inner.strip_prefix("env:").or(inner.strip_prefix("input:")) {
+        return is_free(name);
+    }
+    match inner.split_once(":-") {
+        Some((name, default)) => is_name(name) && !default.contains(['{', '}']),
+        None => is_key(inner),
+    }
 }
 
 /// A sentence for each setting whose variable holds a placeholder that a client did not fill.
@@ -118,12 +132,17 @@ pub(crate) fn without_unset(command: Command) -> Command {
     command.mut_subcommands(without_unset)
 }
 
+/// Whether a text can be the name of a variable, and not its value.
+pub(crate) fn is_variable_name(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    (1..=64).contains(&text.len()) && text.bytes().all(is_allowed)
+}
+
 /// How a variable is named in an error. People sometimes give the value (`$TOKEN`) in place of the name; a value is not
 /// repeated.
 #[must_use]
 pub(crate) fn called(name: &str) -> String {
-    let is_name = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
-    if name.len() <= 64 && name.bytes().all(is_name) {
+    if is_variable_name(name) {
         format!("the variable `{name}`")
     } else {
         "the variable (what is given looks like a value; give the variable's name)".into()
@@ -177,12 +196,27 @@ mod tests {
             ("${user_config.api_key}", true),
             ("${{ secrets.PETS }}", true),
             ("  ${X}\n", true),
+            ("$PETS_KEY", true),
+            ("$X", true),
+            ("${PETS_KEY:-}", true),
+            ("${PETS_KEY:-none yet}", true),
+            ("${input:API key of pets}", true),
+            ("${env:MY KEY}", true),
+            ("{env:MY KEY}", true),
             ("${}", false),
             ("${X", false),
             ("x${X}", false),
             ("Bearer ${X}", false),
             ("${X}${Y}", false),
-            ("$X", false),
+            ("$", false),
+            ("$1", false),
+            ("$X$Y", false),
+            ("$X-1", false),
+            ("a$X", false),
+            ("${a b:-x}", false),
+            ("${:-x}", false),
+            ("${input:}", false),
+            ("${input:a}${input:b}", false),
             ("{X}", false),
             ("${a b}", false),
             ("${env:}", false),
