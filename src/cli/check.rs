@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::each_api::{LoadedApis, UNREADABLE, load_each};
 use super::load::{self, LoadPurpose, Loaded};
 use super::log::spinner::Spinner;
+use super::usable_server::missing_server;
 use super::{ConfigFile, help, output};
 use crate::api::ApiName;
 use crate::check::{self, Report, format};
@@ -16,7 +17,6 @@ use crate::config::ApiConfig;
 use crate::config::apis::tenants::resolve::describe_tenants;
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
-use crate::spec::operation::server;
 use crate::spec::{Diagnostic, Severity, Source};
 
 #[derive(Debug, clap::Args)]
@@ -71,18 +71,7 @@ struct ApiReport {
 fn report(config: &ApiConfig, loaded: Loaded) -> ApiReport {
     let Loaded { api, mut diagnostics, .. } = loaded;
     // A look calls nobody; `serve` would ask for this at once.
-    let root = server::root_url(
-        &server::declared_servers(api.document()),
-        api.document().url.as_ref(),
-        &config.server,
-    );
-    if config.base_url.is_none()
-        && config.tenants.is_none()
-        && !config.mock
-        && api.iter().any(|offered| offered.operation.servers.is_empty())
-    {
-        diagnostics.extend(root.err().map(|error| Diagnostic::warning("#/servers", error.to_string())));
-    }
+    diagnostics.extend(missing_server(config, &api).map(|error| Diagnostic::warning("#/servers", error.to_string())));
     let source = match &config.source {
         Source::Path(path) => path.display().to_string(),
         Source::Url(url) => crate::spec::document::source::redacted(url),

@@ -20,6 +20,7 @@ mod serve;
 mod served;
 mod start;
 mod tools;
+mod usable_server;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -138,6 +138,14 @@ pub(crate) fn is_variable_name(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(is_allowed)
 }
 
+/// A sentence for each text that is given as the name of a variable and is none. It is not repeated, because it may be a secret.
+pub(crate) fn not_variable_names<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let wrong = names.filter(|name| !is_variable_name(name)).count();
+    let sentence = "what is given in place of a variable's name looks like a value, and would stand in the file; give the name of a variable \
+         (upper-case letters, digits and `_`), and set the variable to the value";
+    if wrong == 0 { Vec::new() } else { vec![sentence.to_owned()] }
+}
+
 /// How a variable is named in an error. People sometimes give the value (`$TOKEN`) in place of the name; a value is not
 /// repeated.
 #[must_use]

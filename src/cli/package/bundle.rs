@@ -6,16 +6,18 @@ use std::process::ExitCode;
 use serde_json::{Map, Value};
 
 use super::archive::{ArchivedFile, write_archive};
+use super::document_files;
 use super::manifest::{ManifestParts, manifest};
 use super::platform::BundlePlatform;
 use crate::check::used_schemes;
 use crate::cli::load::{self, LoadPurpose};
+use crate::cli::usable_server::require_server;
 use crate::cli::{ConfigFile, output};
 use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
 use crate::config::{self, ApiChoice, ConfigError, LayeredSettings, variables};
 use crate::error::Failure;
 use crate::spec::Document;
-use crate::spec::operation::server;
+use crate::spec::operation::server::{self, ServerError};
 use crate::text::{counted, name_from_title};
 
 /// Restores the executable bit that a host may have lost, and becomes the server.
@@ -58,6 +60,7 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     let named_variables = named_variables(&settings);
     let mut problems = config::secret_headers(&settings);
     problems.extend(unportable(&settings));
+    problems.extend(variables::not_variable_names(named_variables.iter().map(String::as_str)));
     if !problems.is_empty() {
         return Err(Failure::Settings(ConfigError(problems)));
     }
@@ -72,6 +75,16 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
         ));
     }
     let servers = server::declared_servers(document);
+    let asked_server = servers.first().filter(|_| settings.base_url.is_none() && settings.server.is_none());
+    match require_server(&config, api) {
+        // The host asks for the variables of the server.
+        Err(Failure::Server(ServerError::Variable { .. })) if asked_server.is_some() => {}
+        found => {
+            if let Some(error) = found? {
+                output::print_remark(&format!("warning: not all operations can be called: {error}"));
+            }
+        }
+    }
     let name = command.name.clone().unwrap_or_else(|| bundle_name(document.title()));
     let version = bundle_version(command.bundle_version.as_deref(), document.api_version())?;
     let platform = command.platform.unwrap_or_else(BundlePlatform::current);
@@ -84,7 +97,8 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
         schemes: &schemes,
         used: &used,
         named_variables: &named_variables,
-        server: servers.first().filter(|_| settings.base_url.is_none() && settings.server.is_none()),
+        server: asked_server,
+        server_variables: &config.server.variables,
     });
     let base_url = document.url.as_ref().filter(|_| config.base_url.is_none()).and_then(|_| {
         // A server that is relative to the document's address has none inside a bundle.
@@ -93,9 +107,11 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
             .err()
             .and_then(|_| server::root_url(&servers, document.url.as_ref(), &config.server).ok())
     });
-    let settings = inner_settings(&settings, base_url.map(String::from));
+    let names = document_files::file_names(document, &config.source).map_err(Failure::setting)?;
+    let root = names.first().map_or("api.json", String::as_str);
+    let settings = inner_settings(&settings, root, base_url.map(String::from));
     let binary = read_binary(command.binary.as_ref())?;
-    let bytes = write_bundle(&manifest, &settings, document, &binary, platform)?;
+    let bytes = write_bundle(&manifest, &settings, document, &names, &binary, platform)?;
     let path = command
         .output
         .clone()
@@ -142,7 +158,7 @@ fn unportable(settings: &ApiSettings) -> Vec<String> {
 }
 
 /// The settings inside a bundle: what concerns the document is done, and no flag names it again.
-fn inner_settings(settings: &ApiSettings, base_url: Option<String>) -> Map<String, Value> {
+fn inner_settings(settings: &ApiSettings, root: &str, base_url: Option<String>) -> Map<String, Value> {
     const DONE: [&str; 6] = ["spec", "spec_header", "spec_header_env", "overlay", "external_refs", "log_level"];
     let mut map = match serde_json::to_value(settings) {
         Ok(Value::Object(map)) => map,
@@ -151,7 +167,7 @@ fn inner_settings(settings: &ApiSettings, base_url: Option<String>) -> Map<Strin
     for key in DONE {
         map.remove(key);
     }
-    map.insert("spec".into(), "../document/api.json".into());
+    map.insert("spec".into(), format!("../document/{root}").into());
     if let Some(url) = base_url {
         map.insert("base_url".into(), url.into());
     }
@@ -191,6 +207,7 @@ fn write_bundle(
     manifest: &Value,
     settings: &Map<String, Value>,
     document: &Document,
+    names: &[String],
     binary: &[u8],
     platform: BundlePlatform,
 ) -> Result<Vec<u8>, Failure> {
@@ -201,16 +218,7 @@ fn write_bundle(
         ("manifest.json".to_owned(), manifest.as_bytes(), false),
         ("server/openapi-mcp.json".to_owned(), settings.as_bytes(), false),
     ];
-    for (index, file) in document.files().iter().enumerate() {
-        let name = if index == 0 { "api.json" } else { file.name.as_str() };
-        let is_inside =
-            !name.starts_with('/') && !name.contains("://") && !name.contains('\\') && !name.split('/').any(|part| part == "..");
-        if !is_inside {
-            return Err(Failure::setting(format!(
-                "the document refers to `{}`, which is outside its own folder; a bundle holds files of that folder only",
-                crate::text::one_line(name)
-            )));
-        }
+    for (name, file) in names.iter().zip(document.files()) {
         files.push((format!("document/{name}"), file.text().as_bytes(), false));
     }
     if platform != BundlePlatform::Win32 {

@@ -28,6 +28,8 @@ pub(super) struct ManifestParts<'p> {
     pub(super) named_variables: &'p [String],
     /// The server whose variables the user may fill in.
     pub(super) server: Option<&'p ServerTemplate>,
+    /// Values of such variables that the settings give.
+    pub(super) server_variables: &'p BTreeMap<String, String>,
 }
 
 /// A key of `user_config`.
@@ -43,7 +45,7 @@ fn config_key(text: &str) -> String {
 pub(super) fn manifest(parts: &ManifestParts<'_>) -> Value {
     let document = parts.api.document();
     let title = one_line(document.title());
-    let (user_config, environment) = fields(parts);
+    let UserFields { asked, environment } = fields(parts);
     let mut manifest = json!({
         "manifest_version": "0.3",
         "name": parts.name,
@@ -66,8 +68,8 @@ pub(super) fn manifest(parts: &ManifestParts<'_>) -> Value {
         if parts.api.tools().len() > MAX_LISTED_TOOLS {
             members.insert("tools_generated".into(), true.into());
         }
-        if !user_config.is_empty() {
-            members.insert("user_config".into(), Value::Object(user_config));
+        if !asked.is_empty() {
+            members.insert("user_config".into(), Value::Object(asked));
         }
     }
     manifest
@@ -90,73 +92,113 @@ fn start(platform: BundlePlatform, environment: &Map<String, Value>) -> Value {
     }
 }
 
-/// What the user is asked for, and the variables that carry it. No value is ever an argument, which a list of processes would show.
-fn fields(parts: &ManifestParts<'_>) -> (Map<String, Value>, Map<String, Value>) {
-    let (mut asked, mut environment) = (Map::new(), Map::new());
-    let mut ask = |key: &str, variable: &str, title: String, description: String, is_secret: bool, is_required: bool| {
-        let mut field = json!({ "type": "string", "title": title, "description": description, "required": is_required });
-        if let Some(members) = field.as_object_mut() {
-            if is_secret {
-                members.insert("sensitive".into(), true.into());
-            }
-            // Without it, hosts pass the placeholder of a field that was left blank.
-            if !is_required {
-                members.insert("default".into(), "".into());
-            }
+/// What the user is asked for, and the variables that carry it.
+#[derive(Default)]
+struct UserFields {
+    asked: Map<String, Value>,
+    environment: Map<String, Value>,
+}
+
+impl UserFields {
+    /// A key that no field has yet.
+    fn free_key(&self, wanted: &str) -> String {
+        let mut key = wanted.to_owned();
+        let mut number = 1;
+        while self.asked.contains_key(&key) {
+            number += 1;
+            key = format!("{wanted}_{number}");
         }
-        asked.insert(key.to_owned(), field);
-        environment.insert(variable.to_owned(), format!("${{user_config.{key}}}").into());
-    };
+        key
+    }
+
+    /// Asks for the value of a variable. Two schemes can have one variable: then one field asks for both, and it is as secret and as
+    /// required as the stricter of them.
+    fn ask(&mut self, wanted: &str, variable: &str, field: Value) {
+        let known = self.environment.get(variable).and_then(Value::as_str);
+        let known = known.and_then(|text| text.strip_prefix("${user_config.")?.strip_suffix('}'));
+        let Some(earlier) = known.and_then(|key| self.asked.get_mut(key)).and_then(Value::as_object_mut) else {
+            let key = self.free_key(wanted);
+            self.environment
+                .insert(variable.to_owned(), format!("${{user_config.{key}}}").into());
+            self.asked.insert(key, field);
+            return;
+        };
+        if field.get("sensitive").is_some() {
+            earlier.insert("sensitive".into(), true.into());
+        }
+        if field.get("required") == Some(&Value::Bool(true)) {
+            earlier.insert("required".into(), true.into());
+            earlier.remove("default");
+        }
+        if let (Some(Value::String(title)), Some(more)) = (earlier.get_mut("title"), field.get("title").and_then(Value::as_str)) {
+            title.push_str(&format!("; {more}"));
+        }
+    }
+}
+
+/// A field of text.
+fn text_field(title: &str, description: &str, is_secret: bool, is_required: bool) -> Value {
+    let mut field = json!({ "type": "string", "title": title, "description": description, "required": is_required });
+    if let Some(members) = field.as_object_mut() {
+        if is_secret {
+            members.insert("sensitive".into(), true.into());
+        }
+        // Without it, hosts pass the placeholder of a field that was left blank.
+        if !is_required {
+            members.insert("default".into(), "".into());
+        }
+    }
+    field
+}
+
+/// What the user is asked for. No value is ever an argument, which a list of processes would show.
+fn fields(parts: &ManifestParts<'_>) -> UserFields {
+    let mut fields = UserFields::default();
     for (name, used) in parts.used {
         for field in scheme_fields(name, parts.schemes.get(name)) {
             let key = config_key(field.variable.trim_start_matches("OPENAPI_MCP_AUTH_"));
             let shown = one_line(name);
-            let whose = format!("The {} of the security scheme {shown}", field.label);
-            ask(
-                &key,
-                &field.variable,
-                format!("{shown}: {}", field.label),
-                whose,
+            let asked = text_field(
+                &format!("{shown}: {}", field.label),
+                &format!("The {} of the security scheme {shown}", field.label),
                 field.is_secret,
                 used.is_always_required,
             );
+            fields.ask(&key, &field.variable, asked);
         }
     }
     for variable in parts.named_variables {
-        ask(
-            &config_key(variable),
-            variable,
-            variable.clone(),
-            format!("The value of {variable}"),
-            true,
-            true,
-        );
+        let asked = text_field(variable, &format!("The value of {variable}"), true, true);
+        fields.ask(&config_key(variable), variable, asked);
     }
-    ask(
-        "base_url",
-        "OPENAPI_MCP_BASE_URL",
-        "Base URL".into(),
-        "Where requests go, if not to the server that the document names".into(),
+    let base_url = text_field(
+        "Base URL",
+        "Where requests go, if not to the server that the document names",
         false,
         false,
     );
+    fields.ask("base_url", "OPENAPI_MCP_BASE_URL", base_url);
     let mut pairs = Vec::new();
     for (name, variable) in parts.server.iter().flat_map(|server| &server.variables) {
-        let key = format!("server_{}", config_key(name));
-        let mut field = json!({
-            "type": "string", "title": one_line(name), "required": variable.default.is_none(),
-            "description": format!("A part of the API's address{}", if variable.allowed.is_empty() { String::new() } else { format!(": one of {}", one_line(&variable.allowed.join(", "))) }),
-        });
-        if let (Some(default), Some(members)) = (&variable.default, field.as_object_mut()) {
+        let default = parts.server_variables.get(name).or(variable.default.as_ref());
+        let allowed = if variable.allowed.is_empty() {
+            String::new()
+        } else {
+            format!(": one of {}", one_line(&variable.allowed.join(", ")))
+        };
+        let description = format!("A part of the API's address{allowed}");
+        let mut field = text_field(&one_line(name), &description, false, default.is_none());
+        if let (Some(default), Some(members)) = (default, field.as_object_mut()) {
             members.insert("default".into(), default.clone().into());
         }
-        asked.insert(key.clone(), field);
+        let key = fields.free_key(&format!("server_{}", config_key(name)));
+        fields.asked.insert(key.clone(), field);
         pairs.push(format!("{name}=${{user_config.{key}}}"));
     }
     if !pairs.is_empty() {
-        environment.insert("OPENAPI_MCP_SERVER_VAR".into(), pairs.join(",").into());
+        fields.environment.insert("OPENAPI_MCP_SERVER_VAR".into(), pairs.join(",").into());
     }
-    (asked, environment)
+    fields
 }
 
 /// Name and description of each tool; the format has no title, so that the title begins the description.

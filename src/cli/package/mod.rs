@@ -2,6 +2,7 @@
 
 mod archive;
 pub(crate) mod bundle;
+mod document_files;
 mod manifest;
 mod platform;
 pub(crate) mod registry;

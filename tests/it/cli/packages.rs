@@ -137,6 +137,145 @@ fn a_bundle_asks_for_credentials_and_holds_none() {
     assert_eq!(manifest["server"]["mcp_config"]["command"], "${__dirname}/server/openapi-mcp.exe");
 }
 
+/// A file of a bundle; nothing where there is no Python to unpack it.
+fn read_from_bundle(bundle: &str, file: &str) -> Option<String> {
+    let program = "import sys,zipfile; print(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]).decode())";
+    let shown = Command::new("python3").args(["-c", program, bundle, file]).output().ok()?;
+    assert!(shown.status.success(), "{}", stderr(&shown));
+    Some(stdout(&shown))
+}
+
+#[test]
+fn a_bundle_holds_the_files_that_the_document_refers_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    std::fs::create_dir_all(path("specs/parts")).unwrap();
+    // One of the files has the name that a bundle gives to the document itself, and one refers back to the document.
+    let root = r#"{"openapi":"3.1.0","info":{"title":"F","version":"1"},"servers":[{"url":"https://h.example"}],
+        "components":{"schemas":{"Name":{"type":"string","description":"from the document"}}},
+        "paths":{"/a":{"get":{"operationId":"a","parameters":[
+            {"name":"one","in":"query","schema":{"$ref":"api.json#/One"}},
+            {"name":"two","in":"query","schema":{"$ref":"parts/two.yaml#/Two"}}]}}}}"#;
+    std::fs::write(path("specs/root.json"), root).unwrap();
+    std::fs::write(path("specs/api.json"), r#"{"One":{"type":"string","description":"from api.json"}}"#).unwrap();
+    std::fs::write(
+        path("specs/parts/two.yaml"),
+        "{\"Two\": {\"$ref\": \"../root.json#/components/schemas/Name\"}}\n",
+    )
+    .unwrap();
+    std::fs::write(path("binary"), "x").unwrap();
+    let (bundle, binary, unpacked) = (path("x.mcpb"), path("binary"), path("unpacked"));
+    for spec in [path("specs/root.json"), "specs/root.json".to_owned()] {
+        let output = command(&[
+            "bundle",
+            "--spec",
+            &spec,
+            "--output",
+            &bundle,
+            "--binary",
+            &binary,
+            "--platform",
+            "linux",
+        ])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let unzipped = Command::new("python3").args(["-m", "zipfile", "-e", &bundle, &unpacked]).status();
+        if !unzipped.is_ok_and(|status| status.success()) {
+            eprintln!("python3 is not here, and the bundle is not unpacked");
+            return;
+        }
+        let shown = run(&[
+            "tools",
+            "--format",
+            "json",
+            "--config",
+            &format!("{unpacked}/server/openapi-mcp.json"),
+        ]);
+        let text = stdout(&shown);
+        assert!(
+            text.contains("from api.json") && text.contains("from the document"),
+            "{text}{}",
+            stderr(&shown)
+        );
+        std::fs::remove_dir_all(&unpacked).unwrap();
+    }
+}
+
+#[test]
+fn every_field_of_a_bundle_has_a_key_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let key = r#"{"type":"apiKey","in":"header","name":"X"}"#;
+    let spec = SpecFile::new(&format!(
+        r#"{{"openapi":"3.1.0","info":{{"title":"S","version":"1"}},"servers":[{{"url":"https://{{region}}.h.example","variables":{{"region":{{"default":"eu"}}}}}}],
+            "components":{{"securitySchemes":{{"a-b":{key},"a_b":{key},"base_url":{key},"server_region":{key}}}}},
+            "security":[{{"a-b":[],"a_b":[],"base_url":[],"server_region":[]}}],"paths":{{"/a":{{"get":{{"operationId":"a"}}}}}}}}"#
+    ));
+    std::fs::write(path("binary"), "x").unwrap();
+    let (bundle, binary) = (path("x.mcpb"), path("binary"));
+    let output = run(&[
+        "bundle",
+        "--spec",
+        spec.path(),
+        "--output",
+        &bundle,
+        "--binary",
+        &binary,
+        "--platform",
+        "win32",
+        "--server-var",
+        "region=us",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let Some(text) = read_from_bundle(&bundle, "manifest.json") else {
+        return;
+    };
+    let manifest: Value = serde_json::from_str(&text).unwrap();
+    let environment = manifest["server"]["mcp_config"]["env"].as_object().unwrap();
+    let field = |variable: &str| {
+        let text = environment[variable].as_str().unwrap();
+        let key = text.rsplit("${user_config.").next().unwrap().trim_end_matches('}');
+        &manifest["user_config"][key]
+    };
+    for variable in [
+        "OPENAPI_MCP_AUTH_A_B",
+        "OPENAPI_MCP_AUTH_BASE_URL",
+        "OPENAPI_MCP_AUTH_SERVER_REGION",
+    ] {
+        assert_eq!(
+            (&field(variable)["sensitive"], &field(variable)["required"]),
+            (&true.into(), &true.into()),
+            "{variable}: {manifest}"
+        );
+    }
+    assert_eq!(field("OPENAPI_MCP_BASE_URL")["title"], "Base URL");
+    assert!(field("OPENAPI_MCP_BASE_URL").get("sensitive").is_none());
+    assert_eq!(field("OPENAPI_MCP_SERVER_VAR")["default"], "us");
+}
+
+#[test]
+fn a_field_that_was_left_blank_leaves_the_default_of_the_document() {
+    let spec = SpecFile::new(
+        r#"{"openapi":"3.1.0","info":{"title":"S","version":"1"},"servers":[{"url":"https://{region}.h.example","variables":{"region":{"default":"eu"}}}],
+            "paths":{"/a":{"get":{"operationId":"a"}}}}"#,
+    );
+    for value in ["region=${user_config.server_region}", "region=", "region=us"] {
+        let output = command(&["call", "--spec", spec.path(), "a", "--dry-run"])
+            .env("OPENAPI_MCP_SERVER_VAR", value)
+            .output()
+            .unwrap();
+        let expected = if value == "region=us" { "us.h.example" } else { "eu.h.example" };
+        assert!(
+            stdout(&output).contains(expected),
+            "{value}: {}{}",
+            stdout(&output),
+            stderr(&output)
+        );
+    }
+}
+
 #[test]
 fn an_entry_of_the_registry_follows_its_rules() {
     let directory = tempfile::tempdir().unwrap();
