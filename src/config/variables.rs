@@ -157,6 +157,16 @@ pub(crate) fn called(name: &str) -> String {
     }
 }
 
+/// The settings that variables of this shell hold and that an entry does not carry: names without values. Credentials are not among
+/// them, because their names go into the entry.
+#[must_use]
+pub(crate) fn settings_of_shell(command: &Command) -> Vec<String> {
+    let mut known = BTreeSet::new();
+    gather_variables(command, &mut known);
+    let is_set = |name: &String| read_variable(name).is_some() && !name.starts_with("OPENAPI_MCP_AUTH_");
+    known.into_iter().filter(is_set).collect()
+}
+
 /// A sentence for each variable that looks like a setting and is not one.
 #[must_use]
 pub(crate) fn unknown_variables(command: &Command) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! A client's file: read, edited, kept as a backup, replaced in one step.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -7,12 +8,16 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::entry::ClientEntry;
+use super::own_entry::is_own_entry;
 use super::place::{ClientPlace, FileFormat};
 use super::{json_file, toml_file};
 use crate::config::settings::ClientName;
 
 /// What is larger is not a configuration that a person wrote.
 const MAX_FILE_BYTES: u64 = 10 << 20;
+
+/// What the mark of a file that `install` made says to whoever finds it.
+const MADE_BY_INSTALL: &str = "openapi-mcp install made the file beside this one, and uninstall removes both with its last entry.\n";
 
 const BOM: &str = "\u{feff}";
 
@@ -38,7 +43,7 @@ impl<'p> ClientFile<'p> {
     /// # Errors
     /// A sentence: it cannot be read, is not UTF-8, or is too large.
     pub(crate) fn read(place: &'p ClientPlace, client: ClientName) -> Result<Self, String> {
-        let target = fs::canonicalize(&place.file).unwrap_or_else(|_| place.file.clone());
+        let target = link_target(&place.file)?;
         let before = read_text(&target).map_err(|error| format!("`{}` cannot be read: {error}", place.file.display()))?;
         Ok(Self {
             place,
@@ -69,12 +74,15 @@ impl<'p> ClientFile<'p> {
     /// # Errors
     /// The file cannot be parsed; it stays untouched.
     pub(crate) fn find(&self, name: &str) -> Result<Option<Value>, String> {
-        let found = match self.place.format {
-            FileFormat::Toml => toml_file::find(self.text(), self.keys(), name),
+        self.find_in(self.text(), name).map_err(|why| self.untouched(&why))
+    }
+
+    fn find_in(&self, text: &str, name: &str) -> Result<Option<Value>, String> {
+        match self.place.format {
+            FileFormat::Toml => toml_file::find(text, self.keys(), name),
             FileFormat::Yaml => Ok(None),
-            format => json_file::find(self.text(), format, self.keys(), name),
-        };
-        found.map_err(|why| self.untouched(&why))
+            format => json_file::find(text, format, self.keys(), name),
+        }
     }
 
     fn untouched(&self, why: &str) -> String {
@@ -118,23 +126,21 @@ impl<'p> ClientFile<'p> {
     /// As [`find`](Self::find).
     pub(crate) fn without(&self, name: &str) -> Result<FileChange, String> {
         let kept = read_text(&self.backup(name)).ok().flatten();
-        if let Some(kept) = &kept
-            && self.is_made_of(kept, name)
-        {
-            return Ok(FileChange { after: Some(kept.clone()) });
-        }
-        let backup = kept.as_deref().map(|text| text.strip_prefix(BOM).unwrap_or(text));
-        let had_key = backup.is_some_and(|text| json_file::has_object(text, self.place.format, self.keys()));
-        let text = match self.place.format {
-            FileFormat::Toml => toml_file::take_out(self.text(), self.keys(), name),
-            format => json_file::take_out(self.text(), format, self.keys(), name, !had_key),
-        };
-        let text = text.map_err(|why| self.untouched(&why))?;
-        let is_empty = match self.place.format {
+        let kept = kept.filter(|kept| !self.has_own_entry(kept, name));
+        let is_own_file = self.made_mark().exists();
+        let is_empty = |text: &str| match self.place.format {
             FileFormat::Toml => text.trim().is_empty(),
-            format => json_file::is_empty_object(&text, format),
+            format => json_file::is_empty_object(text, format),
         };
-        if is_empty && backup.is_none() {
+        let restored = kept.as_ref().filter(|kept| self.is_made_of(self.before(), kept, name));
+        if let Some(kept) = restored {
+            let after = Some(kept.clone()).filter(|text| !is_own_file || !is_empty(text));
+            return Ok(FileChange { after });
+        }
+        let text = self
+            .text_without(self.text(), name, kept.as_deref(), is_own_file)
+            .map_err(|why| self.untouched(&why))?;
+        if is_own_file && is_empty(&text) {
             return Ok(FileChange { after: None });
         }
         let text = with_line_ends_of(self.text(), &text);
@@ -143,32 +149,90 @@ impl<'p> ClientFile<'p> {
         })
     }
 
-    /// Whether the file is the backup with the entry put in, and nothing else.
-    fn is_made_of(&self, backup: &str, name: &str) -> bool {
-        let Ok(Some(value)) = self.find(name) else { return false };
+    fn has_own_entry(&self, whole: &str, name: &str) -> bool {
+        let text = whole.strip_prefix(BOM).unwrap_or(whole);
+        matches!(self.find_in(text, name), Ok(Some(entry)) if is_own_entry(self.client, name, &entry))
+    }
+
+    /// A text of the file without the entry of that name. What `backup`, the file before that entry, had already stays: keys that
+    /// are empty now, and questions with the ids of ours.
+    fn text_without(&self, text: &str, name: &str, backup: Option<&str>, is_own_file: bool) -> Result<String, String> {
+        let format = self.place.format;
+        if format == FileFormat::Toml {
+            return toml_file::take_out(text, self.keys(), name);
+        }
+        let backup = backup.map(|backup| backup.strip_prefix(BOM).unwrap_or(backup));
+        let lacked_keys = backup.is_some_and(|backup| !json_file::has_object(backup, format, self.keys()));
+        let earlier = backup.map(|backup| inputs_of(backup, format)).unwrap_or_default();
+        let is_own_input = |input: &Value| ClientEntry::is_input_of(name, input) && !earlier.contains(input);
+        json_file::take_out(text, format, self.keys(), name, is_own_file || lacked_keys, &is_own_input)
+    }
+
+    /// Whether `whole` is the backup with the entry put in, and nothing else.
+    fn is_made_of(&self, whole: &str, backup: &str, name: &str) -> bool {
+        let text = whole.strip_prefix(BOM).unwrap_or(whole);
+        let Ok(Some(value)) = self.find_in(text, name) else { return false };
         let plain = backup.strip_prefix(BOM).unwrap_or(backup);
-        let whole: Value = match self.place.format {
-            FileFormat::Toml => Value::Null,
-            format => json_file::find(self.text(), format, &[], "inputs")
-                .ok()
-                .flatten()
-                .unwrap_or_default(),
-        };
         let asked = value.to_string();
         let is_ours = |input: &&Value| {
             let id = input.get("id").and_then(Value::as_str).unwrap_or_default();
             !id.is_empty() && asked.contains(&format!("${{input:{id}}}"))
         };
-        let inputs: Vec<Value> = whole.as_array().into_iter().flatten().filter(is_ours).cloned().collect();
+        let inputs: Vec<Value> = inputs_of(text, self.place.format)
+            .into_iter()
+            .filter(|input| is_ours(&input))
+            .collect();
         self.with_value(plain, name, &value, &inputs)
-            .is_ok_and(|text| self.marked(&text) == self.before())
+            .is_ok_and(|text| self.marked(&text) == whole)
+    }
+
+    /// Backups that were made after this entry came hold it, too. They lose it, so that the last `uninstall` restores the file as it
+    /// was before the first `install`.
+    fn take_out_of_backups(&self, name: &str) {
+        let (Some(folder), Some(file)) = (self.target.parent(), self.target.file_name().and_then(OsStr::to_str)) else {
+            return;
+        };
+        let own = read_text(&self.backup(name)).ok().flatten();
+        let start = format!("{file}.before-");
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_backup = entry
+                .file_name()
+                .to_str()
+                .is_some_and(|name| name.strip_prefix(&start).is_some_and(|rest| rest.strip_suffix(".bak").is_some()));
+            if !is_backup || path == self.backup(name) {
+                continue;
+            }
+            let Ok(Some(text)) = read_text(&path) else { continue };
+            let plain = text.strip_prefix(BOM).unwrap_or(&text);
+            if !self.find_in(plain, name).is_ok_and(|found| found.is_some()) {
+                continue;
+            }
+            let without = match &own {
+                Some(own) if self.is_made_of(&text, own, name) => Ok(own.clone()),
+                own => self
+                    .text_without(plain, name, own.as_deref(), self.made_mark().exists())
+                    .map(|without| self.marked(&with_line_ends_of(plain, &without))),
+            };
+            // A backup that keeps the entry is no worse than before.
+            let _ = without.map(|without| write_new(&path, &without, None));
+        }
+    }
+
+    /// Says that `install` made the file, so that `uninstall` may delete it.
+    fn made_mark(&self) -> PathBuf {
+        self.beside(".made-by-install.bak")
+    }
+
+    fn beside(&self, suffix: &str) -> PathBuf {
+        let mut file = self.target.file_name().unwrap_or_default().to_os_string();
+        file.push(suffix);
+        self.target.with_file_name(file)
     }
 
     /// Where the file is kept as it was before an entry of that name.
     pub(crate) fn backup(&self, name: &str) -> PathBuf {
-        let mut file = self.target.file_name().unwrap_or_default().to_os_string();
-        file.push(format!(".before-{name}.bak"));
-        self.target.with_file_name(file)
+        self.beside(&format!(".before-{name}.bak"))
     }
 
     /// Replaces the file, if it is still the one that was read. For an entry that is added, the file is kept beside it first.
@@ -183,19 +247,79 @@ impl<'p> ClientFile<'p> {
             return Err(WriteError::Changed);
         }
         let backup = self.backup(name);
-        let keeps_older = is_added && read_text(&backup).ok().flatten().is_some_and(|kept| self.is_made_of(&kept, name));
-        if let (true, false, Some(before)) = (is_added, keeps_older, &self.before) {
-            write_new(&backup, before, None).map_err(failed)?;
+        let older = read_text(&backup).ok().flatten();
+        // What replaces an entry of ours does not replace the file as it was before the first one.
+        let keeps_older = older
+            .as_ref()
+            .is_some_and(|kept| self.has_own_entry(self.before(), name) || self.is_made_of(self.before(), kept, name));
+        let kept = match (is_added && !keeps_older, &self.before) {
+            (false, _) => None,
+            (true, Some(before)) => Some((backup.clone(), before.as_str(), older)),
+            (true, None) => Some((self.made_mark(), MADE_BY_INSTALL, None)),
+        };
+        if let Some((path, text, _)) = &kept {
+            write_new(path, text, None).map_err(failed)?;
         }
-        match &change.after {
-            Some(text) => write_new(&self.target, text, Some(&self.target)).map_err(failed)?,
-            None => fs::remove_file(&self.target).map_err(failed)?,
+        let written = match &change.after {
+            Some(text) => write_new(&self.target, text, Some(&self.target)),
+            None => fs::remove_file(&self.target),
+        };
+        if let Err(error) = written {
+            if let Some((path, _, older)) = kept {
+                let _ = match older {
+                    Some(older) => write_new(&path, &older, None),
+                    None => fs::remove_file(&path),
+                };
+            }
+            return Err(failed(error));
         }
         if !is_added {
+            self.take_out_of_backups(name);
             let _ = fs::remove_file(&backup);
+        }
+        if change.after.is_none() {
+            let _ = fs::remove_file(self.made_mark());
         }
         Ok(())
     }
+}
+
+/// The questions of VS Code in a text.
+fn inputs_of(text: &str, format: FileFormat) -> Vec<Value> {
+    if format == FileFormat::Toml {
+        return Vec::new();
+    }
+    match json_file::find(text, format, &[], "inputs") {
+        Ok(Some(Value::Array(inputs))) => inputs,
+        _ => Vec::new(),
+    }
+}
+
+/// The file that a path leads to through symbolic links, also where that file is not there yet.
+fn link_target(file: &Path) -> Result<PathBuf, String> {
+    const MAX_LINKS: usize = 40;
+    if let Ok(target) = fs::canonicalize(file) {
+        return Ok(target);
+    }
+    let mut target = file.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(next) = fs::read_link(&target) else {
+            if target == file {
+                return Ok(target);
+            }
+            let folder = target.parent().unwrap_or(Path::new("."));
+            return match (fs::canonicalize(folder), target.file_name()) {
+                (Ok(folder), Some(name)) => Ok(folder.join(name)),
+                _ => Err(format!(
+                    "`{}` is a symbolic link to `{}`, whose folder is missing; make the folder, or remove the link",
+                    file.display(),
+                    target.display()
+                )),
+            };
+        };
+        target = target.parent().unwrap_or(Path::new(".")).join(next);
+    }
+    Err(format!("`{}` is a symbolic link that leads to itself", file.display()))
 }
 
 /// Why a file was not written.
@@ -206,10 +330,14 @@ pub(crate) enum WriteError {
 }
 
 fn read_text(path: &Path) -> std::io::Result<Option<String>> {
-    let file = match File::open(path) {
+    // Opening a pipe would wait for its other end.
+    match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        opened => opened?,
-    };
+        Err(error) => return Err(error),
+        Ok(found) if !found.is_file() => return Err(std::io::Error::other("it is not a regular file")),
+        Ok(_) => {}
+    }
+    let file = File::open(path)?;
     let mut text = String::new();
     if file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)? as u64 > MAX_FILE_BYTES {
         return Err(std::io::Error::other("it has more than 10 MB"));

@@ -43,12 +43,6 @@ pub(super) fn mode(print: bool, write: bool) -> InstallMode {
     }
 }
 
-/// Whether an entry starts this program.
-pub(super) fn is_ours(entry: &serde_json::Value) -> bool {
-    let command = ["command", "cmd", "args"].iter().filter_map(|key| entry.get(key));
-    command.into_iter().any(|value| value.to_string().contains("openapi-mcp"))
-}
-
 /// Reads the file, makes the change and writes it; once more where somebody else wrote the file meanwhile.
 pub(super) fn edit(
     place: &ClientPlace,

@@ -51,6 +51,16 @@ fn input_id(server: &str, variable: &str) -> String {
     format!("{server}-{}", what.to_ascii_lowercase().replace('_', "-"))
 }
 
+/// A question of VS Code.
+fn input(server: &str, variable: &str) -> Value {
+    json!({
+        "type": "promptString",
+        "id": input_id(server, variable),
+        "description": format!("{variable} of {server}"),
+        "password": true,
+    })
+}
+
 /// Whether a client can hand over variables at all.
 pub(crate) fn hands_over_variables(client: ClientName) -> bool {
     !matches!(client, ClientName::ClaudeDesktop | ClientName::Zed)
@@ -154,8 +164,14 @@ impl ClientEntry {
         if client != ClientName::Vscode {
             return Vec::new();
         }
-        let input = |name: &String| json!({ "type": "promptString", "id": input_id(&self.name, name), "description": format!("{name} of {}", self.name), "password": true });
-        self.variables().iter().map(input).collect()
+        self.variables().iter().map(|variable| input(&self.name, variable)).collect()
+    }
+
+    /// Whether a question of VS Code is exactly one that an entry of that name asks.
+    pub(crate) fn is_input_of(server: &str, found: &Value) -> bool {
+        let description = found.get("description").and_then(Value::as_str).unwrap_or_default();
+        let variable = description.strip_suffix(&format!(" of {server}"));
+        variable.is_some_and(|variable| *found == input(server, variable))
     }
 
     /// What can be pasted into the client's file.

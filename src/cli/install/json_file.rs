@@ -87,12 +87,19 @@ fn put_inputs(top: &CstObject, inputs: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
-/// The text without the entry; of `inputs`, those go that nothing else refers to. `made_keys` are removed, too, where they are
-/// empty.
+/// The text without the entry; of the `inputs` that are ours, those go that nothing else refers to. With `made_keys`, the keys that
+/// led to the entry go where they are empty.
 ///
 /// # Errors
 /// As [`find`].
-pub(crate) fn take_out(text: &str, format: FileFormat, keys: &[&str], name: &str, made_keys: bool) -> Result<String, String> {
+pub(crate) fn take_out(
+    text: &str,
+    format: FileFormat,
+    keys: &[&str],
+    name: &str,
+    made_keys: bool,
+    is_own_input: &dyn Fn(&Value) -> bool,
+) -> Result<String, String> {
     let root = parse(text, format)?;
     let Some(top) = root_object(&root)? else {
         return Ok(text.to_owned());
@@ -112,7 +119,7 @@ pub(crate) fn take_out(text: &str, format: FileFormat, keys: &[&str], name: &str
     };
     let removed = property.to_serde_value().unwrap_or_default();
     property.remove();
-    take_out_inputs(&root, &top, &removed);
+    take_out_inputs(&root, &top, &removed, is_own_input);
     if made_keys {
         for (object, key) in way.iter().zip(keys).rev() {
             let is_empty = object.object_value(key).is_some_and(|inner| inner.properties().is_empty());
@@ -125,21 +132,23 @@ pub(crate) fn take_out(text: &str, format: FileFormat, keys: &[&str], name: &str
 }
 
 /// Takes out the questions that the removed entry asked and that nothing else refers to.
-fn take_out_inputs(root: &CstRootNode, top: &CstObject, removed: &Value) {
+fn take_out_inputs(root: &CstRootNode, top: &CstObject, removed: &Value, is_own_input: &dyn Fn(&Value) -> bool) {
     let asked = removed.to_string();
+    let mut is_changed = false;
     let Some(array) = top.array_value("inputs") else { return };
     for element in array.elements() {
-        let id = element
-            .to_serde_value()
-            .and_then(|value| Some(value.get("id")?.as_str()?.to_owned()));
+        let own = element.to_serde_value().filter(|value: &Value| is_own_input(value));
+        let id = own.and_then(|value| Some(value.get("id")?.as_str()?.to_owned()));
         let Some(reference) = id.map(|id| format!("${{input:{id}}}")) else {
             continue;
         };
         if asked.contains(&reference) && !root.to_string().contains(&reference) {
             element.remove();
+            is_changed = true;
         }
     }
-    if array.elements().is_empty()
+    if is_changed
+        && array.elements().is_empty()
         && let Some(property) = top.get("inputs")
     {
         property.remove();
@@ -159,7 +168,13 @@ fn parse(text: &str, format: FileFormat) -> Result<CstRootNode, String> {
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
     };
-    CstRootNode::parse(text, &options).map_err(|error| format!("it is not valid JSON: {error}"))
+    let root = CstRootNode::parse(text, &options).map_err(|error| format!("it is not valid JSON: {error}"))?;
+    // The parser keeps comments that stand beside values even where they are not allowed.
+    if format == FileFormat::Json && !text.trim().is_empty() {
+        serde_json::from_str::<serde::de::IgnoredAny>(text)
+            .map_err(|error| format!("it is not valid JSON, in which this client takes no comments: {error}"))?;
+    }
+    Ok(root)
 }
 
 /// The object at the root; nothing where the file is empty.

@@ -6,6 +6,7 @@ pub(crate) mod entry;
 mod flags;
 mod json_file;
 mod needs;
+mod own_entry;
 pub(crate) mod page_entries;
 mod place;
 mod toml_file;
@@ -16,9 +17,10 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _};
 
-use self::edit::{InstallMode, InstallOutcome, edit, is_ours, mode};
+use self::edit::{InstallMode, InstallOutcome, edit, mode};
 use self::entry::{ClientEntry, EntryTarget};
 use self::needs::EntryNeeds;
+use self::own_entry::is_own_entry;
 use self::place::{ClientPlace, FileFormat, InstallScope, OperatingSystem, Surroundings, place_of};
 use super::{Cli, ConfigFile, output};
 use crate::config::settings::{ApiSettings, ClientName, ServerSettings};
@@ -216,6 +218,10 @@ fn url_entry(command: &InstallCommand, client: ClientName, url: &str, matches: &
     if !secrets.is_empty() {
         return Err(Failure::Settings(crate::config::ConfigError(secrets)));
     }
+    let not_names = variables::not_variable_names(command.url_token_env.iter().map(String::as_str));
+    if !not_names.is_empty() {
+        return Err(Failure::Settings(crate::config::ConfigError(not_names)));
+    }
     let mut remarks = Vec::new();
     let is_local = parsed
         .host_str()
@@ -258,6 +264,13 @@ async fn command_entry(
     let system = OperatingSystem::current();
     let program = flags::program(rules.scope, system).map_err(Failure::setting)?;
     remarks.extend(program.warning.map(|warning| format!("warning: {warning}")));
+    let of_shell = variables::settings_of_shell(&serve);
+    if !of_shell.is_empty() {
+        remarks.push(format!(
+            "note: the settings in variables of this shell are not copied ({}); give them as flags if the server needs them",
+            of_shell.join(", ")
+        ));
+    }
     let mut arguments = program.arguments;
     arguments.extend(settings);
     let variables = if entry::hands_over_variables(client) {
@@ -314,7 +327,7 @@ fn install(
                 output::print_remark(&format!("`{}` is already in {}", entry.name, place.file.display()));
                 return Ok(None);
             }
-            Some(found) if !is_ours(&found) && !target.force => {
+            Some(found) if !is_own_entry(client, &entry.name, &found) && !target.force => {
                 return Err(Failure::setting(format!(
                     "{} has another entry `{}`; --name takes another name, --force replaces it",
                     place.file.display(),
@@ -349,9 +362,9 @@ pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure>
                 output::print_remark(&format!("there is no entry `{name}` in {}", place.file.display()));
                 return Ok(None);
             }
-            Some(found) if !is_ours(&found) && !command.target.force => {
+            Some(found) if !is_own_entry(command.client, name, &found) && !command.target.force => {
                 return Err(Failure::setting(format!(
-                    "the entry `{name}` in {} does not start this program; --force removes it",
+                    "the entry `{name}` in {} is not one that install writes; --force removes it",
                     place.file.display()
                 )));
             }

@@ -7,9 +7,10 @@ use super::flags;
 use crate::api::{SchemeField, scheme_fields};
 use crate::check::{self, used_schemes};
 use crate::cli::load::{self, LoadPurpose, Loaded};
+use crate::cli::usable_server::require_server;
 use crate::config::credentials::Reference;
 use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
-use crate::config::{ApiChoice, ApiConfig, ConfigError, LayeredSettings, Transport};
+use crate::config::{ApiChoice, ApiConfig, ConfigError, LayeredSettings, Transport, variables};
 use crate::error::Failure;
 use crate::spec::operation::parameter::Location;
 use crate::spec::{SecurityScheme, Severity};
@@ -44,7 +45,7 @@ impl EntryNeeds {
     ) -> Result<Self, Failure> {
         let mut layered = LayeredSettings::read(api, server, &ApiChoice::default(), file);
         let mut required = BTreeSet::new();
-        let mut variables = BTreeSet::new();
+        let mut of_schemes = BTreeSet::new();
         let of_pair = |pair: &String| pair.split_once('=').map(|(_, variable)| variable.to_owned());
         required.extend(
             layered
@@ -68,6 +69,10 @@ impl EntryNeeds {
                 Reference::Env(name) => Some(name.clone()),
                 Reference::File(_) => None,
             }));
+        }
+        let not_names = variables::not_variable_names(required.iter().map(String::as_str));
+        if !not_names.is_empty() {
+            return Err(Failure::Settings(ConfigError(not_names)));
         }
         let configured: BTreeSet<String> = layered.api.credentials.auth.keys().cloned().collect();
         // Nothing is called, so that nothing but the document's own address needs a value now.
@@ -95,20 +100,23 @@ impl EntryNeeds {
                 _ => None,
             })
             .collect();
+        let unserved = require_server(&config, &loaded)?;
         let secrets = flags::written_out_secrets(api, arguments, &query_keys);
         if !secrets.is_empty() {
             return Err(Failure::Settings(ConfigError(secrets)));
         }
         if !config.mock {
             for name in used.keys().filter(|name| !configured.contains(*name)) {
-                variables.extend(
+                of_schemes.extend(
                     scheme_fields(name, schemes.get(name))
                         .into_iter()
                         .map(|field: SchemeField| field.variable),
                 );
             }
         }
-        Ok(Self::of(&config, &loaded, &diagnostics, required, &variables))
+        let mut needs = Self::of(&config, &loaded, &diagnostics, required, &of_schemes);
+        needs.errors.extend(unserved.map(|error| format!("#/servers: {error}")));
+        Ok(needs)
     }
 
     fn of(

@@ -186,6 +186,19 @@ fn a_file_that_is_not_understood_stays_untouched() {
         ),
         ("cursor", ".cursor/mcp.json", "[]", "does not hold an object"),
         ("gemini", ".gemini/settings.json", "{ \"a\": 1, }", "is not valid JSON"),
+        ("cursor", ".cursor/mcp.json", "// mine\n{ \"mcpServers\": {} }", "takes no comments"),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{ \"mcpServers\": {} /* mine */ }",
+            "takes no comments",
+        ),
+        (
+            "claude-desktop",
+            ".config/Claude/claude_desktop_config.json",
+            "{ \"mcpServers\": {} } // mine",
+            "takes no comments",
+        ),
         ("codex", ".codex/config.toml", "a = = 1", "is not valid TOML"),
         ("codex", ".codex/config.toml", "mcp_servers = 7", "`mcp_servers` is not a table"),
         (
@@ -521,4 +534,225 @@ fn a_name_that_the_client_would_cut_is_refused() {
         &[],
     );
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn entries_of_other_programs_whose_names_hold_ours_are_not_taken_for_ours() {
+    for command in [
+        r#""command": "uvx", "args": ["awslabs.openapi-mcp-server@latest"]"#,
+        r#""command": "npx", "args": ["-y", "@ivotoby/openapi-mcp-server"]"#,
+        r#""command": "node", "args": ["/home/me/openapi-mcp-tests/other.js"]"#,
+        r#""url": "https://h.example/mcp", "headers": { "X-Team": "a" }"#,
+    ] {
+        let home = Home::new();
+        let text = format!("{{ \"mcpServers\": {{ \"petstore\": {{ {command} }} }} }}");
+        let path = home.write(".cursor/mcp.json", &text);
+        let output = home.install("cursor", &["--write"]);
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        assert!(stderr(&output).contains("--force replaces it"), "{}", stderr(&output));
+        let output = home.run(&["uninstall", "--client", "cursor", "--name", "petstore", "--write"], &[]);
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        assert!(stderr(&output).contains("--force removes it"), "{}", stderr(&output));
+        assert_eq!(read(&path), text);
+    }
+}
+
+#[test]
+fn a_file_that_install_did_not_make_stays_when_its_last_entry_goes() {
+    let home = Home::new();
+    let path = home.write(
+        ".cursor/mcp.json",
+        r#"{ "mcpServers": { "petstore": { "command": "npx", "args": ["-y", "openapi-mcp-server", "serve"] } } }"#,
+    );
+    let output = home.run(&["uninstall", "--client", "cursor", "--name", "petstore", "--write"], &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let left: serde_json::Value = serde_json::from_str(&read(&path)).unwrap();
+    assert_eq!(left, serde_json::json!({ "mcpServers": {} }));
+}
+
+#[test]
+fn several_entries_go_in_any_order_and_leave_the_file_as_it_was() {
+    let uninstall = |home: &Home, name: &str| {
+        let output = home.run(&["uninstall", "--client", "cursor", "--name", name, "--write"], &[]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    };
+    for before in [
+        None,
+        Some("{}\n"),
+        Some("{\n  \"mcpServers\": {\n    \"other\": { \"command\": \"x\" }\n  }\n}\n"),
+    ] {
+        for order in [["one", "two"], ["two", "one"]] {
+            let home = Home::new();
+            let path = home.path(".cursor/mcp.json");
+            std::fs::create_dir(home.path(".cursor")).unwrap();
+            if let Some(before) = before {
+                home.write(".cursor/mcp.json", before);
+            }
+            for name in ["one", "two"] {
+                let output = home.install("cursor", &["--name", name, "--write"]);
+                assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+            }
+            order.into_iter().for_each(|name| uninstall(&home, name));
+            assert_eq!(path.exists().then(|| read(&path)).as_deref(), before, "{order:?}");
+            let left = std::fs::read_dir(home.path(".cursor")).unwrap().count();
+            assert_eq!(left, usize::from(before.is_some()), "{order:?}");
+        }
+    }
+}
+
+#[test]
+fn an_entry_for_an_address_is_ours_in_the_form_that_install_writes() {
+    for (client, file) in [
+        ("vscode", ".config/Code/User/mcp.json"),
+        ("cursor", ".cursor/mcp.json"),
+        ("windsurf", ".codeium/windsurf/mcp_config.json"),
+        ("gemini", ".gemini/settings.json"),
+        ("codex", ".codex/config.toml"),
+        ("zed", ".config/zed/settings.json"),
+        ("opencode", ".config/opencode/opencode.json"),
+    ] {
+        for token in [None, Some("PETS_TOKEN")] {
+            if client == "zed" && token.is_some() {
+                continue;
+            }
+            let home = Home::new();
+            let path = home.path(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            for url in ["https://mcp.example/mcp", "https://new.example/mcp"] {
+                let mut args = vec!["install", "--client", client, "--name", "pets", "--url", url, "--write"];
+                args.extend(token.iter().flat_map(|token| ["--url-token-env", token]));
+                let output = home.run(&args, &[]);
+                assert_eq!(output.status.code(), Some(0), "{client} {token:?}: {}", stderr(&output));
+                assert!(read(&path).contains(url), "{client}");
+            }
+            let output = home.run(&["uninstall", "--client", client, "--name", "pets", "--write"], &[]);
+            assert_eq!(output.status.code(), Some(0), "{client} {token:?}: {}", stderr(&output));
+            assert!(!path.exists(), "{client} {token:?}: {}", read(&path));
+        }
+    }
+}
+
+#[test]
+fn a_value_in_place_of_a_variables_name_is_refused_and_not_repeated() {
+    let home = Home::new();
+    std::fs::create_dir(home.path(".cursor")).unwrap();
+    let spec = petstore();
+    for args in [
+        &["--spec", &spec, "--header-env", "X-Api-Key=sk-live-hunter2"][..],
+        &["--spec", &spec, "--proxy", "http://h.example", "--proxy-auth-env", "me:hunter2"],
+        &["--url", "https://mcp.example/mcp", "--url-token-env", "eyJhunter2"],
+    ] {
+        let mut all = vec!["install", "--client", "cursor", "--write"];
+        all.extend(args);
+        let output = home.run(&all, &[]);
+        let said = stdout(&output) + &stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains("give the name of a variable") && !said.contains("hunter2"), "{said}");
+        assert!(!home.path(".cursor/mcp.json").exists());
+    }
+    let output = home.run(&["bundle", "--spec", &spec, "--header-env", "X-Api-Key=sk-live-hunter2"], &[]);
+    let said = stdout(&output) + &stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("give the name of a variable") && !said.contains("hunter2"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_file_that_is_not_there_makes_that_file_and_a_pipe_is_refused() {
+    let home = Home::new();
+    std::fs::create_dir(home.path(".cursor")).unwrap();
+    std::fs::create_dir(home.path("dotfiles")).unwrap();
+    let link = home.path(".cursor/mcp.json");
+    std::os::unix::fs::symlink("../dotfiles/cursor.json", &link).unwrap();
+    let output = home.install("cursor", &["--write"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(link.is_symlink() && read(&home.path("dotfiles/cursor.json")).contains("petstore"));
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(home.path("missing/cursor.json"), &link).unwrap();
+    let output = home.install("cursor", &["--write"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("whose folder is missing"), "{}", stderr(&output));
+    assert!(link.is_symlink());
+    let pipe = home.path("pipe.json").display().to_string();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let output = home.install("cursor", &["--config-path", &pipe, "--write"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("not a regular file"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_document_without_a_usable_server_is_refused_as_serve_refuses_it() {
+    let home = Home::new();
+    std::fs::create_dir(home.path(".cursor")).unwrap();
+    for text in [
+        r#"{"openapi":"3.1.0","info":{"title":"R","version":"1"},"servers":[{"url":"/v1"}],"paths":{"/a":{"get":{"operationId":"a"}}}}"#,
+        r#"{"swagger":"2.0","info":{"title":"R","version":"1"},"paths":{"/a":{"get":{"operationId":"a","responses":{"200":{"description":"x"}}}}}}"#,
+    ] {
+        let spec = SpecFile::new(text);
+        let served = home.run(&["serve", "--spec", spec.path()], &[]);
+        let wanted = stderr(&served).lines().last().unwrap_or_default().to_owned();
+        assert!(wanted.contains("--base-url"), "{wanted}");
+        let bundle = home.path("x.mcpb").display().to_string();
+        for args in [
+            &["install", "--client", "cursor", "--write", "--spec", spec.path()][..],
+            &["bundle", "--output", &bundle, "--spec", spec.path()],
+        ] {
+            let output = home.run(args, &[]);
+            assert_eq!(output.status.code(), served.status.code(), "{args:?}: {}", stderr(&output));
+            assert!(stderr(&output).contains("--base-url"), "{args:?}: {}", stderr(&output));
+        }
+        assert!(!home.path(".cursor/mcp.json").exists() && !home.path("x.mcpb").exists());
+        let output = home.run(
+            &[
+                "install",
+                "--client",
+                "cursor",
+                "--spec",
+                spec.path(),
+                "--base-url",
+                "https://h.example",
+                "--print",
+            ],
+            &[],
+        );
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn settings_of_the_shell_that_are_not_copied_are_named() {
+    let home = Home::new();
+    let spec = petstore();
+    let output = home.run(
+        &["install", "--client", "cursor", "--spec", &spec, "--print"],
+        &[
+            ("OPENAPI_MCP_READ_ONLY", "true"),
+            ("OPENAPI_MCP_TIMEOUT", ""),
+            ("OPENAPI_MCP_AUTH_API_KEY", "hunter2"),
+        ],
+    );
+    let said = stderr(&output);
+    assert_eq!(said.matches("are not copied (OPENAPI_MCP_READ_ONLY)").count(), 1, "{said}");
+    let output = home.run(&["install", "--client", "cursor", "--spec", &spec, "--print"], &[]);
+    assert!(!stderr(&output).contains("are not copied"), "{}", stderr(&output));
+}
+
+#[test]
+fn questions_of_vscode_that_the_user_had_stay() {
+    let own = r#"{ "type": "promptString", "id": "petstore-api-key", "description": "mine", "password": true }"#;
+    let home = Home::new();
+    let path = home.write(
+        ".config/Code/User/mcp.json",
+        &format!("{{\n  \"servers\": {{}},\n  \"inputs\": [{own}]\n}}\n"),
+    );
+    assert!(home.install("vscode", &["--write"]).status.success());
+    let changed = read(&path).replace("\"servers\"", "\"note\": 1,\n  \"servers\"");
+    std::fs::write(&path, changed).unwrap();
+    let output = home.run(&["uninstall", "--client", "vscode", "--name", "petstore", "--write"], &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = read(&path);
+    assert!(
+        text.contains("\"mine\"") && text.contains("\"note\"") && !text.contains("serve\""),
+        "{text}"
+    );
 }
