@@ -152,12 +152,12 @@ fn a_bundle_holds_the_files_that_the_document_refers_to() {
     std::fs::create_dir_all(path("specs/parts")).unwrap();
     // One of the files has the name that a bundle gives to the document itself, and one refers back to the document.
     let root = r#"{"openapi":"3.1.0","info":{"title":"F","version":"1"},"servers":[{"url":"https://h.example"}],
-        "components":{"schemas":{"Name":{"type":"string","description":"from the document"}}},
+        "components":{"schemas":{"Name":{"type":"string","enum":["from the document"]}}},
         "paths":{"/a":{"get":{"operationId":"a","parameters":[
             {"name":"one","in":"query","schema":{"$ref":"api.json#/One"}},
             {"name":"two","in":"query","schema":{"$ref":"parts/two.yaml#/Two"}}]}}}}"#;
     std::fs::write(path("specs/root.json"), root).unwrap();
-    std::fs::write(path("specs/api.json"), r#"{"One":{"type":"string","description":"from api.json"}}"#).unwrap();
+    std::fs::write(path("specs/api.json"), r#"{"One":{"type":"string","enum":["from api.json"]}}"#).unwrap();
     std::fs::write(
         path("specs/parts/two.yaml"),
         "{\"Two\": {\"$ref\": \"../root.json#/components/schemas/Name\"}}\n",
