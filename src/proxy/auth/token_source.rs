@@ -120,10 +120,8 @@ impl TokenSource {
     /// [`CallError::Credential`] where none can be had.
     pub(crate) async fn token(self: &Arc<Self>, spent: Option<&Arc<AccessToken>>) -> Result<Arc<AccessToken>, CallError> {
         let asked = Instant::now();
-        let usable = || {
-            let current = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
-            current.filter(|token| token.is_good(Instant::now()) && !spent.is_some_and(|spent| Arc::ptr_eq(spent, token)))
-        };
+        let is_spent = |token: &Arc<AccessToken>| spent.is_some_and(|spent| Arc::ptr_eq(spent, token));
+        let usable = || self.current().filter(|token| token.is_good(Instant::now()) && !is_spent(token));
         let flight = match usable() {
             Some(token) if token.is_fresh(asked) => return Ok(token),
             // It will expire soon: one caller refreshes, and the others use it meanwhile.
@@ -133,13 +131,17 @@ impl TokenSource {
             },
             None => Arc::clone(&self.flight).lock_owned().await,
         };
-        if let Some(token) = usable().filter(|token| token.is_fresh(Instant::now())) {
-            return Ok(token);
+        let current = self.current();
+        if let Some(token) = &current
+            && token.is_fresh(Instant::now())
+            && !is_spent(token)
+        {
+            return Ok(Arc::clone(token));
         }
         // Every caller that waited uses it, even if its lifetime is short.
         if let Some((at, token)) = &flight.fetched
             && *at > asked
-            && !spent.is_some_and(|spent| Arc::ptr_eq(spent, token))
+            && !is_spent(token)
         {
             return Ok(Arc::clone(token));
         }
@@ -150,16 +152,26 @@ impl TokenSource {
             return usable().ok_or_else(|| error.clone());
         }
         // In a task of its own: if the caller were cancelled, a refresh token that was exchanged meanwhile would be lost.
-        let fetched = tokio::spawn(Arc::clone(self).renew(flight)).await;
+        let replaced = current.into_iter().chain(spent.cloned()).collect();
+        let fetched = tokio::spawn(Arc::clone(self).renew(flight, replaced)).await;
         let fetched = fetched.unwrap_or_else(|_| Err(self.failure("asking for it failed")));
         fetched.or_else(|error| usable().ok_or(error))
     }
 
-    async fn renew(self: Arc<Self>, mut flight: OwnedMutexGuard<Flight>) -> Result<Arc<AccessToken>, CallError> {
+    fn current(&self) -> Option<Arc<AccessToken>> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Gets a token other than those to be replaced.
+    async fn renew(
+        self: Arc<Self>,
+        mut flight: OwnedMutexGuard<Flight>,
+        replaced: Vec<Arc<AccessToken>>,
+    ) -> Result<Arc<AccessToken>, CallError> {
         if self.keeper.as_ref().is_some_and(TokenKeeper::is_shared) && !self.follows.swap(true, Ordering::Relaxed) {
             tokio::spawn(Self::follow(Arc::downgrade(&self)));
         }
-        let fetched = self.fetch_or_restore(&mut flight).await;
+        let fetched = self.fetch_or_restore(&mut flight, &replaced).await;
         if let Some(metrics) = observe::metrics() {
             metrics.refreshed(fetched.is_ok());
         }
@@ -206,7 +218,7 @@ impl TokenSource {
             let Some(source) = source.upgrade() else { return };
             let Some(keeper) = &source.keeper else { return };
             if let Some(newest) = keeper.follow().await
-                && let Some(token) = source.restore(&newest)
+                && let Some(token) = restore(&newest, source.current().as_slice())
             {
                 *source.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(token));
             }
@@ -215,17 +227,17 @@ impl TokenSource {
 
     /// The tokens that another process or an earlier run has stored, else those of the endpoint, which are stored before they are
     /// used. Nobody else uses the refresh token meanwhile.
-    async fn fetch_or_restore(&self, flight: &mut Flight) -> Result<AccessToken, CallError> {
+    async fn fetch_or_restore(&self, flight: &mut Flight, replaced: &[Arc<AccessToken>]) -> Result<AccessToken, CallError> {
         let (Some(keeper), Some(configured)) = (&self.keeper, &self.grant.refresh_token) else {
             return self.fetch(flight).await;
         };
         let turn = keeper
-            .take_turn(|stored| self.restore(stored).is_some())
+            .take_turn(|stored| restore(stored, replaced).is_some())
             .await
             .map_err(|problem| self.failure(problem))?;
         if let Some(stored) = turn.newest() {
             flight.refresh_token = Some(stored.refresh_token.clone());
-            if let Some(token) = self.restore(stored) {
+            if let Some(token) = restore(stored, replaced) {
                 turn.end().await;
                 return Ok(token);
             }
@@ -263,28 +275,6 @@ impl TokenSource {
             fetched = self.fetch(flight).await;
         }
         fetched
-    }
-
-    /// A stored access token, unless it ends soon or is the one that this process has already.
-    fn restore(&self, stored: &StoredToken) -> Option<AccessToken> {
-        let margin = stored.lifetime.map_or(EXPIRY_MARGIN, |lifetime| EXPIRY_MARGIN.min(lifetime / 10));
-        let left = match stored.expires {
-            Some(at) => Some(at.duration_since(SystemTime::now()).ok().filter(|left| *left > margin)?),
-            None => None,
-        };
-        let access = stored.access_token.expose_secret();
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if current.is_some_and(|current| current.bearer() == access) {
-            return None;
-        }
-        let secrets = [access, stored.refresh_token.expose_secret()];
-        let now = Instant::now();
-        Some(AccessToken {
-            header: sensitive_header(format!("Bearer {access}").as_bytes()).ok()?,
-            redactor: Arc::new(Redactor::for_tokens(secrets.into_iter())),
-            fresh_until: left.map(|left| now + left.saturating_sub(margin)),
-            expires: left.map(|left| now + left),
-        })
     }
 
     async fn fetch(&self, flight: &mut Flight) -> Result<AccessToken, CallError> {
@@ -446,6 +436,28 @@ impl TokenSource {
         let scheme = text::one_line(&self.grant.scheme);
         CallError::Credential(format!("no access token could be obtained for the security scheme `{scheme}`: {why}").into())
     }
+}
+
+/// A stored access token, unless it ends soon or is one of those to be replaced. `TokenSource::current` says nothing about that:
+/// the task that follows other replicas may have put the stored token there.
+fn restore(stored: &StoredToken, replaced: &[Arc<AccessToken>]) -> Option<AccessToken> {
+    let margin = stored.lifetime.map_or(EXPIRY_MARGIN, |lifetime| EXPIRY_MARGIN.min(lifetime / 10));
+    let left = match stored.expires {
+        Some(at) => Some(at.duration_since(SystemTime::now()).ok().filter(|left| *left > margin)?),
+        None => None,
+    };
+    let access = stored.access_token.expose_secret();
+    if replaced.iter().any(|token| token.bearer() == access) {
+        return None;
+    }
+    let secrets = [access, stored.refresh_token.expose_secret()];
+    let now = Instant::now();
+    Some(AccessToken {
+        header: sensitive_header(format!("Bearer {access}").as_bytes()).ok()?,
+        redactor: Arc::new(Redactor::for_tokens(secrets.into_iter())),
+        fresh_until: left.map(|left| now + left.saturating_sub(margin)),
+        expires: left.map(|left| now + left),
+    })
 }
 
 /// Whether requests to the URL are encrypted or stay on this machine.
