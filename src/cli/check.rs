@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use super::each_api::{LoadedApis, UNREADABLE, load_each};
 use super::load::{self, LoadPurpose, Loaded};
 use super::log::spinner::Spinner;
-use super::usable_server::missing_server;
 use super::{ConfigFile, help, output};
-use crate::api::ApiName;
+use crate::api::{Api, ApiName};
 use crate::check::{self, Report, format};
 use crate::config::ApiConfig;
 use crate::config::apis::tenants::resolve::describe_tenants;
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
+use crate::spec::operation::server::{self, ServerError};
 use crate::spec::{Diagnostic, Severity, Source};
 
 #[derive(Debug, clap::Args)]
@@ -94,6 +94,28 @@ fn report(config: &ApiConfig, loaded: Loaded) -> ApiReport {
         name: config.name.clone(),
         is_strict: config.strict,
         report,
+    }
+}
+
+/// Why operations have no server that requests can be sent to; nothing where all have one, or where the settings name it.
+pub(crate) fn missing_server(config: &ApiConfig, api: &Api) -> Option<ServerError> {
+    if config.base_url.is_some() || config.tenants.is_some() || config.mock {
+        return None;
+    }
+    let document = api.document();
+    let root = server::root_url(&server::declared_servers(document), document.url.as_ref(), &config.server);
+    root.err()
+        .filter(|_| api.iter().any(|offered| offered.operation.servers.is_empty()))
+}
+
+/// Refuses a document of which `serve` could call no operation. What some operations miss is returned.
+///
+/// # Errors
+/// [`Failure::Server`], as from `serve`.
+pub(crate) fn require_server(config: &ApiConfig, api: &Api) -> Result<Option<ServerError>, Failure> {
+    match missing_server(config, api) {
+        Some(error) if api.iter().all(|offered| offered.operation.servers.is_empty()) => Err(Failure::Server(error)),
+        found => Ok(found),
     }
 }
 

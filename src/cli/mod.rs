@@ -20,7 +20,6 @@ mod serve;
 mod served;
 mod start;
 mod tools;
-mod usable_server;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
