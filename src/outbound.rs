@@ -7,19 +7,17 @@
 mod direct;
 pub(crate) mod failure;
 mod messages;
+mod server_certificates;
 
 use std::ops::Deref;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use reqwest::Error as HttpError;
 
 use reqwest::redirect::Policy;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
-use rustls::crypto::CryptoProvider;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
 use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
 use url::Url;
@@ -28,6 +26,7 @@ use self::direct::{DirectClient, HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, MAX_HT
 use self::failure::OutboundFailure;
 use self::messages::ReplyBody;
 pub(crate) use self::messages::{IncomingReply, OutgoingBody, OutgoingRequest};
+use self::server_certificates::{CertificateVerifier, SYSTEM_ROOTS};
 
 /// What an operator sets about outgoing connections.
 #[derive(Debug, Clone)]
@@ -199,16 +198,15 @@ pub fn http_client(options: &OutboundOptions) -> Result<HttpClient, OutboundErro
 }
 
 fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> {
-    let provider: Arc<CryptoProvider> = rustls::crypto::aws_lc_rs::default_provider().into();
+    let provider: Arc<rustls::crypto::CryptoProvider> = rustls::crypto::aws_lc_rs::default_provider().into();
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(OutboundError::Tls)?;
     let builder = if options.insecure {
-        builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AcceptAnyCertificate { provider }))
+        let all = CertificateVerifier::of_all(provider);
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(all))
     } else if options.tls && options.authorities.is_empty() {
-        let system = SystemVerifier::new(provider);
+        let system = CertificateVerifier::of_system(provider);
         builder.dangerous().with_custom_certificate_verifier(Arc::new(system))
     } else {
         builder.with_root_certificates(roots(options))
@@ -237,16 +235,6 @@ pub(crate) fn tls_of_other_protocols(authorities: Vec<CertificateDer<'static>>) 
     Ok(config)
 }
 
-/// The authorities of the system, read once: each of several APIs has clients of its own.
-static SYSTEM_ROOTS: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
-    }
-    Arc::new(roots)
-});
-
 fn roots(options: &OutboundOptions) -> Arc<RootCertStore> {
     if !options.tls {
         return Arc::new(RootCertStore::empty());
@@ -256,104 +244,6 @@ fn roots(options: &OutboundOptions) -> Arc<RootCertStore> {
     Arc::new(roots)
 }
 
-/// Checks certificates by the authorities of the system, which are read for the first of them: that takes longer than to serve a small
-/// document, and many servers are started to list their tools alone.
-#[derive(Debug)]
-struct SystemVerifier {
-    provider: Arc<CryptoProvider>,
-    verifier: OnceLock<Result<Arc<WebPkiServerVerifier>, VerifierBuilderError>>,
-}
-
-impl SystemVerifier {
-    fn new(provider: Arc<CryptoProvider>) -> Self {
-        Self {
-            provider,
-            verifier: OnceLock::new(),
-        }
-    }
-
-    fn verifier(&self) -> Result<&WebPkiServerVerifier, rustls::Error> {
-        let build = || WebPkiServerVerifier::builder_with_provider(Arc::clone(&SYSTEM_ROOTS), Arc::clone(&self.provider)).build();
-        let verifier = self.verifier.get_or_init(build).as_ref();
-        verifier.map(Arc::as_ref).map_err(|error| rustls::Error::General(error.to_string()))
-    }
-}
-
-impl ServerCertVerifier for SystemVerifier {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        self.verifier()?.verify_server_cert(certificate, intermediates, name, ocsp, now)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-/// Accepts every certificate; the handshake itself must still be signed with its key.
-#[derive(Debug)]
-struct AcceptAnyCertificate {
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for AcceptAnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _certificate: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
 /// Whether a URL names this machine by a loopback address (RFC 6890) or by `localhost` (RFC 6761).
 #[must_use]
 pub(crate) fn is_loopback(url: &Url) -> bool {

@@ -1,0 +1,94 @@
+//! Which certificates of servers are accepted where rustls' own check is not used.
+
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// The authorities of the system, read once: each of several APIs has clients of its own.
+pub(super) static SYSTEM_ROOTS: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
+    }
+    Arc::new(roots)
+});
+
+/// Checks certificates as [`AcceptedCertificates`] says. The handshake itself must always be signed with the certificate's key.
+#[derive(Debug)]
+pub(super) struct CertificateVerifier {
+    provider: Arc<CryptoProvider>,
+    accepted: AcceptedCertificates,
+}
+
+#[derive(Debug)]
+enum AcceptedCertificates {
+    /// Those of the system's authorities, which are read for the first of them: that takes longer than to serve a small document,
+    /// and many servers are started to list their tools alone.
+    OfSystem(OnceLock<Result<Arc<WebPkiServerVerifier>, VerifierBuilderError>>),
+    All,
+}
+
+impl CertificateVerifier {
+    /// Accepts what the authorities of the system have signed.
+    pub(super) fn of_system(provider: Arc<CryptoProvider>) -> Self {
+        Self {
+            provider,
+            accepted: AcceptedCertificates::OfSystem(OnceLock::new()),
+        }
+    }
+
+    /// Accepts every certificate.
+    pub(super) fn of_all(provider: Arc<CryptoProvider>) -> Self {
+        Self {
+            provider,
+            accepted: AcceptedCertificates::All,
+        }
+    }
+}
+
+impl ServerCertVerifier for CertificateVerifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let AcceptedCertificates::OfSystem(verifier) = &self.accepted else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let build = || WebPkiServerVerifier::builder_with_provider(Arc::clone(&SYSTEM_ROOTS), Arc::clone(&self.provider)).build();
+        match verifier.get_or_init(build) {
+            Ok(verifier) => verifier.verify_server_cert(certificate, intermediates, name, ocsp, now),
+            Err(error) => Err(rustls::Error::General(error.to_string())),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
