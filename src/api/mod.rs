@@ -238,7 +238,7 @@ impl Api {
 
     /// Its label in metrics.
     pub(crate) fn metrics_label(&self) -> ApiLabel {
-        ApiLabel(self.name.as_ref().map(|name| name.as_str().into()))
+        ApiLabel::new(self.name.as_ref().map(ApiName::as_str))
     }
 
     /// What every tool name begins with; most often nothing.
@@ -405,7 +405,7 @@ impl Api {
 impl ApiOptions {
     /// The label in metrics.
     fn label(&self) -> ApiLabel {
-        ApiLabel(self.name.as_ref().map(|name| name.as_str().into()))
+        ApiLabel::new(self.name.as_ref().map(ApiName::as_str))
     }
 
     fn binding(&self) -> BindingOptions {

@@ -31,6 +31,7 @@ use self::endpoints::paths::McpEndpoint;
 use self::endpoints::served_apis::ServedApis;
 use self::state::{Changes, ServerState};
 use crate::api::Api;
+use crate::api::name::ApiName;
 use crate::observe;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::shared_state::state::SharedState;
@@ -160,7 +161,7 @@ impl McpServer {
         self.apis.note_reload(index, is_served);
         if let Some(metrics) = observe::metrics() {
             let name = self.apis.slots().get(index).and_then(|slot| slot.name.as_ref());
-            metrics.reloaded(ApiLabel(name.map(|name| name.as_str().into())), is_served);
+            metrics.reloaded(ApiLabel::new(name.map(ApiName::as_str)), is_served);
         }
     }
 

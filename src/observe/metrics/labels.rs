@@ -11,7 +11,14 @@ pub(crate) const OTHER: &str = "_other";
 
 /// The name of the API; no label where a server has one alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct ApiLabel(pub(crate) Option<Arc<str>>);
+pub(crate) struct ApiLabel(Option<Arc<str>>);
+
+impl ApiLabel {
+    /// The label of an API of several by its name, and none of one that is alone.
+    pub(crate) fn new(name: Option<&str>) -> Self {
+        Self(name.map(Into::into))
+    }
+}
 
 impl EncodeLabelSet for ApiLabel {
     fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), fmt::Error> {
