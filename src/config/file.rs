@@ -6,16 +6,14 @@ use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
-use super::apis::admission::{FILE_ONLY, admit_key};
+use super::apis::admission::{ApiMembers, admit_key};
 use super::apis::file::read_apis;
 use super::apis::keys::{KEYS_OF_BOTH, PROCESS_KEYS, refuse_keys_beside};
 use super::apis::named::FileApis;
-use super::apis::tenants::settings::check_tenants;
 use super::forward::ForwardSettings;
 use super::layer::{from_map, keys};
 use super::settings::{ApiSettings, ServerSettings};
 use super::wrong_value::FileProblems;
-use super::{credentials, overrides};
 
 /// What a file says.
 #[derive(Debug, Default)]
@@ -30,55 +28,35 @@ pub(crate) struct FileSettings {
 /// The settings of a file's text; what is wrong with it is pushed to `problems`, each with its key.
 pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> FileSettings {
     let map = read_map(text, problems);
-    let (api_keys, server_keys) = (keys::<ApiSettings>(), keys::<ServerSettings>());
+    let server_keys = keys::<ServerSettings>();
+    let (mut api, mut server) = (ApiMembers::new(), Map::new());
     let mut several = FileApis::default();
     if map.contains_key("apis") {
         let forward_keys = keys::<ForwardSettings>();
         let is_of_one = |key: &&String| {
-            let is_of_api = api_keys.contains(*key) || forward_keys.contains(*key) || FILE_ONLY.contains(&key.as_str());
+            let is_of_api = api.know(key) || forward_keys.contains(*key);
             is_of_api && !PROCESS_KEYS.contains(&key.as_str()) && !KEYS_OF_BOTH.contains(&key.as_str())
         };
         let beside: Vec<String> = map.keys().filter(is_of_one).cloned().collect();
         refuse_keys_beside(&beside, problems);
     }
-    let (mut api, mut server) = (Map::new(), Map::new());
-    let mut rules = Vec::new();
     for (key, value) in map {
         let Some(value) = problems.without_nulls(&key, value) else {
             continue;
         };
         if key == "apis" {
             several = read_apis(&value, problems);
-        } else if key == "overrides" {
-            rules = overrides::read_rules(&value, problems);
-        } else if key == "auth" {
-            if credentials::check_schemes(&key, &value, problems) {
-                api.insert(key, value);
-            }
-        } else if key == "tenants" {
-            if check_tenants(&value, problems) {
-                api.insert(key, value);
-            }
-        } else if api_keys.contains(&key) {
-            admit_key::<ApiSettings>(key, value, &mut api, problems);
+        } else if api.know(&key) {
+            api.admit(key, value, problems);
         } else if server_keys.contains(&key) {
             admit_key::<ServerSettings>(key, value, &mut server, problems);
         } else {
-            let known = api_keys
-                .iter()
-                .chain(&server_keys)
-                .map(String::as_str)
-                .chain(FILE_ONLY)
-                .chain(["apis"]);
+            let known = api.known_keys().chain(server_keys.iter().map(String::as_str)).chain(["apis"]);
             problems.push_unknown_key("", &key, known);
         }
     }
-    let api = ApiSettings {
-        overrides: rules,
-        ..from_map(api)
-    };
     FileSettings {
-        api,
+        api: api.into_settings(),
         server: from_map(server),
         several,
     }
@@ -170,6 +148,7 @@ impl<'de> Visitor<'de> for OnceVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::apis::admission::FILE_ONLY;
     use crate::config::layer::layer;
     use crate::config::overrides::OverridesSchema;
 

@@ -2,17 +2,15 @@
 
 use serde_json::{Map, Value};
 
-use super::admission::{FILE_ONLY, admit_key};
+use super::admission::{ApiMembers, admit_key};
 use super::keys::PROCESS_KEYS;
 use super::named::{FileApis, NamedSettings, add_api};
 use super::scopes::ScopeSettings;
 use crate::api::name::ApiName;
-use crate::config::apis::tenants::settings::check_tenants;
 use crate::config::forward::ForwardSettings;
 use crate::config::layer::{from_map, keys};
-use crate::config::settings::{ApiSettings, ServerSettings};
+use crate::config::settings::ServerSettings;
 use crate::config::wrong_value::{Disclosure, FileProblems};
-use crate::config::{credentials, overrides};
 
 /// The APIs of a file; what is wrong with them is pushed to `problems`, each with its key.
 pub(crate) fn read_apis(value: &Value, problems: &mut FileProblems<'_>) -> FileApis {
@@ -54,26 +52,14 @@ pub(crate) fn read_apis(value: &Value, problems: &mut FileProblems<'_>) -> FileA
 
 /// What stands under one name.
 fn read_api(name: ApiName, settings: &Map<String, Value>, problems: &mut FileProblems<'_>) -> NamedSettings {
-    let (api_keys, forward_keys, scope_keys) = (keys::<ApiSettings>(), keys::<ForwardSettings>(), keys::<ScopeSettings>());
-    let server_keys = keys::<ServerSettings>();
-    let (mut api, mut forward, mut scopes) = (Map::new(), Map::new(), Map::new());
-    let mut rules = Vec::new();
+    let (forward_keys, scope_keys, server_keys) = (keys::<ForwardSettings>(), keys::<ScopeSettings>(), keys::<ServerSettings>());
+    let (mut api, mut forward, mut scopes) = (ApiMembers::new(), Map::new(), Map::new());
     for (key, value) in settings {
         let Some(value) = problems.without_nulls(key, value.clone()) else {
             continue;
         };
         let key = key.clone();
-        if key == "overrides" {
-            rules = overrides::read_rules(&value, problems);
-        } else if key == "auth" {
-            if credentials::check_schemes(&key, &value, problems) {
-                api.insert(key, value);
-            }
-        } else if key == "tenants" {
-            if check_tenants(&value, problems) {
-                api.insert(key, value);
-            }
-        } else if forward_keys.contains(&key) {
+        if forward_keys.contains(&key) {
             admit_key::<ForwardSettings>(key, value, &mut forward, problems);
         } else if scope_keys.contains(&key) {
             admit_key::<ScopeSettings>(key, value, &mut scopes, problems);
@@ -81,20 +67,17 @@ fn read_api(name: ApiName, settings: &Map<String, Value>, problems: &mut FilePro
             problems.push(format!(
                 "`{key}` concerns the whole process, and not one API; put it at the top of the file"
             ));
-        } else if api_keys.contains(&key) {
-            admit_key::<ApiSettings>(key, value, &mut api, problems);
+        } else if api.know(&key) {
+            api.admit(key, value, problems);
         } else {
-            let known = [&api_keys, &forward_keys, &scope_keys].into_iter().flatten();
-            let known = known.map(String::as_str).filter(|key| !PROCESS_KEYS.contains(key)).chain(FILE_ONLY);
+            let others = forward_keys.iter().chain(&scope_keys).map(String::as_str);
+            let known = api.known_keys().filter(|key| !PROCESS_KEYS.contains(key)).chain(others);
             problems.push_unknown_key("", &key, known);
         }
     }
     NamedSettings {
         name,
-        api: ApiSettings {
-            overrides: rules,
-            ..from_map(api)
-        },
+        api: api.into_settings(),
         forward: from_map(forward),
         scopes: from_map(scopes),
     }
