@@ -191,9 +191,11 @@ impl ApiConfig {
     /// Whether any connection may need TLS: it can be left out only where every address is known to be plain HTTP.
     fn needs_tls(&self) -> bool {
         let plain = |url: &Url| url.scheme() == "http";
-        let of_tenants = || self.tenants.iter().flat_map(|tenants| tenants.entries.values());
-        let tenants_are_plain = || of_tenants().all(|tenant| plain(&tenant.base_url) && !tenant.credentials.wants_tls());
-        let calls_are_plain = self.mock || self.base_url.as_ref().is_some_and(plain) || (self.tenants.is_some() && tenants_are_plain());
+        let tenants_are_plain = self.tenants.as_ref().is_some_and(|tenants| {
+            let mut tenants = tenants.entries.values();
+            tenants.all(|tenant| plain(&tenant.base_url) && !tenant.credentials.wants_tls())
+        });
+        let calls_are_plain = self.mock || self.base_url.as_ref().is_some_and(plain) || tenants_are_plain;
         self.overlays.iter().any(|overlay| overlay.url().is_some())
             || self.external_references == ExternalReferences::Any
             || self.credentials.wants_tls()

@@ -4,8 +4,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::access::AccessSettings;
-use super::choices::PageName;
-use super::choices::read_seconds;
+use super::choices::{PageName, read_seconds};
 use super::forward::ForwardSettings;
 
 /// Settings that only HTTP uses; over stdio each of them is reported, because it would have no effect.

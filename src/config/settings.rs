@@ -5,7 +5,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::apis::tenants::settings::TenantSettings;
 use super::apis::text_list::one_or_several;
-use super::choices::read_seconds;
 pub(crate) use super::choices::*;
 use super::credentials::CredentialSettings;
 use super::http_settings::HttpSettings;

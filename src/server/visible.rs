@@ -92,10 +92,9 @@ impl<'c> VisibleApi<'c> {
 impl<'c> VisibleApis<'c> {
     /// All operations that the caller may list, each with its API.
     pub(crate) fn operations(&self) -> impl Iterator<Item = (&VisibleApi<'c>, ToolIndex, OfferedTool<'c>)> {
-        let of_each = |api: &VisibleApi<'c>| api.operations();
         self.apis
             .iter()
-            .flat_map(move |api| of_each(api).map(move |(index, offered)| (api, index, offered)))
+            .flat_map(|api| api.operations().map(move |(index, offered)| (api, index, offered)))
     }
 
     /// Where the operation of that name is, whether or not the caller may list it.
