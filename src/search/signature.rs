@@ -73,7 +73,7 @@ impl SignatureWriter<'_> {
             let kind = self.kind(property, level + 1);
             let default = property
                 .get("default")
-                .map(|default| format!(" = {}", shortened(&default.to_string(), 40)))
+                .map(|default| format!(" = {}", truncate(&default.to_string(), 40)))
                 .unwrap_or_default();
             let remark = self.remark(property);
             out.push_str(&format!("{indent}{}{mark}: {kind}{default}{remark}\n", one_line(name)));
@@ -109,7 +109,7 @@ impl SignatureWriter<'_> {
             let mut shown: Vec<String> = values
                 .iter()
                 .take(MAX_VALUES)
-                .map(|value| shortened(&value.to_string(), 60))
+                .map(|value| truncate(&value.to_string(), 60))
                 .collect();
             if values.len() > MAX_VALUES {
                 shown.push("…".into());
@@ -117,7 +117,7 @@ impl SignatureWriter<'_> {
             return shown.join(" | ");
         }
         if let Some(value) = schema.get("const") {
-            return shortened(&value.to_string(), 60);
+            return truncate(&value.to_string(), 60);
         }
         for combinator in ["anyOf", "oneOf"] {
             if let Some(branches) = schema
@@ -164,16 +164,12 @@ impl SignatureWriter<'_> {
             "object" if schema.get("properties").is_some() && level < self.depth => self.members(schema, level),
             "object" => "object".into(),
             "string" => match schema.get("format").and_then(Value::as_str) {
-                Some(format) => format!("string ({})", shortened(&one_line(format), 30)),
+                Some(format) => format!("string ({})", truncate(&one_line(format), 30)),
                 None => "string".into(),
             },
-            other => shortened(&one_line(other), 30),
+            other => truncate(&one_line(other), 30),
         }
     }
-}
-
-fn shortened(text: &str, longest: usize) -> String {
-    truncate(text, longest)
 }
 
 #[cfg(test)]

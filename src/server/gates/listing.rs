@@ -121,15 +121,10 @@ fn title_of(seen: &VisibleApis<'_>) -> String {
 #[must_use]
 pub(crate) fn about_gates(seen: &VisibleApis<'_>, prefix: &str) -> String {
     // Of a list that depends on the token, no counts: they are the same text for every caller.
-    let count = if seen.apis.iter().all(|api| api.needed.is_empty()) {
-        counted(seen.operations().count(), "operation")
+    let (count, vocabulary) = if seen.apis.iter().all(|api| api.needed.is_empty()) {
+        (counted(seen.operations().count(), "operation"), vocabulary(seen))
     } else {
-        "Operations".to_owned()
-    };
-    let vocabulary = if seen.apis.iter().all(|api| api.needed.is_empty()) {
-        vocabulary(seen)
-    } else {
-        String::new()
+        ("Operations".to_owned(), String::new())
     };
     format!(
         "{count} of {} behind a few tools; each call makes one HTTP request to its API. {} {vocabulary}",
