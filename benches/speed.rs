@@ -218,7 +218,7 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
         ..Response::default()
     };
     let rendering = render::Rendering {
-        most_bytes: 60_000,
+        max_bytes: 60_000,
         ..render::Rendering::default()
     };
     let prepare = || {

@@ -82,14 +82,14 @@ pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c s
         .map(|(_, candidate)| candidate)
 }
 
-/// At most `longest` bytes of `text`: cut after a sentence, else after a word, and marked with `…`.
+/// At most `max_bytes` bytes of `text`: cut after a sentence, else after a word, and marked with `…`.
 #[must_use]
-pub(crate) fn truncate(text: &str, longest: usize) -> String {
+pub(crate) fn truncate(text: &str, max_bytes: usize) -> String {
     const MARK: &str = "…";
-    if text.len() <= longest {
+    if text.len() <= max_bytes {
         return text.to_owned();
     }
-    let room = text.floor_char_boundary(longest.saturating_sub(MARK.len() + 1));
+    let room = text.floor_char_boundary(max_bytes.saturating_sub(MARK.len() + 1));
     let head = text.get(..room).unwrap_or_default();
     // A sentence end in the second half keeps most of the text; an earlier one would lose too much.
     let sentence = head

@@ -36,9 +36,9 @@ pub(crate) struct ClientProfile {
     /// The client's name, for people.
     pub name: &'static str,
     /// How long a tool name may be once the client has put the server's name before it.
-    pub longest_name: usize,
+    pub max_name_bytes: usize,
     /// The number of tools above which it hides or refuses some.
-    pub most_tools: Option<usize>,
+    pub max_tools: Option<usize>,
     /// Whether it understands `$ref` and `$defs`.
     pub knows_references: bool,
 }
@@ -49,7 +49,7 @@ impl KnownClient {
     pub(crate) fn profile(self) -> ClientProfile {
         // The names that clients show to models are `mcp__SERVER__TOOL` or the like, with a limit of 60 to 64 characters in
         // all; what is left for the tool assumes a server name of about ten.
-        let (name, longest_name, most_tools, knows_references) = match self {
+        let (name, max_name_bytes, max_tools, knows_references) = match self {
             Self::Generic => ("any client", 64, None, true),
             Self::Claude => ("Claude", 48, None, true),
             Self::OpenAi => ("OpenAI", 64, Some(128), true),
@@ -65,8 +65,8 @@ impl KnownClient {
         };
         ClientProfile {
             name,
-            longest_name,
-            most_tools,
+            max_name_bytes,
+            max_tools,
             knows_references,
         }
     }

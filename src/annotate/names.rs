@@ -13,15 +13,15 @@ pub(crate) const MAX_NAME_BYTES: usize = 64;
 pub struct NameOptions {
     /// Put before every name.
     pub prefix: String,
-    /// The longest name, prefix included, in characters.
-    pub longest: usize,
+    /// How long a name may be, prefix included, in bytes.
+    pub max_bytes: usize,
 }
 
 impl Default for NameOptions {
     fn default() -> Self {
         Self {
             prefix: String::new(),
-            longest: MAX_NAME_BYTES,
+            max_bytes: MAX_NAME_BYTES,
         }
     }
 }
@@ -44,7 +44,7 @@ pub(crate) fn name_operations<'w>(
     let wish = |(index, operation)| {
         let wished = wished(index).map(legal).filter(|name| !name.is_empty());
         let wish = wished.unwrap_or_else(|| wish(operation));
-        shorten_name(&options.prefix, wish, operation, options.longest)
+        shorten_name(&options.prefix, wish, operation, options.max_bytes)
     };
     let wanted: Vec<String> = operations.iter().map(Box::as_ref).enumerate().map(wish).collect();
     let keys: Vec<String> = wanted.iter().map(|name| name.to_ascii_lowercase()).collect();
@@ -59,7 +59,7 @@ pub(crate) fn name_operations<'w>(
     let is_alone = |key: &String| count.get(key.as_str()) == Some(&1);
     let by_path = |((index, operation), key): ((usize, &Operation), &String)| {
         let is_named = !is_alone(key) && wished(index).is_none();
-        is_named.then(|| shorten_name(&options.prefix, path_name(operation), operation, options.longest))
+        is_named.then(|| shorten_name(&options.prefix, path_name(operation), operation, options.max_bytes))
     };
     let numbered = operations.iter().map(Box::as_ref).enumerate();
     let by_path: Vec<Option<String>> = numbered.zip(&keys).map(by_path).collect();
@@ -71,13 +71,13 @@ pub(crate) fn name_operations<'w>(
     };
     let mut names = Vec::with_capacity(wanted.len());
     for (((name, key), by_path), operation) in wanted.iter().zip(&keys).zip(by_path).zip(operations) {
-        let longest = options.longest.min(name.len() + 7);
+        let max_bytes = options.max_bytes.min(name.len() + 7);
         names.push(if is_alone(key) {
             name.clone()
         } else if let Some(by_path) = by_path.filter(is_free) {
             by_path
         } else {
-            argument_names::shorten_with_hash(name, &operation.label(), longest)
+            argument_names::shorten_with_hash(name, &operation.label(), max_bytes)
         });
     }
     // The names of the gates are reserved. A name with a hash may still be the name of another operation.
@@ -86,7 +86,7 @@ pub(crate) fn name_operations<'w>(
         let mut round = 0;
         while !taken.insert(name.to_ascii_lowercase()) {
             round += 1;
-            *name = argument_names::shorten_with_hash(name, &format!("{} {round}", operation.label()), options.longest);
+            *name = argument_names::shorten_with_hash(name, &format!("{} {round}", operation.label()), options.max_bytes);
         }
     }
     names
@@ -131,12 +131,12 @@ fn legal(text: &str) -> String {
         .to_owned()
 }
 
-fn shorten_name(prefix: &str, mut name: String, operation: &Operation, longest: usize) -> String {
+fn shorten_name(prefix: &str, mut name: String, operation: &Operation, max_bytes: usize) -> String {
     name.insert_str(0, prefix);
-    if name.len() <= longest {
+    if name.len() <= max_bytes {
         name
     } else {
-        argument_names::shorten_with_hash(&name, &operation.label(), longest)
+        argument_names::shorten_with_hash(&name, &operation.label(), max_bytes)
     }
 }
 
@@ -223,7 +223,7 @@ mod tests {
         assert_ne!(names[0], names[1]);
         let options = NameOptions {
             prefix: "shop_".into(),
-            longest: 20,
+            max_bytes: 20,
         };
         assert_eq!(named_with(&[("/a", "list")], &options), ["shop_list"]);
         assert!(named_with(&[("/a", &long)], &options)[0].len() <= 20);

@@ -56,7 +56,7 @@ pub(crate) fn list_tokens(api: &Api) -> usize {
 #[must_use]
 pub(crate) fn list_warnings(tools: usize, tokens: usize, profile: &ClientProfile) -> Vec<String> {
     let mut warnings = Vec::new();
-    if let Some(most) = profile.most_tools.filter(|most| tools > *most) {
+    if let Some(most) = profile.max_tools.filter(|most| tools > *most) {
         warnings.push(format!(
             "{} takes at most {most} tools, and these are {tools}; offer all of them behind a few tools with --tools search, or choose some with --tool-include",
             profile.name
@@ -78,7 +78,7 @@ pub(crate) struct ClientCost {
     pub client: &'static str,
     /// How many tools it takes, where that is limited.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub most_tools: Option<usize>,
+    pub max_tools: Option<usize>,
     /// Whether it takes them all.
     pub takes_all: bool,
     /// The setting for it.
@@ -104,8 +104,8 @@ pub(crate) fn client_costs(tools: usize, tokens: usize) -> Vec<ClientCost> {
         let profile = client.profile();
         ClientCost {
             client: profile.name,
-            most_tools: profile.most_tools,
-            takes_all: profile.most_tools.is_none_or(|most| tools <= most),
+            max_tools: profile.max_tools,
+            takes_all: profile.max_tools.is_none_or(|most| tools <= most),
             setting,
         }
     };
@@ -117,7 +117,7 @@ pub(crate) fn client_costs(tools: usize, tokens: usize) -> Vec<ClientCost> {
 /// The same in words, for people.
 #[must_use]
 pub(crate) fn client_cost_text(cost: &ClientCost) -> String {
-    let takes = match cost.most_tools.filter(|_| !cost.takes_all) {
+    let takes = match cost.max_tools.filter(|_| !cost.takes_all) {
         Some(most) => format!("takes {most} of these tools; "),
         None => String::new(),
     };

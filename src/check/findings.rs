@@ -83,12 +83,12 @@ pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Ve
 pub(super) fn of_client(offered: &OfferedTool<'_>, profile: &ClientProfile) -> Vec<UnplacedFinding> {
     let mut messages = Vec::new();
     let name = &offered.tool.name;
-    if name.len() > profile.longest_name {
+    if name.len() > profile.max_name_bytes {
         messages.push(format!(
             "the tool name `{name}` has {}, of which {} may have to cut some; --max-tool-name-length {} shortens it",
             counted(name.len(), "character"),
             profile.name,
-            profile.longest_name
+            profile.max_name_bytes
         ));
     }
     if !profile.knows_references && offered.text.contains("\"$defs\":") {

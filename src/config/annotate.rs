@@ -55,12 +55,12 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
     };
     let profile = known_client(api).profile();
     let mut names = NameOptions {
-        longest: profile.longest_name,
+        max_bytes: profile.max_name_bytes,
         ..NameOptions::default()
     };
-    if let Some(longest) = api.max_tool_name_length {
-        if (MIN_NAME_LIMIT..=MAX_NAME_LIMIT).contains(&longest) {
-            names.longest = longest;
+    if let Some(max_bytes) = api.max_tool_name_length {
+        if (MIN_NAME_LIMIT..=MAX_NAME_LIMIT).contains(&max_bytes) {
+            names.max_bytes = max_bytes;
         } else {
             problems.push(format!(
                 "--max-tool-name-length must be between {MIN_NAME_LIMIT} and {MAX_NAME_LIMIT}"
@@ -102,18 +102,18 @@ fn resolve_prefix(api: &ApiSettings, name: Option<&ApiName>, names: &mut NameOpt
     let is_legal = |prefix: &str| prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     match (name, &api.tool_prefix) {
         (None, None) => {}
-        (None, Some(prefix)) if is_legal(prefix) && prefix.len() + MIN_NAME_LIMIT / 2 <= names.longest => names.prefix.clone_from(prefix),
+        (None, Some(prefix)) if is_legal(prefix) && prefix.len() + MIN_NAME_LIMIT / 2 <= names.max_bytes => names.prefix.clone_from(prefix),
         (None, Some(_)) => problems.push("--tool-prefix must be short and contain only letters, digits, `_` and `-`".into()),
         (Some(name), prefix) => {
             let prefix = prefix.clone().unwrap_or_else(|| format!("{name}_"));
-            let has_room = prefix.len() <= MAX_PREFIX_BYTES && prefix.len() + MIN_NAME_AFTER_PREFIX <= names.longest;
+            let has_room = prefix.len() <= MAX_PREFIX_BYTES && prefix.len() + MIN_NAME_AFTER_PREFIX <= names.max_bytes;
             if is_legal(&prefix) && has_room {
                 names.prefix = prefix;
             } else {
                 problems.push(format!(
                     "`tool_prefix`: `{}` must be at most {MAX_PREFIX_BYTES} letters, digits, `_` and `-`, and leave at least {MIN_NAME_AFTER_PREFIX} characters of a tool name of {}",
                     crate::text::truncate(&crate::text::one_line(&prefix), 64),
-                    names.longest
+                    names.max_bytes
                 ));
             }
         }
@@ -124,7 +124,7 @@ fn resolve_prefix(api: &ApiSettings, name: Option<&ApiName>, names: &mut NameOpt
 pub(crate) fn list_options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut Vec<String>) -> ListOptions {
     const MAX_LIST_TOKENS: usize = 20_000;
     let profile = known_client(api).profile();
-    let implied = if profile.most_tools.is_some() {
+    let implied = if profile.max_tools.is_some() {
         ListMode::Auto
     } else {
         ListMode::All
@@ -133,7 +133,7 @@ pub(crate) fn list_options(api: &ApiSettings, name: Option<&ApiName>, problems: 
     ListOptions {
         mode: api.tools.map_or(implied, ListMode::from),
         max_tokens: api.max_list_tokens.unwrap_or(MAX_LIST_TOKENS),
-        most_tools: profile.most_tools,
+        max_tools: profile.max_tools,
         pins: pins
             .filter_map(|text| Pattern::parse(text).map_err(|error| problems.push(format!("--pin: {error}"))).ok())
             .collect(),

@@ -20,9 +20,9 @@ impl AuditLine {
         Self(members)
     }
 
-    /// A text of at most so many bytes, or `null`.
-    pub(crate) fn text(&mut self, name: &str, value: Option<&str>, most: usize) {
-        let value = value.map(|value| text::truncate(&text::one_line(value), most));
+    /// A text of at most `max_bytes` bytes, or `null`.
+    pub(crate) fn text(&mut self, name: &str, value: Option<&str>, max_bytes: usize) {
+        let value = value.map(|value| text::truncate(&text::one_line(value), max_bytes));
         self.0.insert(name.into(), value.into());
     }
 

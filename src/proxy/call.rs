@@ -318,7 +318,7 @@ impl ApiProxy {
         }
         let rendering = Rendering {
             promise: call.target.contract,
-            most_bytes: self.options.max_result_bytes,
+            max_bytes: self.options.max_result_bytes,
             advice: call.credential.advice.as_ref(),
             document: Some(&self.document),
             headers: call.target.shown_headers(&self.document),

@@ -40,9 +40,9 @@ const INITIALIZE_PATIENCE_OF_SEVERAL: Duration = Duration::from_millis(500);
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        match self.live.served() {
+        match self.state.served() {
             Some(served) => served.config().clone(),
-            None => introduce_nothing(self.live.tells_changes),
+            None => introduce_nothing(self.state.tells_changes),
         }
     }
 
@@ -98,12 +98,12 @@ impl ServerHandler for McpServer {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let Some(untold) = self.untold.as_ref().filter(|_| self.live.tells_changes) else {
+        let Some(untold) = self.untold.as_ref().filter(|_| self.state.tells_changes) else {
             return;
         };
         // Once, even if a client sends the notification again.
         if let Some(changes) = untold.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            tokio::spawn(Arc::clone(&self.live).tell(changes, context.peer));
+            tokio::spawn(Arc::clone(&self.state).tell(changes, context.peer));
         }
     }
 
@@ -132,11 +132,11 @@ impl ServerHandler for McpServer {
 
     /// 2026-07-28: clients subscribe to the changes that they want to be notified of.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.live.tells_changes.then(|| requested.clone())
+        self.state.tells_changes.then(|| requested.clone())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.live.listened(&context).await;
+        self.state.listened(&context).await;
         Ok(())
     }
 
@@ -161,8 +161,8 @@ impl McpServer {
         // Without the document, the answer lacks the title and the instructions, which no client needs.
         tokio::select! {
             () = context.ct.cancelled() => return Err(cancelled()),
-            () = self.live.ending.cancelled() => {}
-            _ = tokio::time::timeout(self.initialize_patience(), self.live.settled()) => {}
+            () = self.state.ending.cancelled() => {}
+            _ = tokio::time::timeout(self.initialize_timeout(), self.state.settled()) => {}
         }
         let mut result = self.negotiate_initialize(request)?;
         // Without a session, a client of these protocol versions cannot be notified.
@@ -182,13 +182,13 @@ impl McpServer {
             return Err(ErrorData::invalid_params("unknown cursor: the list has one page", None));
         }
         let _in_flight = self.calls.token();
-        let catalog = self.live.catalog_to_list().await?;
+        let catalog = self.state.catalog_to_list().await?;
         let tools = if catalog.is_empty(auth::scopes_of(context.extensions.get())) {
             Vec::new()
         } else {
             vec![tool_list::stand_in()]
         };
-        let ttl = match self.live.reload {
+        let ttl = match self.state.reload {
             // What is missing may come at any time.
             _ if !catalog.is_decided() => Duration::ZERO,
             Some(reload) => reload.min(LIST_TTL),
@@ -230,7 +230,7 @@ impl McpServer {
         } else {
             let catalog = tokio::select! {
                 () = context.ct.cancelled() => return Err(cancelled()),
-                catalog = self.live.catalog_for(&request.name) => catalog?,
+                catalog = self.state.catalog_for(&request.name) => catalog?,
             };
             let scopes = auth::scopes_of(parts);
             let resolved = catalog.resolve(&request.name, request.arguments.take(), scopes);
@@ -282,7 +282,7 @@ impl McpServer {
 
     /// How long a handshake waits. The slowest of several APIs must not hold it up: what is missing then is a line of the
     /// instructions.
-    fn initialize_patience(&self) -> Duration {
+    fn initialize_timeout(&self) -> Duration {
         if self.apis.is_single() {
             INITIALIZE_PATIENCE
         } else {

@@ -135,12 +135,12 @@ fn refusal(text: &[u8], error: &serde_json::Error) -> Option<String> {
 }
 
 /// The answer to a text that is too long: `head` and `tail` are its two ends, one of which usually contains the id.
-pub(crate) fn too_long(head: &[u8], tail: &[u8], longest: usize) -> String {
+pub(crate) fn too_long(head: &[u8], tail: &[u8], max_bytes: usize) -> String {
     let id = id_at_start(head).or_else(|| id_at_end(tail)).unwrap_or("null");
     error_answer(
         id,
         -32600,
-        &format!("Invalid Request: it is longer than {} MiB, the most that is read", longest >> 20),
+        &format!("Invalid Request: it is longer than {} MiB, the most that is read", max_bytes >> 20),
     )
 }
 

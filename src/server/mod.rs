@@ -43,7 +43,7 @@ use crate::shared_state::state::SharedState;
 #[derive(Clone)]
 pub struct McpServer {
     /// What is served at the endpoint of this client.
-    live: Arc<ServerState>,
+    state: Arc<ServerState>,
     apis: Arc<ServedApis>,
     calls: TaskTracker,
     /// Set where a person is asked before calls.
@@ -72,7 +72,7 @@ impl McpServer {
         let apis = Arc::new(ServedApis::new(slots, reload));
         let whole = apis.endpoints().iter().next();
         Self {
-            live: whole.map_or_else(|| Arc::new(ServerState::pending(reload)), |whole| Arc::clone(&whole.live)),
+            state: whole.map_or_else(|| Arc::new(ServerState::pending(reload)), |whole| Arc::clone(&whole.state)),
             apis,
             calls: TaskTracker::new(),
             confirmation: None,
@@ -167,7 +167,7 @@ impl McpServer {
 
     /// From now on `/readyz` tells balancers to send no more requests; those that come are still answered.
     pub fn begin_draining(&self) {
-        self.live.draining.cancel();
+        self.state.draining.cancel();
     }
 
     /// Tracks the calls in flight, so that a clean shutdown can wait for them.
@@ -179,7 +179,7 @@ impl McpServer {
     /// The same at an endpoint of its own.
     fn at(&self, endpoint: &McpEndpoint) -> Self {
         Self {
-            live: Arc::clone(&endpoint.live),
+            state: Arc::clone(&endpoint.state),
             ..self.clone()
         }
     }
@@ -198,7 +198,7 @@ impl McpServer {
 
     /// What is served at the endpoint of this client; over HTTP, at the one with all APIs.
     pub(crate) fn state(&self) -> &ServerState {
-        &self.live
+        &self.state
     }
 
     /// The call of a tool of an endpoint, where nobody has to agree to it and nobody observes it. `None` as well where there is no
@@ -228,7 +228,7 @@ impl McpServer {
     /// The handler of a session, whose client can be notified of changes.
     fn of_session(&self) -> Self {
         Self {
-            untold: Some(Arc::new(Mutex::new(Some(self.live.changes())))),
+            untold: Some(Arc::new(Mutex::new(Some(self.state.changes())))),
             ..self.clone()
         }
     }

@@ -64,9 +64,9 @@ struct AnswerId {
 }
 
 /// The bytes with the list in place of the stand-in, or `None` where it is not in them.
-pub(crate) fn splice(bytes: &[u8], live: &ServerState, scopes: Option<&Scopes>) -> Option<Vec<u8>> {
+pub(crate) fn splice(bytes: &[u8], state: &ServerState, scopes: Option<&Scopes>) -> Option<Vec<u8>> {
     let (head, tail) = around_stand_in(bytes)?;
-    let list = live.served()?.list(scopes);
+    let list = state.served()?.list(scopes);
     Some([bytes.get(..head)?, &list, bytes.get(tail..)?].concat())
 }
 
@@ -74,11 +74,11 @@ pub(crate) fn splice(bytes: &[u8], live: &ServerState, scopes: Option<&Scopes>) 
 /// length of all of them. The pieces of the list are the list that all clients share.
 pub(crate) fn pieces(
     bytes: &Bytes,
-    live: &ServerState,
+    state: &ServerState,
     scopes: Option<&Scopes>,
 ) -> Option<(usize, impl Iterator<Item = Bytes> + Send + use<>)> {
     let (head, tail) = around_stand_in(bytes)?;
-    let mut list = live.served()?.list(scopes);
+    let mut list = state.served()?.list(scopes);
     let (head, tail) = (bytes.slice(..head), bytes.slice(tail..));
     let length = head.len() + list.len() + tail.len();
     let pieces = std::iter::from_fn(move || {
@@ -117,9 +117,9 @@ mod tests {
 
     #[test]
     fn the_list_goes_in_where_the_stand_in_was() {
-        let (live, api) = (ServerState::pending(None), api());
+        let (state, api) = (ServerState::pending(None), api());
         let answer = format!("{{\"tools\":[{}]}}", serde_json::to_string(&stand_in()).unwrap());
-        assert_eq!(splice(answer.as_bytes(), &live, None), None, "there is no list yet");
+        assert_eq!(splice(answer.as_bytes(), &state, None), None, "there is no list yet");
         let config = ServerConfig::default();
         let view = View {
             path: "/mcp".into(),
@@ -130,19 +130,19 @@ mod tests {
             api: Arc::clone(&api),
             scopes: Arc::default(),
         };
-        live.ready(Catalog::new(vec![of_catalog], view, Vec::new(), config));
-        assert_eq!(splice(b"another answer", &live, None), None);
-        let written = String::from_utf8(splice(answer.as_bytes(), &live, None).unwrap()).unwrap();
+        state.ready(Catalog::new(vec![of_catalog], view, Vec::new(), config));
+        assert_eq!(splice(b"another answer", &state, None), None);
+        let written = String::from_utf8(splice(answer.as_bytes(), &state, None).unwrap()).unwrap();
         let tools = api.texts().collect::<Vec<_>>().join(",");
         assert!(tools.contains("\"get_a\"") && tools.contains("\"put_a\""));
         assert_eq!(written, format!("{{\"tools\":[{tools}]}}"));
-        assert!(pieces(&Bytes::from_static(b"another answer"), &live, None).is_none());
+        assert!(pieces(&Bytes::from_static(b"another answer"), &state, None).is_none());
         assert_eq!(refuse_unspliced(b"another answer"), None);
         let other = format!("{{\"id\":7,\"result\":{{\"tools\":[{{ \"name\": \"{}\"}}]}}}}", stand_in().name);
-        assert_eq!(splice(other.as_bytes(), &live, None), None);
+        assert_eq!(splice(other.as_bytes(), &state, None), None);
         let refused: Value = serde_json::from_slice(&refuse_unspliced(other.as_bytes()).unwrap()).unwrap();
         assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(-32603)));
-        let (length, parts) = pieces(&answer.into(), &live, None).unwrap();
+        let (length, parts) = pieces(&answer.into(), &state, None).unwrap();
         let parts: Vec<u8> = parts.flatten().collect();
         assert_eq!((length, String::from_utf8(parts).unwrap()), (written.len(), written));
     }

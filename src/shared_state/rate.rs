@@ -13,7 +13,7 @@ use super::state::{CALL_TIMEOUT, SharedState};
 /// In microseconds: the interval, what may come at once, the longest wait, and the longest wait of all who ask. Gives whether a
 /// place was taken, and the wait for it.
 const TAKE_A_PLACE: &str = r"
-local interval, burst, longest, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local interval, burst, max_wait, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local due = tonumber(redis.call('GET', KEYS[1]) or now)
@@ -21,7 +21,7 @@ local due = tonumber(redis.call('GET', KEYS[1]) or now)
 if due < now or due > now + burst + limit + interval then due = now end
 local wait = due - now - burst
 if wait < 0 then wait = 0 end
-if wait > longest then return {0, string.format('%.0f', wait)} end
+if wait > max_wait then return {0, string.format('%.0f', wait)} end
 due = due + interval
 redis.call('SET', KEYS[1], string.format('%.0f', due), 'PX', string.format('%.0f', math.ceil((due - now) / 1000) + 1))
 return {1, string.format('%.0f', wait)}
@@ -69,13 +69,13 @@ impl SharedRate {
         }
     }
 
-    /// Takes a place that comes within `longest`, which is never more than `limit`.
+    /// Takes a place that comes within `max_wait`, which is never more than `limit`.
     ///
     /// # Errors
     /// [`StateUnavailable`] where the server does not say within 50 ms.
-    pub(crate) async fn take(&self, longest: Duration, limit: Duration) -> Result<TakenPlace, StateUnavailable> {
+    pub(crate) async fn take(&self, max_wait: Duration, limit: Duration) -> Result<TakenPlace, StateUnavailable> {
         let mut invocation = SCRIPT.key(&self.key);
-        for duration in [self.interval, self.burst, longest, limit] {
+        for duration in [self.interval, self.burst, max_wait, limit] {
             let microseconds = duration.as_micros().min(MAX_MICROSECONDS);
             invocation.arg(u64::try_from(microseconds).unwrap_or(u64::MAX));
         }

@@ -85,11 +85,11 @@ fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
 }
 
-/// The first characters of `text` and a hash of `whole`, together at most `longest` bytes. `text` is ASCII.
+/// The first characters of `text` and a hash of `whole`, together at most `max_bytes` bytes. `text` is ASCII.
 #[must_use]
-pub(crate) fn shorten_with_hash(text: &str, whole: &str, longest: usize) -> String {
+pub(crate) fn shorten_with_hash(text: &str, whole: &str, max_bytes: usize) -> String {
     let tail = hash(whole);
-    let room = longest.saturating_sub(tail.len() + 1);
+    let room = max_bytes.saturating_sub(tail.len() + 1);
     let head: String = text.chars().take(room).collect();
     format!("{}_{tail}", head.trim_end_matches(['_', '-', '.']))
 }

@@ -199,7 +199,7 @@ impl ClientEntry {
     /// # Errors
     /// Why there is none.
     pub(crate) fn link(&self, client: ClientName) -> Result<String, String> {
-        const LONGEST: usize = 2000;
+        const MAX_LINK_LEN: usize = 2000;
         if !self.variables().is_empty() {
             return Err("a link cannot carry the credential that this entry needs; --write or --print does".into());
         }
@@ -222,8 +222,11 @@ impl ClientEntry {
             ClientName::Goose => self.goose_link(&encode),
             _ => return Err(format!("{client} has no links; vscode, cursor and goose have")),
         };
-        if link.len() > LONGEST {
-            return Err(format!("the link would have {} characters, and clients take {LONGEST}", link.len()));
+        if link.len() > MAX_LINK_LEN {
+            return Err(format!(
+                "the link would have {} characters, and clients take {MAX_LINK_LEN}",
+                link.len()
+            ));
         }
         Ok(link)
     }

@@ -288,17 +288,17 @@ async fn command_entry(
 
 /// The name of the server: the one that was given, else made of a title.
 fn entry_name(given: Option<&str>, title: &str) -> Result<String, Failure> {
-    const LONGEST: usize = 32;
+    const MAX_NAME_LEN: usize = 32;
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if let Some(name) = given {
-        if name.is_empty() || name.len() > LONGEST || !name.bytes().all(legal) {
+        if name.is_empty() || name.len() > MAX_NAME_LEN || !name.bytes().all(legal) {
             return Err(Failure::setting(format!(
-                "--name takes letters, digits, `_` and `-`, at most {LONGEST} of them"
+                "--name takes letters, digits, `_` and `-`, at most {MAX_NAME_LEN} of them"
             )));
         }
         return Ok(name.to_owned());
     }
-    Ok(name_from_title(title, LONGEST))
+    Ok(name_from_title(title, MAX_NAME_LEN))
 }
 
 fn print_entry(entry: &ClientEntry, client: ClientName, place: &ClientPlace, target: &TargetFile) -> Result<ExitCode, Failure> {

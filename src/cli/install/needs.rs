@@ -29,7 +29,7 @@ pub(super) struct EntryNeeds {
     errors: Vec<String>,
     warnings: usize,
     longest_tool: String,
-    most_tools: Option<(usize, usize)>,
+    max_tools: Option<(usize, usize)>,
 }
 
 impl EntryNeeds {
@@ -138,9 +138,9 @@ impl EntryNeeds {
             errors,
             warnings: report.count(Severity::Warning),
             longest_tool: longest.map(|tool| tool.name.to_string()).unwrap_or_default(),
-            most_tools: config
+            max_tools: config
                 .profile
-                .most_tools
+                .max_tools
                 .filter(|most| report.tools > *most)
                 .map(|most| (report.tools, most)),
             variables: required.iter().cloned().chain(variables.difference(&required).cloned()).collect(),
@@ -191,7 +191,7 @@ impl EntryNeeds {
                 counted(self.warnings, "warning")
             ));
         }
-        if let Some((tools, most)) = self.most_tools {
+        if let Some((tools, most)) = self.max_tools {
             remarks.push(format!(
                 "warning: there are {tools} tools, and {client} takes {most}; --tool-include chooses"
             ));

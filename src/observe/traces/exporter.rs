@@ -20,7 +20,7 @@ const MAX_RETRIES: u32 = 3;
 /// How long the first pause is; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// A collector that asks for a longer pause loses the batch.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// Answers are small; more is not read.
 const MAX_ANSWER_BYTES: usize = 64 << 10;
 
@@ -114,7 +114,7 @@ impl Exporter {
                     why
                 }
             };
-            if attempt == MAX_RETRIES || pause > LONGEST_PAUSE || self.queue.ending.is_cancelled() {
+            if attempt == MAX_RETRIES || pause > MAX_PAUSE || self.queue.ending.is_cancelled() {
                 return self.queue.count_dropped(count, &why);
             }
             tokio::select! {

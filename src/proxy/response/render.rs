@@ -49,7 +49,7 @@ pub struct Rendering<'a> {
     /// What the tool promised.
     pub promise: OutputContract,
     /// How many bytes of JSON or text a result may hold; 0 is no limit.
-    pub most_bytes: usize,
+    pub max_bytes: usize,
     /// What to say where the API refuses the call.
     pub advice: Option<&'a Advice>,
     /// The document, which says of what type the arguments of the next page are.
@@ -81,9 +81,9 @@ pub fn render_reply(operation: &Operation, response: &Response, rendering: Rende
 /// [`render_reply`], with structured content that is still text where nobody needs more.
 pub(crate) fn render_result(operation: &Operation, response: &Response, mut rendering: Rendering<'_>) -> ToolResult {
     let has_body = response.status.is_success() && !response.body.is_empty();
-    let report = HeaderReport::new(&response.headers, rendering.headers, has_body, rendering.most_bytes);
-    if rendering.most_bytes > 0 {
-        rendering.most_bytes = rendering.most_bytes.saturating_sub(report.size()).max(1);
+    let report = HeaderReport::new(&response.headers, rendering.headers, has_body, rendering.max_bytes);
+    if rendering.max_bytes > 0 {
+        rendering.max_bytes = rendering.max_bytes.saturating_sub(report.size()).max(1);
     }
     let mut result = render_body(operation, response, rendering);
     report.add_to(&mut result);
@@ -145,10 +145,10 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
         },
         _ => vec![block(operation, content_type, &response.body)],
     };
-    let mut room = rendering.most_bytes;
+    let mut room = rendering.max_bytes;
     let blocks = blocks
         .into_iter()
-        .flat_map(|block| shortened(block, rendering.most_bytes > 0, &mut room));
+        .flat_map(|block| shortened(block, rendering.max_bytes > 0, &mut room));
     CallToolResult::success(blocks.collect()).into()
 }
 
@@ -236,13 +236,13 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
 /// that the text is known to be what a tree would be written as.
 fn structured(operation: &Operation, response: &Response, json: Cow<'_, str>, is_compact: bool, rendering: Rendering<'_>) -> ToolResult {
     let length = json.len();
-    let is_cut = rendering.most_bytes > 0 && length > rendering.most_bytes;
+    let is_cut = rendering.max_bytes > 0 && length > rendering.max_bytes;
     let next_page = || match rendering.next {
         NextPage::OfReply => pagination::next(operation, rendering.document, &response.headers, &json),
         NextPage::Known(next) => next.cloned(),
     };
     let (text, losses, next) = if is_cut {
-        let (text, losses) = truncate::truncate_json(&json, rendering.most_bytes);
+        let (text, losses) = truncate::truncate_json(&json, rendering.max_bytes);
         let next = losses.is_empty().then(next_page).flatten();
         (text, losses, next)
     } else {

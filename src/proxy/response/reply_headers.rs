@@ -156,10 +156,10 @@ fn header_text(headers: &HeaderMap, name: &HeaderName) -> String {
 }
 
 impl HeaderReport {
-    /// What is said about the headers of a reply, in at most a part of `most_bytes`, where 0 is no limit. `has_body` says that the
+    /// What is said about the headers of a reply, in at most a part of `max_bytes`, where 0 is no limit. `has_body` says that the
     /// reply is a success with a body: then its text holds only what is good for the next call, else all declared headers.
     #[must_use]
-    pub(crate) fn new(headers: &HeaderMap, shown: ShownHeaders<'_>, has_body: bool, most_bytes: usize) -> Self {
+    pub(crate) fn new(headers: &HeaderMap, shown: ShownHeaders<'_>, has_body: bool, max_bytes: usize) -> Self {
         let mut found: Vec<(&HeaderName, Told)> = headers
             .keys()
             .filter(|name| !is_hidden(name, headers))
@@ -168,7 +168,7 @@ impl HeaderReport {
         // Where there is no room for all, what the text holds comes first.
         found.sort_by_key(|(_, told)| matches!(told, Told::InMeta));
         let mut report = Self::default();
-        let mut room = if most_bytes == 0 { usize::MAX } else { most_bytes / MAX_SHARE };
+        let mut room = if max_bytes == 0 { usize::MAX } else { max_bytes / MAX_SHARE };
         let (mut declared, mut left_out) = (Vec::new(), 0);
         for (name, told) in found {
             let value = header_text(headers, name);
@@ -227,12 +227,12 @@ impl HeaderReport {
 mod tests {
     use super::*;
 
-    fn report(headers: &[(&str, &str)], most_bytes: usize) -> HeaderReport {
+    fn report(headers: &[(&str, &str)], max_bytes: usize) -> HeaderReport {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
         }
-        HeaderReport::new(&map, ShownHeaders::default(), true, most_bytes)
+        HeaderReport::new(&map, ShownHeaders::default(), true, max_bytes)
     }
 
     #[test]

@@ -47,15 +47,15 @@ impl Sandbox {
         self.run_waiting(filter, json, FILTER_TIMEOUT).await
     }
 
-    /// As [`Sandbox::run`]; `patience` is how long it waits for a place.
+    /// As [`Sandbox::run`]; `max_wait` is how long it waits for a place.
     ///
     /// # Errors
     /// A sentence for the model.
-    pub(crate) async fn run_waiting(&self, filter: &str, json: &[u8], patience: Duration) -> Result<Vec<u8>, String> {
+    pub(crate) async fn run_waiting(&self, filter: &str, json: &[u8], max_wait: Duration) -> Result<Vec<u8>, String> {
         if filter.len() > MAX_PROGRAM_BYTES {
             return Err(format!("it is longer than {MAX_PROGRAM_BYTES} bytes"));
         }
-        let waiting = tokio::time::timeout(patience, self.places.acquire());
+        let waiting = tokio::time::timeout(max_wait, self.places.acquire());
         let Ok(Ok(_place)) = waiting.await else {
             return Err("too many filters run already".into());
         };

@@ -23,16 +23,16 @@ pub(crate) fn render_shaped<'r>(
     rendering.next = NextPage::Known(shaped.next.as_ref().filter(|_| shaped.remark.is_none()));
     if let Some(tokens) = rule.max_tokens {
         let bytes = tokens.saturating_mul(MIN_BYTES_PER_TOKEN);
-        rendering.most_bytes = if rendering.most_bytes == 0 {
+        rendering.max_bytes = if rendering.max_bytes == 0 {
             bytes
         } else {
-            bytes.min(rendering.most_bytes)
+            bytes.min(rendering.max_bytes)
         };
     }
     let as_text = rule.format.filter(|_| rule.is_text() && response.status != StatusCode::NO_CONTENT);
     let text = as_text.and_then(|format| {
-        let report = HeaderReport::new(&response.headers, rendering.headers, true, rendering.most_bytes);
-        let room = match rendering.most_bytes {
+        let report = HeaderReport::new(&response.headers, rendering.headers, true, rendering.max_bytes);
+        let room = match rendering.max_bytes {
             0 => 0,
             bytes => bytes.saturating_sub(report.size()).max(1),
         };

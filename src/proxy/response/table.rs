@@ -17,13 +17,13 @@ struct Written {
 }
 
 /// The result of a successful reply in that form; `None` where the reply is not of a kind that has it. A text of more than
-/// `most_bytes` is cut between rows; 0 is no limit.
-pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, shaped: &ShapedReply, most_bytes: usize) -> Option<CallToolResult> {
+/// `max_bytes` is cut between rows; 0 is no limit.
+pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, shaped: &ShapedReply, max_bytes: usize) -> Option<CallToolResult> {
     if !response.status.is_success() {
         return None;
     }
     let value = json::parse_text(&json_text(response)?).ok()?;
-    let room = if most_bytes == 0 { usize::MAX } else { most_bytes };
+    let room = if max_bytes == 0 { usize::MAX } else { max_bytes };
     let written = match (format, &value) {
         (ReplyFormat::Table | ReplyFormat::Markdown, Value::Array(rows)) => table(rows, room)?,
         (ReplyFormat::Table, Value::Object(members)) => with_table(members, room)?,

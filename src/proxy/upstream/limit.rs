@@ -16,7 +16,7 @@ pub(crate) struct ConcurrencyLimit {
     places: Semaphore,
     capacity: usize,
     waiting: AtomicUsize,
-    longest: usize,
+    max_waiting: usize,
 }
 
 /// A place in the queue; given back however the wait ends.
@@ -36,7 +36,7 @@ impl ConcurrencyLimit {
             places: Semaphore::new(places.min(Semaphore::MAX_PERMITS)),
             capacity: places.min(Semaphore::MAX_PERMITS),
             waiting: AtomicUsize::new(0),
-            longest: queue,
+            max_waiting: queue,
         }
     }
 
@@ -60,7 +60,7 @@ impl ConcurrencyLimit {
         }
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         let waiting = Waiting(&self.waiting);
-        if before >= self.longest {
+        if before >= self.max_waiting {
             return Err(CallError::Busy("too many calls are in flight and waiting"));
         }
         let place = timeout_at(deadline, self.places.acquire()).await;
@@ -93,14 +93,14 @@ impl RequestRate {
         }
     }
 
-    /// Waits for the next turn. `patience` is the longest that any request waits.
+    /// Waits for the next turn. `max_wait` is the longest that any request waits.
     ///
     /// # Errors
     /// [`CallError::RateLimited`] at once where that lies behind the deadline.
-    pub(crate) async fn turn(&self, deadline: Instant, patience: Duration) -> Result<(), CallError> {
+    pub(crate) async fn turn(&self, deadline: Instant, max_wait: Duration) -> Result<(), CallError> {
         let mut shared_turn = Instant::now();
         if let Some(shared) = &self.shared {
-            match shared.take(deadline.saturating_duration_since(shared_turn), patience).await {
+            match shared.take(deadline.saturating_duration_since(shared_turn), max_wait).await {
                 Ok(TakenPlace::After(wait)) => shared_turn += wait,
                 Ok(TakenPlace::None(wait)) => return Err(CallError::RateLimited(wait)),
                 Err(_) => {}

@@ -175,8 +175,8 @@ impl Keys {
     async fn ask_again(&self, seen: Option<Instant>) {
         let mut asked = self.flight.lock().await;
         let is_newer = self.current().map(|set| set.read) != seen;
-        let patience = if seen.is_some() { UNKNOWN_INTERVAL } else { RETRY_INTERVAL };
-        if is_newer || asked.is_some_and(|at| at.elapsed() < patience) {
+        let interval = if seen.is_some() { UNKNOWN_INTERVAL } else { RETRY_INTERVAL };
+        if is_newer || asked.is_some_and(|at| at.elapsed() < interval) {
             return;
         }
         *asked = Some(Instant::now());

@@ -358,9 +358,9 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
 }
 
 /// The layer that authenticates, counts and passes on requests.
-pub(crate) async fn authenticate(State(gate): State<Arc<Authenticate>>, request: Request, next: Next) -> Response {
+pub(crate) async fn authenticate(State(authentication): State<Arc<Authenticate>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    match gate.admit(&mut parts).await {
+    match authentication.admit(&mut parts).await {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(refusal) => *refusal,
     }
@@ -390,13 +390,17 @@ pub(crate) struct AllowedCall(pub(crate) Arc<Resolution>);
 /// The layer that checks scopes, behind the one that reads the body: the enforced effect of the tool decides whether a call needs the
 /// scope for reading or the one for writing.
 pub(crate) async fn demand_scope(
-    State((gate, apis)): State<(Arc<Authenticate>, Arc<ServedApis>)>,
+    State((authentication, apis)): State<(Arc<Authenticate>, Arc<ServedApis>)>,
     request: Request,
     next: Next,
 ) -> Response {
     let path = request.uri().path();
     let caller = request.extensions().get::<AuthenticatedClient>().cloned();
-    let judge = gate.oauth.as_ref().zip(gate.resources.at(path)).zip(apis.endpoints().at(path));
+    let judge = authentication
+        .oauth
+        .as_ref()
+        .zip(authentication.resources.at(path))
+        .zip(apis.endpoints().at(path));
     let (Some(((oauth, resource), endpoint)), Some(caller)) = (judge, caller) else {
         return next.run(request).await;
     };
@@ -424,7 +428,7 @@ pub(crate) async fn demand_scope(
         };
         // Unknown names and arguments that are not an object are refused later, in the same way for every client.
         if let Some(arguments) = arguments
-            && let Ok(catalog) = endpoint.live.catalog_for(&name).await
+            && let Ok(catalog) = endpoint.state.catalog_for(&name).await
             && let Some(resolution) = catalog.resolve(&name, arguments, Some(&caller.scopes))
         {
             // What is refused anyway, such as a call through the wrong gate, asks for no wider token.
@@ -435,7 +439,7 @@ pub(crate) async fn demand_scope(
                 CallObservation::begin(|| observed::early_arrival(&parts)).end(CallOutcome::ScopeMissing, |record| {
                     record.resolve(observed::called_operation(call), call.arguments());
                 });
-                return gate.refuse(&Refusal::Scope(needed), &endpoint.view.path);
+                return authentication.refuse(&Refusal::Scope(needed), &endpoint.view.path);
             }
             parts.extensions.insert(AllowedCall(Arc::new(resolution)));
         }
@@ -444,9 +448,9 @@ pub(crate) async fn demand_scope(
 }
 
 /// Answers with the protected resource metadata (RFC 9728).
-pub(crate) async fn metadata(State(gate): State<Arc<Authenticate>>, uri: Uri) -> Response {
-    let resource = gate.resources.with_metadata_at(uri.path());
-    match gate.oauth.as_ref().zip(resource) {
+pub(crate) async fn metadata(State(authentication): State<Arc<Authenticate>>, uri: Uri) -> Response {
+    let resource = authentication.resources.with_metadata_at(uri.path());
+    match authentication.oauth.as_ref().zip(resource) {
         Some((oauth, resource)) => {
             let cached = [(header::CACHE_CONTROL, "public, max-age=300")];
             (cached, Json(oauth.metadata(resource))).into_response()

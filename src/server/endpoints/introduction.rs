@@ -80,10 +80,10 @@ impl Introduction<'_> {
 }
 
 /// As many names as fit into so many bytes, and how many more there are.
-fn list_within(names: &[&str], most_bytes: usize) -> String {
+fn list_within(names: &[&str], max_bytes: usize) -> String {
     let mut list = String::new();
     for (index, name) in names.iter().enumerate() {
-        if list.len() + name.len() + 2 > most_bytes {
+        if list.len() + name.len() + 2 > max_bytes {
             return format!("{list} and {} more", names.len() - index);
         }
         if index > 0 {

@@ -15,7 +15,7 @@ pub(crate) struct McpEndpoint {
     pub(crate) view: View,
     /// The API that it serves, by its place; all without one.
     pub(crate) api: Option<usize>,
-    pub(crate) live: Arc<ServerState>,
+    pub(crate) state: Arc<ServerState>,
     /// Whether it is served in search mode, once that is decided.
     pub(crate) searches: OnceLock<bool>,
 }
@@ -38,9 +38,14 @@ impl Endpoints {
                     strips_prefix,
                     reads_only,
                 };
-                let live = Arc::new(state());
+                let state = Arc::new(state());
                 let searches = OnceLock::new();
-                all.push(Arc::new(McpEndpoint { view, api, live, searches }));
+                all.push(Arc::new(McpEndpoint {
+                    view,
+                    api,
+                    state,
+                    searches,
+                }));
             }
         };
         add(WHOLE.into(), is_single.then_some(0), false);

@@ -174,7 +174,7 @@ impl ServedApis {
 
     /// Notes that no API will ever be served, because the server ends.
     pub(crate) fn fail_all(&self, why: &str) {
-        self.endpoints.iter().for_each(|endpoint| endpoint.live.fail(why));
+        self.endpoints.iter().for_each(|endpoint| endpoint.state.fail(why));
     }
 
     /// Whether the endpoint with all APIs is served in search mode.
@@ -210,7 +210,7 @@ impl ServedApis {
             .map_or("", |slot| slot.list.prefix.as_str());
         let pins: Vec<&[Pattern]> = slots.iter().map(|slot| slot.list.pins.as_slice()).collect();
         let gates = Gates::new(&all, prefix, &pins);
-        let most = slots.iter().filter_map(|slot| slot.list.most_tools).min();
+        let most = slots.iter().filter_map(|slot| slot.list.max_tools).min();
         if let Some(most) = most.filter(|most| gates.count() > *most && is_first && !endpoint.view.reads_only) {
             tracing::warn!(
                 "the client takes at most {most} tools, and with the pinned ones these are {}; pin fewer with --pin",
@@ -252,7 +252,7 @@ impl ServedApis {
             }
         }
         match failures.first() {
-            Some(why) if apis.is_empty() && awaited.is_empty() => endpoint.live.fail(why),
+            Some(why) if apis.is_empty() && awaited.is_empty() => endpoint.state.fail(why),
             _ => {
                 let introduction = Introduction {
                     tells_changes: self.tells_changes,
@@ -268,7 +268,7 @@ impl ServedApis {
                     config = config.with_instructions(gates.instructions(&visible(&apis, &endpoint.view, None)));
                 }
                 let catalog = Catalog::new(apis, endpoint.view.clone(), awaited, config);
-                endpoint.live.ready(catalog.with_gates(gates));
+                endpoint.state.ready(catalog.with_gates(gates));
             }
         }
     }

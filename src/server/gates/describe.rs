@@ -22,7 +22,7 @@ pub(crate) fn describe_operations(gates: &Gates, seen: &VisibleApis<'_>, argumen
         Ok(read) => read,
         Err(problems) => return refused(format!("Nothing is described: {}.", problems.join("; "))),
     };
-    let most = seen.apis.iter().map(|api| api.api.max_result_bytes()).min().unwrap_or_default();
+    let max_bytes = seen.apis.iter().map(|api| api.api.max_result_bytes()).min().unwrap_or_default();
     let (mut blocks, mut unknown, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     let mut taken = 0;
     for name in &names {
@@ -41,7 +41,7 @@ pub(crate) fn describe_operations(gates: &Gates, seen: &VisibleApis<'_>, argumen
         for remark in remarks {
             block = format!("{remark}\n{block}");
         }
-        if taken + block.len() > most {
+        if taken + block.len() > max_bytes {
             left_out.push(api.name_of(index).to_owned());
             continue;
         }

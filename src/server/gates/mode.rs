@@ -24,7 +24,7 @@ pub(crate) struct ListOptions {
     /// From how many tokens on `auto` means search.
     pub(crate) max_tokens: usize,
     /// How many tools the client takes.
-    pub(crate) most_tools: Option<usize>,
+    pub(crate) max_tools: Option<usize>,
     /// Operations that are listed in search mode as well.
     pub(crate) pins: Vec<Pattern>,
     /// What stands before every name.
@@ -42,12 +42,12 @@ pub(crate) fn decide(options: &[&ListOptions], all: &VisibleApis<'_>) -> bool {
     let Some(max_tokens) = auto().map(|options| options.max_tokens).min() else {
         return false;
     };
-    let most = max_tokens.saturating_mul(TYPICAL_BYTES_PER_TOKEN);
+    let max_bytes = max_tokens.saturating_mul(TYPICAL_BYTES_PER_TOKEN);
     let mut bytes = 0;
     let is_long = all.operations().any(|(_, _, offered)| {
         bytes += offered.text.len() + 1;
-        bytes > most
+        bytes > max_bytes
     });
-    let most_tools = auto().filter_map(|options| options.most_tools).min();
-    is_long || most_tools.is_some_and(|tools| all.operations().count() > tools)
+    let max_tools = auto().filter_map(|options| options.max_tools).min();
+    is_long || max_tools.is_some_and(|tools| all.operations().count() > tools)
 }

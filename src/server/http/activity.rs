@@ -79,8 +79,8 @@ impl Activity {
         loop {
             let end = {
                 let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let patience = if state.answering > 0 { ANSWER_TIMEOUT } else { IDLE_TIMEOUT };
-                (state.working == 0).then(|| state.moved + patience)
+                let timeout = if state.answering > 0 { ANSWER_TIMEOUT } else { IDLE_TIMEOUT };
+                (state.working == 0).then(|| state.moved + timeout)
             };
             match end {
                 Some(end) if end <= Instant::now() => return,

@@ -50,7 +50,7 @@ pub(super) struct Front {
 struct PlainWay {
     server: McpServer,
     allowed: Arc<Allowed>,
-    gate: Option<Arc<Authenticate>>,
+    authentication: Option<Arc<Authenticate>>,
     /// What comes behind the body: for requests that were let in already.
     behind_body: TowerToHyperService<Router>,
 }
@@ -68,7 +68,7 @@ impl Front {
     pub(super) fn new(
         server: McpServer,
         allowed: Arc<Allowed>,
-        gate: Option<Arc<Authenticate>>,
+        authentication: Option<Arc<Authenticate>>,
         router: Router,
         behind_body: Router,
     ) -> Self {
@@ -77,7 +77,7 @@ impl Front {
             plain: Some(PlainWay {
                 server,
                 allowed,
-                gate,
+                authentication,
                 behind_body: TowerToHyperService::new(behind_body),
             }),
         }
@@ -116,15 +116,15 @@ impl PlainWay {
             return Some(self.server.state());
         }
         let endpoint = self.server.apis().endpoints().at(path)?;
-        Some(&endpoint.live)
+        Some(&endpoint.state)
     }
 
     async fn answer_post(&self, request: Request<Incoming>, head: PlainHead) -> Result<Response<Body>, Infallible> {
         // An end waits for it from here on.
         let in_flight = self.server.calls().token();
         let (mut parts, body) = request.into_parts();
-        if let Some(gate) = &self.gate
-            && let Err(refusal) = gate.admit(&mut parts).await
+        if let Some(authentication) = &self.authentication
+            && let Err(refusal) = authentication.admit(&mut parts).await
         {
             return Ok(*refusal);
         }
@@ -157,8 +157,8 @@ impl PlainWay {
             return None;
         }
         let call = self.server.plain_call(self.state_at(parts.uri.path())?, name, arguments)?;
-        let is_allowed = |gate: &Arc<Authenticate>| gate.allows(&parts.extensions, &call);
-        self.gate.as_ref().is_none_or(is_allowed).then_some((id, call, is_modern))
+        let is_allowed = |authentication: &Arc<Authenticate>| authentication.allows(&parts.extensions, &call);
+        self.authentication.as_ref().is_none_or(is_allowed).then_some((id, call, is_modern))
     }
 }
 

@@ -105,26 +105,26 @@ pub async fn serve(
 ) -> io::Result<()> {
     let streams = CancellationToken::new();
     let calls: TaskTracker = server.calls().clone();
-    let ending = server.live.ending.clone();
+    let ending = server.state.ending.clone();
     let scheme = options.scheme();
     let own = Url::parse(&format!("{scheme}://{}/mcp", listener.local_addr()?)).ok();
     let resource = options.access.public_url.clone().or(own);
     let rate = options.limits.rate.map(|rate| RateLimit::new(rate, options.shared_state.clone()));
-    let gate = Authenticate::new(&options.access, rate, resource, server.apis(), client, &stop);
+    let authentication = Authenticate::new(&options.access, rate, resource, server.apis(), client, &stop);
     let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
-    if let Some(gate) = &gate {
-        let gate = Arc::clone(gate);
-        let _ = server.live.awaits_keys.set(Box::new(move || gate.awaits_keys()));
+    if let Some(authentication) = &authentication {
+        let authentication = Arc::clone(authentication);
+        let _ = server.state.awaits_keys.set(Box::new(move || authentication.awaits_keys()));
     }
-    let sign_in = match (&options.access.oauth, &gate) {
+    let sign_in = match (&options.access.oauth, &authentication) {
         (Some(_), _) => SignIn::Oauth,
         (None, Some(_)) => SignIn::Token,
         (None, None) => SignIn::None,
     };
     let page = ServedPage::new(&options.page, sign_in, options.access.public_url.as_ref());
-    let knows_peers = gate.is_some() || server.asks_before_calls() || observe::audit().is_some();
-    let draining = server.live.draining.clone();
-    let front = router::front(server, options.allowed.clone(), gate, page, streams.clone());
+    let knows_peers = authentication.is_some() || server.asks_before_calls() || observe::audit().is_some();
+    let draining = server.state.draining.clone();
+    let front = router::front(server, options.allowed.clone(), authentication, page, streams.clone());
     let connections = Connections::new(front, knows_peers, draining);
     let accepted = accept_connections(&listener, options.limits.connections, &connections, tls, &stop).await;
     drop(listener);

@@ -30,18 +30,18 @@ use crate::spec::media_type::essence;
 pub(super) fn front(
     server: McpServer,
     allowed: Allowed,
-    gate: Option<Arc<Authenticate>>,
+    authentication: Option<Arc<Authenticate>>,
     page: Option<Arc<ServedPage>>,
     streams: CancellationToken,
 ) -> Front {
     let allowed = Arc::new(allowed);
-    let behind_body = behind_body(&server, gate.as_ref(), streams);
-    let router = router(&server, Arc::clone(&allowed), gate.clone(), page, behind_body.clone());
-    Front::new(server, allowed, gate, router, behind_body)
+    let behind_body = behind_body(&server, authentication.as_ref(), streams);
+    let router = router(&server, Arc::clone(&allowed), authentication.clone(), page, behind_body.clone());
+    Front::new(server, allowed, authentication, router, behind_body)
 }
 
 /// The endpoint, for requests that were let in, with their bodies in memory.
-fn behind_body(server: &McpServer, gate: Option<&Arc<Authenticate>>, streams: CancellationToken) -> Router {
+fn behind_body(server: &McpServer, authentication: Option<&Arc<Authenticate>>, streams: CancellationToken) -> Router {
     let with_sessions = server.asks_before_calls();
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(with_sessions)
@@ -68,8 +68,8 @@ fn behind_body(server: &McpServer, gate: Option<&Arc<Authenticate>>, streams: Ca
         router = router.layer(middleware::from_fn_with_state(sessions, sessions::limit_sessions));
     }
     router = router.layer(middleware::from_fn_with_state(server.clone(), splice_list));
-    if let Some(gate) = gate.filter(|gate| gate.depends_on_tool()) {
-        let judges = (Arc::clone(gate), Arc::clone(server.apis()));
+    if let Some(authentication) = authentication.filter(|authentication| authentication.depends_on_tool()) {
+        let judges = (Arc::clone(authentication), Arc::clone(server.apis()));
         router = router.layer(middleware::from_fn_with_state(judges, auth::demand_scope));
     }
     router.layer(middleware::from_fn(check_message))
@@ -79,7 +79,7 @@ fn behind_body(server: &McpServer, gate: Option<&Arc<Authenticate>>, streams: Ca
 fn router(
     server: &McpServer,
     allowed: Arc<Allowed>,
-    gate: Option<Arc<Authenticate>>,
+    authentication: Option<Arc<Authenticate>>,
     page: Option<Arc<ServedPage>>,
     behind_body: Router,
 ) -> Router {
@@ -87,15 +87,15 @@ fn router(
     let mut router = behind_body
         .layer(middleware::from_fn(read_body))
         .layer(middleware::from_fn_with_state(server.clone(), refuse_unknown_path));
-    if let Some(gate) = gate {
-        let metadata = get(auth::metadata).with_state(Arc::clone(&gate));
+    if let Some(authentication) = authentication {
+        let metadata = get(auth::metadata).with_state(Arc::clone(&authentication));
         router = router
-            .layer(middleware::from_fn_with_state(gate, auth::authenticate))
+            .layer(middleware::from_fn_with_state(authentication, auth::authenticate))
             .route(jwt::WELL_KNOWN, metadata.clone())
             .route(&format!("{}/{{*path}}", jwt::WELL_KNOWN), metadata);
     }
     if let Some(page) = page {
-        // Before the gate: a browser cannot send a token by an address. Behind the guard, because a rebound name could read it.
+        // Before authentication: a browser cannot send a token by an address. Behind the guard, because a rebound name could read it.
         router = router
             .route("/", any(|| async { StatusCode::NOT_FOUND }))
             .layer(middleware::from_fn_with_state(page, serve_page));
@@ -169,7 +169,7 @@ fn malformed(answer: String) -> Response {
 /// of a stream, which is one piece of its body.
 async fn splice_list(State(server): State<McpServer>, request: Request, next: Next) -> Response {
     let endpoint = server.apis().endpoints().at(request.uri().path());
-    let live = endpoint.map_or(&server.live, |endpoint| &endpoint.live);
+    let state = endpoint.map_or(&server.state, |endpoint| &endpoint.state);
     let scopes = request
         .extensions()
         .get::<AuthenticatedClient>()
@@ -178,10 +178,10 @@ async fn splice_list(State(server): State<McpServer>, request: Request, next: Ne
     let content_type = response.headers().get(header::CONTENT_TYPE).cloned();
     let is = |wanted: &[u8]| content_type.as_ref().is_some_and(|value| value.as_bytes().starts_with(wanted));
     if is(b"text/event-stream") {
-        let live = Arc::clone(live);
+        let state = Arc::clone(state);
         return response.map(|body| {
             let spliced = move |bytes: Bytes| {
-                let answer = tool_list::splice(&bytes, &live, scopes.as_ref()).or_else(|| tool_list::refuse_unspliced(&bytes));
+                let answer = tool_list::splice(&bytes, &state, scopes.as_ref()).or_else(|| tool_list::refuse_unspliced(&bytes));
                 answer.map_or(bytes, Bytes::from)
             };
             Body::from_stream(body.into_data_stream().map_ok(spliced))
@@ -194,7 +194,7 @@ async fn splice_list(State(server): State<McpServer>, request: Request, next: Ne
     let Ok(bytes) = to_bytes(body, usize::MAX).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
-    match tool_list::pieces(&bytes, live, scopes.as_ref()) {
+    match tool_list::pieces(&bytes, state, scopes.as_ref()) {
         None => {
             let refused = tool_list::refuse_unspliced(&bytes);
             if let Some(refused) = &refused {

@@ -22,14 +22,14 @@ pub(crate) enum Line {
         head: Vec<u8>,
         tail: Vec<u8>,
         /// How long it may be.
-        longest: usize,
+        max_bytes: usize,
     },
 }
 
 /// Reads lines.
 pub(crate) struct Lines<R> {
     inner: R,
-    longest: usize,
+    max_bytes: usize,
     buffer: BytesMut,
     /// As far as this there is no end of a line in the buffer.
     searched: usize,
@@ -41,7 +41,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     pub(crate) fn new(inner: R) -> Self {
         Self {
             inner,
-            longest: MAX_LINE_BYTES,
+            max_bytes: MAX_LINE_BYTES,
             buffer: BytesMut::new(),
             searched: 0,
             skipping: None,
@@ -58,7 +58,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 return Ok(Some(self.ended(line)));
             }
             self.searched = self.buffer.len();
-            if self.skipping.is_some() || self.buffer.len() > self.longest {
+            if self.skipping.is_some() || self.buffer.len() > self.max_bytes {
                 let piece = std::mem::take(&mut self.buffer);
                 self.skip(&piece);
             }
@@ -83,7 +83,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Line::TooLong {
             head,
             tail,
-            longest: self.longest,
+            max_bytes: self.max_bytes,
         }
     }
 
@@ -102,10 +102,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 mod tests {
     use super::*;
 
-    fn lines(pieces: &[&str], longest: usize) -> Vec<String> {
+    fn lines(pieces: &[&str], max_bytes: usize) -> Vec<String> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let mut builder = tokio_test_reader(pieces);
-        builder.longest = longest;
+        builder.max_bytes = max_bytes;
         let mut found = Vec::new();
         while let Some(line) = runtime.block_on(builder.next()).unwrap() {
             found.push(match line {

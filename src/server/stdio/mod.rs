@@ -56,12 +56,12 @@ pub(crate) async fn serve_streams(
     stop: CancellationToken,
 ) -> io::Result<()> {
     let output = StdoutWriter::new(stdout);
-    let live = Arc::clone(&server.live);
+    let state = Arc::clone(&server.state);
     let input = Arc::new(Mutex::new(Input {
         lines: Lines::new(stdin),
         stopped: Box::pin(stop.cancelled_owned()),
         calls: server.calls().clone(),
-        ending: server.live.ending.clone(),
+        ending: server.state.ending.clone(),
         draining: None,
         answering: None,
     }));
@@ -72,7 +72,7 @@ pub(crate) async fn serve_streams(
                 input: Arc::clone(&input),
                 output: output.clone(),
                 calls: Arc::clone(&calls),
-                live: Arc::clone(&live),
+                state: Arc::clone(&state),
             };
             return match server.of_session().serve(pipe).await {
                 Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
@@ -130,14 +130,14 @@ struct Pipe {
     input: Arc<Mutex<Input>>,
     output: StdoutWriter,
     calls: Arc<PlainCalls>,
-    live: Arc<ServerState>,
+    state: Arc<ServerState>,
 }
 
 impl Transport<RoleServer> for Pipe {
     type Error = io::Error;
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (output, live) = (self.output.clone(), Arc::clone(&self.live));
+        let (output, state) = (self.output.clone(), Arc::clone(&self.state));
         let may_send = self.calls.may_send(&item);
         async move {
             if !may_send {
@@ -145,7 +145,7 @@ impl Transport<RoleServer> for Pipe {
             }
             let mut bytes = serde_json::to_vec(&item)?;
             if tool_list::is_list(&item) {
-                let spliced = tool_list::splice(&bytes, &live, None);
+                let spliced = tool_list::splice(&bytes, &state, None);
                 bytes = spliced.or_else(|| tool_list::refuse_unspliced(&bytes)).unwrap_or(bytes);
             }
             output.write(bytes).await
@@ -201,7 +201,7 @@ impl Input {
                     }
                     Err(refusal) => refusal,
                 },
-                Ok(Some(Line::TooLong { head, tail, longest })) => Some(jsonrpc::too_long(&head, &tail, longest)),
+                Ok(Some(Line::TooLong { head, tail, max_bytes })) => Some(jsonrpc::too_long(&head, &tail, max_bytes)),
                 Ok(None) => {
                     self.drain();
                     None

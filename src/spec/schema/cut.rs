@@ -124,9 +124,9 @@ pub(crate) fn thin(value: &mut Value, level: usize) {
                 0 => inner.retain(|key, _| !matches!(key.as_str(), "examples" | "title" | "default")),
                 _ => inner.retain(|key, _| matches!(key.as_str(), "type" | "description" | "properties" | "items" | "$ref")),
             }
-            let longest = [96, 24].get(level);
-            match (longest, keyword_mut(inner, "description")) {
-                (Some(longest), Some(Value::String(said))) => *said = text::truncate(said, *longest),
+            let max_bytes = [96, 24].get(level);
+            match (max_bytes, keyword_mut(inner, "description")) {
+                (Some(max_bytes), Some(Value::String(said))) => *said = text::truncate(said, *max_bytes),
                 _ => {
                     remove_keyword(inner, "description");
                 }

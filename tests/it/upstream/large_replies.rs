@@ -23,8 +23,8 @@ fn p12_endless_and_swollen_replies_take_little_memory() {
     let twice = gzip(&swollen);
     let deflated = zlib(&vec![b' '; 64 << 20]);
     let zeros = format!("[{}0]", "0,".repeat(8 << 20)).into_bytes();
-    let most_zeros = format!("[{}0]", "0,".repeat(5_000_000)).into_bytes();
-    let most_objects = format!("[{}{{}}]", "{\"a\":0},".repeat(1_200_000)).into_bytes();
+    let max_zeros = format!("[{}0]", "0,".repeat(5_000_000)).into_bytes();
+    let max_objects = format!("[{}{{}}]", "{\"a\":0},".repeat(1_200_000)).into_bytes();
     let poured = Arc::new(AtomicUsize::new(0));
     let total = Arc::clone(&poured);
     let upstream = Upstream::raw(move |request, stream| {
@@ -51,8 +51,8 @@ fn p12_endless_and_swollen_replies_take_little_memory() {
             7 => return whole("Content-Encoding: deflate\r\n", &deflated),
             8 => return whole("Content-Encoding: gzip, gzip\r\n", &twice),
             9 => return whole("", &zeros),
-            10 => return whole("", &most_zeros),
-            11 => return whole("", &most_objects),
+            10 => return whole("", &max_zeros),
+            11 => return whole("", &max_objects),
             _ => {
                 let _ = stream.write_all(&well());
                 return;
