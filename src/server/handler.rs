@@ -15,6 +15,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use serde_json::json;
 
+use super::auth::scope_check::AllowedCall;
 use super::auth::scopes::Scopes;
 use super::calls::{SERVER_INFO_KEY, caller_of, server_info};
 use super::catalog::{Catalog, Resolution, ResolvedCall};
@@ -224,8 +225,8 @@ impl McpServer {
         let in_flight = self.calls.token();
         // One call from here to the end, and the one of which it was judged that the client may make it: the API may be replaced
         // meanwhile.
-        let allowed = parts.and_then(|parts| parts.extensions.get::<auth::AllowedCall>());
-        let resolution = if let Some(auth::AllowedCall(resolution)) = allowed {
+        let allowed = parts.and_then(|parts| parts.extensions.get::<AllowedCall>());
+        let resolution = if let Some(AllowedCall(resolution)) = allowed {
             resolution.as_ref().clone()
         } else {
             let catalog = tokio::select! {

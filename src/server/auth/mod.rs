@@ -6,6 +6,7 @@
 pub(crate) mod jwks;
 pub(crate) mod jwt;
 mod resources;
+pub(crate) mod scope_check;
 pub(crate) mod scopes;
 pub(crate) mod static_token;
 
@@ -14,13 +15,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -30,14 +29,10 @@ use self::jwt::{Oauth, OauthOptions, ProtectedResource, TokenError, VerifiedToke
 use self::resources::Resources;
 use self::scopes::Scopes;
 use self::static_token::StaticToken;
-use super::catalog::{Resolution, ResolvedCall};
+use super::catalog::ResolvedCall;
 use super::endpoints::served_apis::ServedApis;
 use super::http::limits::{ClientKey, Peer, ProvedClient, ProvedName, RateLimit};
-use super::observed;
-use crate::annotate::Effect;
 use crate::observe;
-use crate::observe::call::CallObservation;
-use crate::observe::outcome::CallOutcome;
 use crate::outbound::HttpClient;
 
 /// How often the files of tokens and certificates are checked for changes.
@@ -364,87 +359,6 @@ pub(crate) async fn authenticate(State(authentication): State<Arc<Authenticate>>
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(refusal) => *refusal,
     }
-}
-
-/// The members of a message that say which tool it calls. A repeated member is an error, because another parser might use the
-/// other value.
-#[derive(Deserialize)]
-struct CalledMessage<'a> {
-    #[serde(borrow)]
-    method: Option<std::borrow::Cow<'a, str>>,
-    #[serde(borrow)]
-    params: Option<&'a serde_json::value::RawValue>,
-}
-
-#[derive(Deserialize)]
-struct CallParameters {
-    name: String,
-    #[serde(default)]
-    arguments: Value,
-}
-
-/// A call, search or refusal that the scopes of its client allow.
-#[derive(Clone)]
-pub(crate) struct AllowedCall(pub(crate) Arc<Resolution>);
-
-/// The layer that checks scopes, behind the one that reads the body: the enforced effect of the tool decides whether a call needs the
-/// scope for reading or the one for writing.
-pub(crate) async fn demand_scope(
-    State((authentication, apis)): State<(Arc<Authenticate>, Arc<ServedApis>)>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let path = request.uri().path();
-    let caller = request.extensions().get::<AuthenticatedClient>().cloned();
-    let judge = authentication
-        .oauth
-        .as_ref()
-        .zip(authentication.resources.at(path))
-        .zip(apis.endpoints().at(path));
-    let (Some(((oauth, resource), endpoint)), Some(caller)) = (judge, caller) else {
-        return next.run(request).await;
-    };
-    let endpoint = Arc::clone(endpoint);
-    if request.method() != Method::POST || matches!(caller.scopes, Scopes::All) {
-        return next.run(request).await;
-    }
-    let (mut parts, body) = request.into_parts();
-    // The body is in memory already.
-    let Ok(bytes) = to_bytes(body, usize::MAX).await else {
-        return StatusCode::BAD_REQUEST.into_response();
-    };
-    let Ok(message) = serde_json::from_slice::<CalledMessage<'_>>(&bytes) else {
-        return (StatusCode::BAD_REQUEST, "the message cannot be read\n").into_response();
-    };
-    if message.method.as_deref() == Some("tools/call") {
-        let parameters = message.params.map(|params| serde_json::from_str::<CallParameters>(params.get()));
-        let Some(Ok(CallParameters { name, arguments })) = parameters else {
-            return (StatusCode::BAD_REQUEST, "the parameters of tools/call cannot be read\n").into_response();
-        };
-        let arguments = match arguments {
-            Value::Null => Some(None),
-            Value::Object(arguments) => Some(Some(arguments)),
-            _ => None,
-        };
-        // Unknown names and arguments that are not an object are refused later, in the same way for every client.
-        if let Some(arguments) = arguments
-            && let Ok(catalog) = endpoint.state.catalog_for(&name).await
-            && let Some(resolution) = catalog.resolve(&name, arguments, Some(&caller.scopes))
-        {
-            // What is refused anyway, such as a call through the wrong gate, asks for no wider token.
-            if let Resolution::Call(call) = &resolution
-                && let reads = call.offered().enforcement.effect() == Effect::Read
-                && let Some(needed) = oauth.lacking(&caller.scopes, call.scopes(), reads, resource)
-            {
-                CallObservation::begin(|| observed::early_arrival(&parts)).end(CallOutcome::ScopeMissing, |record| {
-                    record.resolve(observed::called_operation(call), call.arguments());
-                });
-                return authentication.refuse(&Refusal::Scope(needed), &endpoint.view.path);
-            }
-            parts.extensions.insert(AllowedCall(Arc::new(resolution)));
-        }
-    }
-    next.run(Request::from_parts(parts, Body::from(bytes))).await
 }
 
 /// Answers with the protected resource metadata (RFC 9728).

@@ -70,7 +70,7 @@ fn behind_body(server: &McpServer, authentication: Option<&Arc<Authenticate>>, s
     router = router.layer(middleware::from_fn_with_state(server.clone(), splice_list));
     if let Some(authentication) = authentication.filter(|authentication| authentication.depends_on_tool()) {
         let judges = (Arc::clone(authentication), Arc::clone(server.apis()));
-        router = router.layer(middleware::from_fn_with_state(judges, auth::demand_scope));
+        router = router.layer(middleware::from_fn_with_state(judges, auth::scope_check::demand_scope));
     }
     router.layer(middleware::from_fn(check_message))
 }
