@@ -1,5 +1,7 @@
 //! Credentials that are not the same for every request: access tokens and answers to digest challenges.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::credentials::{carried, document};
@@ -485,9 +487,8 @@ const ROTATING: [(&str, &str); 2] = [
     ("OPENAPI_MCP_AUTH_PETS_REFRESH_TOKEN", "refresh-s3cret-0"),
 ];
 
-fn stored_session(upstream: &Upstream, store: &std::path::Path) -> Session {
-    let spec = oauth_document("/token");
-    let args = [
+fn serve_with_store<'a>(spec: &'a SpecFile, upstream: &'a Upstream, store: &'a Path) -> [&'a str; 7] {
+    [
         "serve",
         "--spec",
         spec.path(),
@@ -495,8 +496,12 @@ fn stored_session(upstream: &Upstream, store: &std::path::Path) -> Session {
         &upstream.url,
         "--token-store",
         store.to_str().unwrap(),
-    ];
-    Session::start_with(&args, &ROTATING)
+    ]
+}
+
+fn stored_session(upstream: &Upstream, store: &Path) -> Session {
+    let spec = oauth_document("/token");
+    Session::start_with(&serve_with_store(&spec, upstream, store), &ROTATING)
 }
 
 #[test]
@@ -535,15 +540,7 @@ fn with_a_state_key_the_store_is_encrypted_and_what_was_in_the_clear_as_well() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("tokens.json");
     let spec = oauth_document("/token");
-    let args = [
-        "serve",
-        "--spec",
-        spec.path(),
-        "--base-url",
-        &upstream.url,
-        "--token-store",
-        store.to_str().unwrap(),
-    ];
+    let args = serve_with_store(&spec, &upstream, &store);
     let keyed = [&args[..], &["--state-key-env", "STATE_KEY"]].concat();
     let (old, new) = ("01".repeat(32), "02".repeat(32));
     let both = format!("{new} {old}");
@@ -624,7 +621,7 @@ fn a_token_store_that_cannot_be_trusted_ends_the_start_and_a_corrupt_one_is_set_
     let upstream = rotating();
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("tokens.json");
-    let refused = |path: &std::path::Path| {
+    let refused = |path: &Path| {
         let spec = oauth_document("/token");
         let output = command(&["serve", "--spec", spec.path(), "--token-store", path.to_str().unwrap()])
             .output()
