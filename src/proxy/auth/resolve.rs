@@ -62,7 +62,7 @@ const CROSS_ORIGIN: &str = "it goes to another server than the rest of the API, 
 struct Decided {
     access: OperationAccess,
     /// What is missing, for the operator.
-    lack: Option<String>,
+    missing: Option<String>,
     operations: usize,
 }
 
@@ -88,7 +88,7 @@ impl std::hash::Hash for SameRequirements {
 #[derive(Debug)]
 pub(crate) struct AccessResolver<'a> {
     given: SchemeResolver<'a>,
-    proofs: HashMap<String, Result<Applied, MissingCredential>>,
+    applied: HashMap<String, Result<Applied, MissingCredential>>,
     known: HashMap<SameRequirements, Decided>,
     bare: Arc<Credential>,
     /// Operations that need a credential and go elsewhere.
@@ -109,7 +109,7 @@ impl<'a> AccessResolver<'a> {
         };
         Self {
             given,
-            proofs: HashMap::new(),
+            applied: HashMap::new(),
             known: HashMap::new(),
             bare: Arc::new(Credential {
                 fixed,
@@ -125,8 +125,8 @@ impl<'a> AccessResolver<'a> {
     pub(crate) fn sent(&self) -> Vec<Vec<u8>> {
         let decoded = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
         let mut sent = Vec::new();
-        for proof in self.proofs.values().flatten() {
-            match proof {
+        for applied in self.applied.values().flatten() {
+            match applied {
                 Applied::Header(name, value) => sent.extend(redact::secrets_of_header(name, value)),
                 Applied::Query(_, value) => sent.extend([value.as_bytes().to_vec(), decoded(value)]),
                 Applied::Cookie(pair) => {
@@ -158,10 +158,10 @@ impl<'a> AccessResolver<'a> {
         let key = SameRequirements(Rc::clone(requirements));
         if !self.known.contains_key(&key) {
             let access = self.decide(requirements);
-            let lack = matches!(access, OperationAccess::Missing(_)).then(|| self.lack(requirements, true));
+            let missing = matches!(access, OperationAccess::Missing(_)).then(|| self.what_to_set(requirements, true));
             let decided = Decided {
                 access,
-                lack,
+                missing,
                 operations: 0,
             };
             self.known.insert(key.clone(), decided);
@@ -193,19 +193,19 @@ impl<'a> AccessResolver<'a> {
                 format!("{count} operations")
             }
         };
-        let mut lacking: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut missing: BTreeMap<&str, usize> = BTreeMap::new();
         for known in self.known.values() {
-            if let Some(lack) = &known.lack {
-                *lacking.entry(lack).or_default() += known.operations;
+            if let Some(what) = &known.missing {
+                *missing.entry(what).or_default() += known.operations;
             }
         }
         if self.cross_origin_operations > 0 {
-            lacking.insert(CROSS_ORIGIN, self.cross_origin_operations);
+            missing.insert(CROSS_ORIGIN, self.cross_origin_operations);
         }
-        let told = |(lack, count): (&str, usize)| format!("{} cannot be called: {lack}", operations(count));
-        let mut warnings: Vec<String> = lacking.into_iter().map(told).collect();
+        let told = |(what, count): (&str, usize)| format!("{} cannot be called: {what}", operations(count));
+        let mut warnings: Vec<String> = missing.into_iter().map(told).collect();
         // What the operator sets is stronger than what a client sends; see `Api::call`.
-        let own = self.proofs.values().filter_map(|proof| match proof {
+        let own = self.applied.values().filter_map(|applied| match applied {
             Ok(Applied::Header(name, _)) => Some(name),
             Ok(Applied::Authenticator(_)) => Some(&AUTHORIZATION),
             _ => None,
@@ -215,7 +215,7 @@ impl<'a> AccessResolver<'a> {
         warnings.extend(twice.map(|name| {
             format!("the header `{name}` is forwarded from clients, and set here as well; operations that get the one set here do not get the client's")
         }));
-        let at_risk = self.proofs.values().filter_map(|proof| match proof {
+        let at_risk = self.applied.values().filter_map(|applied| match applied {
             Ok(Applied::Authenticator(Authenticator::Token(source))) => source.at_risk(),
             _ => None,
         });
@@ -245,9 +245,9 @@ impl<'a> AccessResolver<'a> {
 
     fn decide(&mut self, requirements: &[SecurityRequirement]) -> OperationAccess {
         for requirement in requirements.iter().filter(|requirement| !requirement.is_empty()) {
-            let proofs: Result<Vec<Applied>, MissingCredential> = requirement.iter().map(|(name, _)| self.proof(name)).collect();
-            if let Ok(proofs) = proofs {
-                return OperationAccess::Granted(Arc::new(self.credential(requirement, proofs)));
+            let applied: Result<Vec<Applied>, MissingCredential> = requirement.iter().map(|(name, _)| self.applied(name)).collect();
+            if let Ok(applied) = applied {
+                return OperationAccess::Granted(Arc::new(self.credential(requirement, applied)));
             }
         }
         if requirements.is_empty() {
@@ -256,7 +256,7 @@ impl<'a> AccessResolver<'a> {
         if self.given.credentials.optional || requirements.iter().any(Vec::is_empty) {
             let advice = Advice {
                 sent: false,
-                schemes: self.lack(requirements, false),
+                schemes: self.what_to_set(requirements, false),
                 scopes: Vec::new(),
             };
             return OperationAccess::Granted(Arc::new(Credential {
@@ -266,16 +266,18 @@ impl<'a> AccessResolver<'a> {
                 ..Credential::default()
             }));
         }
-        let lack = self.lack(requirements, false);
-        OperationAccess::Missing(format!("nothing was sent, because it needs a credential that this server was not given; {lack}").into())
+        let settings = self.what_to_set(requirements, false);
+        OperationAccess::Missing(
+            format!("nothing was sent, because it needs a credential that this server was not given; {settings}").into(),
+        )
     }
 
-    fn credential(&self, requirement: &SecurityRequirement, proofs: Vec<Applied>) -> Credential {
+    fn credential(&self, requirement: &SecurityRequirement, applied: Vec<Applied>) -> Credential {
         let mut fixed = self.bare.fixed.clone();
         let mut authenticator = None;
         let mut of_client = Vec::new();
-        for proof in proofs {
-            match proof {
+        for applied in applied {
+            match applied {
                 Applied::AlreadyProvided => {}
                 Applied::Header(name, value) => {
                     fixed.headers.insert(name, value);
@@ -311,38 +313,38 @@ impl<'a> AccessResolver<'a> {
     }
 
     /// What to set, so that one of the requirements is met.
-    fn lack(&self, requirements: &[SecurityRequirement], for_operator: bool) -> String {
+    fn what_to_set(&self, requirements: &[SecurityRequirement], for_operator: bool) -> String {
         let one = |requirement: &SecurityRequirement| {
-            let lacks = requirement.iter().filter_map(|(name, _)| {
-                let lack = self.proofs.get(name)?.as_ref().err()?;
-                let cause = lack.cause.as_ref().filter(|_| for_operator);
+            let settings = requirement.iter().filter_map(|(name, _)| {
+                let missing = self.applied.get(name)?.as_ref().err()?;
+                let cause = missing.cause.as_ref().filter(|_| for_operator);
                 let cause = cause.map(|cause| format!(", because {cause}")).unwrap_or_default();
                 Some(format!(
                     "{} for the security scheme `{}`{cause}",
-                    lack.setting,
+                    missing.setting,
                     text::one_line(name)
                 ))
             });
-            lacks.collect::<Vec<_>>().join(" and ")
+            settings.collect::<Vec<_>>().join(" and ")
         };
         let mut all: Vec<String> = Vec::new();
         for requirement in requirements.iter().filter(|requirement| !requirement.is_empty()) {
-            let lacks = one(requirement);
+            let settings = one(requirement);
             // Alternatives may differ in nothing but their scopes.
-            if !all.contains(&lacks) {
-                all.push(lacks);
+            if !all.contains(&settings) {
+                all.push(settings);
             }
         }
         let who = if for_operator { "set" } else { "whoever runs this server sets" };
         format!("{who} {}", all.join(", or "))
     }
 
-    fn proof(&mut self, name: &str) -> Result<Applied, MissingCredential> {
-        if let Some(known) = self.proofs.get(name) {
+    fn applied(&mut self, name: &str) -> Result<Applied, MissingCredential> {
+        if let Some(known) = self.applied.get(name) {
             return known.clone();
         }
-        let proof = self.given.prove(name);
-        self.proofs.insert(name.to_owned(), proof.clone());
-        proof
+        let applied = self.given.resolve(name);
+        self.applied.insert(name.to_owned(), applied.clone());
+        applied
     }
 }

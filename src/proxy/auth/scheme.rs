@@ -1,7 +1,5 @@
 //! What a security scheme adds to a call, made from what the operator gave for it.
 
-use crate::proxy::auth::sensitive_header;
-use crate::proxy::request::base_url::ApiLocation;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,6 +18,8 @@ use super::token_source::{TokenSource, is_safe};
 use super::values::{
     CredentialPart, CredentialPlace, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES, takes_pair, user_and_password,
 };
+use crate::proxy::auth::sensitive_header;
+use crate::proxy::request::base_url::ApiLocation;
 use crate::proxy::request::style::{self, Keep};
 use crate::spec::{Location, SecurityScheme};
 use crate::text;
@@ -50,6 +50,11 @@ pub(crate) struct MissingCredential {
     pub(crate) cause: Option<String>,
 }
 
+/// Why a scheme adds nothing; `None` where nothing was set.
+type MissingCause = Option<&'static str>;
+
+const UNSENDABLE: &str = "no header can hold its value";
+
 /// Everything that decides about that.
 #[derive(Debug)]
 pub(crate) struct SchemeResolver<'a> {
@@ -75,10 +80,22 @@ pub(crate) fn is_api_key_header(schemes: &BTreeMap<String, SecurityScheme>, name
 
 impl SchemeResolver<'_> {
     /// What a scheme adds to a call, or what is missing.
-    pub(crate) fn prove(&self, name: &str) -> Result<Applied, MissingCredential> {
-        let (given, owner) = self.credentials.of_document(name, self.schemes);
-        let value = given.get(&CredentialPart::Value).map(SecretString::expose_secret);
-        let lack = |cause: Option<&str>| MissingCredential {
+    pub(crate) fn resolve(&self, name: &str) -> Result<Applied, MissingCredential> {
+        let (values, owner) = self.credentials.of_document(name, self.schemes);
+        let applied = match self.schemes.get(name) {
+            None => Err(Some("the document does not define it")),
+            Some(SecurityScheme::ApiKey { location, name: key }) => self.api_key(*location, key, &values),
+            Some(SecurityScheme::Http(kind)) => self.authorization(kind, &values),
+            Some(SecurityScheme::MutualTls) if self.credentials.client_certificate => Ok(Applied::AlreadyProvided),
+            Some(SecurityScheme::MutualTls) => Err(None),
+            Some(scheme @ (SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect)) => {
+                if asks_for_tokens(&values) {
+                    return self.token_source(name, scheme, &values);
+                }
+                self.authorization("Bearer", &values)
+            }
+        };
+        applied.map_err(|cause| MissingCredential {
             setting: self.setting(name),
             cause: cause.map(str::to_owned).or_else(|| {
                 let owner = text::truncate(&text::one_line(owner?), 100);
@@ -86,62 +103,54 @@ impl SchemeResolver<'_> {
                     "its variable holds a part of the credential of `{owner}`; give this one in the configuration file"
                 ))
             }),
-        };
-        let Some(scheme) = self.schemes.get(name) else {
-            return Err(lack(Some("the document does not define it")));
-        };
-        let authorization = match scheme {
-            SecurityScheme::ApiKey { location, name } => {
-                if let Some(value) = value {
-                    return apply_api_key(*location, name, value).ok_or_else(|| lack(Some("no header can hold its value")));
-                }
-                let header = HeaderName::from_bytes(name.as_bytes())
-                    .ok()
-                    .filter(|_| *location == Location::Header);
-                return if self.has_key(*location, name) {
-                    Ok(Applied::AlreadyProvided)
-                } else {
-                    header.and_then(|name| self.of_client(name)).ok_or_else(|| lack(None))
-                };
-            }
-            SecurityScheme::MutualTls if self.credentials.client_certificate => return Ok(Applied::AlreadyProvided),
-            SecurityScheme::MutualTls => return Err(lack(None)),
-            SecurityScheme::Http(kind) if kind.eq_ignore_ascii_case("basic") => {
-                user_and_password(&given).map(|pair| format!("Basic {}", STANDARD.encode(pair)))
-            }
-            SecurityScheme::Http(kind) if kind.eq_ignore_ascii_case("digest") => {
-                if let Some(digest) = user_and_password(&given).as_deref().and_then(Digest::new) {
+        })
+    }
+
+    fn api_key(&self, location: Location, key: &str, values: &CredentialValues) -> Result<Applied, MissingCause> {
+        if let Some(value) = values.get(&CredentialPart::Value) {
+            return apply_api_key(location, key, value.expose_secret()).ok_or(Some(UNSENDABLE));
+        }
+        if self.has_key(location, key) {
+            return Ok(Applied::AlreadyProvided);
+        }
+        let header = HeaderName::from_bytes(key.as_bytes()).ok().filter(|_| location == Location::Header);
+        header.and_then(|name| self.of_client(name)).ok_or(None)
+    }
+
+    /// An `Authorization` header of an HTTP authentication scheme (RFC 9110 section 11.1).
+    fn authorization(&self, kind: &str, values: &CredentialValues) -> Result<Applied, MissingCause> {
+        let value = values.get(&CredentialPart::Value).map(SecretString::expose_secret);
+        let text = match kind.to_ascii_lowercase().as_str() {
+            "digest" => {
+                if let Some(digest) = user_and_password(values).as_deref().and_then(Digest::new) {
                     return Ok(Applied::Authenticator(Authenticator::Digest(Arc::new(digest))));
                 }
                 None
             }
-            SecurityScheme::Http(kind) if !kind.eq_ignore_ascii_case("bearer") => value.map(|value| format!("{kind} {value}")),
-            SecurityScheme::Http(_) => value.map(|value| format!("Bearer {}", bare_token(value))),
-            SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => {
-                if value.is_none() && (given.contains_key(&CredentialPart::ClientId) || given.contains_key(&CredentialPart::RefreshToken)) {
-                    return self.grant(name, scheme, &given).map(|grant| {
-                        let own = self
-                            .site
-                            .base
-                            .as_ref()
-                            .is_some_and(|base| base.origin() == grant.endpoint.url().origin());
-                        let client = if own { &self.site.clients.own } else { &self.site.clients.other };
-                        let keeper = TokenKeeper::new(&grant, self.credentials);
-                        let source = TokenSource::new(grant, client.clone(), keeper);
-                        Applied::Authenticator(Authenticator::Token(Arc::new(source)))
-                    });
-                }
-                value.map(|value| format!("Bearer {}", bare_token(value)))
-            }
+            "basic" => user_and_password(values).map(|pair| format!("Basic {}", STANDARD.encode(pair))),
+            "bearer" => value.map(|value| format!("Bearer {}", bare_token(value))),
+            _ => value.map(|value| format!("{kind} {value}")),
         };
-        match authorization.map(|text| sensitive_header(text.as_bytes())) {
+        match text.map(|text| sensitive_header(text.as_bytes())) {
             Some(Ok(value)) => Ok(Applied::Header(AUTHORIZATION, value)),
-            Some(Err(_)) => Err(lack(Some("no header can hold its value"))),
+            Some(Err(_)) => Err(Some(UNSENDABLE)),
             None if self.headers.contains_key(AUTHORIZATION) => Ok(Applied::AlreadyProvided),
-            None if self.forward.sets(AUTHORIZATION.as_str()) => self.of_client(AUTHORIZATION).ok_or_else(|| lack(None)),
-            None if value.is_some() => Err(lack(Some("its value has no colon"))),
-            None => Err(lack(None)),
+            None if self.forward.sets(AUTHORIZATION.as_str()) => self.of_client(AUTHORIZATION).ok_or(None),
+            None if value.is_some() => Err(Some("its value has no colon")),
+            None => Err(None),
         }
+    }
+
+    /// Access tokens that this server asks for (RFC 6749 sections 4.4 and 6).
+    fn token_source(&self, name: &str, scheme: &SecurityScheme, values: &CredentialValues) -> Result<Applied, MissingCredential> {
+        let grant = self.grant(name, scheme, values)?;
+        let base = self.site.base.as_ref();
+        let is_own = base.is_some_and(|base| base.origin() == grant.endpoint.url().origin());
+        let clients = &self.site.clients;
+        let client = if is_own { &clients.own } else { &clients.other };
+        let keeper = TokenKeeper::new(&grant, self.credentials);
+        let source = TokenSource::new(grant, client.clone(), keeper);
+        Ok(Applied::Authenticator(Authenticator::Token(Arc::new(source))))
     }
 
     fn of_client(&self, name: HeaderName) -> Option<Applied> {
@@ -249,6 +258,12 @@ pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>, place:
         Some(_) => variable,
         None => "a header (--header-env)".into(),
     }
+}
+
+/// Whether tokens are asked for: there is none, and something to ask with.
+fn asks_for_tokens(values: &CredentialValues) -> bool {
+    let has = |part: CredentialPart| values.contains_key(&part);
+    !has(CredentialPart::Value) && (has(CredentialPart::ClientId) || has(CredentialPart::RefreshToken))
 }
 
 /// People copy tokens with the word before them.
