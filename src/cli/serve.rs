@@ -1,6 +1,7 @@
 //! `openapi-mcp serve`.
 
 use std::io::IsTerminal as _;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,8 @@ use crate::descriptors;
 use crate::error::Failure;
 use crate::observe;
 use crate::outbound::{self, OutboundOptions};
-use crate::server::{McpServer, http, stdio};
+use crate::server::http::{self, HttpOptions};
+use crate::server::{McpServer, stdio};
 use crate::spec::Source;
 
 /// Exit code of a process that a second signal ended: 128 + SIGINT.
@@ -76,40 +78,7 @@ async fn serve_apis(
             loaded = &mut loading => Some(loaded?),
         };
     }
-    let transport = async {
-        match &process.transport {
-            Transport::Stdio => {
-                if std::io::stdin().is_terminal() {
-                    tracing::info!(
-                        "waiting for an MCP client on standard input; usually a client starts this command itself, see README.md, and `openapi-mcp tools` lists the tools"
-                    );
-                }
-                stdio::serve(server.clone(), stop.clone()).await.map_err(serving_failed)
-            }
-            Transport::Http { bind, options } => {
-                let listener = http::bind(*bind).await.map_err(|error| Failure::Bind(bind.to_string(), error))?;
-                let address = listener.local_addr().map_err(serving_failed)?;
-                tracing::info!("listening on {}://{address}/mcp", options.scheme());
-                // The issuer's keys may be behind TLS even where the API is not, and the issuer is not the API.
-                let outbound = OutboundOptions { tls: true, ..outbound };
-                let oauth = options.access.oauth.as_ref();
-                if oauth.is_some_and(|oauth| !oauth.audiences.is_empty()) {
-                    tracing::info!(
-                        "--oauth-audience: a token for one endpoint is good at all of them; /mcp/readonly then limits the settings of a client, and not its token"
-                    );
-                }
-                let keys = oauth
-                    .map(|_| outbound::http_client(&outbound))
-                    .transpose()
-                    .map_err(Failure::Outbound)?;
-                let mut options = options.clone();
-                options.page.snippets = page_entries(!options.access.tokens.is_empty() || !options.access.token_files.is_empty());
-                http::serve(listener, server.clone(), &options, keys, stop.clone())
-                    .await
-                    .map_err(serving_failed)
-            }
-        }
-    };
+    let transport = serve_transport(&process.transport, &server, outbound, &stop);
     tokio::pin!(transport);
     let _watched = if let Some(watched) = watched {
         watched
@@ -142,6 +111,55 @@ async fn serve_apis(
     };
     transport.await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Serves over the transport until the client leaves or `stop` is cancelled.
+async fn serve_transport(
+    transport: &Transport,
+    server: &McpServer,
+    outbound: OutboundOptions,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
+    match transport {
+        Transport::Stdio => {
+            if std::io::stdin().is_terminal() {
+                tracing::info!(
+                    "waiting for an MCP client on standard input; usually a client starts this command itself, see README.md, and `openapi-mcp tools` lists the tools"
+                );
+            }
+            stdio::serve(server.clone(), stop.clone()).await.map_err(serving_failed)
+        }
+        Transport::Http { bind, options } => serve_http(*bind, options, server, outbound, stop).await,
+    }
+}
+
+async fn serve_http(
+    bind: SocketAddr,
+    options: &HttpOptions,
+    server: &McpServer,
+    outbound: OutboundOptions,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
+    let listener = http::bind(bind).await.map_err(|error| Failure::Bind(bind.to_string(), error))?;
+    let address = listener.local_addr().map_err(serving_failed)?;
+    tracing::info!("listening on {}://{address}/mcp", options.scheme());
+    // The issuer's keys may be behind TLS even where the API is not, and the issuer is not the API.
+    let outbound = OutboundOptions { tls: true, ..outbound };
+    let oauth = options.access.oauth.as_ref();
+    if oauth.is_some_and(|oauth| !oauth.audiences.is_empty()) {
+        tracing::info!(
+            "--oauth-audience: a token for one endpoint is good at all of them; /mcp/readonly then limits the settings of a client, and not its token"
+        );
+    }
+    let keys = oauth
+        .map(|_| outbound::http_client(&outbound))
+        .transpose()
+        .map_err(Failure::Outbound)?;
+    let mut options = options.clone();
+    options.page.snippets = page_entries(!options.access.tokens.is_empty() || !options.access.token_files.is_empty());
+    http::serve(listener, server.clone(), &options, keys, stop.clone())
+        .await
+        .map_err(serving_failed)
 }
 
 /// A server that waits for its APIs.
