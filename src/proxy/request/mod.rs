@@ -109,17 +109,15 @@ pub(crate) struct RequestTemplate<'a> {
 /// [`CallError`] where an argument cannot be sent; then nothing must be.
 pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Value>) -> Result<Request, CallError> {
     let &RequestTemplate {
-        document,
         operation,
         base,
         accept,
-        injected: fixed,
-        files: folder,
-        reserved_paths,
+        injected,
+        ..
     } = template;
     let mut path = Vec::new();
     let mut query = Vec::new();
-    let mut headers = HeaderMap::with_capacity(4 + fixed.headers.len());
+    let mut headers = HeaderMap::with_capacity(4 + injected.headers.len());
     let mut cookies = Vec::new();
     headers.insert(ACCEPT, accept.clone());
     let closed = operation.rules.fixed.iter().map(|fixed| &fixed.parameter);
@@ -127,7 +125,7 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
         let Some(value) = arguments.get(&parameter.key).or(parameter.default.as_ref()) else {
             continue;
         };
-        spread_names(operation, parameter, value, fixed)?;
+        spread_names(operation, parameter, value, injected)?;
         let value = &*style::joined(value, &parameter.inner_separators);
         match parameter.location {
             Location::Path => path.push(path_value(parameter, value)),
@@ -137,21 +135,9 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
             Location::Cookie => cookies.extend(cookie(parameter, value)?),
         }
     }
-    for (key, _) in &fixed.query {
-        // A query that is one whole text, or the template's own, may hold any key.
-        let taken = |name: &str| same_key(key, &percent_encoding::percent_decode_str(name).decode_utf8_lossy());
-        let own = operation.template.query.iter().flat_map(|query| query.split('&'));
-        let mut names = own.map(|pair| pair.split('=').next().unwrap_or_default()).chain(
-            query
-                .iter()
-                .map(|(name, value): &(String, String)| if name.is_empty() { value.as_str() } else { name.as_str() }),
-        );
-        if names.any(taken) {
-            return Err(invalid_argument(key, "is set by this server, and by no argument"));
-        }
-    }
-    query.extend(fixed.query.iter().cloned());
-    cookies.extend(fixed.cookies.iter().cloned());
+    refuse_injected_names(operation, &query, injected)?;
+    query.extend(injected.query.iter().cloned());
+    cookies.extend(injected.cookies.iter().cloned());
     // A cookie name or value cannot hold what ends a cookie; see `cookie`.
     if !cookies.is_empty() {
         let text = cookies.join("; ");
@@ -161,37 +147,70 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
         );
     }
     let url = base.target(&operation.template, &path, &query)?;
-    if let Some(value) = path.iter().find(|value| value.segments > 1) {
-        let finished = url.path().strip_prefix(base.url().path().trim_end_matches('/'));
-        let finished = finished.ok_or(TargetError::Assertion)?;
-        if reserved_paths.iter().any(|reserved| reserved.is_reached_by(url.path(), finished)) {
-            return Err(TargetError::OtherOperation(value.name.clone()).into());
-        }
-    }
-    let mut content = None;
-    if let (Some(declared), Some(value)) = (&operation.body, arguments.get(BODY)) {
-        let chosen = arguments.get(&declared.choice).and_then(Value::as_str);
-        let media_type = declared
-            .chosen(chosen, value)
-            .ok_or_else(|| invalid_argument(&declared.choice, "is none of the media types that this operation takes"))?;
-        let body = body::write_body(document, media_type, value, folder)?;
-        headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_str(&body.content_type)
-                .map_err(|_| invalid_argument(BODY, "has a media type that cannot be sent in a header"))?,
-        );
-        content = Some(body.content);
-    }
-    for name in fixed.headers.keys() {
+    refuse_reserved_paths(template, &path, &url)?;
+    let content = write_content(template, arguments, &mut headers)?;
+    for name in injected.headers.keys() {
         headers.remove(name);
     }
-    headers.extend(fixed.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+    headers.extend(injected.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
     Ok(Request {
         method: operation.method.clone(),
         url,
         headers,
         body: content,
     })
+}
+
+/// No argument may have the name of a query pair that the operator sets.
+fn refuse_injected_names(operation: &Operation, query: &[(String, String)], injected: &Injected) -> Result<(), CallError> {
+    for (key, _) in &injected.query {
+        // A query that is one whole text, or the template's own, may hold any key.
+        let taken = |name: &str| same_key(key, &percent_encoding::percent_decode_str(name).decode_utf8_lossy());
+        let own = operation.template.query.iter().flat_map(|query| query.split('&'));
+        let mut names = own.map(|pair| pair.split('=').next().unwrap_or_default()).chain(
+            query
+                .iter()
+                .map(|(name, value)| if name.is_empty() { value.as_str() } else { name.as_str() }),
+        );
+        if names.any(taken) {
+            return Err(invalid_argument(key, "is set by this server, and by no argument"));
+        }
+    }
+    Ok(())
+}
+
+/// A value with slashes must not reach the path of another operation.
+fn refuse_reserved_paths(template: &RequestTemplate<'_>, path: &[PathValue], url: &Url) -> Result<(), TargetError> {
+    let Some(value) = path.iter().find(|value| value.segments > 1) else {
+        return Ok(());
+    };
+    let base = template.base.url().path().trim_end_matches('/');
+    let finished = url.path().strip_prefix(base).ok_or(TargetError::Assertion)?;
+    let mut reserved = template.reserved_paths.iter();
+    if reserved.any(|reserved| reserved.is_reached_by(url.path(), finished)) {
+        return Err(TargetError::OtherOperation(value.name.clone()));
+    }
+    Ok(())
+}
+
+/// The content of the body, whose media type is added to the headers.
+fn write_content(
+    template: &RequestTemplate<'_>,
+    arguments: &Map<String, Value>,
+    headers: &mut HeaderMap,
+) -> Result<Option<Payload>, CallError> {
+    let (Some(declared), Some(value)) = (&template.operation.body, arguments.get(BODY)) else {
+        return Ok(None);
+    };
+    let chosen = arguments.get(&declared.choice).and_then(Value::as_str);
+    let media_type = declared
+        .chosen(chosen, value)
+        .ok_or_else(|| invalid_argument(&declared.choice, "is none of the media types that this operation takes"))?;
+    let body = body::write_body(template.document, media_type, value, template.files)?;
+    let content_type = HeaderValue::from_str(&body.content_type);
+    let content_type = content_type.map_err(|_| invalid_argument(BODY, "has a media type that cannot be sent in a header"))?;
+    headers.insert(CONTENT_TYPE, content_type);
+    Ok(Some(body.content))
 }
 
 fn invalid_argument(argument: &str, problem: &str) -> CallError {
@@ -346,7 +365,7 @@ fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, CallError
 
 /// An exploded object writes its members as names of their own (OAS `form` with `explode`). They may not be names that
 /// the operation has for something else.
-fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, fixed: &Injected) -> Result<(), CallError> {
+fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, injected: &Injected) -> Result<(), CallError> {
     let (
         Value::Object(members),
         Serialization::Style {
@@ -359,7 +378,7 @@ fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, fix
         return Ok(());
     };
     let other = |name: &String| {
-        fixed.claims(parameter.location, name)
+        injected.claims(parameter.location, name)
             || operation
                 .parameters
                 .iter()
