@@ -223,7 +223,7 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
     };
     let prepare = || {
         assert!(
-            api.prepare(tool, Some(arguments.clone()), OnMissingCredential::Omit, &Caller::default())
+            api.preview(tool, Some(arguments.clone()), OnMissingCredential::Omit, &Caller::default())
                 .unwrap()
                 .is_ok()
         );

@@ -346,18 +346,18 @@ impl Api {
     /// The request that a call of that client would make, with `***` for the operator's credentials; or the result with
     /// `isError` that it would end in before anything is sent. `None` means that there is no such tool.
     #[must_use]
-    pub fn prepare(
+    pub fn preview(
         &self,
         name: &str,
         arguments: Option<JsonObject>,
         on_missing: OnMissingCredential,
         caller: &Caller<'_>,
     ) -> Option<Result<Request, Box<CallToolResult>>> {
-        Some(self.prepare_at(self.find(name)?, arguments, on_missing, caller))
+        Some(self.preview_at(self.find(name)?, arguments, on_missing, caller))
     }
 
-    /// The request of the tool at that place, like [`Api::prepare`].
-    pub(crate) fn prepare_at(
+    /// The request of the tool at that place, like [`Api::preview`].
+    pub(crate) fn preview_at(
         &self,
         index: ToolIndex,
         arguments: Option<JsonObject>,
@@ -365,7 +365,7 @@ impl Api {
         caller: &Caller<'_>,
     ) -> Result<Request, Box<CallToolResult>> {
         let (tool, bound) = self.at(index);
-        let preview = || {
+        let try_preview = || {
             let route = self.proxy.route(&bound.target, caller.headers, caller.claims)?;
             if on_missing == OnMissingCredential::Refuse {
                 route.credential()?;
@@ -373,7 +373,7 @@ impl Api {
             let checked = bound.check_arguments(tool, arguments.unwrap_or_default())?;
             self.proxy.preview(route, &bound.target, checked.arguments, on_missing)
         };
-        preview()
+        try_preview()
             .inspect_err(|error| note_outcome(error.outcome()))
             .map_err(|error| Box::new(render_error(&bound.target.operation, &error)))
     }

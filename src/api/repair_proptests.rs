@@ -50,7 +50,7 @@ fn build_api() -> Api {
 /// The URL and headers of the request, or `None` where nothing would be sent.
 fn sent(arguments: &Value) -> Option<(String, String)> {
     let request = API
-        .prepare(
+        .preview(
             "update",
             arguments.as_object().cloned(),
             OnMissingCredential::Omit,

@@ -332,8 +332,8 @@ impl ResolvedCall {
     }
 
     /// The request that the call would make, without credentials, or the result that it would end in before anything is sent.
-    pub(crate) fn prepare(&self, on_missing: OnMissingCredential, caller: &Caller<'_>) -> Result<Request, Box<CallToolResult>> {
-        self.api.prepare_at(self.tool, self.arguments.clone(), on_missing, caller)
+    pub(crate) fn preview(&self, on_missing: OnMissingCredential, caller: &Caller<'_>) -> Result<Request, Box<CallToolResult>> {
+        self.api.preview_at(self.tool, self.arguments.clone(), on_missing, caller)
     }
 
     /// Makes the call. Dropping the future ends the request.

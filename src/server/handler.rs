@@ -300,7 +300,7 @@ impl McpServer {
     ) -> Option<CallToolResponse> {
         // There is no question about a call that would be refused.
         let caller = caller_of(context.extensions.get::<::http::request::Parts>());
-        let prepared = match call.prepare(OnMissingCredential::Refuse, &caller) {
+        let prepared = match call.preview(OnMissingCredential::Refuse, &caller) {
             Ok(prepared) => prepared,
             Err(wrong) => return Some((*wrong).into()),
         };

@@ -14,7 +14,7 @@ pub(crate) enum DryRunFormat {
     Curl,
 }
 
-/// The request in that shape. It holds no credential; see [`crate::api::Api::prepare`].
+/// The request in that shape. It holds no credential; see [`crate::api::Api::preview`].
 pub(crate) fn format_request(request: &Request, shape: DryRunFormat) -> String {
     match shape {
         DryRunFormat::Http => http_text(request),

@@ -54,13 +54,13 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
         TenantClient::new(config.tenants.as_ref().filter(|_| !config.mock), command.tenant.as_deref()).map_err(Failure::setting)?;
     let caller = client.caller();
     if let Some(shape) = command.dry_run
-        && let Some(prepared) = api.prepare(&command.tool, Some(arguments.clone()), OnMissingCredential::Omit, &caller)
+        && let Some(prepared) = api.preview(&command.tool, Some(arguments.clone()), OnMissingCredential::Omit, &caller)
     {
         return Ok(match prepared {
             Ok(request) => {
                 output::print_result(&(dry_run::format_request(&request, shape) + "\n"))?;
                 // A request is shown also where a credential is missing, without which it would not be sent.
-                if let Some(Err(refusal)) = api.prepare(&command.tool, Some(arguments), OnMissingCredential::Refuse, &caller) {
+                if let Some(Err(refusal)) = api.preview(&command.tool, Some(arguments), OnMissingCredential::Refuse, &caller) {
                     output::print_remark(&format!("note: this would not be sent: {}", format_result(&refusal)));
                 }
                 ExitCode::SUCCESS
