@@ -84,7 +84,7 @@ corpus: build
     tests/corpus/run target/debug/openapi-mcp
     tests/corpus/directory target/debug/openapi-mcp
 
-# Run the tests with the limits and timeouts that SECURITY.md states; takes minutes.
+# Run the tests with full sizes and waits, and strict time limits; takes minutes.
 soak:
     SOAK=1 cargo test --locked --test it
 

@@ -19,7 +19,7 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Settings(ConfigError),
     /// The address cannot be bound.
-    #[error("cannot listen on {0}; is something else there? another --bind helps, port 0 takes a free one")]
+    #[error("cannot listen on {0}; choose another address, or port 0 for a free port")]
     Bind(String, #[source] std::io::Error),
     /// The document cannot be had.
     #[error(transparent)]

@@ -85,7 +85,7 @@ pub(super) fn of_client(offered: &OfferedTool<'_>, profile: &ClientProfile) -> V
     let name = &offered.tool.name;
     if name.len() > profile.max_name_bytes {
         messages.push(format!(
-            "the tool name `{name}` has {}, of which {} may have to cut some; --max-tool-name-length {} shortens it",
+            "the tool name `{name}` has {}, and {} may cut it; --max-tool-name-length {} shortens it",
             counted(name.len(), "character"),
             profile.name,
             profile.max_name_bytes

@@ -20,7 +20,7 @@ pub(crate) async fn watch(config: Arc<ApiConfig>, server: McpServer, index: usiz
     let client = match outbound::http_client(&config.outbound.for_others()) {
         Ok(client) => client,
         Err(error) => {
-            tracing::error!("changes of the document are not looked for: {error}");
+            tracing::error!("the document is not watched for changes, because no HTTP client can be set up: {error}");
             return std::future::pending().await;
         }
     };
@@ -77,7 +77,7 @@ async fn changed(standing: &mut Served, client: &HttpClient, said: &mut Option<S
         }
     }
     if let Some(problem) = problem.as_ref().filter(|problem| said.as_ref() != Some(problem)) {
-        tracing::warn!("it cannot be told whether the document changed: {problem}");
+        tracing::warn!("a source of the document could not be checked for changes, and counts as unchanged: {problem}");
     }
     *said = problem;
     changed

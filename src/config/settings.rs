@@ -182,7 +182,7 @@ pub(crate) struct ApiSettings {
     pub client: Option<ClientName>,
 
     /// What clients list: every operation as a tool, or a few tools that search, describe and call the operations
-    /// [default: all; auto with --client vscode, cursor or openai]
+    /// [default: all; auto with --client vscode, cursor, windsurf or openai]
     #[arg(long, env = "OPENAPI_MCP_TOOLS", value_name = "MODE", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsMode>,
@@ -253,7 +253,7 @@ pub(crate) struct ApiSettings {
     #[serde(flatten)]
     pub shared_state: SharedStateSettings,
 
-    /// How much is logged to standard error [default: info for serve, error for check, else warn]
+    /// How much is logged to standard error [default: info for serve, warn for tools and call, else error]
     #[arg(long, env = "OPENAPI_MCP_LOG_LEVEL", value_name = "LEVEL", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_level: Option<LogLevel>,

@@ -141,8 +141,8 @@ pub(crate) fn is_variable_name(text: &str) -> bool {
 /// A sentence for each text that is given as the name of a variable and is none. It is not repeated, because it may be a secret.
 pub(crate) fn not_variable_names<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
     let wrong = names.filter(|name| !is_variable_name(name)).count();
-    let sentence = "what is given in place of a variable's name looks like a value, and would stand in the file; give the name of a variable \
-         (upper-case letters, digits and `_`), and set the variable to the value";
+    let sentence = "a setting that takes the name of a variable got what looks like a value, which would be written into the file; \
+         give the name of a variable (upper-case letters, digits and `_`), and set that variable to the value";
     if wrong == 0 { Vec::new() } else { vec![sentence.to_owned()] }
 }
 

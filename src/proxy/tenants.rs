@@ -91,7 +91,7 @@ impl Tenants {
         self.by_value.get(value.as_str()).ok_or_else(|| {
             tracing::warn!("a call was refused: the value {} names no tenant", self.source.describe());
             CallError::Setting(format!(
-                "nothing was sent, because the value {} is not one that this server has an API for",
+                "nothing was sent, because the value {} names no tenant of this server",
                 self.source.describe()
             ))
         })

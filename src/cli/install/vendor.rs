@@ -76,7 +76,7 @@ fn start(program: &PathBuf, arguments: &[String]) -> Result<InstallOutcome, Fail
         Ok(InstallOutcome::Done)
     } else {
         Err(Failure::setting(format!(
-            "`{}` did not succeed; what it said stands above",
+            "`{}` failed; correct what its output above reports, and try again",
             program.display()
         )))
     }

@@ -36,14 +36,18 @@ mod tests {
             if !is_switch && !argument.get_possible_values().is_empty() {
                 part.push('\n');
             }
-            let key = if id == "config" { String::new() } else { format!(", key `{id}`") };
+            let key = if matches!(id, "config" | "api") {
+                String::new()
+            } else {
+                format!(", key `{id}`")
+            };
             part.push_str(&format!("Variable `{}`{key}\n\n", variable.to_string_lossy()));
             match sections.iter_mut().find(|(name, _)| *name == section) {
                 Some((_, parts)) => parts.push_str(&part),
                 None => sections.push((section, part)),
             }
         }
-        let mut page = "# Reference of settings\n\nEvery setting of `openapi-mcp serve`, as `openapi-mcp serve --help` describes it. This page is made from the program;\n`UPDATE=1 cargo test --lib` writes it again. [settings.md](settings.md) explains how settings work together.\n\n".to_owned();
+        let mut page = "# Reference of settings\n\nEvery setting of `openapi-mcp serve`, as `openapi-mcp serve --help` describes it. This page is generated from\nthe program. [settings.md](settings.md) explains how settings work together.\n\n".to_owned();
         for (name, parts) in sections {
             page.push_str(&format!("## {name}\n\n{parts}"));
         }

@@ -23,7 +23,7 @@ const MIN_TOKENS: usize = 50;
 pub(super) struct ResponseSchema {
     /// The only fields that are given: names of members, or JSON Pointers with `*` and `**`
     fields: Option<Vec<String>>,
-    /// Fields that are never given, in errors neither: names of members at any depth, or JSON Pointers with `*` and `**`
+    /// Fields that are never given, not even in errors: names of members at any depth, or JSON Pointers with `*` and `**`
     drop: Option<Vec<String>>,
     /// A jq program that makes the reply anew
     jq: Option<String>,

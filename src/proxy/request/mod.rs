@@ -205,7 +205,7 @@ fn write_content(
     let chosen = arguments.get(&declared.choice).and_then(Value::as_str);
     let media_type = declared
         .chosen(chosen, value)
-        .ok_or_else(|| invalid_argument(&declared.choice, "is none of the media types that this operation takes"))?;
+        .ok_or_else(|| invalid_argument(&declared.choice, "is not one of the media types that this operation takes"))?;
     let body = body::write_body(template.document, media_type, value, template.files)?;
     let content_type = HeaderValue::from_str(&body.content_type);
     let content_type = content_type.map_err(|_| invalid_argument(BODY, "has a media type that cannot be sent in a header"))?;

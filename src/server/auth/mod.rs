@@ -309,7 +309,7 @@ impl Authenticate {
                 needed.clone(),
             ),
             Refusal::Unavailable => {
-                let text = "the keys of the token's issuer cannot be had; try again later\n";
+                let text = "the keys of the token's issuer are unavailable; try again later\n";
                 return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], text).into_response();
             }
         };

@@ -159,7 +159,7 @@ fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme, String> {
         "openIdConnect" => Ok(SecurityScheme::OpenIdConnect),
         "mutualTLS" => Ok(SecurityScheme::MutualTls),
         other => Err(format!(
-            "its type `{other}` is none of apiKey, http, mutualTLS, oauth2 and openIdConnect"
+            "its type `{other}` is not one of apiKey, http, mutualTLS, oauth2 and openIdConnect"
         )),
     }
 }

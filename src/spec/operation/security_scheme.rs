@@ -36,7 +36,7 @@ pub(crate) fn read_api_key(object: &Object<'_>) -> Result<SecurityScheme, String
         "header" => Location::Header,
         "query" => Location::Query,
         "cookie" => Location::Cookie,
-        other => return Err(format!("its `in: {other}` is none of header, query and cookie")),
+        other => return Err(format!("its `in: {other}` is not one of header, query and cookie")),
     };
     let name = object
         .text("name")

@@ -100,7 +100,7 @@ impl ServerTemplate {
         let one_of = variable.allowed.join(", ");
         Err(unset(match given {
             None => format!(" (one of {one_of})"),
-            Some(value) => format!(" (one of {one_of}; `{value}` is none of them)"),
+            Some(value) => format!(" (one of {one_of}, not `{value}`)"),
         }))
     }
 }

@@ -241,7 +241,7 @@ pub(crate) fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme
         "oauth2" => Ok(SecurityScheme::OAuth2 {
             token_url: object.text("tokenUrl"),
         }),
-        other => Err(format!("its type `{other}` is none of apiKey, basic and oauth2")),
+        other => Err(format!("its type `{other}` is not one of apiKey, basic and oauth2")),
     }
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn read_file_argument(argument: &str, value: &Value, folder: Option<&
     }?;
     match &file.media_type {
         Some(given) if !media_type::is_media_type(given) => Err(unsendable(&format!(
-            "has the media type `{}`, which is none: give a type and a subtype as in `image/png`",
+            "has the media type `{}`, which is not a media type: give a type and a subtype as in `image/png`",
             given.escape_debug()
         ))),
         _ => Ok(file),
