@@ -2,6 +2,7 @@
 //! is then no evidence for hints, and no word of it reaches a model.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use http::Method;
 
@@ -147,7 +148,7 @@ fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut Rule
             }
             is_usable
         });
-        if let Some(parameter) = operation.parameters.get_mut(index) {
+        if let Some(parameter) = operation.parameters.get_mut(index).map(Arc::make_mut) {
             if let Some(name) = name {
                 name.clone_into(&mut parameter.key);
             }

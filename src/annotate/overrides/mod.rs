@@ -7,6 +7,7 @@ pub(crate) mod ruled_schema;
 pub(crate) mod unmatched;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -193,7 +194,7 @@ pub(crate) fn allow_slashes<'s>(operations: &mut [Box<Operation>], said: impl It
             let found = operation.parameters.iter_mut().find(|parameter| parameter.is(Location::Path, name));
             *is_known.entry(name).or_default() |= found.is_some();
             if let Some(parameter) = found {
-                parameter.slashes = true;
+                Arc::make_mut(parameter).slashes = true;
             }
         }
     }

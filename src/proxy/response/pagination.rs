@@ -1,5 +1,7 @@
 //! The next page: where a reply says that there is more, the arguments that get it.
 
+use std::sync::Arc;
+
 use http::header::{HeaderMap, LINK};
 use serde_json::{Map, Value};
 use url::Url;
@@ -206,7 +208,7 @@ fn is_cursor(value: &Value) -> bool {
 }
 
 fn parameter<'o>(operation: &'o Operation, name: &str) -> Option<&'o Parameter> {
-    let mut parameters = operation.parameters.iter();
+    let mut parameters = operation.parameters.iter().map(Arc::as_ref);
     parameters.find(|parameter| parameter.location == Location::Query && normalized_name(&parameter.name) == name)
 }
 

@@ -22,6 +22,8 @@ pub(crate) mod server_template;
 mod swagger2;
 pub(crate) mod template;
 
+use std::sync::Arc;
+
 use http::Method;
 
 use self::parameter::Parameter;
@@ -50,8 +52,9 @@ pub struct Operation {
     pub tags: Vec<String>,
     /// `deprecated`.
     pub deprecated: bool,
-    /// Parameters of the path item and of the operation, the latter overriding the former.
-    pub parameters: Vec<Parameter>,
+    /// Parameters of the path item and of the operation, the latter overriding the former. Those that say the same in several
+    /// operations are shared: a large API has a few hundred of them, tens of thousands of times.
+    pub parameters: Vec<Arc<Parameter>>,
     /// The request body.
     pub body: Option<RequestBody>,
     /// `servers` of the operation, else of the path item; empty where the document's own apply.

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 
@@ -13,7 +14,6 @@ use super::template::PathTemplate;
 use crate::spec::argument_names;
 use crate::spec::document::{Document, Version};
 use crate::spec::node::Node;
-use crate::spec::span::Span;
 
 /// What a reference leads to, and the description beside it.
 pub(crate) type Referred<'a> = (Node<'a>, Option<String>);
@@ -21,7 +21,8 @@ pub(crate) type Referred<'a> = (Node<'a>, Option<String>);
 /// Reads them.
 pub(crate) struct Parameters<'a> {
     document: &'a Document,
-    known: RefCell<HashMap<Span, Parameter>>,
+    /// Those that were read, by the text that stands for them and the file it stands in.
+    known: RefCell<HashMap<(u32, &'a str), Arc<Parameter>>>,
     /// What references lead to, by the text that stands for the parameter and the file it stands in.
     referred: RefCell<HashMap<(u32, &'a str), Referred<'a>>>,
 }
@@ -35,11 +36,11 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// Reads a parameter; one that many operations share is read once.
-    fn parameter(&self, node: Node<'a>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
-        let span = node.span();
-        if let Some(known) = self.known.borrow().get(&span) {
-            return Ok(known.clone());
+    /// Reads a parameter; one that many operations share, or repeat word for word, is read once.
+    fn parameter(&self, node: Node<'a>, warnings: &mut Vec<String>) -> Result<Arc<Parameter>, String> {
+        let key = (node.span().file, node.text());
+        if let Some(known) = self.known.borrow().get(&key) {
+            return Ok(Arc::clone(known));
         }
         let before = warnings.len();
         let mut read = if self.document.version() == Version::V2_0 {
@@ -48,8 +49,9 @@ impl<'a> Parameters<'a> {
             parameter::read_parameter(self.document, node, warnings)?
         };
         read.default = read_sent_default(self.document, &read);
+        let read = Arc::new(read);
         if warnings.len() == before {
-            self.known.borrow_mut().insert(span, read.clone());
+            self.known.borrow_mut().insert(key, Arc::clone(&read));
         }
         Ok(read)
     }
@@ -90,8 +92,8 @@ impl<'a> Parameters<'a> {
         template: &PathTemplate,
         body: Option<&mut RequestBody>,
         warnings: &mut Vec<String>,
-    ) -> Vec<Parameter> {
-        let mut parameters: Vec<Parameter> = Vec::with_capacity(shared.len() + own.len());
+    ) -> Vec<Arc<Parameter>> {
+        let mut parameters: Vec<Arc<Parameter>> = Vec::with_capacity(shared.len() + own.len());
         let swagger = self.document.version() == Version::V2_0;
         for (node, said) in shared.iter().chain(own) {
             let place = || node.object().and_then(|object| object.text("in"));
@@ -109,8 +111,8 @@ impl<'a> Parameters<'a> {
                     }
                 }
                 Ok(mut parameter) => {
-                    if said.is_some() {
-                        parameter.description.clone_from(said);
+                    if said.is_some() && parameter.description != *said {
+                        Arc::make_mut(&mut parameter).description.clone_from(said);
                     }
                     let twin = parameters.iter_mut().find(|other| other.is(parameter.location, &parameter.name));
                     match twin {
@@ -137,7 +139,7 @@ impl<'a> Parameters<'a> {
                 warnings.push(format!(
                     "`{{{variable}}}` of the path is not declared; it is served as a required string"
                 ));
-                parameters.push(undeclared(variable));
+                parameters.push(Arc::new(undeclared(variable)));
             }
         }
         claim_keys(&mut parameters, body);
@@ -168,7 +170,7 @@ fn undeclared(variable: &str) -> Parameter {
 }
 
 /// Gives a key of its own to each parameter whose name differs from another one's only in punctuation.
-fn spell_ambiguous_keys(parameters: &mut [Parameter]) {
+fn spell_ambiguous_keys(parameters: &mut [Arc<Parameter>]) {
     if parameters.iter().all(|parameter| parameter.key == parameter.name) {
         return;
     }
@@ -177,21 +179,22 @@ fn spell_ambiguous_keys(parameters: &mut [Parameter]) {
         *count.entry(parameter.key.clone()).or_default() += 1;
     }
     let is_ambiguous =
-        |parameter: &&mut Parameter| parameter.key != parameter.name && count.get(&parameter.key).is_some_and(|count| *count > 1);
+        |parameter: &&mut Arc<Parameter>| parameter.key != parameter.name && count.get(&parameter.key).is_some_and(|count| *count > 1);
     for parameter in parameters.iter_mut().filter(is_ambiguous) {
-        parameter.key = argument_names::spell_argument_name(&parameter.name);
+        let key = argument_names::spell_argument_name(&parameter.name);
+        Arc::make_mut(parameter).key = key;
     }
 }
 
 /// Makes the keys unique: names that differ only in punctuation get words for it, path parameters keep the bare name, the rest
 /// give way by location; `body` is the body's.
-fn claim_keys(parameters: &mut [Parameter], body: Option<&mut RequestBody>) {
+fn claim_keys(parameters: &mut [Arc<Parameter>], body: Option<&mut RequestBody>) {
     spell_ambiguous_keys(parameters);
     let mut taken = HashSet::default();
     if body.is_some() {
         taken.insert(BODY.to_owned());
     }
-    let mut order: BTreeMap<(u8, usize), &mut Parameter> = BTreeMap::new();
+    let mut order: BTreeMap<(u8, usize), &mut Arc<Parameter>> = BTreeMap::new();
     for (index, parameter) in parameters.iter_mut().enumerate() {
         let rank = match parameter.location {
             Location::Path => 0,
@@ -202,7 +205,10 @@ fn claim_keys(parameters: &mut [Parameter], body: Option<&mut RequestBody>) {
         order.insert((rank, index), parameter);
     }
     for parameter in order.into_values() {
-        parameter.key = argument_names::claim(&mut taken, &parameter.key, parameter.location.as_str());
+        let key = argument_names::claim(&mut taken, &parameter.key, parameter.location.as_str());
+        if key != parameter.key {
+            Arc::make_mut(parameter).key = key;
+        }
     }
     if let Some(body) = body.filter(|body| !body.alternatives.is_empty()) {
         body.choice = argument_names::claim(&mut taken, CHOICE, BODY);

@@ -1,6 +1,7 @@
 //! What an operator sets for the arguments of an operation. A document never says any of this.
 
 use std::fmt;
+use std::sync::Arc;
 
 use http::HeaderName;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -58,7 +59,7 @@ pub struct ArgumentRule {
 #[derive(Debug, Clone)]
 pub struct FixedParameter {
     /// The parameter.
-    pub parameter: Parameter,
+    pub parameter: Arc<Parameter>,
     /// What is sent for it; `None` where it is left out of every request.
     pub source: Option<ValueSource>,
 }
