@@ -37,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
         legal(&schema);
         if let Some(wire) = &tool.wire {
             let mut arguments = json!({ "body": schema });
-            restore_property_names(&mut arguments, wire);
+            restore_property_names(&mut arguments, wire.get());
         }
     }
 });

@@ -37,7 +37,7 @@ use self::overrides::unmatched::{self, NamedOperations};
 use self::tool_json::{Grouping, ToolParts, to_json, write_tool};
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::RuledProperty;
-use crate::spec::schema::{Fit, SchemaOptions, Schemas};
+use crate::spec::schema::{Fit, SchemaOptions, Schemas, WireSchema};
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
 
@@ -127,7 +127,7 @@ pub struct Annotated {
     /// Whether an output schema is offered.
     pub has_output: bool,
     /// Where property names had to be changed: the input schema with the names on the wire noted in it.
-    pub wire: Option<Arc<Map<String, Value>>>,
+    pub wire: Option<Box<WireSchema>>,
     /// Where rules set something for arguments: the document's input schema, with all of them.
     pub(crate) unruled: Option<Arc<Map<String, Value>>>,
     /// The properties of the body that rules are about.
@@ -406,7 +406,7 @@ impl SizedTool for Annotated {
             self.ruled_properties = ruled.properties;
             self.unruled = Some(Arc::new(completed.schema));
         }
-        self.wire = completed.wire.map(Arc::new);
+        self.wire = completed.wire.map(|schema| Box::new(WireSchema::new(schema)));
         fit
     }
 

@@ -5,7 +5,6 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use http::header::{HeaderMap, HeaderValue};
-use rmcp::model::JsonObject;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::arguments::ruled::ArgumentRules;
@@ -27,6 +26,7 @@ use crate::observe::metrics::labels::ApiLabel;
 use crate::outbound::Clients;
 use crate::spec::operation::security::Requirements;
 use crate::spec::operation::server::ServerError;
+use crate::spec::schema::WireSchema;
 use crate::spec::{Diagnostic, Document, Location, Operation, Parameter, SecurityRequirement, SecurityScheme};
 use crate::text;
 
@@ -70,7 +70,7 @@ pub(crate) struct BoundOperation {
     /// Whether it counts as one that changes nothing.
     pub(super) is_read_only: bool,
     /// The input schema with the names on the wire, where some had to be changed.
-    pub(super) wire: Option<Arc<JsonObject>>,
+    pub(super) wire: Option<Box<WireSchema>>,
     pub(super) contract: OutputContract,
     /// The paths of other operations, which no value with slashes may reach.
     pub(crate) reserved_paths: Vec<PathPattern>,
@@ -93,7 +93,7 @@ pub(crate) struct CallRules {
     /// Whether the tool counts as one that changes nothing: its replies may be kept.
     pub(crate) is_read_only: bool,
     /// The input schema with the names on the wire, where some had to be changed.
-    pub(crate) wire: Option<Arc<JsonObject>>,
+    pub(crate) wire: Option<Box<WireSchema>>,
     /// What the tool promises of its results.
     pub(crate) contract: OutputContract,
 }

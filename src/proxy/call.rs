@@ -405,7 +405,7 @@ impl BoundOperation {
     fn with_wire_names(&self, arguments: JsonObject) -> JsonObject {
         let Some(wire) = &self.wire else { return arguments };
         let mut value = Value::Object(arguments);
-        arguments::property_names::restore_property_names(&mut value, wire);
+        arguments::property_names::restore_property_names(&mut value, wire.get());
         match value {
             Value::Object(arguments) => arguments,
             _ => JsonObject::new(),

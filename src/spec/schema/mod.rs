@@ -18,6 +18,7 @@ mod shape;
 mod size;
 mod translate;
 mod walk;
+mod wire_schema;
 
 use foldhash::HashMap;
 
@@ -37,6 +38,7 @@ use self::size::json_size;
 use self::translate::Translator;
 pub(crate) use self::walk::reference;
 use self::walk::{each, each_mut, levels, references};
+pub(crate) use self::wire_schema::WireSchema;
 
 use super::argument_names;
 use super::document::Document;
