@@ -15,6 +15,6 @@ fuzz_target!(|bytes: &[u8]| {
     let mut names = std::collections::HashSet::new();
     for tool in tools {
         assert!(names.insert(tool.tool.name.to_ascii_lowercase()), "{} is there twice", tool.tool.name);
-        assert!(tool.json.contains("\"properties\""));
+        assert!(tool.input().contains("\"properties\""));
     }
 });

@@ -108,7 +108,7 @@ impl Default for AnnotateOptions {
 
 /// A tool and the operation it stands for.
 ///
-/// The tool is kept as JSON text: as trees, the schemas of a large API take many times the memory, and few of them are used.
+/// Its schemas are kept as JSON text: as trees, those of a large API take many times the memory, and few of them are used.
 pub struct Annotated {
     /// The tool without what is long: schemas and description.
     pub tool: Tool,
@@ -132,9 +132,7 @@ pub struct Annotated {
     pub(crate) unruled: Option<Arc<Map<String, Value>>>,
     /// The properties of the body that rules are about.
     pub(crate) ruled_properties: Vec<RuledProperty>,
-    /// The whole tool as it stands in `tools/list`.
-    pub json: Box<str>,
-    /// Its long parts, until `json` is written.
+    /// Its long parts.
     parts: ToolParts,
 }
 
@@ -234,7 +232,6 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             wire: None,
             unruled: None,
             ruled_properties: Vec::new(),
-            json: Box::default(),
             parts: ToolParts {
                 description,
                 ..ToolParts::default()
@@ -250,7 +247,6 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     drop(schemas);
     describe_outputs(document, &mut tools, options, &mut diagnostics);
     tools.iter_mut().for_each(|tool| tool.describe_shaped_output(document));
-    tools.iter_mut().for_each(Annotated::write);
     unmatched.extend(rule_findings.into_problems());
     AnnotatedTools {
         tools,
@@ -345,17 +341,23 @@ impl Annotated {
     /// The input schema as JSON.
     #[must_use]
     pub fn input(&self) -> &str {
-        tool_json::input_schema(&self.json)
+        self.parts.input.get()
     }
 
-    /// Writes the JSON, and lets go of the parts that are in it then.
-    fn write(&mut self) {
+    /// The whole tool as it stands in `tools/list`.
+    #[must_use]
+    pub(crate) fn to_json(&self) -> String {
         let grouping = Grouping {
             category: self.category.as_deref(),
             tags: &self.operation.tags,
         };
-        self.json = write_tool(&self.tool, &self.parts, grouping);
-        self.parts = ToolParts::default();
+        write_tool(&self.tool, &self.parts, grouping)
+    }
+
+    /// About how many bytes that is.
+    #[must_use]
+    pub(crate) fn estimated_bytes(&self) -> usize {
+        self.bytes()
     }
 
     /// Where a rule shapes its replies, the output schema describes what is left of them.

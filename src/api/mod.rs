@@ -13,11 +13,11 @@ mod scheme_fields;
 pub(crate) mod search;
 mod tool_texts;
 
-use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use foldhash::HashMap;
 use futures_util::FutureExt;
 use http::StatusCode;
 use http::header::HeaderMap;
@@ -28,7 +28,7 @@ use thiserror::Error;
 use self::bound_tool::{BoundTool, output_contract};
 use self::reserved_paths::{known_paths, reserve_paths};
 use self::rules::{explain_unmatched, rule_secrets};
-use self::tool_texts::{ToolText, join_texts};
+use self::tool_texts::{ToolText, ToolTexts};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
 use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools, OutputSchemas, annotate};
 use crate::observe::call::note_outcome;
@@ -449,10 +449,14 @@ struct BoundTools {
 fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, output: OutputSchemas) -> BoundTools {
     let mut tools = Vec::with_capacity(annotated.len());
     let mut bound = Vec::with_capacity(annotated.len());
-    let mut texts = Vec::with_capacity(annotated.len());
+    // In the place of each text until the list is complete.
+    let unwritten = ToolText::default();
+    let bytes = annotated.iter().map(Annotated::estimated_bytes).sum();
+    let mut texts = ToolTexts::with_capacity(annotated.len(), bytes);
     let mut first_error = None;
     let mut problems = Vec::new();
     for annotated in annotated {
+        let text = annotated.to_json();
         let rules = CallRules {
             tool: annotated.tool.name.to_string().into_boxed_str(),
             repeats: annotated.enforcement.may_repeat(),
@@ -472,7 +476,7 @@ fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, output: Output
         });
         match binder.bind(annotated.operation, rules) {
             Ok(mut target) => {
-                texts.push(annotated.json);
+                texts.push(&text);
                 target.rules = ruled.map(Box::new);
                 tools.push(annotated.tool);
                 bound.push(BoundTool {
@@ -482,7 +486,7 @@ fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, output: Output
                     must_confirm: annotated.must_confirm,
                     category: annotated.category.map(String::into_boxed_str),
                     keywords: annotated.keywords.into_boxed_slice(),
-                    json: ToolText::default(),
+                    json: unwritten.clone(),
                     checks: OnceLock::new(),
                 });
             }
@@ -491,7 +495,7 @@ fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, output: Output
             }
         }
     }
-    let (list, texts) = join_texts(texts);
+    let (list, texts) = texts.finish();
     for (tool, text) in bound.iter_mut().zip(texts) {
         tool.json = text;
     }

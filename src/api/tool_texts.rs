@@ -1,37 +1,70 @@
 //! The tools as clients get them: one text for all of them, of which each tool's is a slice. The list is sent to every client without
 //! a copy.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 /// One tool as JSON.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ToolText(Bytes);
+pub(crate) struct ToolText {
+    list: Arc<String>,
+    place: Range<usize>,
+}
 
 impl ToolText {
     /// The JSON.
     pub(crate) fn as_str(&self) -> &str {
-        // A slice of a `String`, cut where one of its parts begins and ends.
-        std::str::from_utf8(&self.0).unwrap_or_default()
+        self.list.get(self.place.clone()).unwrap_or_default()
     }
 }
 
-/// Joins texts with commas, as the items of a list without its brackets.
-pub(crate) fn join_texts(texts: Vec<Box<str>>) -> (Bytes, Vec<ToolText>) {
-    let length = texts.iter().map(|text| text.len() + 1).sum::<usize>().saturating_sub(1);
-    let mut list = String::with_capacity(length);
-    let mut ends = Vec::with_capacity(texts.len());
-    // Each part is freed when it is in the list: a large list is not held twice.
-    for text in texts {
-        if !list.is_empty() {
-            list.push(',');
-        }
-        let start = list.len();
-        list.push_str(&text);
-        ends.push(start..list.len());
+/// What the bytes that clients are sent belong to.
+struct ListText(Arc<String>);
+
+impl AsRef<[u8]> for ListText {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
     }
-    let list = Bytes::from(list);
-    let parts = ends.into_iter().map(|range| ToolText(list.slice(range))).collect();
-    (list, parts)
+}
+
+/// The texts of tools, one after the other.
+pub(crate) struct ToolTexts {
+    list: String,
+    places: Vec<Range<usize>>,
+}
+
+impl ToolTexts {
+    /// For so many tools, of together about so many bytes.
+    pub(crate) fn with_capacity(tools: usize, bytes: usize) -> Self {
+        Self {
+            list: String::with_capacity(bytes),
+            places: Vec::with_capacity(tools),
+        }
+    }
+
+    /// Adds one; texts are separated by commas.
+    pub(crate) fn push(&mut self, text: &str) {
+        if !self.list.is_empty() {
+            self.list.push(',');
+        }
+        let start = self.list.len();
+        self.list.push_str(text);
+        self.places.push(start..self.list.len());
+    }
+
+    /// The items of a list without its brackets, and each of them.
+    pub(crate) fn finish(mut self) -> (Bytes, Vec<ToolText>) {
+        self.list.shrink_to_fit();
+        let list = Arc::new(self.list);
+        let part = |place| ToolText {
+            list: Arc::clone(&list),
+            place,
+        };
+        let parts = self.places.into_iter().map(part).collect();
+        (Bytes::from_owner(ListText(list)), parts)
+    }
 }
 
 #[cfg(test)]
@@ -40,10 +73,13 @@ mod tests {
 
     #[test]
     fn each_text_is_a_slice_of_the_list() {
-        let (list, parts) = join_texts(vec!["{\"a\":1}".into(), "{\"b\":\"é\"}".into()]);
+        let mut texts = ToolTexts::with_capacity(2, 0);
+        texts.push("{\"a\":1}");
+        texts.push("{\"b\":\"é\"}");
+        let (list, parts) = texts.finish();
         assert_eq!(list, "{\"a\":1},{\"b\":\"é\"}");
         let texts: Vec<&str> = parts.iter().map(ToolText::as_str).collect();
         assert_eq!(texts, ["{\"a\":1}", "{\"b\":\"é\"}"]);
-        assert_eq!(join_texts(Vec::new()).0, "");
+        assert_eq!(ToolTexts::with_capacity(0, 0).finish().0, "");
     }
 }
