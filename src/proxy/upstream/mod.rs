@@ -240,7 +240,8 @@ impl Upstream {
         if self.propagates_trace {
             timer.propagate(&mut request.headers);
         }
-        let exchange = exchange::exchange(&self.client, request, call.options, deadline, call.progress);
+        // On the heap: it is most of what a call holds while it waits, and servers move what waits for it from place to place.
+        let exchange = Box::pin(exchange::exchange(&self.client, request, call.options, deadline, call.progress));
         let outcome = timeout_at(deadline, exchange)
             .await
             .unwrap_or(Err(CallError::Timeout(call.options.timeout)));
