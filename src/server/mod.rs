@@ -201,8 +201,7 @@ impl McpServer {
         &self.state
     }
 
-    /// The call of a tool of an endpoint, where nobody has to agree to it and nobody observes it. `None` as well where there is no
-    /// such tool.
+    /// The call of a tool of an endpoint, where nobody has to agree to it. `None` as well where there is no such tool.
     pub(crate) fn plain_call(&self, state: &ServerState, name: &str, arguments: JsonObject) -> Option<ResolvedCall> {
         #[cfg(test)]
         if self.refuses_plain_calls {
@@ -216,8 +215,7 @@ impl McpServer {
         let Resolution::Call(call) = state.served()?.resolve(name, Some(arguments), None)? else {
             return None;
         };
-        // What observers are told of a client is known to rmcp alone.
-        if observe::is_on() || (self.asks_before_calls() && call.offered().must_confirm) {
+        if self.asks_before_calls() && call.offered().must_confirm {
             return None;
         }
         #[cfg(test)]

@@ -6,6 +6,7 @@ use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, ErrorCode, ErrorData, Implementation};
 use rmcp::service::RequestContext;
 
+use super::calls::message::MODERN_VERSION;
 use super::catalog::ResolvedCall;
 use super::http::limits::{Peer, ProvedClient, ProvedName};
 use crate::annotate::gate_names::GateKind;
@@ -16,6 +17,10 @@ use crate::observe::outcome::CallOutcome;
 use crate::observe::record::{Arrival, CalledOperation, known_version};
 use crate::observe::traces::ArrivedContexts;
 use crate::observe::traces::context::TraceContext;
+use crate::proxy::ToolResult;
+
+/// The protocol version of a request over HTTP that names none (MCP 2025-11-25, transports, "Protocol Version Header").
+const DEFAULT_VERSION: &str = "2025-03-26";
 
 /// How a request arrived. What only the audit log or traces tell is left out where there are none.
 pub(crate) fn arrival(context: &RequestContext<RoleServer>) -> Arrival {
@@ -48,6 +53,20 @@ pub(crate) fn arrival(context: &RequestContext<RoleServer>) -> Arrival {
         arrival.contexts = arrived_contexts(message, parts);
     }
     arrival
+}
+
+/// How a call in plain form arrived over HTTP, as far as metrics tell it.
+pub(crate) fn plain_arrival(parts: &Parts, is_modern: bool) -> Arrival {
+    let version = if is_modern {
+        MODERN_VERSION
+    } else {
+        version_header(parts).unwrap_or(DEFAULT_VERSION)
+    };
+    Arrival {
+        transport: "tcp",
+        protocol_version: version,
+        ..Arrival::default()
+    }
 }
 
 /// How a call arrived that is refused before rmcp has read it.
@@ -113,6 +132,15 @@ pub(crate) fn judge(answer: &Result<CallToolResponse, ErrorData>) -> CallOutcome
         Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => CallOutcome::ApiError,
         Ok(CallToolResponse::InputRequired(_)) => CallOutcome::Asked,
         answer => judge_answer(answer),
+    }
+}
+
+/// The same of a result that rmcp has no part in.
+pub(crate) fn judge_result(result: &ToolResult) -> CallOutcome {
+    if result.parts().is_error == Some(true) {
+        CallOutcome::ApiError
+    } else {
+        CallOutcome::Ok
     }
 }
 

@@ -21,12 +21,15 @@ use hyper_util::service::TowerToHyperService;
 
 use super::body::receive_body;
 use super::host::Allowed;
+use crate::observe;
+use crate::observe::call::CallObservation;
 use crate::server::McpServer;
 use crate::server::auth::Authenticate;
 use crate::server::calls::message::{CallMessage, LEGACY_VERSIONS, MODERN_VERSION};
 use crate::server::calls::{caller_of, write_answer};
 use crate::server::catalog::ResolvedCall;
 use crate::server::endpoints::paths::WHOLE;
+use crate::server::observed;
 use crate::server::state::ServerState;
 use crate::spec::media_type::essence;
 
@@ -141,6 +144,10 @@ impl PlainWay {
 
     /// The call of a message in plain form, where nothing stands in its way.
     fn plain_call<'b>(&self, head: PlainHead, parts: &Parts, bytes: &'b Bytes) -> Option<(&'b str, ResolvedCall, bool)> {
+        // The audit log and traces tell more of a client than a plain call is read for.
+        if observe::names_traces() {
+            return None;
+        }
         let CallMessage {
             id,
             name,
@@ -163,7 +170,17 @@ impl PlainWay {
 }
 
 async fn answer_plain_call(id: &str, call: ResolvedCall, is_modern: bool, parts: &Parts) -> Response<Body> {
-    let result = call.call(caller_of(Some(parts))).await;
+    let caller = caller_of(Some(parts));
+    let result = if observe::is_on() {
+        let observation = CallObservation::begin(|| observed::plain_arrival(parts, is_modern));
+        let making = async {
+            observed::note_operation(&call);
+            call.call(caller).await
+        };
+        observation.watch(making, observed::judge_result).await
+    } else {
+        call.call(caller).await
+    };
     match write_answer(&result, id, is_modern) {
         Ok(answer) => {
             let mut response = Response::new(Body::from(answer));

@@ -11,6 +11,7 @@ use rmcp::service::TxJsonRpcMessage;
 use tokio::task::AbortHandle;
 
 use super::output::StdoutWriter;
+use crate::observe;
 use crate::server::McpServer;
 use crate::server::calls::message::CallMessage;
 use crate::server::calls::{caller_of, write_answer};
@@ -108,6 +109,10 @@ impl PlainCalls {
 
     /// Begins the call of a line, or says that the line is for rmcp.
     pub(super) fn begin(&self, line: &[u8], output: &StdoutWriter) -> bool {
+        // What observers are told of a client comes from the handshake, which rmcp knows.
+        if observe::is_on() {
+            return false;
+        }
         let Some(message) = CallMessage::read(line) else { return false };
         let mut state = lock(&self.state);
         let fits = match (state.beginning, message.is_modern) {

@@ -5,7 +5,9 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use crate::support::http_server::answer_header;
-use crate::support::{CALL, HttpServer, Session, SpecFile, Upstream, call_message, listener, petstore, project, reply, wait_until};
+use crate::support::{
+    CALL, HttpServer, Session, SpecFile, Upstream, call_message, listener, petstore, project, reply, stateless_meta, wait_until,
+};
 
 /// Every metric, and the labels that it has.
 const METRICS: [(&str, &[&str]); 18] = [
@@ -148,6 +150,53 @@ fn every_metric_and_label_is_exported_and_documented() {
         text.contains("http_response_status_code=\"500\",error_type=\"500\",server_address=\"127.0.0.1\""),
         "{text}"
     );
+}
+
+/// An escape changes nothing but the way of a call: rmcp answers it.
+#[test]
+fn calls_are_counted_alike_whichever_way_they_take() {
+    let spec = SpecFile::with_paths(&json!({
+        "/a": {"get": {"operationId": "a", "parameters": [{"name": "n", "in": "query", "schema": {"type": "integer"}}]}},
+        "/broken": {"get": {"operationId": "broken"}},
+    }));
+    let upstream = Upstream::start(Box::new(|request| {
+        let status = if request.line.contains("/broken") { 500 } else { 200 };
+        reply(status, &["Content-Type: application/json"], b"{\"ok\":true}")
+    }));
+    let counted = |method: &str| {
+        let (server, address) = started(&["--spec", spec.path(), "--base-url", &upstream.url]);
+        for (tool, arguments) in [
+            ("a", json!({})),
+            ("a", json!({"n": 1})),
+            ("a", json!({"n": "x"})),
+            ("broken", json!({})),
+        ] {
+            for version in [None, Some("2025-06-18"), Some("2026-07-28")] {
+                let version_line = version.map(|version| format!("MCP-Protocol-Version: {version}"));
+                let name_line = format!("Mcp-Name: {tool}");
+                let mut lines: Vec<&str> = version_line.as_deref().into_iter().collect();
+                let mut parameters = json!({"name": tool, "arguments": arguments});
+                if version == Some("2026-07-28") {
+                    lines.extend(["Mcp-Method: tools/call", &name_line]);
+                    parameters["_meta"] = stateless_meta(&json!({}));
+                }
+                let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{parameters}}}"#);
+                let (status, answer) = server.post(&lines, &message);
+                assert!(status.contains("200") && answer.contains("\"result\""), "{status} {answer}");
+            }
+        }
+        let text = scrape(&address);
+        let is_count = |line: &&str| line.contains("_count{") && !line.starts_with("http_client");
+        let mut counts: Vec<String> = text.lines().filter(is_count).map(str::to_owned).collect();
+        counts.sort();
+        counts
+    };
+    let plain = counted("tools/call");
+    assert!(
+        plain.iter().any(|line| line.contains("2025-03-26") && line.ends_with(" 2")),
+        "{plain:?}"
+    );
+    assert_eq!(plain, counted(r"tools\/call"));
 }
 
 #[test]
