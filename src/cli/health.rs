@@ -25,7 +25,7 @@ pub(crate) struct HealthCommand {
 
 pub(crate) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
     let mut problems = Vec::new();
-    let authorities = upstream::authorities(&command.ca_cert, &mut problems);
+    let authorities = upstream::read_authorities("--ca-cert", &command.ca_cert, &mut problems);
     if !problems.is_empty() {
         return Err(Failure::Settings(ConfigError(problems)));
     }

@@ -221,7 +221,7 @@ pub(crate) fn credential_variables(problems: &mut Vec<String>) -> BTreeMap<Strin
 /// What is wrong with it, as the end of a sentence.
 pub(crate) fn read_credential_variable(suffix: &str, value: OsString) -> Result<SecretString, &'static str> {
     let value = value.into_string().map_err(|_| "is not valid UTF-8")?;
-    checked(CredentialPart::of_variable(suffix), secret(&value)?)
+    checked(CredentialPart::of_variable(suffix), parse_secret(&value)?)
 }
 
 /// The values of the scheme of the file that stands at `key`.
@@ -265,7 +265,7 @@ fn scheme_values(key: &str, settings: &SchemeSettings, problems: &mut Vec<String
         if let Some(text) = text {
             insert(
                 part,
-                secret(text)
+                parse_secret(text)
                     .and_then(|value| checked(part, value))
                     .map_err(|why| format!("it {why}")),
             );
@@ -314,15 +314,25 @@ fn read_secret(reference: &Reference) -> Result<SecretString, String> {
 
 /// The secret that a file holds.
 pub(crate) fn secret_file(path: &Path) -> Result<SecretString, String> {
-    let shown = path.display();
-    let text = text_file(path).map_err(|error| format!("the file `{shown}` cannot be read: {error}"))?;
-    secret(&text).map_err(|why| format!("the file `{shown}` {why}"))
+    parse_file(path, parse_secret)
 }
 
 /// The secret that a variable holds.
 pub(crate) fn secret_variable(name: &str) -> Result<SecretString, String> {
+    parse_variable(name, parse_secret)
+}
+
+/// What `parse` makes of the text of a file with secrets; its errors are the end of a sentence about the file.
+pub(crate) fn parse_file<T>(path: &Path, parse: impl FnOnce(&str) -> Result<T, &'static str>) -> Result<T, String> {
+    let shown = path.display();
+    let text = text_file(path).map_err(|error| format!("the file `{shown}` cannot be read: {error}"))?;
+    parse(&text).map_err(|why| format!("the file `{shown}` {why}"))
+}
+
+/// What `parse` makes of the value of a variable; its errors are the end of a sentence about the variable.
+pub(crate) fn parse_variable<T>(name: &str, parse: impl FnOnce(&str) -> Result<T, &'static str>) -> Result<T, String> {
     let value = read_variable(name).ok_or_else(|| describe_unset(name))?;
-    secret(&value).map_err(|why| format!("the variable `{name}` {why}"))
+    parse(&value).map_err(|why| format!("the variable `{name}` {why}"))
 }
 
 /// Why a variable that a setting names has no value.
@@ -340,7 +350,7 @@ pub(crate) fn describe_unset(name: &str) -> String {
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
 /// The text of a file that holds secrets.
-pub(crate) fn text_file(path: &Path) -> std::io::Result<String> {
+fn text_file(path: &Path) -> std::io::Result<String> {
     use std::io::{Error, Read as _};
     let file = std::fs::File::open(path)?;
     let mut text = String::new();
@@ -351,7 +361,7 @@ pub(crate) fn text_file(path: &Path) -> std::io::Result<String> {
 }
 
 /// Files and here-documents end with a line break that is not part of the secret.
-fn secret(value: &str) -> Result<SecretString, &'static str> {
+pub(crate) fn parse_secret(value: &str) -> Result<SecretString, &'static str> {
     let trimmed = value.trim_end_matches(['\r', '\n']);
     if trimmed.trim().is_empty() {
         return Err("is empty");

@@ -85,7 +85,7 @@ pub(crate) struct UpstreamSettings {
 
 /// How connections are made; files are read here, and everything wrong with them is pushed to `problems`.
 pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) -> OutboundOptions {
-    let authorities = authorities(&settings.ca_cert, problems);
+    let authorities = read_authorities("--ca-cert", &settings.ca_cert, problems);
     let identity = match (&settings.client_cert, &settings.client_key) {
         (None, None) => None,
         (None, Some(_)) => {
@@ -178,13 +178,13 @@ fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Vec<String>) ->
     Some(Proxy { url, credential })
 }
 
-/// The certificates of `--ca-cert`; what is wrong with a file is pushed to `problems`.
-pub(crate) fn authorities(paths: &[impl AsRef<Path>], problems: &mut Vec<String>) -> Vec<CertificateDer<'static>> {
+/// The certificates of authorities; what is wrong with a file is pushed to `problems`, after the name of the setting that names it.
+pub(crate) fn read_authorities(name: &str, paths: &[impl AsRef<Path>], problems: &mut Vec<String>) -> Vec<CertificateDer<'static>> {
     let mut authorities = Vec::new();
     for path in paths {
         match certificates(path.as_ref()) {
             Ok(read) => authorities.extend(read),
-            Err(why) => problems.push(format!("--ca-cert: {why}")),
+            Err(why) => problems.push(format!("{name}: {why}")),
         }
     }
     authorities

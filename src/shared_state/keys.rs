@@ -7,7 +7,6 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKe
 use aws_lc_rs::{hkdf, hmac};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
 
 /// The form of sealed values that is written.
@@ -89,10 +88,10 @@ impl StateKeys {
     ///
     /// # Errors
     /// What is wrong, as the end of a sentence about where they were read, and without any of the text.
-    pub(crate) fn parse(text: &SecretString) -> Result<Self, &'static str> {
+    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         const SEPARATORS: fn(char) -> bool = |character| character.is_whitespace() || character == ',';
         let mut keys = Vec::new();
-        for word in text.expose_secret().split(SEPARATORS).filter(|word| !word.is_empty()) {
+        for word in text.split(SEPARATORS).filter(|word| !word.is_empty()) {
             let bytes = read_key(word).ok_or(
                 "holds something that is not a key of 32 bytes in 64 hexadecimal digits or in base64; `openssl rand -hex 32` makes one",
             )?;
@@ -104,6 +103,10 @@ impl StateKeys {
             first: Arc::new(first),
             others: keys.collect(),
         })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &StateKey> {
+        std::iter::once(&*self.first).chain(self.others.iter())
     }
 
     /// Encrypts a value that is kept under a name (AES-256-GCM); it can be opened under that name alone. `None` where there is no
@@ -138,8 +141,7 @@ impl StateKeys {
         let (id, rest) = rest.split_first_chunk::<ID_BYTES>().ok_or(OpenError::Damaged)?;
         let (salt, rest) = rest.split_first_chunk::<SALT_BYTES>().ok_or(OpenError::Damaged)?;
         let (nonce, text) = rest.split_first_chunk::<NONCE_LEN>().ok_or(OpenError::Damaged)?;
-        let mut keys = std::iter::once(&*self.first).chain(self.others.iter());
-        let key = keys.find(|key| key.id == *id).ok_or(OpenError::Key)?;
+        let key = self.all().find(|key| key.id == *id).ok_or(OpenError::Key)?;
         let mut text = text.to_vec();
         let cipher = key.cipher(salt).ok_or(OpenError::Damaged)?;
         let length = cipher
@@ -158,7 +160,7 @@ impl StateKeys {
 
     /// A key for one purpose of each of the keys, the first of them first.
     pub(crate) fn derived_keys(&self, purpose: &str) -> Vec<[u8; KEY_BYTES]> {
-        let keys = std::iter::once(&*self.first).chain(self.others.iter());
+        let keys = self.all();
         keys.filter_map(|key| derive(&key.secret, &[b"key", purpose.as_bytes()])).collect()
     }
 }
@@ -189,7 +191,7 @@ mod tests {
     use super::*;
 
     fn keys(text: &str) -> StateKeys {
-        StateKeys::parse(&SecretString::from(text.to_owned())).unwrap()
+        StateKeys::parse(text).unwrap()
     }
 
     #[test]
@@ -236,7 +238,7 @@ mod tests {
             (String::new(), false),
             (" , ".into(), false),
         ] {
-            let read = StateKeys::parse(&SecretString::from(text.clone()));
+            let read = StateKeys::parse(&text);
             assert_eq!(read.is_ok(), is_key, "{text}");
             assert!(!format!("{read:?}").contains("hunter2"));
         }

@@ -1,6 +1,7 @@
 //! Settings of what a server shows of itself in production: metrics, traces and the audit log.
 
 pub(crate) mod cache;
+mod secret_settings;
 pub(crate) mod shared_state;
 mod trace_variables;
 pub(crate) mod traces;
@@ -12,10 +13,10 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use self::cache::CacheSettings;
+use self::secret_settings::resolve_secret;
 use self::traces::{TracesConfig, resolve_traces};
 use super::choices::ToolLabelName;
 use super::path::ConfigPath;
-use super::variables::called;
 use crate::observe::audit::options::{AuditOptions, AuditTarget};
 use crate::observe::metrics::ToolLabel;
 
@@ -137,30 +138,13 @@ fn resolve_audit(settings: &OperationsSettings, is_stdio: bool, problems: &mut V
 }
 
 fn resolve_audit_key(settings: &OperationsSettings, problems: &mut Vec<String>) -> Option<SecretString> {
-    let (flag, text) = match (&settings.audit_key_env, &settings.audit_key_file) {
-        (None, None) => return None,
-        (Some(_), Some(_)) => {
-            problems.push("--audit-key-env and --audit-key-file exclude each other".into());
-            return None;
-        }
-        (Some(variable), None) => {
-            let read = std::env::var(variable).map_err(|_| format!("{} is not set, or is not valid UTF-8", called(variable)));
-            ("--audit-key-env", read)
-        }
-        (None, Some(path)) => {
-            let read = std::fs::read_to_string(path).map_err(|error| format!("`{}` cannot be read: {error}", path.display()));
-            ("--audit-key-file", read)
-        }
-    };
-    let long_enough = text.and_then(|text| {
-        let key = text.trim().to_owned();
+    let parse = |text: &str| {
+        let key = text.trim();
         let is_long = key.len() >= MIN_KEY_BYTES;
-        is_long.then_some(key).ok_or_else(|| {
-            format!("the key is shorter than {MIN_KEY_BYTES} characters and can be guessed; `openssl rand -hex 32` makes a good one")
-        })
-    });
-    long_enough
-        .map(SecretString::from)
-        .map_err(|problem| problems.push(format!("{flag}: {problem}")))
-        .ok()
+        is_long
+            .then(|| SecretString::from(key))
+            .ok_or("holds a key of less than 16 characters, which can be guessed; `openssl rand -hex 32` makes a good one")
+    };
+    let (variable, file) = (settings.audit_key_env.as_deref(), settings.audit_key_file.as_ref());
+    resolve_secret("audit-key", variable, file, parse, problems)
 }

@@ -1,6 +1,5 @@
 //! Settings of what replicas share, and of the keys that encrypt what is kept outside the process.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
@@ -8,10 +7,10 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::config::credentials::{describe_unset, secret_file, secret_variable, text_file};
+use super::secret_settings::resolve_secret;
+use crate::config::credentials::parse_secret;
 use crate::config::path::ConfigPath;
-use crate::config::upstream::authorities;
-use crate::config::variables::read_variable;
+use crate::config::upstream::read_authorities;
 use crate::shared_state::keys::StateKeys;
 use crate::shared_state::state::{SharedState, SharedStateOptions};
 
@@ -96,7 +95,7 @@ pub(crate) fn resolve_shared_state(
         );
     }
     // Those of the files that cannot be read are told as files of --ca-cert.
-    let authorities = authorities(authority_files, &mut Vec::new());
+    let authorities = read_authorities("--ca-cert", authority_files, &mut Vec::new());
     let options = place.zip(keys.clone()).map(|(place, keys)| SharedStateOptions {
         host: place.host,
         port: place.port,
@@ -119,36 +118,16 @@ pub(crate) fn resolve_shared_state(
 }
 
 fn resolve_keys(settings: &SharedStateSettings, problems: &mut Vec<String>) -> Option<StateKeys> {
-    let (flag, text, place) = match (&settings.state_key_env, &settings.state_key_file) {
-        (None, None) => return None,
-        (Some(_), Some(_)) => {
-            problems.push("--state-key-env and --state-key-file exclude each other".into());
-            return None;
-        }
-        (Some(name), None) => {
-            let text = read_variable(name).ok_or_else(|| describe_unset(name));
-            ("--state-key-env", text, format!("the variable `{name}`"))
-        }
-        (None, Some(path)) => {
-            let text = text_file(path).map_err(|error| format!("the file `{}` cannot be read: {error}", path.display()));
-            ("--state-key-file", text, format!("the file `{}`", path.display()))
-        }
-    };
-    let keys = text.and_then(|text| StateKeys::parse(&SecretString::from(text)).map_err(|why| format!("{place} {why}")));
-    keys.map_err(|problem| problems.push(format!("{flag}: {problem}"))).ok()
+    let (variable, file) = (settings.state_key_env.as_deref(), settings.state_key_file.as_ref());
+    resolve_secret("state-key", variable, file, StateKeys::parse, problems)
 }
 
 fn resolve_password(settings: &SharedStateSettings, problems: &mut Vec<String>) -> Option<SecretString> {
-    let (flag, password) = match (&settings.shared_state_password_env, &settings.shared_state_password_file) {
-        (None, None) => return None,
-        (Some(_), Some(_)) => {
-            problems.push("--shared-state-password-env and --shared-state-password-file exclude each other".into());
-            return None;
-        }
-        (Some(name), None) => ("--shared-state-password-env", secret_variable(name)),
-        (None, Some(path)) => ("--shared-state-password-file", secret_file(Path::new(&**path))),
-    };
-    password.map_err(|problem| problems.push(format!("{flag}: {problem}"))).ok()
+    let (variable, file) = (
+        settings.shared_state_password_env.as_deref(),
+        settings.shared_state_password_file.as_ref(),
+    );
+    resolve_secret("shared-state-password", variable, file, parse_secret, problems)
 }
 
 fn resolve_instance(name: Option<&str>, problems: &mut Vec<String>) -> String {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use url::Url;
 
 use super::trace_variables::{TraceVariables, read_headers, read_pairs};
-use crate::config::upstream::{authorities, read_identity};
+use crate::config::upstream::{read_authorities, read_identity};
 use crate::observe::traces::options::TraceOptions;
 use crate::observe::traces::sampler::Sampler;
 
@@ -155,16 +155,16 @@ type Certificates = (
 fn read_certificates(variables: &TraceVariables) -> Result<Certificates, String> {
     let mut problems = Vec::new();
     let path = |name: &str| variables.of_traces(name).map(|(_, path)| Path::new(path));
-    let authorities = authorities(&path("CERTIFICATE").into_iter().collect::<Vec<_>>(), &mut problems);
+    let authorities = variables
+        .of_traces("CERTIFICATE")
+        .map_or_else(Vec::new, |(name, path)| read_authorities(&name, &[path], &mut problems));
     let names = ["OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_KEY"];
     let identity = match (path("CLIENT_CERTIFICATE"), path("CLIENT_KEY")) {
         (Some(certificate), Some(key)) => read_identity(names, certificate, key, &mut problems),
         (None, None) => None,
         _ => return Err(format!("{} need each other", names.join(" and "))),
     };
-    let problem = problems.into_iter().next();
-    let problem = problem.map(|problem| problem.replace("--ca-cert", "OTEL_EXPORTER_OTLP_CERTIFICATE"));
-    problem.map_or(Ok((authorities, identity)), Err)
+    problems.into_iter().next().map_or(Ok((authorities, identity)), Err)
 }
 
 #[cfg(test)]

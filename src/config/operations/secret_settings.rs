@@ -1,0 +1,25 @@
+//! Secrets that two settings can name: `--NAME-env` a variable, and `--NAME-file` a file.
+
+use crate::config::credentials::{parse_file, parse_variable};
+use crate::config::path::ConfigPath;
+
+/// What `parse` makes of the secret that one of the two settings names; `None` where neither is given. What is wrong is pushed to
+/// `problems`, the end of a sentence about the variable or the file that `parse` gives included.
+pub(super) fn resolve_secret<T>(
+    name: &str,
+    variable: Option<&str>,
+    file: Option<&ConfigPath>,
+    parse: impl FnOnce(&str) -> Result<T, &'static str>,
+    problems: &mut Vec<String>,
+) -> Option<T> {
+    let (setting, secret) = match (variable, file) {
+        (None, None) => return None,
+        (Some(_), Some(_)) => {
+            problems.push(format!("--{name}-env and --{name}-file exclude each other"));
+            return None;
+        }
+        (Some(variable), None) => ("env", parse_variable(variable, parse)),
+        (None, Some(path)) => ("file", parse_file(path, parse)),
+    };
+    secret.map_err(|why| problems.push(format!("--{name}-{setting}: {why}"))).ok()
+}
