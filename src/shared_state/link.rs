@@ -1,17 +1,15 @@
 //! The connection to the server: made in the background and made again, used within a time limit, and left alone for a moment
 //! after several failures, so that a server that is slow or away costs calls almost nothing.
 
-use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use redis::aio::MultiplexedConnection;
-use redis::{Cmd, FromRedisValue, RedisResult, ScriptInvocation};
 use thiserror::Error;
 use tokio::sync::{Notify, watch};
 
-use super::server::{RedisProblem, RedisServer};
+use super::client::{RedisAnswer, RedisCommand, RedisConnection, RedisProblem};
+use super::server::RedisServer;
 use crate::observe;
 
 /// How long a connection may take to be made.
@@ -55,7 +53,7 @@ enum LinkStatus {
     /// Nothing is known yet.
     Connecting,
     Connected {
-        connection: MultiplexedConnection,
+        connection: RedisConnection,
         since: Instant,
     },
     Down(RedisProblem),
@@ -100,63 +98,28 @@ impl RedisLink {
     ///
     /// # Errors
     /// [`RedisProblem`], also where it takes too long.
-    pub(crate) async fn first_connection(&self) -> Result<MultiplexedConnection, RedisProblem> {
+    pub(super) async fn first_connection(&self) -> Result<RedisConnection, RedisProblem> {
         let connected = tokio::time::timeout(CONNECT_TIMEOUT, self.0.server.connect()).await;
         let (connection, driver) = connected.unwrap_or_else(|_| Err(took_too_long()))?;
         tokio::spawn(driver);
         Ok(connection)
     }
 
-    /// Sends a command.
+    /// Sends a command or a script.
     ///
     /// # Errors
     /// [`StateUnavailable`] where no answer of that kind came in time.
-    pub(crate) async fn query<T: FromRedisValue>(
+    pub(super) async fn run<T: RedisAnswer>(
         &self,
         purpose: StatePurpose,
         limit: Duration,
-        command: &Cmd,
-    ) -> Result<T, StateUnavailable> {
-        let work = |mut connection| async move { command.query_async(&mut connection).await };
-        self.within(purpose, limit, work).await
-    }
-
-    /// Runs a script.
-    ///
-    /// # Errors
-    /// As [`RedisLink::query`].
-    pub(crate) async fn run<T: FromRedisValue>(
-        &self,
-        purpose: StatePurpose,
-        limit: Duration,
-        script: &ScriptInvocation<'_>,
-    ) -> Result<T, StateUnavailable> {
-        let work = |mut connection| async move { script.invoke_async(&mut connection).await };
-        self.within(purpose, limit, work).await
-    }
-
-    /// How long there has been a connection; `None` without one.
-    pub(crate) fn connected_for(&self) -> Option<Duration> {
-        match &*self.0.status.borrow() {
-            LinkStatus::Connected { since, .. } => Some(since.elapsed()),
-            LinkStatus::Connecting | LinkStatus::Down(_) => None,
-        }
-    }
-
-    async fn within<T, F: Future<Output = RedisResult<T>>>(
-        &self,
-        purpose: StatePurpose,
-        limit: Duration,
-        work: impl FnOnce(MultiplexedConnection) -> F,
+        command: &RedisCommand,
     ) -> Result<T, StateUnavailable> {
         self.keep();
         if self.0.health().is_left_alone() {
             return Err(count(purpose));
         }
-        let answered = async {
-            let connection = self.0.connection().await?;
-            work(connection).await.map_err(|error| RedisProblem::of(&error))
-        };
+        let answered = async { self.0.connection().await?.run(command).await };
         match tokio::time::timeout(limit, answered).await {
             Ok(Ok(value)) => {
                 self.0.succeeded();
@@ -170,6 +133,14 @@ impl RedisLink {
             }
         }
         Err(count(purpose))
+    }
+
+    /// How long there has been a connection; `None` without one.
+    pub(crate) fn connected_for(&self) -> Option<Duration> {
+        match &*self.0.status.borrow() {
+            LinkStatus::Connected { since, .. } => Some(since.elapsed()),
+            LinkStatus::Connecting | LinkStatus::Down(_) => None,
+        }
     }
 
     /// Connects in the background from now on.
@@ -208,7 +179,7 @@ impl LinkState {
     }
 
     /// The connection; waits for one that is being made.
-    async fn connection(&self) -> Result<MultiplexedConnection, RedisProblem> {
+    async fn connection(&self) -> Result<RedisConnection, RedisProblem> {
         let mut status = self.status.subscribe();
         let known = status.wait_for(|status| !matches!(status, LinkStatus::Connecting)).await;
         match known.as_deref() {

@@ -1,18 +1,18 @@
 //! A limit that holds for all replicas together, by the generic cell rate algorithm (ITU-T I.371). The server's clock counts, so
 //! that those of the replicas may differ.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use redis::Script;
-
+use super::client::RedisScript;
 use super::link::{StatePurpose, StateUnavailable};
 use super::state::{CALL_TIMEOUT, SharedState};
 
 /// Takes a place where the wait for it is short enough. `KEYS[1]` holds when all that was taken so far is over at the even rate.
 /// In microseconds: the interval, what may come at once, the longest wait, and the longest wait of all who ask. Gives whether a
 /// place was taken, and the wait for it.
-const TAKE_A_PLACE: &str = r"
+static TAKE_A_PLACE: RedisScript = RedisScript::new(
+    r"
 local interval, burst, max_wait, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
@@ -25,9 +25,8 @@ if wait > max_wait then return {0, string.format('%.0f', wait)} end
 due = due + interval
 redis.call('SET', KEYS[1], string.format('%.0f', due), 'PX', string.format('%.0f', math.ceil((due - now) / 1000) + 1))
 return {1, string.format('%.0f', wait)}
-";
-
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(TAKE_A_PLACE));
+",
+);
 
 /// The longest interval that is sent; the numbers of Lua hold it exactly.
 const MAX_MICROSECONDS: u128 = 365 * 24 * 3600 * 1_000_000;
@@ -74,10 +73,10 @@ impl SharedRate {
     /// # Errors
     /// [`StateUnavailable`] where the server does not say within 50 ms.
     pub(crate) async fn take(&self, max_wait: Duration, limit: Duration) -> Result<TakenPlace, StateUnavailable> {
-        let mut invocation = SCRIPT.key(&self.key);
+        let mut invocation = TAKE_A_PLACE.key(&self.key);
         for duration in [self.interval, self.burst, max_wait, limit] {
             let microseconds = duration.as_micros().min(MAX_MICROSECONDS);
-            invocation.arg(u64::try_from(microseconds).unwrap_or(u64::MAX));
+            invocation.number(u64::try_from(microseconds).unwrap_or(u64::MAX));
         }
         let (taken, wait): (u8, u64) = self.state.link.run(StatePurpose::Limit, CALL_TIMEOUT, &invocation).await?;
         let wait = Duration::from_micros(wait);

@@ -4,12 +4,12 @@
 //! The value is a hash with a generation, which only grows, and with the replica that is about to renew it. The right to renew it is
 //! a lock with an owner, which ends by itself.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use redis::Script;
 use thiserror::Error;
 
+use super::client::{RedisCommand, RedisScript};
 use super::keys::OpenError;
 use super::link::{StatePurpose, StateUnavailable};
 use super::state::{PATIENT_TIMEOUT, SharedState};
@@ -21,37 +21,40 @@ const LOCK_LIFETIME: Duration = Duration::from_mins(1);
 const LEAST_LEFT: Duration = Duration::from_secs(50);
 
 /// Takes the lock, or keeps it where the owner has it already: an answer may have been lost. `KEYS`: lock. `ARGV`: owner, milliseconds.
-const LOCK: &str = r"
+static LOCK: RedisScript = RedisScript::new(
+    r"
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 1 end
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
 return 0
-";
+",
+);
 /// Notes that the holder of the lock is about to renew the value. `KEYS`: lock, value. `ARGV`: owner, milliseconds that must be left.
-const BEGIN: &str = r"
+static BEGIN: RedisScript = RedisScript::new(
+    r"
 if redis.call('GET', KEYS[1]) ~= ARGV[1] or redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then return 0 end
 redis.call('HSET', KEYS[2], 'renewer', ARGV[1])
 return 1
-";
+",
+);
 /// Stores a value that is newer than what is there, without an end. `KEYS`: value. `ARGV`: owner, generation, value. Gives the newest
 /// generation.
-const OFFER: &str = r"
+static OFFER: RedisScript = RedisScript::new(
+    r"
 local known = tonumber(redis.call('HGET', KEYS[1], 'generation') or -1)
 if tonumber(ARGV[2]) <= known then return known end
 redis.call('HSET', KEYS[1], 'generation', ARGV[2], 'value', ARGV[3])
 if redis.call('HGET', KEYS[1], 'renewer') == ARGV[1] then redis.call('HDEL', KEYS[1], 'renewer') end
 return tonumber(ARGV[2])
-";
+",
+);
 /// Gives the lock back, where its owner still has it. `KEYS`: lock, value. `ARGV`: owner.
-const RELEASE: &str = r"
+static RELEASE: RedisScript = RedisScript::new(
+    r"
 if redis.call('HGET', KEYS[2], 'renewer') == ARGV[1] then redis.call('HDEL', KEYS[2], 'renewer') end
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
-";
-
-static LOCK_SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(LOCK));
-static BEGIN_SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(BEGIN));
-static OFFER_SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(OFFER));
-static RELEASE_SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(RELEASE));
+",
+);
 
 /// Where the value is.
 pub(crate) struct SharedRecord {
@@ -108,18 +111,18 @@ impl SharedRecord {
     /// The right to renew the value; `None` where another replica has it. Who has it already does not ask for it a second time.
     pub(crate) async fn try_lock(&self) -> Result<Option<RecordLock>, StateUnavailable> {
         let lifetime = u64::try_from(LOCK_LIFETIME.as_millis()).unwrap_or(u64::MAX);
-        let mut invocation = LOCK_SCRIPT.key(&self.lock_key);
-        invocation.arg(&self.owner).arg(lifetime);
+        let mut invocation = LOCK.key(&self.lock_key);
+        invocation.arg(self.owner.as_str()).number(lifetime);
         let locked: u8 = self.state.link.run(StatePurpose::Refresh, PATIENT_TIMEOUT, &invocation).await?;
         Ok((locked == 1).then_some(RecordLock(())))
     }
 
     /// The newest version.
     pub(crate) async fn read(&self) -> Result<FoundRecord, RecordError> {
-        let mut command = redis::cmd("HMGET");
-        command.arg(&self.key).arg("generation").arg("value").arg("renewer");
+        let mut command = RedisCommand::new("HMGET");
+        command.arg(self.key.as_str()).arg("generation").arg("value").arg("renewer");
         let (generation, value, renewer): (Option<u64>, Option<Vec<u8>>, Option<String>) =
-            self.state.link.query(StatePurpose::Refresh, PATIENT_TIMEOUT, &command).await?;
+            self.state.link.run(StatePurpose::Refresh, PATIENT_TIMEOUT, &command).await?;
         let newest = match generation.zip(value) {
             Some((generation, value)) => Some((generation, self.state.keys.open(&self.key, &value)?)),
             None => None,
@@ -133,8 +136,8 @@ impl SharedRecord {
     /// Notes that the value is about to be renewed; `false` where the lock has ended or ends too soon.
     pub(crate) async fn begin_renewal(&self, _lock: &RecordLock) -> Result<bool, StateUnavailable> {
         let least = u64::try_from(LEAST_LEFT.as_millis()).unwrap_or(u64::MAX);
-        let mut invocation = BEGIN_SCRIPT.key(&self.lock_key);
-        invocation.key(&self.key).arg(&self.owner).arg(least);
+        let mut invocation = BEGIN.key(&self.lock_key);
+        invocation.key(&self.key).arg(self.owner.as_str()).number(least);
         let begun: u8 = self.state.link.run(StatePurpose::Refresh, PATIENT_TIMEOUT, &invocation).await?;
         Ok(begun == 1)
     }
@@ -142,16 +145,16 @@ impl SharedRecord {
     /// Stores a version unless a newer one is there, and gives the newest generation. Who has a lock and stores has renewed.
     pub(crate) async fn offer(&self, lock: Option<&RecordLock>, generation: u64, value: &[u8]) -> Result<u64, StateUnavailable> {
         let sealed = self.state.keys.seal(&self.key, value).ok_or(StateUnavailable)?;
-        let mut invocation = OFFER_SCRIPT.key(&self.key);
+        let mut invocation = OFFER.key(&self.key);
         let owner = lock.map(|_| self.owner.as_str()).unwrap_or_default();
-        invocation.arg(owner).arg(generation).arg(sealed);
+        invocation.arg(owner).number(generation).arg(sealed);
         self.state.link.run(StatePurpose::Refresh, PATIENT_TIMEOUT, &invocation).await
     }
 
     /// Gives the right to renew back. Where that fails, it ends by itself.
     pub(crate) async fn release(&self, _lock: RecordLock) {
-        let mut invocation = RELEASE_SCRIPT.key(&self.lock_key);
-        invocation.key(&self.key).arg(&self.owner);
+        let mut invocation = RELEASE.key(&self.lock_key);
+        invocation.key(&self.key).arg(self.owner.as_str());
         let released: Result<u8, StateUnavailable> = self.state.link.run(StatePurpose::Refresh, PATIENT_TIMEOUT, &invocation).await;
         if released.is_err() {
             tracing::debug!("the lock of a refresh token could not be given back; it ends by itself");

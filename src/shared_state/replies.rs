@@ -2,11 +2,10 @@
 //! drops everything that was kept before.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use redis::Script;
-
+use super::client::{RedisCommand, RedisScript};
 use super::link::{StatePurpose, StateUnavailable};
 use super::state::{CALL_TIMEOUT, SharedState};
 use crate::text::hex;
@@ -22,7 +21,8 @@ const RAISE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The generation of `KEYS[1]`, which begins at the server's time: where it was lost, no earlier one comes again. `ARGV`: 1 to raise
 /// it, and how long it is kept.
-const GENERATION: &str = r"
+static GENERATION: RedisScript = RedisScript::new(
+    r"
 local known = tonumber(redis.call('GET', KEYS[1]) or 0)
 if known > 0 and ARGV[1] == '0' then return string.format('%.0f', known) end
 local time = redis.call('TIME')
@@ -30,12 +30,10 @@ local next = tonumber(time[1]) * 1000000 + tonumber(time[2])
 if next <= known then next = known + 1 end
 redis.call('SET', KEYS[1], string.format('%.0f', next), 'PX', ARGV[2])
 return string.format('%.0f', next)
-";
+",
+);
 /// A value and for how many milliseconds it is kept.
-const FIND: &str = r"return {redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}";
-
-static GENERATION_SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(GENERATION));
-static FIND_SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(FIND));
+static FIND: RedisScript = RedisScript::new(r"return {redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}");
 
 /// The replies of one API.
 #[derive(Clone)]
@@ -101,7 +99,7 @@ impl SharedReplies {
     /// The reply of that generation.
     pub(crate) async fn find(&self, generation: u64, key: &[u8]) -> Result<Option<KeptReply>, StateUnavailable> {
         let name = self.name(generation, key);
-        let invocation = FIND_SCRIPT.key(&name);
+        let invocation = FIND.key(&name);
         let found = self.0.state.link.run(StatePurpose::Cache, CALL_TIMEOUT, &invocation).await?;
         let (Some(sealed), left): (Option<Vec<u8>>, i64) = found else {
             return Ok(None);
@@ -119,10 +117,10 @@ impl SharedReplies {
         let Some(sealed) = sealed else { return };
         let state = Arc::clone(&self.0.state);
         tokio::spawn(async move {
-            let mut command = redis::cmd("SET");
+            let mut command = RedisCommand::new("SET");
             let milliseconds = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
-            command.arg(name).arg(sealed).arg("PX").arg(milliseconds);
-            let _: Result<(), _> = state.link.query(StatePurpose::Cache, CALL_TIMEOUT, &command).await;
+            command.arg(name).arg(sealed).arg("PX").number(milliseconds);
+            let _: Result<(), _> = state.link.run(StatePurpose::Cache, CALL_TIMEOUT, &command).await;
         });
     }
 
@@ -133,9 +131,9 @@ impl SharedReplies {
 
 impl RepliesState {
     async fn generation(&self, raise: bool) -> Result<u64, StateUnavailable> {
-        let mut invocation = GENERATION_SCRIPT.key(&self.key);
+        let mut invocation = GENERATION.key(&self.key);
         let lifetime = u64::try_from(GENERATION_LIFETIME.as_millis()).unwrap_or(u64::MAX);
-        invocation.arg(u8::from(raise)).arg(lifetime);
+        invocation.number(raise.into()).number(lifetime);
         self.state.link.run(StatePurpose::Cache, CALL_TIMEOUT, &invocation).await
     }
 

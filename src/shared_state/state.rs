@@ -9,9 +9,10 @@ use rustls::pki_types::CertificateDer;
 use secrecy::SecretString;
 use sha2::{Digest as _, Sha256};
 
+use super::client::{RedisCommand, RedisLogin, RedisProblem, WITHOUT_REDIS};
 use super::keys::StateKeys;
 use super::link::{RedisLink, StatePurpose, StateUnavailable};
-use super::server::{RedisProblem, RedisServer};
+use super::server::RedisServer;
 use crate::outbound;
 use crate::text::hex;
 
@@ -67,8 +68,11 @@ impl SharedState {
     /// A state that connects when it is first used.
     ///
     /// # Errors
-    /// TLS or the keys cannot be used; in a sentence.
+    /// TLS or the keys cannot be used, or this program was built without what it takes; in a sentence.
     pub(crate) fn new(options: SharedStateOptions) -> Result<Self, String> {
+        if cfg!(not(feature = "redis")) {
+            return Err(WITHOUT_REDIS.into());
+        }
         let tls = options
             .tls
             .then(|| outbound::tls_of_other_protocols(options.authorities))
@@ -79,9 +83,11 @@ impl SharedState {
             link: RedisLink::new(RedisServer {
                 host: options.host,
                 port: options.port,
-                database: options.database,
-                user: options.user,
-                password: options.password,
+                login: RedisLogin {
+                    database: options.database,
+                    user: options.user,
+                    password: options.password,
+                },
                 tls: tls.map(Arc::new),
             }),
             keys: options.keys,
@@ -98,15 +104,15 @@ impl SharedState {
     pub(crate) async fn start(&self) -> Result<(), String> {
         let server = self.link.server();
         let checked = async {
-            let mut connection = self.link.first_connection().await?;
-            let probe = format!("{}probe", self.prefix());
-            let probed: Result<redis::Value, _> = redis::cmd("GET").arg(probe).query_async(&mut connection).await;
-            probed.map_err(|error| RedisProblem::of(&error))?;
+            let connection = self.link.first_connection().await?;
+            let mut probe = RedisCommand::new("GET");
+            probe.arg(format!("{}probe", self.prefix()));
+            let _: Option<Vec<u8>> = connection.run(&probe).await?;
             Ok(connection)
         };
         let checked = tokio::time::timeout(START_TIMEOUT, checked).await;
         self.link.keep();
-        let mut connection = match checked.unwrap_or_else(|_| Err(RedisProblem::Unavailable("it does not answer".into()))) {
+        let connection = match checked.unwrap_or_else(|_| Err(RedisProblem::Unavailable("it does not answer".into()))) {
             Ok(connection) => connection,
             Err(RedisProblem::Refused(why)) => return Err(format!("{server} cannot be used: {why}")),
             Err(RedisProblem::Unavailable(why)) => {
@@ -117,9 +123,9 @@ impl SharedState {
             }
         };
         // The right to ask may be missing, and then nobody can tell.
-        let mut command = redis::cmd("CONFIG");
+        let mut command = RedisCommand::new("CONFIG");
         command.arg("GET").arg("maxmemory-policy");
-        let policy = tokio::time::timeout(PATIENT_TIMEOUT, command.query_async::<Vec<String>>(&mut connection)).await;
+        let policy = tokio::time::timeout(PATIENT_TIMEOUT, connection.run::<Vec<String>>(&command)).await;
         let policy = policy.ok().and_then(|answer| answer.ok()?.into_iter().nth(1));
         if let Some(policy) = policy.filter(|policy| policy.starts_with("allkeys")) {
             tracing::warn!(
@@ -159,12 +165,12 @@ impl SharedState {
     /// # Errors
     /// [`StateUnavailable`] where nobody can tell.
     pub(crate) async fn accept_answer(&self, question: &[u8], lifetime: Duration) -> Result<bool, StateUnavailable> {
-        let mut command = redis::cmd("SET");
+        let mut command = RedisCommand::new("SET");
         // Clocks of replicas may differ a little.
         let milliseconds = (2 * lifetime).as_millis();
-        command.arg(self.digest_key("answer", &[question])).arg(1).arg("NX").arg("PX");
-        command.arg(u64::try_from(milliseconds).unwrap_or(u64::MAX));
-        let accepted: Option<String> = self.link.query(StatePurpose::Confirm, PATIENT_TIMEOUT, &command).await?;
+        command.arg(self.digest_key("answer", &[question])).number(1).arg("NX").arg("PX");
+        command.number(u64::try_from(milliseconds).unwrap_or(u64::MAX));
+        let accepted: Option<String> = self.link.run(StatePurpose::Confirm, PATIENT_TIMEOUT, &command).await?;
         Ok(accepted.is_some())
     }
 
