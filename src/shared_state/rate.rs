@@ -16,7 +16,7 @@ static TAKE_A_PLACE: RedisScript = RedisScript::new(
 local interval, burst, max_wait, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
-local due = tonumber(redis.call('GET', KEYS[1]) or now)
+local due = tonumber(redis.call('GET', KEYS[1]) or '') or now
 -- What nobody can have waited for was written before the clock was set back.
 if due < now or due > now + burst + limit + interval then due = now end
 local wait = due - now - burst

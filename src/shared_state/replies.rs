@@ -23,7 +23,7 @@ const RAISE_INTERVAL: Duration = Duration::from_secs(1);
 /// it, and how long it is kept.
 static GENERATION: RedisScript = RedisScript::new(
     r"
-local known = tonumber(redis.call('GET', KEYS[1]) or 0)
+local known = tonumber(redis.call('GET', KEYS[1]) or '') or 0
 if known > 0 and ARGV[1] == '0' then return string.format('%.0f', known) end
 local time = redis.call('TIME')
 local next = tonumber(time[1]) * 1000000 + tonumber(time[2])

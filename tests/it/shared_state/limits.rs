@@ -100,6 +100,21 @@ fn without_redis_each_replica_keeps_the_rate_alone_and_no_call_fails() {
 }
 
 #[test]
+fn a_limit_that_somebody_else_has_written_over_begins_anew() {
+    let Some(redis) = Redis::start() else { return };
+    let ((upstream, _), spec) = (noting(), spec());
+    // One use in ten seconds, for which Redis knows of it.
+    let mut replicas = replicas(&redis, &spec, &upstream, "0.1");
+    let (first, others) = replicas.split_at_mut(1);
+    call_all(first, 1);
+    let key = redis.keys().pop().expect("a limit");
+    redis.run(&["SET", &key, "garbage"]);
+    call_all(&mut others[..1], 1);
+    let due: String = redis::cmd("GET").arg(&key).query(&mut redis.connection()).unwrap();
+    assert!(due.parse::<u64>().is_ok(), "{due}");
+}
+
+#[test]
 fn a_full_redis_costs_the_limit_of_all_and_no_call() {
     let Some(redis) = Redis::start_with(&["--maxmemory", "1", "--maxmemory-policy", "noeviction"]) else {
         return;

@@ -69,6 +69,22 @@ fn a_reply_is_kept_for_all_replicas_and_a_write_at_one_drops_it_for_all() {
 }
 
 #[test]
+fn what_somebody_else_has_written_over_counts_as_nothing() {
+    let Some(redis) = Redis::start() else { return };
+    let api = list();
+    let mut replica = replica(&redis, &api, "a-key-of-all");
+    changes(&mut replica);
+    wait_until("the reply and its generation are there", || redis.keys().len() == 2);
+    for key in redis.keys() {
+        redis.run(&["SET", &key, "garbage"]);
+    }
+    assert!(!changes(&mut replica).1);
+    assert!(changes(&mut replica).1);
+    let logs = replica.end();
+    assert!(!logs.contains("cannot be used"), "{logs}");
+}
+
+#[test]
 fn without_redis_each_replica_keeps_replies_alone() {
     let Some(mut redis) = Redis::start() else { return };
     let api = list();
