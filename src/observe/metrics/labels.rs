@@ -9,6 +9,21 @@ use prometheus_client::encoding::{EncodeLabel as _, EncodeLabelSet, LabelSetEnco
 /// What is not in the set of a label.
 pub(crate) const OTHER: &str = "_other";
 
+/// Why requests are refused before their body is read.
+pub(super) const REFUSAL_REASONS: [&str; 7] = [
+    "no_token",
+    "invalid_token",
+    "several_tokens",
+    "insufficient_scope",
+    "keys_unavailable",
+    "rate_limit",
+    "host_or_origin",
+];
+/// What the shared state is used for.
+pub(super) const SHARED_STATE_USES: [&str; 4] = ["limit", "refresh", "cache", "confirm"];
+/// How what is tried now and then ends.
+pub(super) const OUTCOMES: [&str; 2] = ["ok", "failed"];
+
 /// The name of the API; no label where a server has one alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ApiLabel(Option<Arc<str>>);

@@ -20,7 +20,8 @@ use prometheus_client::registry::Registry;
 
 use self::gauges::{CacheGauge, PartsCollector, UpstreamGauges, WatchedParts};
 use self::labels::{
-    ApiLabel, EffectLabel, OTHER, OperationLabels, OutcomeLabel, ReasonLabel, RequestLabels, WhatLabel, known_method, known_status,
+    ApiLabel, EffectLabel, OTHER, OUTCOMES, OperationLabels, OutcomeLabel, REFUSAL_REASONS, ReasonLabel, RequestLabels, SHARED_STATE_USES,
+    WhatLabel, known_method, known_status,
 };
 use super::outcome::CallOutcome;
 
@@ -119,6 +120,7 @@ impl Metrics {
             registry: Registry::default(),
         };
         metrics.register(&mut registry);
+        metrics.begin_at_zero();
         registry.register_collector(Box::new(PartsCollector(parts)));
         Self { registry, ..metrics }
     }
@@ -172,6 +174,21 @@ impl Metrics {
             self.shared_state_errors.clone(),
         );
         registry.register("openapi_mcp_tools", "Tools that are served", self.tools.clone());
+    }
+
+    /// Makes the counters whose labels are known. One that came with its first count would hide that count: Prometheus sees an
+    /// increase between two values alone.
+    fn begin_at_zero(&self) {
+        for reason in REFUSAL_REASONS {
+            drop(self.rejected.get_or_create(&ReasonLabel { reason }));
+        }
+        for what in SHARED_STATE_USES {
+            drop(self.shared_state_errors.get_or_create(&WhatLabel { what }));
+        }
+        for outcome in OUTCOMES {
+            let api = ApiLabel::default();
+            drop(self.refreshes.get_or_create(&OutcomeLabel { api, outcome }));
+        }
     }
 
     /// A call has ended.
@@ -255,9 +272,12 @@ impl Metrics {
 
     /// The state of this upstream is shown from now on.
     pub(super) fn watch_upstream(&self, origin: &OriginLabels, upstream: Weak<dyn UpstreamGauges>) {
-        // Counters begin at 0 where there is something to count.
         for counters in [&self.retries, &self.cache_hits, &self.cache_misses] {
             drop(counters.get_or_create(&origin.api));
+        }
+        for outcome in OUTCOMES {
+            let api = origin.api.clone();
+            drop(self.reloads.get_or_create(&OutcomeLabel { api, outcome }));
         }
         self.parts.add_upstream(origin.api.clone(), Arc::clone(&origin.host), upstream);
     }
