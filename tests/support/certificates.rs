@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, CertifiedKey, IsCa, KeyPair, generate_simple_self_signed};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, CertifiedKey, IsCa, KeyPair, generate_simple_self_signed};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
@@ -35,14 +35,22 @@ impl Authority {
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().expect("made")).expect("made");
         let folder = tempfile::tempdir().expect("made");
         std::fs::write(folder.path().join("ca.pem"), issuer.pem()).expect("made");
+        let authority = Self { issuer, folder };
+        authority.write_issued("client");
+        authority
+    }
+
+    fn issue(&self, name: &str) -> (Certificate, KeyPair) {
         let key = KeyPair::generate().expect("made");
-        let client = CertificateParams::new(vec!["client".into()])
-            .expect("made")
-            .signed_by(&key, &issuer)
-            .expect("made");
-        std::fs::write(folder.path().join("client.pem"), client.pem()).expect("made");
-        std::fs::write(folder.path().join("client.key"), key.serialize_pem()).expect("made");
-        Self { issuer, folder }
+        let params = CertificateParams::new(vec![name.into()]).expect("made");
+        (params.signed_by(&key, &self.issuer).expect("made"), key)
+    }
+
+    /// Writes a certificate of that name as `NAME.pem`, and its key as `NAME.key`.
+    pub fn write_issued(&self, name: &str) {
+        let (certificate, key) = self.issue(name);
+        std::fs::write(self.file(&format!("{name}.pem")), certificate.pem()).expect("made");
+        std::fs::write(self.file(&format!("{name}.key")), key.serialize_pem()).expect("made");
     }
 
     pub fn file(&self, name: &str) -> String {
@@ -51,11 +59,7 @@ impl Authority {
 
     /// TLS of `localhost`, by a certificate of this authority; clients may show one of it.
     pub fn server_config(&self) -> ServerConfig {
-        let key = KeyPair::generate().expect("made");
-        let certificate = CertificateParams::new(vec!["localhost".into()])
-            .expect("made")
-            .signed_by(&key, &self.issuer)
-            .expect("made");
+        let (certificate, key) = self.issue("localhost");
         let mut roots = RootCertStore::empty();
         roots.add(self.issuer.der().clone()).expect("made");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

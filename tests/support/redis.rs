@@ -1,4 +1,4 @@
-//! Debian's `redis-server` on a port of its own.
+//! Debian's `redis-server` on a port of its own, or another server that `OPENAPI_MCP_REDIS_SERVER` names.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use super::PATIENCE;
 pub struct Redis {
     child: Child,
     pub port: u16,
+    pub tls_port: u16,
     options: Vec<String>,
 }
 
@@ -18,20 +19,25 @@ impl Redis {
         Self::start_with(&[])
     }
 
-    /// The same with options of its own.
+    /// The same with options of its own, in which `TLS_PORT` stands for a second port.
     #[expect(clippy::print_stdout, reason = "a test that does nothing says why")]
     pub fn start_with(options: &[&str]) -> Option<Self> {
-        let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
         // Another process may take the port between finding and using it.
         for _ in 0..5 {
-            let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-            let port = port.expect("a port").port();
+            let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").expect("a port"));
+            let [port, tls_port] = listeners.map(|listener| listener.local_addr().expect("an address").port());
+            let options = options.iter().map(|option| option.replace("TLS_PORT", &tls_port.to_string()));
+            let options: Vec<String> = options.collect();
             let Ok(child) = spawn(port, &options) else {
                 println!("skipped: redis-server is not installed (Debian package redis-server)");
                 return None;
             };
-            let options = options.clone();
-            let mut redis = Self { child, port, options };
+            let mut redis = Self {
+                child,
+                port,
+                tls_port,
+                options,
+            };
             if redis.listens() {
                 return Some(redis);
             }
@@ -118,7 +124,8 @@ impl Redis {
 }
 
 fn spawn(port: u16, options: &[String]) -> std::io::Result<Child> {
-    Command::new("redis-server")
+    let server = std::env::var_os("OPENAPI_MCP_REDIS_SERVER");
+    Command::new(server.unwrap_or_else(|| "redis-server".into()))
         .args([
             "--port",
             &port.to_string(),
