@@ -37,6 +37,11 @@ clients: build
     tests/clients/run target/debug/openapi-mcp
     tests/servers/run target/debug/openapi-mcp
 
+# Run replicas behind haproxy, with Redis and with Valkey.
+operations: build
+    tests/replicas/run target/debug/openapi-mcp
+    .ci/valkey target/debug/openapi-mcp
+
 # Run the MCP conformance suite.
 conformance: build
     tests/conformance/run target/debug/openapi-mcp

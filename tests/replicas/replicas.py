@@ -22,6 +22,8 @@ CLIENTS = 64
 RATE = 150
 BINARY = sys.argv[1]
 STATE_KEY = "5f" * 32
+# Or another server that speaks its protocol.
+REDIS_SERVER = os.environ.get("OPENAPI_MCP_REDIS_SERVER", "redis-server")
 
 
 def free_port():
@@ -90,7 +92,7 @@ class Redis:
 
     def start(self):
         self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
+            [REDIS_SERVER, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
             stdout=subprocess.DEVNULL,
         )
         wait_for_port(self.port)
