@@ -37,8 +37,9 @@ clients: build
     tests/clients/run target/debug/openapi-mcp
     tests/servers/run target/debug/openapi-mcp
 
-# Run replicas behind haproxy, with Redis and with Valkey.
+# Send spans through a collector, and run replicas behind haproxy with Redis and with Valkey.
 operations: build
+    tests/collector/run target/debug/openapi-mcp
     tests/replicas/run target/debug/openapi-mcp
     .ci/valkey target/debug/openapi-mcp
 
