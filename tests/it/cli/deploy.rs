@@ -80,13 +80,16 @@ fn haproxy_accepts_its_configuration() {
 }
 
 #[test]
-fn promtool_accepts_the_alerts_and_every_query() {
+fn promtool_accepts_the_settings_the_alerts_and_every_query() {
     let check = |args: &[&str]| Command::new("promtool").args(args).output();
     let alerts = project("deploy/monitoring/alerts.yaml").display().to_string();
     let Ok(output) = check(&["check", "rules", &alerts]) else {
         println!("skipped: promtool is not installed (Debian package prometheus)");
         return;
     };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let settings = project("deploy/monitoring/prometheus.yaml").display().to_string();
+    let output = check(&["check", "config", "--syntax-only", &settings]).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let folder = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string(project("deploy/monitoring/dashboard.json")).unwrap();
