@@ -7,33 +7,34 @@ use serde_json::{Value, json};
 
 use crate::support::{CALL, HttpServer, PATIENCE, Session, SpecFile, Upstream, call_message, petstore, reply, signal, wait_until};
 
-struct Log {
+/// An audit log in a folder of its own.
+pub struct Log {
     _folder: tempfile::TempDir,
-    path: PathBuf,
+    pub path: PathBuf,
 }
 
 impl Log {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.jsonl");
         Self { _folder: folder, path }
     }
 
-    fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.path.to_str().unwrap()
     }
 
-    fn lines(&self) -> Vec<Value> {
+    pub fn lines(&self) -> Vec<Value> {
         lines(&self.path)
     }
 
-    fn wait_for(&self, count: usize) -> Vec<Value> {
+    pub fn wait_for(&self, count: usize) -> Vec<Value> {
         wait_until("the lines are written", || self.lines().len() >= count);
         self.lines()
     }
 }
 
-fn lines(path: &Path) -> Vec<Value> {
+pub fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let whole = text.lines().filter(|line| !line.is_empty());
     whole
@@ -41,7 +42,7 @@ fn lines(path: &Path) -> Vec<Value> {
         .collect()
 }
 
-fn outcomes(lines: &[Value]) -> BTreeMap<String, usize> {
+pub fn outcomes(lines: &[Value]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for line in lines {
         *counts.entry(line["outcome"].as_str().unwrap_or_default().to_owned()).or_default() += 1;

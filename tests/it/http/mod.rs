@@ -1,6 +1,7 @@
 //! Streamable HTTP: who may connect, what a client may send, and what it costs the others.
 
 mod audit;
+mod audit_outcomes;
 pub mod auth_oauth;
 mod auth_static;
 mod health;

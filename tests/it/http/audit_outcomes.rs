@@ -1,0 +1,171 @@
+//! How calls end in the audit log, and that none is lost under load: while the file is renamed, and where two servers share it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::thread::ScopedJoinHandle;
+
+use serde_json::{Value, json};
+
+use super::audit::{Log, lines, outcomes};
+use crate::support::http_server::scrape;
+use crate::support::{HttpServer, SpecFile, Upstream, call_message, listener, petstore, reply, signal, wait_until};
+
+fn call(server: &HttpServer, tool: &str) {
+    server.post(&["MCP-Protocol-Version: 2025-11-25"], &call_message(tool, "{}"));
+}
+
+fn outcomes_of(spec: &SpecFile, base_url: &str, more: &[&str], tools: &[&str]) -> Vec<String> {
+    let log = Log::new();
+    let args = [
+        "--spec",
+        spec.path(),
+        "--base-url",
+        base_url,
+        "--audit-log",
+        log.name(),
+        "--retries",
+        "0",
+    ];
+    let server = HttpServer::start(&[&args, more].concat());
+    tools.iter().for_each(|tool| call(&server, tool));
+    let lines = log.wait_for(tools.len());
+    assert_eq!(lines.len(), tools.len(), "{lines:?}");
+    let names = lines.iter().map(|line| line["outcome"].as_str().unwrap().to_owned());
+    names.collect()
+}
+
+#[test]
+fn what_ends_a_call_is_named() {
+    let spec = SpecFile::with_paths(&json!({
+        "/a": {"get": {"operationId": "a"}},
+        "/locked": {"get": {"operationId": "locked", "security": [{"key": []}]}},
+    }));
+    let locked = std::fs::read_to_string(spec.path()).unwrap();
+    let mut document: Value = serde_json::from_str(&locked).unwrap();
+    document["components"] = json!({"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}});
+    let spec = SpecFile::new(&document.to_string());
+    let (taken, refusing) = listener();
+    drop(taken);
+    let broken = Upstream::raw(|_, stream| {
+        use std::io::Write as _;
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nbroken off");
+    });
+    let good = Upstream::start(Box::new(|_| reply(200, &["Content-Type: application/json"], b"{\"ok\":true}")));
+    let once = ["--breaker-failures", "1", "--breaker-pause", "600"];
+    for (base_url, more, tools, expected) in [
+        (&refusing, &once[..], &["a", "a"][..], &["unreachable", "circuit_open"][..]),
+        (&broken.url, &[], &["a"], &["broken_reply"]),
+        (&good.url, &[], &["locked", "a"], &["credential_missing", "ok"]),
+        (&good.url, &["--max-response-bytes", "5"], &["a"], &["too_large"]),
+        (
+            &good.url,
+            &["--rate-limit", "0.001", "--timeout", "1"],
+            &["a", "a"],
+            &["ok", "rate_limited"],
+        ),
+    ] {
+        assert_eq!(outcomes_of(&spec, base_url, more, tools), expected, "{more:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn no_line_is_lost_while_the_file_is_renamed_under_load() {
+    const CLIENTS: usize = 4;
+    const CALLS: usize = 100;
+    let log = Log::new();
+    let server = HttpServer::start(&[
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--audit-log",
+        log.name(),
+        "--metrics-bind",
+        "127.0.0.1:0",
+    ]);
+    let mut files: Vec<PathBuf> = vec![log.path.clone()];
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|_| {
+                scope.spawn(|| {
+                    for number in 0..CALLS {
+                        // An unknown tool is refused, and has its line as well.
+                        call(&server, if number % 5 == 0 { "no_such_tool" } else { "list_pets" });
+                    }
+                })
+            })
+            .collect();
+        while !clients.iter().all(ScopedJoinHandle::is_finished) {
+            let moved = log.path.with_extension(files.len().to_string());
+            if std::fs::rename(&log.path, &moved).is_ok() {
+                files.push(moved);
+                signal(server.pid(), "HUP");
+                wait_until("the file is there again", || log.path.exists());
+            }
+        }
+    });
+    assert!(files.len() > 2, "it was renamed under load: {}", files.len());
+    let all = || files.iter().flat_map(|file| lines(file)).collect::<Vec<Value>>();
+    wait_until("all lines are written", || all().len() >= CLIENTS * CALLS);
+    let all = all();
+    let identifiers: BTreeSet<&str> = all.iter().map(|line| line["id"].as_str().unwrap()).collect();
+    assert_eq!((all.len(), identifiers.len()), (CLIENTS * CALLS, CLIENTS * CALLS));
+    let expected = [("ok", CLIENTS * CALLS * 4 / 5), ("unknown_tool", CLIENTS * CALLS / 5)];
+    assert_eq!(outcomes(&all), expected.map(|(name, count)| (name.to_owned(), count)).into());
+    let logs = server.logs();
+    let (_, address) = logs.split_once("metrics at http://").unwrap();
+    let page = scrape(address.split('/').next().unwrap());
+    assert!(page.contains("openapi_mcp_audit_lost_total 0"), "{page}");
+}
+
+#[test]
+fn two_servers_may_write_to_one_file() {
+    const CALLS: usize = 100;
+    let log = Log::new();
+    let args = ["--spec", &petstore(), "--mock", "--audit-log", log.name()];
+    let servers = [(); 2].map(|()| HttpServer::start(&args));
+    std::thread::scope(|scope| {
+        for server in &servers {
+            scope.spawn(move || (0..CALLS).for_each(|_| call(server, "list_pets")));
+        }
+    });
+    let lines = log.wait_for(2 * CALLS);
+    let keys: BTreeSet<&str> = lines.iter().map(|line| line["key_id"].as_str().unwrap()).collect();
+    assert_eq!((lines.len(), keys.len()), (2 * CALLS, 2), "each has a key of its own");
+}
+
+#[test]
+fn what_a_person_answers_is_named() {
+    let log = Log::new();
+    let server = HttpServer::start(&[
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--confirm",
+        "destructive",
+        "--audit-log",
+        log.name(),
+    ]);
+    let able = json!({"elicitation": {"form": {}}});
+    for action in ["decline", "cancel"] {
+        let asked = server.call_stateless("delete_pet", json!({"arguments": {"petId": 7}}), &able)["result"].clone();
+        let question = asked["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+        let answered = json!({
+            "arguments": {"petId": 7},
+            "requestState": asked["requestState"],
+            "inputResponses": {question: {"action": action}},
+        });
+        server.call_stateless("delete_pet", answered, &able);
+    }
+    // A client that cannot ask anybody.
+    server.call_stateless("delete_pet", json!({"arguments": {"petId": 7}}), &json!({}));
+    let lines = log.wait_for(5);
+    let named: Vec<&str> = lines.iter().map(|line| line["outcome"].as_str().unwrap()).collect();
+    assert_eq!(named, ["asked", "declined", "asked", "unanswered", "unanswered"]);
+    assert!(
+        lines
+            .iter()
+            .all(|line| line["confirmed"] == false && line["attempts"] == Value::Null),
+        "{lines:?}"
+    );
+}
