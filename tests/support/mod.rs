@@ -208,3 +208,32 @@ pub fn memory(pid: u32) -> usize {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
     line.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") / 1024
 }
+
+/// The inodes of the sockets that listen for TCP on this machine (`/proc/net/tcp`: the state `0A` is LISTEN).
+#[cfg(target_os = "linux")]
+fn listening() -> Vec<String> {
+    ["/proc/net/tcp", "/proc/net/tcp6"]
+        .iter()
+        .filter_map(|table| std::fs::read_to_string(table).ok())
+        .flat_map(|table| table.lines().map(str::to_owned).collect::<Vec<_>>())
+        .filter(|line| line.split_whitespace().nth(3) == Some("0A"))
+        .filter_map(|line| line.split_whitespace().nth(9).map(str::to_owned))
+        .collect()
+}
+
+/// The inodes of the sockets that a process has.
+#[cfg(target_os = "linux")]
+fn sockets(pid: u32) -> Vec<String> {
+    std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .expect("alive")
+        .filter_map(|entry| std::fs::read_link(entry.expect("an entry").path()).ok())
+        .filter_map(|target| Some(target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
+        .collect()
+}
+
+/// How many sockets of a process listen for TCP.
+#[cfg(target_os = "linux")]
+pub fn listening_sockets(pid: u32) -> usize {
+    let all = listening();
+    sockets(pid).iter().filter(|inode| all.contains(inode)).count()
+}

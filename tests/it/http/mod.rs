@@ -12,3 +12,5 @@ mod page;
 mod sessions;
 mod tenants;
 mod tls;
+#[cfg(target_os = "linux")]
+mod unconfigured;
