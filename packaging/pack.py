@@ -1,4 +1,4 @@
-"""Makes npm packages and PyPI wheels of binaries. Usage: pack.py --output DIR TARGET=BINARY ..."""
+"""Makes npm packages and PyPI wheels of binaries. Usage: pack.py --output DIR [--mcp-name NAME] TARGET=BINARY ..."""
 
 import argparse
 import base64
@@ -45,8 +45,10 @@ def describe(**more):
     return (json.dumps({**more, **common}, indent=2) + "\n").encode()
 
 
-def npm(output, binaries):
+def npm(output, binaries, mcp_name):
     version = cargo("version")
+    # By this the MCP registry knows that a package belongs to its entry.
+    owner = {"mcpName": mcp_name} if mcp_name else {}
     licences = [(name, (ROOT / name).read_bytes(), 0o644) for name in ("LICENSE-MIT", "LICENSE-APACHE")]
     names = {}
     for target, binary in binaries.items():
@@ -56,7 +58,7 @@ def npm(output, binaries):
         program = "openapi-mcp.exe" if system == "win32" else "openapi-mcp"
         files = [("package.json", describe(name=name, os=[system], cpu=[processor], files=[program]), 0o644), (program, binary, 0o755)]
         tarball(output / f"{name}-{version}.tgz", files + licences)
-    package = describe(name=NAME, bin={"openapi-mcp": "openapi-mcp.cjs"}, optionalDependencies=names, engines={"node": ">=18"})
+    package = describe(name=NAME, bin={"openapi-mcp": "openapi-mcp.cjs"}, optionalDependencies=names, engines={"node": ">=18"}, **owner)
     files = [
         ("package.json", package, 0o644),
         ("openapi-mcp.cjs", (ROOT / "packaging/launcher.cjs").read_bytes(), 0o755),
@@ -65,8 +67,9 @@ def npm(output, binaries):
     tarball(output / f"{NAME}-{version}.tgz", files + licences)
 
 
-def wheel(output, target, binary):
+def wheel(output, target, binary, mcp_name):
     version = cargo("version")
+    owner = f"\n<!-- mcp-name: {mcp_name} -->\n" if mcp_name else ""
     module = NAME.replace("-", "_")
     system, _, tags = TARGETS[target]
     program = "openapi-mcp.exe" if system == "win32" else "openapi-mcp"
@@ -75,7 +78,7 @@ def wheel(output, target, binary):
     tag_lines = "".join(f"Tag: py3-none-{tag}\n" for tag in tags.split("."))
     files = [
         (f"{module}-{version}.data/scripts/{program}", binary, 0o755),
-        (f"{info}/METADATA", (metadata + (ROOT / "README.md").read_text()).encode(), 0o644),
+        (f"{info}/METADATA", (metadata + (ROOT / "README.md").read_text() + owner).encode(), 0o644),
         (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: pack.py\nRoot-Is-Purelib: false\n{tag_lines}".encode(), 0o644),
         (f"{info}/licenses/LICENSE-MIT", (ROOT / "LICENSE-MIT").read_bytes(), 0o644),
         (f"{info}/licenses/LICENSE-APACHE", (ROOT / "LICENSE-APACHE").read_bytes(), 0o644),
@@ -97,6 +100,7 @@ def wheel(output, target, binary):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=pathlib.Path, required=True)
+    parser.add_argument("--mcp-name", help="the name in the MCP registry, as in io.github.you/openapi-mcp")
     parser.add_argument("binaries", nargs="+", metavar="TARGET=BINARY")
     arguments = parser.parse_args()
     binaries = {}
@@ -106,9 +110,9 @@ def main():
             parser.error(f"{target} is none of {', '.join(TARGETS)}")
         binaries[target] = pathlib.Path(path).read_bytes()
     arguments.output.mkdir(parents=True, exist_ok=True)
-    npm(arguments.output, binaries)
+    npm(arguments.output, binaries, arguments.mcp_name)
     for target, binary in binaries.items():
-        wheel(arguments.output, target, binary)
+        wheel(arguments.output, target, binary, arguments.mcp_name)
 
 
 main()

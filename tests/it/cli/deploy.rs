@@ -165,3 +165,64 @@ fn the_manifests_use_flags_that_exist_and_probe_the_right_pages() {
         }
     }
 }
+
+/// The steps of the workflow that makes a release, each with the name of its job.
+fn release_steps() -> Vec<(String, Value)> {
+    let workflow = read_yaml(".github/workflows/release.yml").remove(0);
+    let jobs = workflow["jobs"].as_object().unwrap().iter();
+    jobs.flat_map(|(job, definition)| {
+        let steps = definition["steps"].as_array().cloned().unwrap_or_default();
+        steps.into_iter().map(move |step| (job.clone(), step))
+    })
+    .collect()
+}
+
+#[test]
+fn the_scripts_of_a_release_are_valid_and_its_archives_are_where_binstall_and_the_packages_look() {
+    let steps = release_steps();
+    let scripts: Vec<(&str, &str)> = steps
+        .iter()
+        .filter_map(|(job, step)| Some((job.as_str(), step["run"].as_str()?)))
+        .collect();
+    assert!(scripts.len() >= 8, "{scripts:?}");
+    for (job, script) in &scripts {
+        let Ok(output) = Command::new("bash").args(["-n", "-c", script]).output() else {
+            return;
+        };
+        assert!(output.status.success(), "{job}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let script_of = |wanted: &str, words: &str| {
+        let found = scripts.iter().find(|(job, script)| *job == wanted && script.contains(words));
+        found.unwrap_or_else(|| panic!("{wanted}: no step has {words}")).1
+    };
+    // `cargo binstall` and the formula take an archive by this name.
+    script_of("binary", "name=openapi-mcp-$GITHUB_REF_NAME-$TARGET");
+    let manifest = std::fs::read_to_string(project("Cargo.toml")).unwrap();
+    assert!(manifest.contains("/releases/download/v{ version }/openapi-mcp-v{ version }-{ target }{ archive-suffix }"));
+    assert!(manifest.contains(r#"bin-dir = "openapi-mcp-v{ version }-{ target }/{ bin }{ binary-ext }""#));
+    let formula = std::fs::read_to_string(project("packaging/formula.py")).unwrap();
+    assert!(formula.contains("openapi-mcp-v{version}-{target}.tar.gz"));
+    let pack = std::fs::read_to_string(project("packaging/pack.py")).unwrap();
+    let workflow = read_yaml(".github/workflows/release.yml").remove(0);
+    let built = workflow["jobs"]["binary"]["strategy"]["matrix"]["include"].as_array().unwrap();
+    for target in built {
+        let target = target["target"].as_str().unwrap();
+        assert!(pack.contains(&format!("\"{target}\": (")), "{target} has no package");
+        assert!(
+            target.contains("windows") || formula.contains(target),
+            "{target} is not in the formula"
+        );
+    }
+    // One name in the registry for all.
+    for (job, words) in [
+        ("image", "io.modelcontextprotocol.server.name=$MCP_NAME"),
+        ("packages", "--mcp-name \"$MCP_NAME\""),
+        ("packages", "registry --name \"$MCP_NAME\""),
+    ] {
+        script_of(job, words);
+    }
+    let signed = steps
+        .iter()
+        .filter(|(_, step)| step["uses"].as_str().is_some_and(|action| action.contains("actions/attest-")));
+    assert_eq!(signed.count(), 3);
+}
