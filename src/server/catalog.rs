@@ -326,6 +326,12 @@ impl ResolvedCall {
         self.arguments.as_ref()
     }
 
+    /// The arguments as they are sent, after repairs; those of the client where they are not valid.
+    pub(crate) fn repaired_arguments(&self) -> JsonObject {
+        let given = self.arguments.clone().unwrap_or_default();
+        self.api.repaired_arguments(self.tool, given)
+    }
+
     /// What tells the tenant of a client, where the API has tenants and the client is one of them.
     pub(crate) fn tenant(&self, caller: &Caller<'_>) -> Option<&str> {
         self.api.tenant(caller)

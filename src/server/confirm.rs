@@ -33,6 +33,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 const QUESTION: &str = "confirm";
 /// How much of an argument the question shows, in bytes; it says how much is left out.
 const MAX_SHOWN_ARGUMENT: usize = 400;
+/// How much of the name of an API the question shows, in bytes.
+const MAX_SHOWN_API: usize = 100;
 
 /// The keys that seal questions, and the questions that were answered.
 pub(crate) struct Confirmation {
@@ -239,9 +241,11 @@ fn what(offered: OfferedTool<'_>) -> String {
     format!("{} ({})", offered.tool.name, text::one_line(&offered.operation.label()))
 }
 
-/// The question: the request line and every argument, and then the title from the document, marked as such.
+/// The question: the operation, its API, the request line and every argument as it will be sent, and then the title from the
+/// document, marked as such. The name of a gate says nothing about what it calls, and is not in it.
 fn message(call: &ResolvedCall, line: &str) -> String {
     let offered = call.offered();
+    let api = text::truncate(&text::one_line(call.api_label()), MAX_SHOWN_API);
     let weight = if offered.enforcement.is_destructive() {
         "It may change or remove what exists."
     } else if offered.enforcement.is_read_only() {
@@ -249,18 +253,20 @@ fn message(call: &ResolvedCall, line: &str) -> String {
     } else {
         "It writes."
     };
-    let arguments = call.arguments().into_iter().flatten().map(|(name, value)| {
+    let arguments = call.repaired_arguments().into_iter().map(|(name, value)| {
         let whole = visible(&value.to_string());
         let shown = whole.get(..whole.floor_char_boundary(MAX_SHOWN_ARGUMENT)).unwrap_or_default();
         let more = match whole.len() - shown.len() {
             0 => String::new(),
             more => format!("… and {more} bytes more, which are not shown"),
         };
-        format!("\n- {}: {shown}{more}", visible(name))
+        format!("\n- {}: {shown}{more}", visible(&name))
     });
     let title = offered.tool.title.as_deref().unwrap_or(&offered.tool.name);
     format!(
-        "Allow {}? {weight}{}\n\nThe API calls it \u{201c}{}\u{201d}.",
+        "Allow {} of \u{201c}{}\u{201d}: {}? {weight}{}\n\nThe API calls it \u{201c}{}\u{201d}.",
+        visible(call.tool_label()),
+        visible(&api),
         visible(line),
         arguments.collect::<String>(),
         visible(title)

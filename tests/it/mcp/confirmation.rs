@@ -105,7 +105,12 @@ async fn check(client: Client, person: &Person, upstream: &Upstream, say: &str) 
     let result = call(&client, "delete_pet", json!({"petId": 7})).await;
     let asked = person.asked();
     assert_eq!(asked.len(), 1, "{say}: {result:?}");
-    for expected in ["Allow DELETE /pets/7? It may change or remove", "- petId: 7", "Delete a pet"] {
+    for expected in [
+        "Allow delete_pet of",
+        ": DELETE /pets/7? It may change or remove",
+        "- petId: 7",
+        "Delete a pet",
+    ] {
         assert!(asked[0].contains(expected), "{say}: {}", asked[0]);
     }
     match person.answer {
@@ -247,11 +252,11 @@ fn a_confirmation_counts_only_for_the_request_that_was_shown() {
         server.call_stateless("tidy", parameters, &json!({"elicitation": {}}))["result"].clone()
     };
     let asked = post(None);
-    assert!(asked.to_string().contains("Allow DELETE /old?"), "{asked}");
+    assert!(asked.to_string().contains(": DELETE /old?"), "{asked}");
     std::fs::write(spec.path(), moved("/everything")).unwrap();
     server.logged("the new version is served");
     let again = post(Some(&asked["requestState"]));
-    assert!(again.to_string().contains("Allow DELETE /everything?"), "{again}");
+    assert!(again.to_string().contains(": DELETE /everything?"), "{again}");
     assert!(upstream.received().is_empty());
     assert_eq!(post(Some(&again["requestState"]))["isError"], false);
     assert_eq!(upstream.take_one().line, "DELETE /everything HTTP/1.1");

@@ -34,7 +34,8 @@ fn a_confirmation_of_a_gate_is_that_of_the_operation_and_of_this_gate_alone() {
         }
         server.call_stateless(tool, parameters, &json!({"elicitation": {}}))["result"].clone()
     };
-    let inner = json!({"operation": "delete_pet", "arguments": {"petId": 1}});
+    // A number as text is repaired before it is shown.
+    let inner = json!({"operation": "delete_pet", "arguments": {"petId": "1"}});
     // What reads is not asked about, nor is the wrong gate, nor what would be refused anyway.
     let read = post("call_read", &json!({"operation": "list_pets"}), None);
     assert_eq!(read["isError"], false, "{read}");
@@ -52,9 +53,15 @@ fn a_confirmation_of_a_gate_is_that_of_the_operation_and_of_this_gate_alone() {
     }
     let asked = post("call_destructive", &inner, None);
     assert_eq!(asked["resultType"], "input_required", "{asked}");
+    // It names the operation and its API, and the arguments as they are sent; the gate says nothing about the call.
+    let question = asked["inputRequests"]["confirm"]["params"]["message"].as_str().unwrap();
     assert!(
-        asked.to_string().contains("Allow DELETE /pets/1? It may change or remove"),
-        "{asked}"
+        question.starts_with("Allow delete_pet of \u{201c}Petstore\u{201d}: DELETE /pets/1? It may change or remove"),
+        "{question}"
+    );
+    assert!(
+        question.contains("- petId: 1\n") && !question.contains("call_destructive"),
+        "{question}"
     );
     let state = &asked["requestState"];
     // Neither the plain call, nor another call through the gate.
@@ -85,7 +92,7 @@ fn a_session_is_asked_before_a_gate_destroys_something() {
         let id = session.post("tools/call", &call);
         let asked = session.receive();
         assert_eq!(asked["method"], "elicitation/create", "{asked}");
-        assert!(asked.to_string().contains("Allow DELETE /pets/7?"), "{asked}");
+        assert!(asked.to_string().contains("Allow delete_pet of"), "{asked}");
         session.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": action, "content": {}}}));
         let answer = session.receive();
         assert_eq!(
