@@ -48,6 +48,8 @@ pub(crate) struct IndexEntry {
     pub(crate) effect: Effect,
     pub(crate) is_deprecated: bool,
     pub(crate) variables: u8,
+    /// Whether it is about whoever calls: `/me/boards`.
+    pub(crate) is_own: bool,
 }
 
 /// An operation that has a term.
@@ -306,7 +308,21 @@ fn entry_of(document: &Document, searched: &SearchedOperation<'_>) -> IndexEntry
         effect: searched.effect,
         is_deprecated: operation.deprecated,
         variables: u8::try_from(operation.template.variables().count()).unwrap_or(u8::MAX),
+        is_own: is_own(searched),
     }
+}
+
+/// Whether an operation is about whoever calls it, by a segment of its path or by its title.
+fn is_own(searched: &SearchedOperation<'_>) -> bool {
+    let mut is_own = searched
+        .operation
+        .path
+        .split('/')
+        .any(|segment| matches!(segment, "me" | "my" | "self" | "current"));
+    each_word(searched.title, Writing::Prose, |word| {
+        is_own |= matches!(word, "authenticated" | "current" | "my");
+    });
+    is_own
 }
 
 /// The postings of all terms, with what each counts.

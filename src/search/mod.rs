@@ -1,6 +1,7 @@
 //! Search among the operations of an API: words, index, ranking, and what a hit says. Pure: it reads a document, and answers.
 
 mod answer;
+mod derivations;
 mod fields;
 mod index;
 mod needs;

@@ -1,7 +1,7 @@
 //! Ranking: which operations answer a question, best first, or that none does.
 
 use super::index::{IndexEntry, Posting, SearchIndex};
-use super::question::{MAX_QUESTION_CHARACTERS, Question, steps};
+use super::question::{Alternative, MAX_QUESTION_CHARACTERS, Question, steps};
 use super::verbs::Verb;
 use crate::annotate::Effect;
 use http::Method;
@@ -10,6 +10,8 @@ use http::Method;
 const VERB_FITS: f32 = 1.5;
 /// How much a verb counts as a word: that the operation does it counts by itself.
 const VERB_GAIN: f32 = 0.7;
+/// How much more an operation counts that is about whoever calls, where the question is.
+const OWN_FITS: f32 = 1.2;
 const DEPRECATED: f32 = 0.7;
 /// How much less an operation counts for each variable of its path.
 const VARIABLE: f32 = 0.95;
@@ -23,15 +25,13 @@ const UNNAMED: f32 = 0.5;
 /// How far a synonym names a word of a title.
 const SYNONYM_NAMES: f32 = 0.7;
 /// Where the best operations fit less, nothing answers the question.
-const LEAST_FIT: f32 = 0.76;
+const LEAST_FIT: f32 = 0.79;
 /// What the share of the title that the question names, and the share of the score that it could have, add to how far an operation
 /// fits a question, besides the share of the question that it answers.
 const NAMED_FITS: f32 = 0.8;
 const SCORE_FITS: f32 = 0.6;
 /// From this strength on, a word is answered: it stands in more than a remark.
 const ANSWERED_STRENGTH: f32 = 0.7;
-/// How far a synonym answers a word.
-const SYNONYM_ANSWERS: f32 = 0.5;
 /// How much a verb tells of the subject of a question.
 const VERB_TELLS: f32 = 0.4;
 /// How the rarity of a word counts in what it tells of the subject: less than in the score, because the subject of a question is
@@ -43,6 +43,8 @@ const ASKED: usize = 3;
 const FUSION: f32 = 5.0;
 /// How much the whole of a question of two parts counts, which may as well be one: `who can comment and open issues`.
 const WHOLE_OF_TWO: f32 = 1.2;
+/// The same of a question of more parts.
+const WHOLE_OF_MORE: f32 = 0.7;
 /// How many operations of each list are fused.
 const FUSED: usize = 50;
 /// After so many operations come those that yield what the first few need.
@@ -148,17 +150,14 @@ impl SearchIndex {
     fn put_sources(&self, hits: &mut Vec<usize>, admitted: &dyn Fn(usize) -> bool) {
         let tail = hits.split_off(hits.len().min(NEEDS_AFTER));
         let first_source = |hit: &usize| self.needs(*hit).first().map(|need| need.operation as usize);
-        let wanted: Vec<usize> = hits
-            .iter()
-            .take(NEEDY)
-            .filter_map(first_source)
-            .filter(|source| admitted(*source))
-            .collect();
-        for operation in wanted.into_iter().filter(|_| !tail.is_empty()).chain(tail.iter().copied()) {
-            if !hits.contains(&operation) {
-                hits.push(operation);
+        let mut moved: Vec<usize> = Vec::new();
+        for source in hits.iter().take(NEEDY).filter_map(first_source) {
+            if !tail.is_empty() && admitted(source) && !hits.contains(&source) && !moved.contains(&source) {
+                moved.push(source);
             }
         }
+        hits.extend(&moved);
+        hits.extend(tail.iter().filter(|operation| !moved.contains(operation)));
     }
 
     /// All operations that have a word of the question, best first; equals in the order of the document.
@@ -189,12 +188,12 @@ impl SearchIndex {
                     );
                 }
             }
-            for (terms, weight) in &word.alternatives {
+            for Alternative { terms, weight, answers } in &word.alternatives {
                 for found in self.having_all(terms) {
                     let gain = word.weight * weight * found.gain;
                     count(
                         found.operation,
-                        Match::new(gain, found.strength, SYNONYM_ANSWERS, SYNONYM_NAMES * found.named),
+                        Match::new(gain, found.strength, *answers, SYNONYM_NAMES * found.named),
                     );
                 }
             }
@@ -218,7 +217,7 @@ impl SearchIndex {
             let named = if title > 0.0 { (tally.named / title).min(1.0) } else { 0.0 };
             found.push(Scored {
                 operation,
-                score: tally.score * factor(entry, question.verb) * covered * (UNNAMED + (1.0 - UNNAMED) * named),
+                score: tally.score * factor(entry, question) * covered * (UNNAMED + (1.0 - UNNAMED) * named),
                 fit: tally.answered / told + NAMED_FITS * named + SCORE_FITS * tally.score / rarities,
             });
         }
@@ -257,13 +256,15 @@ impl SearchIndex {
 }
 
 /// How much the score of an operation counts for what it is.
-fn factor(entry: IndexEntry, verb: Option<Verb>) -> f32 {
-    let fits = verb.is_some_and(|verb| {
+fn factor(entry: IndexEntry, question: &Question) -> f32 {
+    let fits = question.verb.is_some_and(|verb| {
         verb == entry.verb || (verb == Verb::Delete && entry.verb != Verb::Update && entry.effect == Effect::Destructive)
     });
-    let by_verb = if fits { VERB_FITS } else { 1.0 };
-    let by_age = if entry.is_deprecated { DEPRECATED } else { 1.0 };
-    by_verb * by_age * VARIABLE.powi(i32::from(entry.variables))
+    let of = |is_so: bool, more: f32| if is_so { more } else { 1.0 };
+    of(fits, VERB_FITS)
+        * of(question.is_own && entry.is_own, OWN_FITS)
+        * of(entry.is_deprecated, DEPRECATED)
+        * VARIABLE.powi(i32::from(entry.variables))
 }
 
 /// One list of several: what stands first in many of them comes first.
@@ -274,7 +275,7 @@ fn fuse(mut lists: Vec<Vec<Scored>>) -> Vec<usize> {
     }
     let mut sums: Vec<(usize, f32)> = Vec::new();
     // The first list is that of the whole question.
-    let of_whole = if lists.len() == 3 { WHOLE_OF_TWO } else { 1.0 };
+    let of_whole = if lists.len() == 3 { WHOLE_OF_TWO } else { WHOLE_OF_MORE };
     for (list, weight) in lists.iter().zip(std::iter::once(of_whole).chain(std::iter::repeat(1.0))) {
         let mut reciprocal = FUSION;
         for scored in list.iter().take(FUSED) {

@@ -77,6 +77,7 @@ impl Verb {
                 ("turn" | "switch", Some("on")) => return Some(Self::Update),
                 ("set", Some("up")) => return Some(Self::Create),
                 ("tell" | "give", Some("me")) => return Some(Self::Read),
+                ("open", Some(what)) if index == 0 && is_plural(what) => return Some(Self::Read),
                 ("leave", Some("a" | "an" | "some")) | ("open", Some(_)) if index == 0 => return Some(Self::Create),
                 ("close" | "reopen", Some(_)) if index == 0 => return Some(Self::Update),
                 ("roll", Some("back")) => return Some(Self::Update),
@@ -119,6 +120,11 @@ impl Verb {
     }
 }
 
+/// Whether a word looks like a plural: `open issues` are those that are open.
+fn is_plural(word: &str) -> bool {
+    word.ends_with('s') && !word.ends_with("ss")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,6 +141,7 @@ mod tests {
             ("leave a comment", Some(Verb::Create)),
             ("leave the room", Some(Verb::Delete)),
             ("open an issue", Some(Verb::Create)),
+            ("open issues", Some(Verb::Read)),
         ] {
             let words: Vec<String> = question.split(' ').map(str::to_owned).collect();
             assert_eq!(Verb::of_question(&words), expected, "{question}");

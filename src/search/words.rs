@@ -43,6 +43,12 @@ pub(crate) enum Writing {
 
 /// Shows each word of a text, folded, in order, stop words included; a word of several parts comes in parts.
 pub(crate) fn each_word(text: &str, writing: Writing, mut visit: impl FnMut(&str)) {
+    if text.is_ascii() {
+        for run in text.split(|character: char| !character.is_ascii_alphanumeric()) {
+            each_part(run, writing, &mut visit);
+        }
+        return;
+    }
     let text = fold_marks(text);
     let mut run = String::new();
     // The last letter of a script without spaces, which forms a pair with the next one.
@@ -71,16 +77,9 @@ pub(crate) fn each_word(text: &str, writing: Writing, mut visit: impl FnMut(&str
 }
 
 /// A text in compatibility forms without accents (NFKC, marks of Latin, Greek and Cyrillic letters dropped); its case stays.
-fn fold_marks(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() {
-        return Cow::Borrowed(text);
-    }
+fn fold_marks(text: &str) -> String {
     let is_accent = |character: &char| ('\u{300}'..='\u{36f}').contains(character);
-    text.nfkd()
-        .filter(|character| !is_accent(character))
-        .nfc()
-        .collect::<String>()
-        .into()
+    text.nfkd().filter(|character| !is_accent(character)).nfc().collect()
 }
 
 /// Whether a letter belongs to a script that writes words without spaces between them.
@@ -97,10 +96,14 @@ fn each_part(run: &str, writing: Writing, visit: &mut impl FnMut(&str)) {
     if run.is_empty() {
         return;
     }
-    let is_lower = run.bytes().all(|byte| byte.is_ascii_lowercase());
+    // Most words are of this form, and of one part.
+    let is_lower = run.bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
     if is_lower && run.len() <= MAX_WORD_CHARACTERS {
-        visit(run);
-        return;
+        match run.as_bytes().first() {
+            Some(first) if first.is_ascii_lowercase() => return visit(run),
+            Some(first) if first.is_ascii_uppercase() => return visit(&run.to_ascii_lowercase()),
+            _ => {}
+        }
     }
     let characters: Vec<char> = run.chars().take(MAX_WORD_CHARACTERS).collect();
     let mut parts: Vec<String> = vec![String::new()];
