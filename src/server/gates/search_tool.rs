@@ -49,14 +49,21 @@ pub(crate) fn search_operations(gates: &Gates, seen: &VisibleApis<'_>, arguments
         seen.apis.retain(|api| api.label() == Some(wanted.as_str()));
     }
     let seen = &seen;
-    let asked: Vec<&String> = request.queries.iter().filter(|query| !query.trim().is_empty()).collect();
-    let results = if asked.is_empty() {
+    let answers: Vec<(&String, Option<QueryAnswer>)> = request
+        .queries
+        .iter()
+        .filter(|query| !query.trim().is_empty())
+        .map(|query| (query, answer(seen, query, &request)))
+        .collect();
+    // `show all` asks for nothing in particular.
+    let results = if answers.iter().all(|(_, answer)| answer.is_none()) {
         if request.tag.is_none() && request.effect.is_none() {
             return list_tags(gates, seen);
         }
         vec![browse(seen, &request)]
     } else {
-        asked.iter().map(|query| answer(seen, query, &request)).collect()
+        let with_words = |(query, answer): (&String, Option<QueryAnswer>)| answer.unwrap_or_else(|| without_words(seen, query));
+        answers.into_iter().map(with_words).collect()
     };
     let answer = SearchAnswer {
         results,
@@ -83,16 +90,22 @@ fn render(answer: &SearchAnswer) -> CallToolResult {
     result
 }
 
-fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> QueryAnswer {
+/// What is answered to a query that consists of stop words, beside others that do not.
+fn without_words(seen: &VisibleApis<'_>, query: &str) -> QueryAnswer {
+    QueryAnswer {
+        query: query.to_owned(),
+        hits: Vec::new(),
+        total: 0,
+        remark: Some(format!("These words say nothing about an operation. {}", vocabulary(seen))),
+    }
+}
+
+/// What is answered to a query; nothing where it consists of stop words.
+fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Option<QueryAnswer> {
     let found: Vec<SearchedTools> = seen.apis.iter().map(|api| search_one(api, query, request)).collect();
     let is_known = found.iter().any(|found| found.is_known);
     if !found.iter().any(|found| found.has_words) {
-        return QueryAnswer {
-            query: query.to_owned(),
-            hits: Vec::new(),
-            total: 0,
-            remark: Some(format!("These words say nothing about an operation. {}", vocabulary(seen))),
-        };
+        return None;
     }
     let places = joined(&found);
     let total = places.len();
@@ -115,12 +128,12 @@ fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Query
             vocabulary(seen)
         ))
     };
-    QueryAnswer {
+    Some(QueryAnswer {
         query: query.to_owned(),
         hits,
         total,
         remark,
-    }
+    })
 }
 
 fn search_one(api: &VisibleApi<'_>, query: &str, request: &SearchRequest) -> SearchedTools {

@@ -108,7 +108,17 @@ fn a_search_finds_describes_and_calls() {
     assert_eq!(upstream.take_one().path(), "/pets/7");
     // Without a question, there are the tags; with words that say nothing, too.
     assert!(text(&session.call("search_operations", &json!({}))).contains("pets (5)"));
-    assert!(text(&session.call("search_operations", &json!({"queries": "show all"}))).contains("pets (5)"));
+    for question in [json!("show all"), json!(["the"]), json!([" "])] {
+        let tags = session.call("search_operations", &json!({ "queries": question }));
+        assert_eq!(tags["structuredContent"]["tags"][0]["tag"], "pets", "{question}: {tags}");
+    }
+    let some = session.call("search_operations", &json!({"queries": ["show all", "remove a pet"]}));
+    let results = &some["structuredContent"]["results"];
+    assert_eq!(
+        (&results[0]["hits"], &results[1]["hits"][0]["name"]),
+        (&json!([]), &json!("deletePet")),
+        "{some}"
+    );
     // By the letter: a name, and method and path.
     for exact in ["prunePets", "POST /pets/prune", "/pets/prune"] {
         let found = session.call("search_operations", &json!({"queries": [exact]}));
