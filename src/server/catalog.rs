@@ -36,8 +36,8 @@ pub(crate) enum Resolution {
     Call(ResolvedCall),
     /// A search among the operations, or their description: nothing is sent.
     Lookup(Lookup),
-    /// Nothing that can be done, and the result that says so.
-    Refused(CallToolResult),
+    /// Nothing that can be done: the result that says so, and the operation that was meant, for those who observe calls.
+    Refused(CallToolResult, Option<Box<ResolvedCall>>),
 }
 
 /// A search among the operations, or their description.
@@ -213,7 +213,18 @@ impl Catalog {
             };
             return match read_inner_call(gates, effect, arguments, &seen) {
                 Ok(inner) => Some(Resolution::Call(self.resolved(&seen, inner, Some(gate))?)),
-                Err(refused) => Some(Resolution::Refused(*refused)),
+                Err(refused) => {
+                    let meant = refused.operation.and_then(|(api, tool)| {
+                        let meant = InnerCall {
+                            api,
+                            tool,
+                            arguments: JsonObject::new(),
+                            remarks: Vec::new(),
+                        };
+                        self.resolved(&seen, meant, Some(gate))
+                    });
+                    Some(Resolution::Refused(refused.result, meant.map(Box::new)))
+                }
             };
         }
         let (api, tool) = seen.find(name)?;

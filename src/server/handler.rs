@@ -239,7 +239,10 @@ impl McpServer {
         };
         let call = match resolution {
             Resolution::Call(call) => call,
-            Resolution::Refused(refused) => {
+            Resolution::Refused(refused, meant) => {
+                if let Some(meant) = &meant {
+                    observed::note_operation(meant);
+                }
                 note_outcome(CallOutcome::InvalidArguments);
                 return Ok(with_meta(refused, &context).into());
             }

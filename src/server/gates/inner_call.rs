@@ -8,7 +8,7 @@ use crate::annotate::Effect;
 use crate::annotate::gate_names::GateKind;
 use crate::api::ToolIndex;
 use crate::json;
-use crate::server::visible::VisibleApis;
+use crate::server::visible::{VisibleApi, VisibleApis};
 use crate::text::{one_line, truncate};
 
 /// More of a name that is not served is not repeated.
@@ -24,6 +24,14 @@ pub(crate) struct InnerCall {
     pub(crate) remarks: Vec<String>,
 }
 
+/// A call through a gate that is not made.
+pub(crate) struct RefusedCall {
+    /// What the client is told.
+    pub(crate) result: CallToolResult,
+    /// The operation that was meant, with the place of its API, where one is served under the name.
+    pub(crate) operation: Option<(usize, ToolIndex)>,
+}
+
 /// The call that the arguments of a gate ask for.
 ///
 /// # Errors
@@ -33,27 +41,62 @@ pub(crate) fn read_inner_call(
     effect: Effect,
     arguments: Option<JsonObject>,
     seen: &VisibleApis<'_>,
-) -> Result<InnerCall, Box<CallToolResult>> {
+) -> Result<InnerCall, Box<RefusedCall>> {
     let mut arguments = arguments.unwrap_or_default();
     let mut remarks = Vec::new();
-    let name = match arguments.get("operation") {
-        Some(Value::String(name)) => name.clone(),
-        Some(_) => {
-            return Err(refuse(
-                "`operation` must be the name of an operation, as a string. Nothing was sent.".into(),
-            ));
-        }
+    let unnamed = |result: Box<CallToolResult>| {
+        Box::new(RefusedCall {
+            result: *result,
+            operation: None,
+        })
+    };
+    let (api, tool) = name_operation(gates, &arguments, seen, &mut remarks).map_err(unnamed)?;
+    let Some(of) = seen.apis.get(api) else {
+        return Err(unnamed(refuse(unknown_operation(gates, "", seen))));
+    };
+    match read_named_call(gates, effect, (of, tool), &mut arguments, &mut remarks) {
+        Ok(arguments) => Ok(InnerCall {
+            api,
+            tool,
+            arguments,
+            remarks,
+        }),
+        Err(result) => Err(Box::new(RefusedCall {
+            result: *result,
+            operation: Some((api, tool)),
+        })),
+    }
+}
+
+/// The operation that `operation` names, with the place of its API.
+fn name_operation(
+    gates: &Gates,
+    arguments: &JsonObject,
+    seen: &VisibleApis<'_>,
+    remarks: &mut Vec<String>,
+) -> Result<(usize, ToolIndex), Box<CallToolResult>> {
+    match arguments.get("operation") {
+        Some(Value::String(name)) => find_operation(gates, name, seen, remarks),
+        Some(_) => Err(refuse(
+            "`operation` must be the name of an operation, as a string. Nothing was sent.".into(),
+        )),
         None => {
             let search = gates.name_of(GateKind::Search);
-            return Err(refuse(format!(
+            Err(refuse(format!(
                 "`operation` is missing: the name of an operation, as {search} shows it. Nothing was sent."
-            )));
+            )))
         }
-    };
-    let (api, tool) = find_operation(gates, &name, seen, &mut remarks)?;
-    let Some(of) = seen.apis.get(api) else {
-        return Err(refuse(unknown_operation(gates, &name, seen)));
-    };
+    }
+}
+
+/// The arguments of the operation, where this is its gate.
+fn read_named_call(
+    gates: &Gates,
+    effect: Effect,
+    (of, tool): (&VisibleApi<'_>, ToolIndex),
+    arguments: &mut JsonObject,
+    remarks: &mut Vec<String>,
+) -> Result<JsonObject, Box<CallToolResult>> {
     let (offered, served) = (of.api.offered(tool), of.name_of(tool));
     let actual = offered.enforcement.effect();
     if actual != effect {
@@ -63,15 +106,10 @@ pub(crate) fn read_inner_call(
             actual.word()
         )));
     }
-    let inner = take_arguments(&mut arguments, &mut remarks)?;
+    let inner = take_arguments(arguments, remarks)?;
     arguments.remove("operation");
     if arguments.is_empty() {
-        return Ok(InnerCall {
-            api,
-            tool,
-            arguments: inner,
-            remarks,
-        });
+        return Ok(inner);
     }
     let has_such_argument = |key: &str| offered.operation.parameters.iter().any(|parameter| parameter.key == key);
     if inner.is_empty() && !has_such_argument("operation") && !has_such_argument("arguments") {
@@ -85,20 +123,16 @@ pub(crate) fn read_inner_call(
                 "were taken as arguments"
             }
         ));
-        return Ok(InnerCall {
-            api,
-            tool,
-            arguments,
-            remarks,
-        });
+        return Ok(std::mem::take(arguments));
     }
-    let unknown: Vec<String> = unknown_keys(&arguments, &[])
+    let unknown: Vec<String> = unknown_keys(arguments, &[])
         .into_iter()
         .map(|key| format!("`{}`", shown(key)))
         .collect();
     Err(refuse(format!(
-        "{served} was not called: {} stand beside `operation` and `arguments`; arguments of the operation belong in `arguments`. Nothing was sent.",
-        unknown.join(", ")
+        "{served} was not called: {} {} beside `operation` and `arguments`; arguments of the operation belong in `arguments`. Nothing was sent.",
+        unknown.join(", "),
+        if unknown.len() == 1 { "stands" } else { "stand" }
     )))
 }
 

@@ -142,6 +142,8 @@ fn the_audit_log_has_the_operation_and_the_gate() {
         (json!("delete_pet"), json!("call_destructive"), json!("destructive"))
     );
     assert_eq!(fields(&lines[1]), (json!("delete_pet"), Value::Null, json!("destructive")));
+    // The wrong gate: nothing is sent, and the operation that was meant is on record.
+    assert_eq!(fields(&lines[2]), (json!("delete_pet"), json!("call_read"), json!("destructive")));
     assert_eq!(lines[2]["outcome"], "invalid_arguments", "{:?}", lines[2]);
 }
 
