@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::flags;
-use crate::api::{SchemeField, scheme_fields};
+use crate::api::{Api, SchemeField, scheme_fields};
 use crate::check::{self, used_schemes};
 use crate::cli::check::require_server;
 use crate::cli::load::{self, LoadPurpose, Loaded};
@@ -12,6 +13,7 @@ use crate::config::credentials::Reference;
 use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
 use crate::config::{ApiChoice, ApiConfig, ConfigError, LayeredSettings, Transport, variables};
 use crate::error::Failure;
+use crate::server::gates::listed_tools;
 use crate::spec::operation::parameter::Location;
 use crate::spec::{SecurityScheme, Severity};
 use crate::text::{counted, one_line};
@@ -89,6 +91,7 @@ impl EntryNeeds {
         let Loaded {
             api: loaded, diagnostics, ..
         } = load::load_api(&config, LoadPurpose::Inspect).await?;
+        let loaded = Arc::new(loaded);
         let (schemes, used) = used_schemes(&loaded);
         let query_keys: Vec<String> = schemes
             .values()
@@ -121,7 +124,7 @@ impl EntryNeeds {
 
     fn of(
         config: &ApiConfig,
-        api: &crate::api::Api,
+        api: &Arc<Api>,
         diagnostics: &[crate::spec::Diagnostic],
         required: BTreeSet<String>,
         variables: &BTreeSet<String>,
@@ -132,17 +135,17 @@ impl EntryNeeds {
         if report.tools == 0 {
             errors.push("no tool is left to serve".into());
         }
-        let longest = api.tools().iter().max_by_key(|tool| tool.name.len());
+        let listed = listed_tools(&config.list, api);
         Self {
             title: one_line(api.document().title()),
             errors,
             warnings: report.count(Severity::Warning),
-            longest_tool: longest.map(|tool| tool.name.to_string()).unwrap_or_default(),
             max_tools: config
                 .profile
                 .max_tools
-                .filter(|most| report.tools > *most)
-                .map(|most| (report.tools, most)),
+                .filter(|most| listed.len() > *most)
+                .map(|most| (listed.len(), most)),
+            longest_tool: listed.into_iter().max_by_key(String::len).unwrap_or_default(),
             variables: required.iter().cloned().chain(variables.difference(&required).cloned()).collect(),
             required: required.into_iter().collect(),
         }
@@ -193,7 +196,7 @@ impl EntryNeeds {
         }
         if let Some((tools, most)) = self.max_tools {
             remarks.push(format!(
-                "warning: there are {tools} tools, and {client} takes {most}; --tool-include chooses"
+                "warning: {tools} tools would be listed, and {client} takes {most}; --tools search lists a few that call all of them, and --tool-include chooses"
             ));
         }
         let needed = self.variables.join(", ");

@@ -66,6 +66,18 @@ impl Gates {
         &self.pinned
     }
 
+    /// The names of the tools that a client is listed that sees everything.
+    #[must_use]
+    pub(crate) fn names(&self, all: &VisibleApis<'_>) -> Vec<String> {
+        let gates = GateKind::ALL.into_iter().map(|kind| self.name_of(kind));
+        let gates = gates.filter(|name| self.kind_of(name).is_some());
+        let pinned = self
+            .pinned
+            .iter()
+            .filter_map(|(place, index)| Some(all.apis.get(*place)?.name_of(*index).to_owned()));
+        gates.chain(pinned).collect()
+    }
+
     /// How many tools a client is listed that sees everything.
     #[must_use]
     pub(crate) fn count(&self) -> usize {

@@ -534,6 +534,11 @@ fn a_name_that_the_client_would_cut_is_refused() {
         &[],
     );
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // In search mode, the tools that are listed have short names.
+    let name = ["--name", "a-rather-long-name", "--print", "--tools", "search"];
+    let install = ["install", "--client", "cursor", "--spec", spec.path()];
+    let output = home.run(&[&install[..], &name].concat(), &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
 #[test]
