@@ -69,8 +69,8 @@ bench:
 
 # Compare the instructions of starts and calls with tests/perf/baseline; needs valgrind.
 perf:
-    cargo build --release --locked
-    tests/perf/run target/release/openapi-mcp
+    cargo build --profile perf --locked
+    tests/perf/run target/perf/openapi-mcp
 
 # Build the binary that the checks use.
 [private]

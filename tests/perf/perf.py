@@ -1,4 +1,4 @@
-"""Counts the instructions that a release binary takes for a fixed script, by callgrind, and compares them with a baseline.
+"""Counts the instructions that a binary takes for a fixed script, by callgrind, and compares them with a baseline.
 
 Instructions are the same from run to run to within a few in a thousand, where times on a busy machine are not. They depend on the
 compiler: after another version of it, or on another processor, the baseline has to be written again.
