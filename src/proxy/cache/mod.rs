@@ -10,6 +10,7 @@ pub(crate) mod store;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use bytes::Bytes;
 use http::header::{self, HeaderMap};
 use http::{Method, StatusCode};
 use tokio::time::timeout_at;
@@ -19,7 +20,7 @@ use self::flight::{FlightOutcome, FlightPlace, Flights};
 use self::freshness::{CacheClock, Freshness};
 use self::key::{KeyMaker, ReplyKey};
 use self::shared_reply::{read_reply, write_reply};
-use self::store::{ReplyStore, StoredReply, updated_headers};
+use self::store::{ReplyStore, StoredReply, detached_headers, updated_headers};
 use super::error::CallError;
 use super::request::Request;
 use super::response::records::Framing;
@@ -248,6 +249,7 @@ impl ReplyCache {
             _ => false,
         };
         self.tell(if is_revalidated { "revalidated" } else { "miss" }, is_revalidated);
+        reply.response.headers = detached_headers(&reply.response.headers);
         let freshness = Freshness::new(&call.request, &reply.response, now, self.options.default_ttl);
         let keeps = freshness.filter(|_| may_be_kept(&reply.response));
         let is_fresh = keeps.as_ref().is_some_and(|freshness| freshness.is_fresh(&call.request, now));
@@ -260,7 +262,11 @@ impl ReplyCache {
         let mut store = self.store();
         let is_stored = if let Some(freshness) = keeps {
             let stored = StoredReply {
-                response: reply.response.clone(),
+                response: Response {
+                    // Detached from the buffer of the connection, as the headers are.
+                    body: Bytes::copy_from_slice(&reply.response.body),
+                    ..reply.response.clone()
+                },
                 redactors: reply.redactors.clone(),
                 freshness: Arc::new(freshness),
                 path: call.path.clone(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, TRANSFER_ENCODING};
 
 use super::freshness::Freshness;
 use super::key::ReplyKey;
@@ -48,6 +48,17 @@ impl StoredReply {
             .sum();
         RECORD_BYTES + self.path.len() + headers + self.response.body.len()
     }
+}
+
+/// The headers with values of their own: those that came are parts of the buffer of their connection, which a kept reply would keep
+/// as a whole.
+pub(crate) fn detached_headers(headers: &HeaderMap) -> HeaderMap {
+    let detached = |value: &HeaderValue| {
+        let mut own = HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone());
+        own.set_sensitive(value.is_sensitive());
+        own
+    };
+    headers.iter().map(|(name, value)| (name.clone(), detached(value))).collect()
 }
 
 /// The headers of a reply after the API has said that it is still good (RFC 9111 section 3.2).
@@ -157,7 +168,7 @@ impl ReplyStore {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use http::{HeaderValue, Method, StatusCode};
+    use http::{Method, StatusCode};
 
     use super::*;
     use crate::proxy::cache::key::KeyMaker;
@@ -210,6 +221,21 @@ mod tests {
             !store.put(key(&keys, 1), stored("/large", 1 << 18), 0),
             "a record takes an eighth at most"
         );
+    }
+
+    #[test]
+    fn detached_headers_keep_no_buffer() {
+        let buffer = Bytes::from(vec![b'a'; 8192]);
+        let mut headers = HeaderMap::new();
+        for range in [0..10, 10..20] {
+            headers.append("x-part", HeaderValue::from_maybe_shared(buffer.slice(range)).unwrap());
+        }
+        headers.get_mut("x-part").unwrap().set_sensitive(true);
+        let detached = detached_headers(&headers);
+        assert_eq!(detached, headers);
+        assert!(detached["x-part"].is_sensitive());
+        drop(headers);
+        assert!(buffer.is_unique());
     }
 
     #[test]
