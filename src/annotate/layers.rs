@@ -155,7 +155,7 @@ impl Layers {
     }
 }
 
-/// What the policy `infer` says of an operation, and more careful for POST: this is enforced beside the hints that are
+/// What the policy `infer` says of an operation, and more careful than that: this is enforced beside the hints that are
 /// `served`, under every policy. What would not change the enforcement of these hints may be missing.
 pub(crate) fn careful_hints(local: bool, operation: &Operation, document: &Document, served: &Hints) -> Hints {
     let mut hints = Hints::of_method(&operation.method);

@@ -1,5 +1,7 @@
 //! The words of an operation's name, and what they say of it.
 
+use http::Method;
+
 use super::words::{HARMS, Word, WordList, snake_case, words};
 use crate::spec::Operation;
 use crate::spec::operation::template::TemplatePart;
@@ -49,7 +51,7 @@ impl NameText {
                 path_ends = false;
             }
         }
-        let id = operation.id.as_deref().unwrap_or_default();
+        let id = without_method(operation.id.as_deref().unwrap_or_default(), &operation.method);
         Self {
             id: id.split(['/', '.', ':', '#', ' ']).map(snake_case).collect(),
             path_ends: path_ends && !segment.is_empty(),
@@ -76,6 +78,12 @@ impl NameText {
     }
 }
 
+/// An operationId without the method in capitals that some generators put before it: `GET_DeleteStack` does not get anything.
+pub(crate) fn without_method<'i>(id: &'i str, method: &Method) -> &'i str {
+    let rest = id.strip_prefix(method.as_str());
+    rest.and_then(|rest| rest.strip_prefix(['_', '-'])).unwrap_or(id)
+}
+
 impl<'n> OperationName<'n> {
     /// The parts of the operationId that have words, then the segment of the path.
     fn parts(&self) -> impl Iterator<Item = &[Word<'n>]> {
@@ -84,14 +92,15 @@ impl<'n> OperationName<'n> {
         parts.map(|(start, end)| self.words.get(*start..end).unwrap_or_default())
     }
 
-    /// A harmful word that does not clearly name a thing: `listResetTokens` and `getForStop` read, `adminDeleteUser` does not.
-    pub(crate) fn harms(&self) -> Option<&'static str> {
+    /// A harmful word, as `harm_of` tells of each word, that does not clearly name a thing: `listResetTokens` and `getForStop` read,
+    /// `adminDeleteUser` does not.
+    pub(crate) fn harms(&self, harm_of: impl Fn(Word<'_>) -> Option<&'static str>) -> Option<&'static str> {
         for (number, part) in self.parts().enumerate() {
             let is_path = number + 1 == self.starts.len();
             let reads = part.first().is_some_and(|word| word.is_in(WordList::Reads).is_some());
             let joins = part.iter().any(|word| word.is_in(WordList::Joins).is_some());
             for (index, word) in part.iter().enumerate() {
-                let Some(harm) = word.is_in(WordList::Harms) else { continue };
+                let Some(harm) = harm_of(*word) else { continue };
                 let before = index.checked_sub(1).and_then(|index| part.get(index));
                 let is_last = index + 1 == part.len();
                 let thing = before.is_some_and(|word| word.is_in(WordList::Prepositions).is_some())

@@ -208,6 +208,23 @@ fn p59_a_post_whose_name_or_path_says_harm_anywhere_is_held_back() {
     assert_eq!(names, ["createOrder", "getForStop"]);
 }
 
+/// What the name of a GET says is known, however it is written: the first four stand in real documents.
+#[test]
+fn p59_a_get_whose_name_says_in_any_spelling_that_it_acts_is_held_back() {
+    let get = |id: &str| json!({"get": {"operationId": id}});
+    let spec = SpecFile::with_paths(&json!({
+        "/dropwebhook": get("dropwebhook"), "/archive/delete/network": get("network"), "/#Action=DeleteStack": get("GET_DeleteStack"),
+        "/createAuthor": get("createAuthorUsingGET"), "/rpc?action=killSession": get("rpc"), "/clearcache": get("op"),
+        "/deletedcertificates": get("GetDeletedCertificates"), "/stop/departures": get("departures"), "/#Action=ListStacks": get("GET_ListStacks"),
+    }));
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--mock", "--read-only"]);
+    let mut tools = session.tools();
+    tools.sort_by_key(|tool| tool["name"].to_string());
+    assert_eq!(names(&tools), ["GET_ListStacks", "GetDeletedCertificates", "departures"]);
+    let log = session.end();
+    assert!(log.contains("6 tools left out because of words in their names"), "{log}");
+}
+
 #[test]
 fn p59_a_trusted_document_frees_no_method_from_what_is_enforced() {
     let harmless = json!({"annotations": {"readOnlyHint": true, "destructiveHint": false}});
