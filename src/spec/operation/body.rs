@@ -6,7 +6,7 @@ use foldhash::HashSet;
 use http::Method;
 
 use super::alternatives::arrange_body;
-use super::body_properties::{is_binary, properties};
+use super::body_properties::{is_base64, is_base64_body, is_binary, properties};
 use super::parameter::{Location, Style};
 use super::request_body::{BodySchema, Encoding, MediaType, RequestBody};
 use crate::spec::document::{Document, Version};
@@ -49,8 +49,10 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
             encoding.insert(property.to_owned(), read_encoding(document, declared));
         }
         for (property, schema) in properties(document, schema, &mut HashSet::default()) {
-            if is_binary(document, schema, 0) {
-                encoding.entry(property).or_default().binary = true;
+            if is_binary(document, schema) {
+                let encoding = encoding.entry(property).or_default();
+                encoding.binary = true;
+                encoding.base64 |= is_base64(document, schema);
             }
         }
     }
@@ -58,7 +60,7 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
         for encoding in encoding.values_mut() {
             // A part under such a type is a file, whatever its schema says.
             let content_type = encoding.content_type.as_deref();
-            encoding.binary |= content_type.is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Binary);
+            encoding.binary |= encoding.base64 || content_type.is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Binary);
         }
         positions(document, &object, schema, item)
     } else {
@@ -85,6 +87,7 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
             (_, whole) => whole.map_or(BodySchema::Absent, BodySchema::At),
         },
         encoding,
+        base64: kind == MediaKind::Binary && schema.is_some_and(|schema| is_base64_body(document, schema)),
         other_parts: Encoding::default(),
         positions,
     }
@@ -99,7 +102,10 @@ fn positions(document: &Document, media_type: &Object<'_>, schema: Option<Node<'
         .map(|node| read_encoding(document, node))
         .unwrap_or_default();
     let of_whole = || document.resolve_object(schema?).ok()??.get("items");
-    others.binary = item.or_else(of_whole).is_some_and(|items| is_binary(document, items, 0));
+    if let Some(items) = item.or_else(of_whole) {
+        others.binary = is_binary(document, items);
+        others.base64 |= is_base64(document, items);
+    }
     (first, others)
 }
 
@@ -111,7 +117,7 @@ fn is_unknown_type(name: &str) -> bool {
 
 /// Whether a schema says of a text nothing that would make it bytes.
 fn is_plain_text(document: &Document, schema: Option<Node<'_>>) -> bool {
-    schema.is_some_and(|schema| is_text(document, schema) && !is_binary(document, schema, 0))
+    schema.is_some_and(|schema| is_text(document, schema) && !is_binary(document, schema))
 }
 
 fn is_text(document: &Document, schema: Node<'_>) -> bool {
@@ -133,6 +139,7 @@ fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
         explode: object.boolean("explode"),
         allow_reserved: object.boolean("allowReserved").unwrap_or(false),
         headers: part_headers(document, &object),
+        base64: is_sent_as_base64(document, &object),
         ..Encoding::default()
     }
 }
@@ -146,19 +153,33 @@ fn part_headers(document: &Document, encoding: &Object<'_>) -> Vec<(String, Stri
         let is_ours = ["content-type", "content-disposition", "content-transfer-encoding", "content-length"]
             .iter()
             .any(|ours| name.eq_ignore_ascii_case(ours));
-        let Some(header) = document.resolve_object(node).ok().flatten().filter(|_| !is_ours) else {
+        let Some(value) = known_value(document, node).filter(|_| !is_ours) else {
             continue;
         };
-        let schema = header.get("schema").and_then(|schema| document.resolve_object(schema).ok()?);
-        let Some(schema) = schema else { continue };
-        let only = || schema.get("enum")?.array().filter(|values| values.len() == 1)?.first().copied();
-        let value = schema.get("const").or_else(only).or_else(|| schema.get("default"));
-        let Some(value) = value.and_then(Node::scalar) else { continue };
         // RFC 9110 section 5: a name is a token, a value holds no control character.
         let is_name = http::HeaderName::from_bytes(name.as_bytes()).is_ok();
         if is_name && !value.chars().any(char::is_control) {
-            headers.push((name.to_owned(), value.into_owned()));
+            headers.push((name.to_owned(), value));
         }
     }
     headers
+}
+
+/// The value of a Header Object, where its schema leaves no choice or names a default.
+fn known_value(document: &Document, header: Node<'_>) -> Option<String> {
+    let header = document.resolve_object(header).ok()??;
+    let schema = document.resolve_object(header.get("schema")?).ok()??;
+    let only = || schema.get("enum")?.array().filter(|values| values.len() == 1)?.first().copied();
+    let value = schema.get("const").or_else(only).or_else(|| schema.get("default"))?;
+    value.scalar().map(std::borrow::Cow::into_owned)
+}
+
+/// Whether an Encoding Object asks for base64 by the header that `contentEncoding` is equal to (OAS 3.1.1 "Encoding Object").
+fn is_sent_as_base64(document: &Document, encoding: &Object<'_>) -> bool {
+    let headers = encoding.get("headers").and_then(Node::object).unwrap_or_default();
+    let asked = headers
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("content-transfer-encoding"));
+    let value = asked.and_then(|(_, header)| known_value(document, header));
+    value.is_some_and(|value| value.eq_ignore_ascii_case("base64"))
 }

@@ -3,7 +3,7 @@
 use foldhash::HashSet;
 
 use crate::spec::document::Document;
-use crate::spec::node::Node;
+use crate::spec::node::{Node, Object};
 use crate::spec::span::Span;
 
 /// How deep lists of lists are followed to find bytes.
@@ -31,25 +31,59 @@ pub(crate) fn properties<'a>(document: &'a Document, schema: Option<Node<'a>>, s
 
 /// Whether a schema stands for bytes, or for a list of byte strings (OAS 3.0 `format: binary`, 3.1 `contentEncoding`
 /// and `contentMediaType`).
-pub(crate) fn is_binary(document: &Document, schema: Node<'_>, depth: usize) -> bool {
+pub(crate) fn is_binary(document: &Document, schema: Node<'_>) -> bool {
+    let is_bytes = |object: &Object<'_>| {
+        object.text("format").is_some_and(|format| format == "binary" || format == "byte")
+            || object.get("contentEncoding").is_some()
+            || object.get("contentMediaType").is_some()
+    };
+    holds(document, schema, &is_bytes, 0)
+}
+
+/// Whether a schema says that its bytes, or those of each item, travel as base64 (JSON Schema 2020-12 validation section 8.3).
+pub(crate) fn is_base64(document: &Document, schema: Node<'_>) -> bool {
+    let is_encoded = |object: &Object<'_>| {
+        let encoding = object.text("contentEncoding");
+        encoding.is_some_and(|encoding| encoding.eq_ignore_ascii_case("base64"))
+    };
+    holds(document, schema, &is_encoded, 0)
+}
+
+/// Whether the schema of a whole body says that the body is base64. In 3.0 that is `format: base64`; documents use `format: byte` for
+/// bytes as they are as well, so that it counts only where the description speaks of base64.
+pub(crate) fn is_base64_body(document: &Document, schema: Node<'_>) -> bool {
+    let is_encoded = |object: &Object<'_>| {
+        let says_base64 = || {
+            object
+                .text("description")
+                .is_some_and(|text| text.to_ascii_lowercase().contains("base64"))
+        };
+        match object.text("format").as_deref() {
+            Some("base64") => true,
+            Some("byte") => says_base64(),
+            _ => false,
+        }
+    };
+    is_base64(document, schema) || holds(document, schema, &is_encoded, 0)
+}
+
+/// Whether what `says` tells of a schema is true of it, of its items, of a part of it, or of each alternative.
+fn holds(document: &Document, schema: Node<'_>, says: &dyn Fn(&Object<'_>) -> bool, depth: usize) -> bool {
     let Some(object) = document.resolve_object(schema).ok().flatten() else {
         return false;
     };
-    if object.text("format").is_some_and(|format| format == "binary" || format == "byte")
-        || object.get("contentEncoding").is_some()
-        || object.get("contentMediaType").is_some()
-    {
+    if says(&object) {
         return true;
     }
     if depth >= MAX_DEPTH {
         return false;
     }
     let branches = |key: &str| object.get(key).and_then(Node::array).unwrap_or_default();
-    // Of alternatives each must be bytes: what may also be a text is a text.
+    // Of alternatives it must be true of each: what may also be a text is a text.
     let of_alternatives = ["anyOf", "oneOf"].into_iter().any(|key| {
         let branches = branches(key);
-        !branches.is_empty() && branches.into_iter().all(|branch| is_binary(document, branch, depth + 1))
+        !branches.is_empty() && branches.into_iter().all(|branch| holds(document, branch, says, depth + 1))
     });
     let parts = branches("allOf").into_iter().chain(object.get("items"));
-    of_alternatives || parts.into_iter().any(|inner| is_binary(document, inner, depth + 1))
+    of_alternatives || parts.into_iter().any(|inner| holds(document, inner, says, depth + 1))
 }

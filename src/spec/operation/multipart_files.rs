@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use foldhash::HashSet;
 
-use super::body_properties::{is_binary, properties};
+use super::body_properties::{is_base64, is_binary, properties};
 use super::patch_body::schema_types;
 use super::request_body::{BodySchema, Encoding, MediaType, RequestBody};
 use crate::spec::document::Document;
@@ -28,8 +28,9 @@ pub(crate) fn read_multipart_files(document: &Document, media_type: &mut MediaTy
     let declared = properties(document, Some(node), &mut HashSet::default());
     let schema = document.resolve_object(node).ok().flatten();
     let others = schema.and_then(|schema| schema.get("additionalProperties"));
-    if others.is_some_and(|others| is_binary(document, others, 0)) {
+    if others.is_some_and(|others| is_binary(document, others)) {
         media_type.other_parts.binary = true;
+        media_type.other_parts.base64 = others.is_some_and(|others| is_base64(document, others));
         for (name, _) in &declared {
             media_type.encoding.entry(name.clone()).or_default();
         }

@@ -14,6 +14,7 @@ pub(crate) const BODY: &str = "body";
 pub(crate) const CHOICE: &str = "contentType";
 
 /// How one property of a form or multipart body is written (OAS Encoding Object).
+#[expect(clippy::struct_excessive_bools, reason = "the document says each of them on its own")]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Encoding {
     /// `contentType`, the first where several are listed.
@@ -30,6 +31,8 @@ pub struct Encoding {
     pub headers: Vec<(String, String)>,
     /// Whether the schema says that the property holds bytes (`format: binary`, `contentEncoding`, `contentMediaType`).
     pub binary: bool,
+    /// Whether these bytes travel as base64 (3.1 `contentEncoding`, or a header `Content-Transfer-Encoding` of that value).
+    pub base64: bool,
     /// Whether an object is a file where the schema asks for a text.
     pub may_be_file: bool,
     /// What joins lists within the list, from the outside in (2.0 `items.collectionFormat`).
@@ -75,6 +78,8 @@ pub struct MediaType {
     pub kind: MediaKind,
     /// The schema.
     pub schema: BodySchema,
+    /// Whether the bytes of the whole body travel as base64 (3.1 `contentEncoding`, 3.0 `format`).
+    pub base64: bool,
     /// For form and multipart bodies: how each property is written.
     pub encoding: BTreeMap<String, Encoding>,
     /// For multipart bodies: how members of any other name are written.

@@ -65,7 +65,7 @@ pub(crate) fn write_body(document: &Document, media_type: &MediaType, value: &Va
                 let found = file.media_type_of(BODY, &[&media_type.name])?;
                 found.unwrap_or("application/octet-stream").clone_into(&mut content_type);
             }
-            Payload::of(vec![file.piece])
+            Payload::of(vec![if media_type.base64 { file.piece.into_base64() } else { file.piece }])
         }
     };
     Ok(Body { content_type, content })
@@ -126,6 +126,7 @@ mod tests {
             name: name.into(),
             kind: MediaKind::of(name),
             schema: crate::spec::operation::request_body::BodySchema::Absent,
+            base64: false,
             encoding,
             other_parts: Encoding::default(),
             positions: Default::default(),

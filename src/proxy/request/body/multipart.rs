@@ -103,7 +103,7 @@ impl Parts {
             digest.update(part.head.as_bytes());
             match &part.piece {
                 Piece::Bytes(bytes) => digest.update(bytes),
-                Piece::File(..) => {
+                Piece::File(..) | Piece::Base64File(..) => {
                     let mut random = [0; 16];
                     // Without randomness the boundary is still one that depends on the rest.
                     let _ = getrandom::fill(&mut random);
@@ -124,7 +124,7 @@ impl Parts {
             between.extend_from_slice(format!("--{boundary}\r\n{}{}\r\n", part.disposition.unwrap_or_default(), part.head).as_bytes());
             match part.piece {
                 Piece::Bytes(bytes) => between.extend_from_slice(&bytes),
-                file @ Piece::File(..) => {
+                file @ (Piece::File(..) | Piece::Base64File(..)) => {
                     pieces.push(Piece::Bytes(between.split().freeze()));
                     pieces.push(file);
                 }
@@ -151,7 +151,7 @@ impl BodyPart {
             let content_type = content_type.unwrap_or("application/octet-stream").to_owned();
             given = file.filename.as_deref().map(filename_parameter);
             (
-                file.piece,
+                if encoding.base64 { file.piece.into_base64() } else { file.piece },
                 Some(file.filename.unwrap_or_else(|| name.to_owned())),
                 Some(content_type),
             )
@@ -172,6 +172,9 @@ impl BodyPart {
         let mut head = String::new();
         if let Some(content_type) = content_type {
             head.push_str(&format!("Content-Type: {}\r\n", header_text(&content_type)));
+        }
+        if encoding.base64 && is_file {
+            head.push_str("Content-Transfer-Encoding: base64\r\n");
         }
         for (name, value) in &encoding.headers {
             head.push_str(&format!("{name}: {value}\r\n"));

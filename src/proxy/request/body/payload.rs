@@ -2,6 +2,8 @@
 
 use std::io;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
 use futures_util::stream::try_unfold;
@@ -11,6 +13,9 @@ use tokio::sync::watch;
 /// How much of a file is in memory at a time.
 const CHUNK: usize = 64 << 10;
 
+/// The same for a file that is sent as base64: a multiple of three, so that only the end is padded.
+const BASE64_CHUNK: u64 = 48 << 10;
+
 /// A part of a body.
 #[derive(Debug)]
 pub enum Piece {
@@ -18,6 +23,28 @@ pub enum Piece {
     Bytes(Bytes),
     /// An open file, and how many bytes of it are sent.
     File(std::fs::File, u64),
+    /// The same, sent as base64 (RFC 4648 section 4).
+    Base64File(std::fs::File, u64),
+}
+
+impl Piece {
+    /// The same bytes, sent as base64.
+    #[must_use]
+    pub(crate) fn into_base64(self) -> Self {
+        match self {
+            Self::Bytes(bytes) => Self::Bytes(STANDARD.encode(bytes).into()),
+            Self::File(file, length) | Self::Base64File(file, length) => Self::Base64File(file, length),
+        }
+    }
+
+    /// How many bytes are sent.
+    fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            Self::File(_, length) => *length,
+            Self::Base64File(_, length) => length.div_ceil(3).saturating_mul(4),
+        }
+    }
 }
 
 /// A body.
@@ -60,11 +87,7 @@ impl Payload {
     /// How many bytes it has.
     #[must_use]
     pub fn length(&self) -> u64 {
-        let length = |piece: &Piece| match piece {
-            Piece::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
-            Piece::File(_, length) => *length,
-        };
-        self.pieces.iter().map(length).fold(0, u64::saturating_add)
+        self.pieces.iter().map(Piece::length).fold(0, u64::saturating_add)
     }
 
     /// The bytes as they are asked for; `sent` is told how many were given out. A file that has become shorter is an error.
@@ -90,6 +113,7 @@ struct Sending {
 enum Current {
     Bytes(Bytes),
     File(tokio::fs::File, u64),
+    Base64File(tokio::fs::File, u64),
 }
 
 impl Sending {
@@ -97,7 +121,7 @@ impl Sending {
         loop {
             let chunk = match &mut self.current {
                 Current::Bytes(bytes) => bytes.split_to(bytes.len().min(CHUNK)),
-                Current::File(_, 0) => Bytes::new(),
+                Current::File(_, 0) | Current::Base64File(_, 0) => Bytes::new(),
                 Current::File(file, left) => {
                     let mut chunk = BytesMut::with_capacity(CHUNK);
                     let read = file.take(*left).read_buf(&mut chunk).await?;
@@ -106,6 +130,15 @@ impl Sending {
                     }
                     *left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
                     chunk.freeze()
+                }
+                Current::Base64File(file, left) => {
+                    let wanted = (*left).min(BASE64_CHUNK);
+                    let mut chunk = Vec::new();
+                    if file.take(wanted).read_to_end(&mut chunk).await? < usize::try_from(wanted).unwrap_or(usize::MAX) {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    *left = left.saturating_sub(wanted);
+                    STANDARD.encode(chunk).into()
                 }
             };
             if !chunk.is_empty() {
@@ -117,6 +150,7 @@ impl Sending {
                 None => return Ok(None),
                 Some(Piece::Bytes(bytes)) => Current::Bytes(bytes),
                 Some(Piece::File(file, length)) => Current::File(tokio::fs::File::from_std(file), length),
+                Some(Piece::Base64File(file, length)) => Current::Base64File(tokio::fs::File::from_std(file), length),
             };
         }
     }
@@ -154,7 +188,13 @@ mod tests {
         let expected = [b"a".as_slice(), &inside, &[7, 7], b"z"].concat();
         let (bytes, told) = read(content).await;
         assert_eq!((bytes.unwrap(), told), (expected, length + 4));
-        let (shorter, _) = read(Payload::of(vec![file(length + 1)])).await;
-        assert_eq!(shorter.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        let encoded = Payload::of(vec![file(length).into_base64(), Piece::Bytes("hi".into()).into_base64()]);
+        let expected = [STANDARD.encode(&inside), "aGk=".to_owned()].concat();
+        assert_eq!(encoded.length(), u64::try_from(expected.len()).unwrap());
+        assert_eq!(read(encoded).await.0.unwrap(), expected.into_bytes());
+        for piece in [file(length + 1), file(length + 1).into_base64()] {
+            let (shorter, _) = read(Payload::of(vec![piece])).await;
+            assert_eq!(shorter.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        }
     }
 }
