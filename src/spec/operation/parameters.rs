@@ -9,6 +9,7 @@ use foldhash::{HashMap, HashSet};
 use super::parameter::{self, Location, Parameter, Serialization, Style};
 use super::parameter_default::read_sent_default;
 use super::request_body::{BODY, CHOICE, RequestBody};
+use super::security;
 use super::swagger2;
 use super::template::PathTemplate;
 use crate::spec::argument_names;
@@ -103,12 +104,7 @@ impl<'a> Parameters<'a> {
             let read = self.parameter(*node, warnings);
             match read {
                 Ok(parameter) if parameter.location == Location::Header && parameter::is_withheld_header(&parameter.name) => {
-                    if !parameter::is_ignored_header(&parameter.name) {
-                        warnings.push(format!(
-                            "the header parameter `{}` belongs to the connection, to a coding or to gateways; it is left out",
-                            parameter.name
-                        ));
-                    }
+                    warnings.extend(self.describe_withheld(&parameter.name, body.is_some()));
                 }
                 Ok(mut parameter) => {
                     if said.is_some() && parameter.description != *said {
@@ -144,6 +140,29 @@ impl<'a> Parameters<'a> {
         }
         claim_keys(&mut parameters, body);
         parameters
+    }
+}
+
+impl Parameters<'_> {
+    /// What the operator should know of a header parameter that no call gives. OpenAPI 3 says that `Accept`, `Content-Type` and
+    /// `Authorization` are ignored; the first two are sent by what the operation takes and gives.
+    fn describe_withheld(&self, name: &str, has_body: bool) -> Option<String> {
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        if !parameter::is_ignored_header(name) {
+            Some(format!(
+                "the header parameter `{name}` belongs to the connection, to a coding or to gateways; it is left out"
+            ))
+        } else if is("authorization") && !security::declares_schemes(self.document) {
+            Some(format!(
+                "the header parameter `{name}` is a credential, which no call gives; --header-env {name}=VARIABLE sends it"
+            ))
+        } else if is("content-type") && !has_body && self.document.version() == Version::V2_0 {
+            Some(format!(
+                "the header parameter `{name}` is left out, because the request has no body"
+            ))
+        } else {
+            None
+        }
     }
 }
 

@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
         let swagger = self.document.version() == Version::V2_0;
         let (mut body, produces) = if swagger {
             let all: Vec<Node<'a>> = own.iter().chain(&shared_parameters).map(|found| found.0).collect();
-            let consumes = swagger2::media_types(self.document, &object, "consumes");
+            let consumes = swagger2::consumed(self.document, &object, &all);
             let produces = swagger2::media_types(self.document, &object, "produces");
             (swagger2::read_body(self.document, &all, &consumes, &method), produces)
         } else {

@@ -17,6 +17,12 @@ use crate::spec::pointer;
 /// Schemes that are needed together, by name, with the scopes the document asks of each.
 pub(crate) type SecurityRequirement = Vec<(String, Vec<String>)>;
 
+/// Whether the document declares any security scheme.
+#[must_use]
+pub(crate) fn declares_schemes(document: &Document) -> bool {
+    !swagger2::security_definitions(document).is_empty() || document.components("securitySchemes").next().is_some()
+}
+
 /// The document's schemes by name; what cannot be read is named, and missing where an operation asks for it.
 #[must_use]
 pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>, Vec<Diagnostic>) {

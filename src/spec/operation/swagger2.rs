@@ -26,6 +26,25 @@ pub(crate) fn media_types(document: &Document, operation: &Object<'_>, key: &str
     declared.map(Node::strings).unwrap_or_default()
 }
 
+/// The media types that an operation takes: those of its own `consumes`, else those that its header parameter `Content-Type` lists,
+/// else those of the document. Only OpenAPI 3 ignores a parameter of that name.
+#[must_use]
+pub(crate) fn consumed(document: &Document, operation: &Object<'_>, parameters: &[Node<'_>]) -> Vec<String> {
+    let header = parameters.iter().filter_map(|node| node.object()).find(|object| {
+        let is = |key: &str, value: &str| object.text(key).is_some_and(|text| text.eq_ignore_ascii_case(value));
+        is("in", "header") && is("name", "content-type")
+    });
+    let listed = header.filter(|_| operation.get("consumes").is_none()).map(|object| {
+        let values = object.get("enum").map(Node::strings).unwrap_or_default();
+        let default = object.text("default").filter(|default| !values.contains(default));
+        let all = values.into_iter().chain(default);
+        all.filter(|value| value.contains('/')).collect::<Vec<String>>()
+    });
+    listed
+        .filter(|listed| !listed.is_empty())
+        .unwrap_or_else(|| media_types(document, operation, "consumes"))
+}
+
 /// Reads a Parameter Object that is not a part of the body, already resolved. Problems that leave the parameter usable are
 /// pushed to `warnings`.
 ///

@@ -1,6 +1,7 @@
 //! OpenAPI documents: what is read, and the tools that it becomes.
 
 mod annotations;
+mod check_findings;
 mod compared;
 mod corpus;
 mod descriptions;
