@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use super::cost::list_warnings;
+use super::misspelled::misspelled_keys;
 use crate::annotate::ClientProfile;
 use crate::annotate::hint_review::{HintAdvice, review_hints};
 use crate::api::{Api, OfferedTool};
@@ -73,9 +74,13 @@ impl UnplacedFinding {
     }
 }
 
-/// What was read differently from how it is written, and what is written twice.
+/// What was read differently from how it is written, what is written twice, and what is misspelled.
 pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Vec<UnplacedFinding> {
-    let all = diagnostics.iter().cloned().chain(duplicate_keys(document));
+    let all = diagnostics
+        .iter()
+        .cloned()
+        .chain(duplicate_keys(document))
+        .chain(misspelled_keys(document));
     all.map(|diagnostic| UnplacedFinding::new("document", diagnostic)).collect()
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod cost;
 pub(crate) mod diff;
 mod findings;
 pub(crate) mod format;
+mod misspelled;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
