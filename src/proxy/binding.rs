@@ -24,6 +24,7 @@ use super::tenants::{Tenant, TenantEntry, TenantOptions, Tenants};
 use super::upstream::{Upstream, UpstreamOptions, Upstreams};
 use crate::observe::metrics::labels::ApiLabel;
 use crate::outbound::Clients;
+use crate::shared_state::state::SharedApiState;
 use crate::spec::operation::security::Requirements;
 use crate::spec::operation::server::ServerError;
 use crate::spec::schema::WireSchema;
@@ -261,10 +262,9 @@ impl<'a> Binder<'a> {
     }
 
     /// The upstream of one tenant alone, also where another one has the same origin.
-    fn upstream_of_tenant(&self, base: &BaseUrl) -> Arc<Upstream> {
-        // Replicas share limits by the origin, which tenants may have in common.
+    fn upstream_of_tenant(&self, base: &BaseUrl, shared: Option<SharedApiState>) -> Arc<Upstream> {
         let options = UpstreamOptions {
-            shared: None,
+            shared,
             ..self.options.upstream.clone()
         };
         let mut own = Upstreams::new(self.location.clients.clone(), &options, self.options.api.clone());
@@ -278,9 +278,14 @@ impl<'a> Binder<'a> {
         let mut warnings = Vec::new();
         let tenant = |(value, entry): (&String, &TenantEntry)| {
             let base = BaseUrl::new(entry.base_url.clone());
+            let shared = self.options.upstream.shared.as_ref().map(|shared| shared.of_tenant(value));
+            let credentials = Credentials {
+                shared: shared.clone(),
+                ..entry.credentials.clone()
+            };
             let mut access = AccessResolver::new(SchemeResolver {
                 schemes: self.schemes,
-                credentials: &entry.credentials,
+                credentials: &credentials,
                 headers: &self.options.headers,
                 forward: &self.options.forward,
                 site: ApiLocation {
@@ -290,15 +295,15 @@ impl<'a> Binder<'a> {
             });
             let tenant = Tenant {
                 value: value.as_str().into(),
-                upstream: self.upstream_of_tenant(&base),
-                base: Arc::new(base),
                 access: self
                     .distinct
                     .iter()
                     .map(|(needs, operations)| access.access(needs, *operations))
                     .collect(),
-                redactor: Redactor::new(&HeaderMap::new(), &entry.credentials, &access.sent()),
-                cache: cache.and_then(|cache| ReplyCache::new(cache, self.options.api.clone(), None)),
+                redactor: Redactor::new(&HeaderMap::new(), &credentials, &access.sent()),
+                cache: cache.and_then(|cache| ReplyCache::new(cache, self.options.api.clone(), shared.as_ref())),
+                upstream: self.upstream_of_tenant(&base, shared),
+                base: Arc::new(base),
             };
             let own = access.warnings().into_iter();
             warnings.extend(own.map(|warning| format!("the tenant `{}`: {warning}", text::one_line(value))));

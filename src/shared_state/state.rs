@@ -50,12 +50,22 @@ pub struct SharedState {
     instance: String,
 }
 
-/// The same as one API uses it.
+/// The same as one API uses it, or one tenant of an API.
 #[derive(Debug, Clone)]
 pub struct SharedApiState {
     pub(crate) state: Arc<SharedState>,
-    /// The name of the API, where a server has several.
+    /// What tells it apart: the name of the API, where a server has several, and the tenant.
     pub(crate) api: String,
+}
+
+impl SharedApiState {
+    /// The state as one tenant of the API uses it. Neither names of APIs nor values of tenants hold a line break.
+    pub(crate) fn of_tenant(&self, value: &str) -> Self {
+        Self {
+            state: Arc::clone(&self.state),
+            api: format!("{}\n{value}", self.api),
+        }
+    }
 }
 
 impl fmt::Debug for SharedState {

@@ -5,6 +5,7 @@ mod limits;
 mod refresh;
 mod replies;
 mod settings;
+mod tenants;
 mod tls;
 
 use crate::support::{HttpServer, Redis, Session};

@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use super::{assert_hidden, stdio_replica};
 use crate::support::{Redis, Session, SpecFile, Upstream, reply, text, wait_until};
 
-const VARIABLES: [(&str, &str); 2] = [
+pub const VARIABLES: [(&str, &str); 2] = [
     ("OPENAPI_MCP_AUTH_PETS_CLIENT_ID", "the-client-app"),
     ("OPENAPI_MCP_AUTH_PETS_REFRESH_TOKEN", "refresh-s3cret-0"),
 ];
 
 /// A token endpoint that revokes all tokens if a refresh token comes twice (RFC 9700 section 4.13.2), and an API that takes the newest
 /// access token alone.
-struct Authority {
-    upstream: Upstream,
+pub struct Authority {
+    pub upstream: Upstream,
     /// How many tokens were given.
     given: Arc<AtomicUsize>,
     is_revoked: Arc<AtomicBool>,
@@ -28,7 +28,7 @@ struct Authority {
 }
 
 impl Authority {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let (given, is_revoked, ended) = (
             Arc::new(AtomicUsize::new(0)),
             Arc::new(AtomicBool::new(false)),
@@ -74,7 +74,7 @@ impl Authority {
     }
 
     /// The access tokens that were given so far are refused from now on.
-    fn end_tokens(&self) {
+    pub fn end_tokens(&self) {
         self.ended.store(self.given.load(SeqCst), SeqCst);
     }
 
@@ -82,7 +82,7 @@ impl Authority {
         self.upstream.received().iter().filter(|request| request.path() == "/token").count()
     }
 
-    fn assert_rotations(&self, expected: usize) {
+    pub fn assert_rotations(&self, expected: usize) {
         assert!(!self.is_revoked.load(SeqCst), "a refresh token was used twice");
         assert_eq!((self.given.load(SeqCst), self.asked()), (expected, expected));
     }
@@ -92,7 +92,7 @@ impl Authority {
     }
 }
 
-fn document() -> SpecFile {
+pub fn document() -> SpecFile {
     SpecFile::new(
         &json!({"openapi": "3.0.3", "info": {"title": "T", "version": "1"},
             "components": {"securitySchemes": {"pets": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "/token", "scopes": {}}}}}},
