@@ -18,11 +18,12 @@ use http::header::{
 };
 use rmcp::model::{ContentBlock, MetaObject, ResourceContents};
 use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
 
 use self::json::{NumberMark, is_json, redact_json, redact_value};
 use self::secrets::{SecretForms, Secrets, TextPlace};
 use super::auth::values::Credentials;
-use crate::proxy::response::records::{self, Framing};
+use crate::proxy::response::records::{self, Framing, ServerSentEvent};
 use crate::proxy::response::tool_result::ToolResult;
 use crate::proxy::response::{Kind, Response, content_type, decode_text, reply_kind};
 
@@ -169,24 +170,49 @@ impl Redactor {
         }
     }
 
-    /// Redacts the records of a stream one by one; if one contains a secret, all are written again as lines of JSON.
+    /// Redacts the records of a stream one by one; if one contains a secret, all are written again, events as events and others as
+    /// lines of JSON.
     fn redact_records(&self, response: &mut Response, framing: Framing, numbers: NumberMark) {
         if !self.secrets.may_be_in(&response.body) {
             return;
         }
         let text = decode_text(content_type(&response.headers), &response.body);
-        let mut records = records::records(framing, &text, response.stopped.is_none());
+        let is_whole = response.stopped.is_none();
+        let (clean, media_type) = if framing == Framing::Events {
+            (self.clean_events(records::events(&text, is_whole), numbers), "text/event-stream")
+        } else {
+            (
+                self.clean_lines(records::records(framing, &text, is_whole), numbers),
+                "application/x-ndjson",
+            )
+        };
+        if let Some(clean) = clean {
+            response.body = Bytes::from(clean);
+            response.headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        }
+    }
+
+    /// The records as lines of JSON; `None` where they contain no secret.
+    fn clean_lines(&self, mut records: Vec<Value>, numbers: NumberMark) -> Option<String> {
         let found = records
             .iter_mut()
             .fold(false, |found, record| redact_value(&self.secrets, record, numbers) | found);
-        if !found {
-            return;
+        found.then(|| records.iter().map(|record| format!("{record}\n")).collect())
+    }
+
+    /// The events as they are sent; `None` where they contain no secret.
+    fn clean_events(&self, mut events: Vec<ServerSentEvent>, numbers: NumberMark) -> Option<String> {
+        let mut found = false;
+        for event in &mut events {
+            found |= redact_value(&self.secrets, &mut event.data, numbers);
+            for text in [&mut event.name, &mut event.id] {
+                if let Some(clean) = self.secrets.clean(text.as_bytes(), TextPlace::Text) {
+                    *text = String::from_utf8_lossy(&clean).into_owned();
+                    found = true;
+                }
+            }
         }
-        let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
-        response.body = Bytes::from(lines);
-        response
-            .headers
-            .insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+        found.then(|| events.iter().map(ServerSentEvent::to_text).collect())
     }
 
     /// Redacts UTF-16 text without a declared charset; if it contains a secret, it becomes UTF-8.
@@ -375,7 +401,7 @@ mod tests {
         redactor.redact(&mut response, NumberMark::Zero);
         assert_eq!(
             response.body,
-            "{\"event\":\"a\",\"data\":{\"k\":\"[redacted]\",\"n\":0}}\n\"plain [redacted]\"\n"
+            "event: a\ndata: {\"k\":\"[redacted]\",\"n\":0}\n\ndata: \"plain [redacted]\"\n\n"
         );
     }
 }

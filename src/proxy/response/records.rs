@@ -82,7 +82,7 @@ impl Counter {
 pub fn records(framing: Framing, text: &str, whole: bool) -> Vec<Value> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match framing {
-        Framing::Events => events(text, whole),
+        Framing::Events => events(text, whole).into_iter().map(ServerSentEvent::into_record).collect(),
         Framing::Lines => {
             let mut lines: Vec<&str> = text.split('\n').collect();
             let rest = lines.pop().filter(|_| whole);
@@ -103,24 +103,28 @@ fn json_or_text(text: &str) -> Option<Value> {
     (!text.is_empty()).then(|| json::parse_text(text).unwrap_or_else(|_| Value::String(text.to_owned())))
 }
 
-#[derive(Default)]
-struct Event<'t> {
-    name: &'t str,
-    id: &'t str,
-    data: Vec<&'t str>,
+/// A server-sent event.
+pub(crate) struct ServerSentEvent {
+    pub(crate) name: String,
+    pub(crate) id: String,
+    /// JSON where it is JSON.
+    pub(crate) data: Value,
 }
 
-impl Event<'_> {
-    /// An event with nothing but data is its data; JSON where it is JSON.
-    fn take(&mut self) -> Option<Value> {
-        let Event { name, id, data } = std::mem::take(self);
-        if data.is_empty() {
-            return None;
-        }
-        let text = data.join("\n");
-        let data = json::parse_text(&text).unwrap_or(Value::String(text));
+impl ServerSentEvent {
+    /// The event as it is sent, with its data as JSON.
+    pub(crate) fn to_text(&self) -> String {
+        let Self { name, id, data } = self;
+        let fields = [("event", name), ("id", id)].into_iter().filter(|(_, value)| !value.is_empty());
+        let fields: String = fields.map(|(field, value)| format!("{field}: {value}\n")).collect();
+        format!("{fields}data: {data}\n\n")
+    }
+
+    /// The event as a record; one with nothing but data is its data.
+    pub(crate) fn into_record(self) -> Value {
+        let Self { name, id, data } = self;
         if name.is_empty() && id.is_empty() {
-            return Some(data);
+            return data;
         }
         let mut event = Map::new();
         for (key, value) in [("event", name), ("id", id)] {
@@ -129,13 +133,38 @@ impl Event<'_> {
             }
         }
         event.insert("data".into(), data);
-        Some(event.into())
+        event.into()
     }
 }
 
-fn events(text: &str, whole: bool) -> Vec<Value> {
+/// The fields of an event that is being read.
+#[derive(Default)]
+struct EventFields<'t> {
+    name: &'t str,
+    id: &'t str,
+    data: Vec<&'t str>,
+}
+
+impl EventFields<'_> {
+    fn take(&mut self) -> Option<ServerSentEvent> {
+        let Self { name, id, data } = std::mem::take(self);
+        if data.is_empty() {
+            return None;
+        }
+        let text = data.join("\n");
+        Some(ServerSentEvent {
+            name: name.to_owned(),
+            id: id.to_owned(),
+            data: json::parse_text(&text).unwrap_or(Value::String(text)),
+        })
+    }
+}
+
+/// The events of a stream that was read as text, like [`records`].
+pub(crate) fn events(text: &str, whole: bool) -> Vec<ServerSentEvent> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut found = Vec::new();
-    let mut event = Event::default();
+    let mut event = EventFields::default();
     for line in lines(text) {
         if line.is_empty() {
             found.extend(event.take());
@@ -190,6 +219,9 @@ mod tests {
         ];
         assert_eq!(records(Framing::Events, text, true), whole);
         assert_eq!(records(Framing::Events, text, false), whole[..3]);
+        // Written again, they are the same.
+        let again: String = events(text, true).iter().map(ServerSentEvent::to_text).collect();
+        assert_eq!(records(Framing::Events, &again, true), whole);
     }
 
     #[test]

@@ -80,11 +80,9 @@ fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Respo
     let content_type = content_type(&response.headers);
     if let Some(framing) = Framing::of(content_type) {
         let text = decode_text(content_type, &response.body);
-        let records = records::records(framing, &text, response.stopped.is_none());
-        let lines = records
-            .into_iter()
-            .map(|record| shape_record(rule, record, response.status.is_success()));
-        let lines: String = lines.map(|record| format!("{record}\n")).collect();
+        let shape = |record: &mut Value| shape_record(rule, record, response.status.is_success());
+        let records = shaped_records(framing, &text, response.stopped.is_none(), shape);
+        let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
         response.body = Bytes::from(lines);
         response
             .headers
@@ -136,18 +134,26 @@ fn shape_value(rule: &ResponseRule, value: &mut Value, is_success: bool) {
     }
 }
 
-/// A record of a stream, of which an event has its data in a member.
-fn shape_record(rule: &ResponseRule, mut record: Value, is_success: bool) -> Value {
+/// The records of a stream, each shaped; of an event its data.
+fn shaped_records(framing: Framing, text: &str, is_whole: bool, shape: impl Fn(&mut Value)) -> Vec<Value> {
+    if framing != Framing::Events {
+        let mut records = records::records(framing, text, is_whole);
+        records.iter_mut().for_each(shape);
+        return records;
+    }
+    let shaped = records::events(text, is_whole).into_iter().map(|mut event| {
+        shape(&mut event.data);
+        event.into_record()
+    });
+    shaped.collect()
+}
+
+fn shape_record(rule: &ResponseRule, record: &mut Value, is_success: bool) {
     if record.is_string() && rule.withholds() {
-        return WITHHELD_RECORD.into();
+        *record = WITHHELD_RECORD.into();
+    } else {
+        shape_value(rule, record, is_success);
     }
-    let is_event = record.get("data").is_some() && (record.get("event").is_some() || record.get("id").is_some());
-    match record.get_mut("data").filter(|_| is_event) {
-        Some(data) if data.is_string() && rule.withholds() => *data = WITHHELD_RECORD.into(),
-        Some(data) => shape_value(rule, data, is_success),
-        None => shape_value(rule, &mut record, is_success),
-    }
-    record
 }
 
 /// Takes out what a pattern names.
