@@ -35,6 +35,36 @@ pub struct Sandbox {
     pub places: Arc<Semaphore>,
 }
 
+/// Why a filter gives nothing, in words for whoever wrote it.
+pub(crate) enum FilterFailure {
+    /// What the program itself complains of, which may hold parts of the reply.
+    OfProgram(String),
+    /// What the sandbox or its limits say.
+    OfSandbox(String),
+}
+
+impl FilterFailure {
+    /// The same without any part of the reply.
+    pub(crate) fn without_reply(&self) -> &str {
+        match self {
+            Self::OfProgram(_) => "it failed on this reply",
+            Self::OfSandbox(why) => why,
+        }
+    }
+
+    fn into_words(self) -> String {
+        match self {
+            Self::OfProgram(why) | Self::OfSandbox(why) => why,
+        }
+    }
+}
+
+impl From<&str> for FilterFailure {
+    fn from(why: &str) -> Self {
+        Self::OfSandbox(why.to_owned())
+    }
+}
+
 /// Filters at the same time.
 pub(crate) const MAX_PARALLEL_FILTERS: usize = 4;
 
@@ -44,16 +74,17 @@ impl Sandbox {
     /// # Errors
     /// A sentence for the model.
     pub async fn run(&self, filter: &str, json: &[u8]) -> Result<Vec<u8>, String> {
-        self.run_waiting(filter, json, FILTER_TIMEOUT).await
+        let run = self.run_waiting(filter, json, FILTER_TIMEOUT).await;
+        run.map_err(FilterFailure::into_words)
     }
 
     /// As [`Sandbox::run`]; `max_wait` is how long it waits for a place.
     ///
     /// # Errors
-    /// A sentence for the model.
-    pub(crate) async fn run_waiting(&self, filter: &str, json: &[u8], max_wait: Duration) -> Result<Vec<u8>, String> {
+    /// [`FilterFailure`].
+    pub(crate) async fn run_waiting(&self, filter: &str, json: &[u8], max_wait: Duration) -> Result<Vec<u8>, FilterFailure> {
         if filter.len() > MAX_PROGRAM_BYTES {
-            return Err(format!("it is longer than {MAX_PROGRAM_BYTES} bytes"));
+            return Err(FilterFailure::OfSandbox(format!("it is longer than {MAX_PROGRAM_BYTES} bytes")));
         }
         let waiting = tokio::time::timeout(max_wait, self.places.acquire());
         let Ok(Ok(_place)) = waiting.await else {
@@ -71,7 +102,7 @@ impl Sandbox {
             .spawn()
             .map_err(|error| {
                 tracing::error!("filters cannot be run: {error}");
-                "filters cannot be run here".to_owned()
+                FilterFailure::from("filters cannot be run here")
             })?;
         let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("filters cannot be run here".into());
@@ -90,23 +121,27 @@ impl Sandbox {
             let (read, ()) = futures_util::join!(stdout.read_to_end(&mut out), give);
             if out.len() > self.limit {
                 let _ = child.start_kill();
-                return Err("it gives more than a reply may hold".to_owned());
+                return Err(FilterFailure::from("it gives more than a reply may hold"));
             }
             match (read, child.wait().await) {
                 (Ok(_), Ok(status)) if status.success() => Ok(out),
                 (Ok(_), Ok(status)) if status.code() == Some(filter::REJECTED.into()) => {
-                    Err(text::truncate(String::from_utf8_lossy(&out).trim(), MAX_COMPLAINT))
+                    let complaint = text::truncate(String::from_utf8_lossy(&out).trim(), MAX_COMPLAINT);
+                    Err(FilterFailure::OfProgram(complaint))
                 }
                 (_, Ok(status)) if status.code().is_some_and(|code| code != PANICKED) => {
-                    Err("it ended its own process, which `halt` and `halt_error` do: leave them out".to_owned())
+                    Err("it ended its own process, which `halt` and `halt_error` do: leave them out".into())
                 }
                 // Killed at a limit, or out of memory; the process's own words about that are not for the model.
-                _ => Err("it needs more time or memory than a filter may have, or a part of jq that is not available here".to_owned()),
+                _ => Err("it needs more time or memory than a filter may have, or a part of jq that is not available here".into()),
             }
         };
         match tokio::time::timeout(FILTER_TIMEOUT, talk).await {
             Ok(result) => result,
-            Err(_) => Err(format!("it runs for more than {} s", FILTER_TIMEOUT.as_secs())),
+            Err(_) => Err(FilterFailure::OfSandbox(format!(
+                "it runs for more than {} s",
+                FILTER_TIMEOUT.as_secs()
+            ))),
         }
     }
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::records::{self, Framing};
 use super::render::{json_text, put_json};
-use super::sandbox::Sandbox;
+use super::sandbox::{FilterFailure, Sandbox};
 use super::{Response, content_type, decode_text, operation_label, pagination, status_line};
 use crate::json as spec_json;
 use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
@@ -250,13 +250,16 @@ async fn run_program(program: &str, sandbox: Option<&Sandbox>, response: &mut Re
     let Some(json) = json_text(response) else {
         return Err(Withheld("it is not JSON".into()));
     };
-    let late = || Err("the time for the call was over".to_owned());
+    let late = || Err(FilterFailure::from("the time for the call was over"));
     let run = sandbox.run_waiting(program, json.as_bytes(), left);
-    // What the program complains of may hold what it was to keep back.
-    let output = tokio::time::timeout(left, run).await.unwrap_or_else(|_| late()).map_err(|why| {
-        tracing::warn!("the jq program of a rule was not applied: {why}");
-        Withheld("its jq program could not be applied".into())
-    })?;
+    // What the program complains of may hold what it was to keep back, and no log holds replies.
+    let output = tokio::time::timeout(left, run)
+        .await
+        .unwrap_or_else(|_| late())
+        .map_err(|failure| {
+            tracing::warn!("the jq program of a rule was not applied: {}", failure.without_reply());
+            Withheld("its jq program could not be applied".into())
+        })?;
     if serde_json::from_slice::<IgnoredAny>(&output).is_err() {
         return Err(Withheld("the output of its jq program is not JSON".into()));
     }

@@ -1,8 +1,8 @@
 //! `--response-filter`: the model takes only what it needs of a reply, and cannot take more than that.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::{Session, SpecFile, Upstream, reply};
+use crate::support::{Session, SpecFile, Upstream, reply, text};
 
 fn upstream() -> Upstream {
     Upstream::start(Box::new(|request| match request.line.as_str() {
@@ -112,4 +112,38 @@ fn p10_a_filter_has_what_is_left_of_the_calls_time() {
         result.to_string().contains("the time for the call was over") && result["isError"] == false,
         "{result}"
     );
+}
+
+fn with_rule(response: &Value) -> SpecFile {
+    SpecFile::new(&json!({"overrides": [{"match": {"operation": "plain"}, "response": response}]}).to_string())
+}
+
+#[test]
+fn p42_what_the_program_of_a_rule_complains_of_is_not_logged() {
+    let upstream = Upstream::start(Box::new(|_| {
+        reply(200, &["Content-Type: application/json"], br#"{"name":"words-of-the-reply"}"#)
+    }));
+    let (spec, rule) = (spec(), with_rule(&json!({"jq": ".name | error"})));
+    let mut session = Session::serving(&spec, &upstream, &["--config", rule.path(), "--log-level", "debug"]);
+    let result = session.call("plain", &json!({}));
+    assert!(text(&result).contains("is withheld"), "{result}");
+    session.logged("the jq program of a rule was not applied: it failed on this reply");
+    let log = session.end();
+    assert!(!log.contains("words-of-the-reply"), "{log}");
+}
+
+#[test]
+fn a_reply_that_a_rule_cannot_be_applied_to_is_withheld() {
+    let long = format!("[{}]", vec![r#"{"id":1,"secret":"words-of-the-reply"}"#; 250_000].join(","));
+    let upstream = Upstream::start(Box::new(move |_| reply(200, &["Content-Type: application/json"], long.as_bytes())));
+    for (rule, why) in [
+        (json!({"fields": ["id"]}), "it has more than 8388608 bytes"),
+        (json!({"jq": "[range(1e12)]"}), "its jq program could not be applied"),
+    ] {
+        let (spec, rule) = (spec(), with_rule(&rule));
+        let mut session = Session::serving(&spec, &upstream, &["--config", rule.path(), "--response-filter", "jq"]);
+        let result = session.call("plain", &json!({"response_filter": ".[0]"}));
+        assert!(result.to_string().contains(why), "{why}: {result}");
+        assert!(!result.to_string().contains("words-of-the-reply"), "{why}");
+    }
 }
