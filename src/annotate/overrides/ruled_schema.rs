@@ -58,7 +58,7 @@ impl RuledSchema {
             let path = advertised_path(steps, wire);
             let mut schema = None;
             let mut is_required = false;
-            let outcome = edit_body(&mut completed.schema.clone(), &path, &mut |parent, name| {
+            let outcome = edit_body(&mut completed.schema.clone(), &path, Examples::Kept, &mut |parent, name| {
                 schema = schema.take().or_else(|| parent.get("properties")?.get(name).cloned());
                 is_required |= requires(parent, name);
             });
@@ -79,11 +79,11 @@ impl RuledSchema {
         let properties = std::mem::take(&mut self.properties);
         for property in &properties {
             let rule = &property.rule;
-            let (mut taken, mut shows_examples) = (false, false);
-            edit_body(&mut self.shown, &property.path, &mut |parent, name| {
+            let mut taken = false;
+            let examples = if rule.is_closed() { Examples::Removed } else { Examples::Kept };
+            edit_body(&mut self.shown, &property.path, examples, &mut |parent, name| {
                 if rule.is_closed() {
                     remove_property(parent, name);
-                    shows_examples = true;
                 } else {
                     describe_property(parent, name, rule);
                     if let Some(new) = rule.name.as_deref().filter(|new| *new != name) {
@@ -91,10 +91,6 @@ impl RuledSchema {
                     }
                 }
             });
-            let body = self.shown.get_mut("properties").and_then(|properties| properties.get_mut(BODY));
-            if let Some(Value::Object(body)) = body.filter(|_| shows_examples) {
-                body.shift_remove("examples");
-            }
             if taken {
                 self.refuse(operation, rule, "cannot have that name: the object has such a property");
             }
@@ -146,62 +142,85 @@ enum Found {
     Everywhere,
 }
 
+/// What becomes of the defaults and examples of the schemas on the way to a property, which may show its value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Examples {
+    Kept,
+    Removed,
+}
+
 /// Calls `edit` with every schema that declares the last step of the path, and that step.
-fn edit_body(root: &mut SchemaObject, path: &[Option<String>], edit: &mut dyn FnMut(&mut SchemaObject, &str)) -> Found {
+fn edit_body(root: &mut SchemaObject, path: &[Option<String>], examples: Examples, edit: &mut dyn FnMut(&mut SchemaObject, &str)) -> Found {
     let definitions = root.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut editing = PropertyEdit {
+        definitions,
+        examples,
+        edit,
+    };
     match root.get_mut("properties").and_then(|properties| properties.get_mut(BODY)) {
-        Some(body) => edit_at(body, &definitions, path, edit, 0),
+        Some(body) => editing.edit_at(body, path, 0),
         None => Found::Nowhere,
     }
 }
 
-fn edit_at(
-    schema: &mut Value,
-    definitions: &SchemaObject,
-    path: &[Option<String>],
-    edit: &mut dyn FnMut(&mut SchemaObject, &str),
-    depth: usize,
-) -> Found {
-    let Some((step, rest)) = path.split_first().filter(|_| depth <= MAX_DEPTH) else {
-        return Found::Nowhere;
-    };
-    put_in_place(schema, definitions);
-    let Value::Object(schema) = schema else { return Found::Nowhere };
-    let mut found = match step {
-        None => match schema.get_mut("items") {
-            Some(items) => edit_at(items, definitions, rest, edit, depth + 1),
-            None => Found::Nowhere,
-        },
-        Some(name) => match schema.get_mut("properties").and_then(|properties| properties.get_mut(name)) {
-            Some(_) if rest.is_empty() => {
-                edit(schema, name);
-                Found::Everywhere
-            }
-            Some(property) => edit_at(property, definitions, rest, edit, depth + 1),
-            None => Found::Nowhere,
-        },
-    };
-    for key in ["allOf", "anyOf", "oneOf"] {
-        let Some(branches) = schema.get_mut(key).and_then(Value::as_array_mut) else {
-            continue;
+/// A change of the schemas that declare a property.
+struct PropertyEdit<'e> {
+    definitions: SchemaObject,
+    examples: Examples,
+    edit: &'e mut dyn FnMut(&mut SchemaObject, &str),
+}
+
+impl PropertyEdit<'_> {
+    fn edit_at(&mut self, schema: &mut Value, path: &[Option<String>], depth: usize) -> Found {
+        let Some((step, rest)) = path.split_first().filter(|_| depth <= MAX_DEPTH) else {
+            return Found::Nowhere;
         };
-        let mut outcomes = Vec::new();
-        for branch in branches.iter_mut().filter(|branch| !is_null(branch)) {
-            outcomes.push(edit_at(branch, definitions, path, edit, depth + 1));
+        put_in_place(schema, &self.definitions);
+        let Value::Object(schema) = schema else { return Found::Nowhere };
+        if self.examples == Examples::Removed {
+            remove_examples(schema);
         }
-        let of_branches = match (key, outcomes.iter().all(|found| *found == Found::Everywhere)) {
-            _ if outcomes.iter().all(|found| *found == Found::Nowhere) => Found::Nowhere,
-            ("allOf", _) if outcomes.contains(&Found::Everywhere) => Found::Everywhere,
-            (_, true) => Found::Everywhere,
-            _ => Found::Partly,
+        let found = match step {
+            None => match schema.get_mut("items") {
+                Some(items) => self.edit_at(items, rest, depth + 1),
+                None => Found::Nowhere,
+            },
+            Some(name) => match schema.get_mut("properties").and_then(|properties| properties.get_mut(name)) {
+                Some(_) if rest.is_empty() => {
+                    (self.edit)(schema, name);
+                    Found::Everywhere
+                }
+                Some(property) => self.edit_at(property, rest, depth + 1),
+                None => Found::Nowhere,
+            },
         };
-        found = match (found, of_branches) {
-            (Found::Everywhere, _) | (_, Found::Everywhere) => Found::Everywhere,
-            (Found::Partly, _) | (_, Found::Partly) => Found::Partly,
-            _ => Found::Nowhere,
-        };
+        self.edit_branches(schema, path, depth, found)
     }
-    found
+
+    /// Edits the branches of a schema; `found` is what was found in the schema itself.
+    fn edit_branches(&mut self, schema: &mut SchemaObject, path: &[Option<String>], depth: usize, mut found: Found) -> Found {
+        for key in ["allOf", "anyOf", "oneOf"] {
+            let Some(branches) = schema.get_mut(key).and_then(Value::as_array_mut) else {
+                continue;
+            };
+            let mut outcomes = Vec::new();
+            for branch in branches.iter_mut().filter(|branch| !is_null(branch)) {
+                outcomes.push(self.edit_at(branch, path, depth + 1));
+            }
+            let of_branches = match (key, outcomes.iter().all(|found| *found == Found::Everywhere)) {
+                _ if outcomes.iter().all(|found| *found == Found::Nowhere) => Found::Nowhere,
+                ("allOf", _) if outcomes.contains(&Found::Everywhere) => Found::Everywhere,
+                (_, true) => Found::Everywhere,
+                _ => Found::Partly,
+            };
+            found = match (found, of_branches) {
+                (Found::Everywhere, _) | (_, Found::Everywhere) => Found::Everywhere,
+                (Found::Partly, _) | (_, Found::Partly) => Found::Partly,
+                _ => Found::Nowhere,
+            };
+        }
+        found
+    }
 }
 
 fn is_null(schema: &Value) -> bool {
@@ -279,16 +298,32 @@ fn remove_property(schema: &mut SchemaObject, name: &str) {
         properties.shift_remove(name);
     }
     unrequire(schema, name);
-    for key in ["default", "examples"] {
-        // They may show what is closed.
-        schema.shift_remove(key);
-    }
+    undepend(schema, name);
+    remove_examples(schema);
     for key in ["allOf", "anyOf", "oneOf"] {
         for branch in schema.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
             if let Value::Object(branch) = branch {
                 unrequire(branch, name);
             }
         }
+    }
+}
+
+/// Takes a property out of what other properties require (JSON Schema 2020-12 validation, section 6.5.4).
+fn undepend(schema: &mut SchemaObject, name: &str) {
+    let Some(Value::Object(dependent)) = schema.get_mut("dependentRequired") else {
+        return;
+    };
+    dependent.shift_remove(name);
+    for required in dependent.values_mut().filter_map(Value::as_array_mut) {
+        required.retain(|other| other != name);
+    }
+}
+
+/// Takes away what may show the value of a property.
+fn remove_examples(schema: &mut SchemaObject) {
+    for key in ["default", "examples"] {
+        schema.shift_remove(key);
     }
 }
 

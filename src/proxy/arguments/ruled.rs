@@ -12,12 +12,13 @@ use super::repair::{EmptyNumber, repair_values};
 use super::repair_notes::RepairNotes;
 use super::validate::{ArgumentVerdict, Validator};
 use crate::proxy::error::CallError;
+use crate::proxy::request::fixed::is_read_as;
 use crate::spec::Operation;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{ArgumentTarget, RuledProperty, ValueSource};
 
 /// What is shown in place of a secret value.
-const MASK: &str = "***";
+pub(crate) const MASK: &str = "***";
 
 /// What the rules set for the arguments of one operation.
 pub(crate) struct ArgumentRules {
@@ -313,13 +314,6 @@ impl RuledBodyProperty {
         }
         Ok(())
     }
-}
-
-/// Whether some server reads a member's name as the other one: without regard to case, or in a form, where `filter[tenant][x]` is
-/// about `filter[tenant]`.
-fn is_read_as(key: &str, name: &str) -> bool {
-    let plain = key.split(['[', ']', '\0']).next().unwrap_or_default().trim();
-    key.eq_ignore_ascii_case(name) || plain.eq_ignore_ascii_case(name)
 }
 
 fn not_offered(argument: &str) -> CallError {

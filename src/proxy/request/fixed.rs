@@ -56,11 +56,16 @@ fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
 }
 
-/// Whether a key of a query or a form is the closed one to a server: in any case, with white space around it, or with an index, a
-/// member or a zero byte behind it.
-fn is_key(key: &str, closed: &str) -> bool {
-    let plain = key.split(['[', '\0']).next().unwrap_or_default().trim();
-    key.eq_ignore_ascii_case(closed) || plain.eq_ignore_ascii_case(closed)
+/// Whether some server takes a name for the closed one: in any case, with white space around it, or in a form with an index, a
+/// member or a zero byte behind it, where `filter[tenant][x]` is about `filter[tenant]`.
+pub(crate) fn is_read_as(name: &str, closed: &str) -> bool {
+    let is_closed = |name: &str| without_case(name).eq(without_case(closed));
+    is_closed(name) || is_closed(name.split(['[', ']', '\0']).next().unwrap_or_default().trim())
+}
+
+/// The characters of a name, those equal that some decoders of JSON take for one another: Go's folds U+017F to `s` and U+212A to `k`.
+fn without_case(name: &str) -> impl Iterator<Item = char> {
+    name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
 }
 
 fn query_holds(operation: &Operation, parameter: &Parameter, value: Option<&Value>, request: &Request) -> bool {
@@ -79,7 +84,7 @@ fn query_holds(operation: &Operation, parameter: &Parameter, value: Option<&Valu
     let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let mut found: Vec<(String, String)> = pairs
         .map(|(key, value)| (decoded(key), decoded(value)))
-        .filter(|(key, _)| (is_key(key, &parameter.name) || expected.iter().any(|(expected, _)| expected == key)) && !is_other(key))
+        .filter(|(key, _)| (is_read_as(key, &parameter.name) || expected.iter().any(|(expected, _)| expected == key)) && !is_other(key))
         .collect();
     found.sort();
     expected.sort();
@@ -104,7 +109,7 @@ fn cookie_holds(parameter: &Parameter, value: Option<&Value>, request: &Request)
     let names = cookies
         .flat_map(|cookies| cookies.split([';', '&']))
         .filter_map(|pair| pair.trim().split('=').next());
-    let count = names.filter(|name| is_key(&decoded(name), &parameter.name)).count();
+    let count = names.filter(|name| is_read_as(&decoded(name), &parameter.name)).count();
     count == usize::from(value.is_some_and(|value| !value.is_null()))
 }
 
@@ -145,7 +150,7 @@ fn body_holds(template: &RequestTemplate<'_>, arguments: &Map<String, Value>, re
             Some(Err(_)) => None,
         };
         own.is_some_and(|mut own| {
-            let is_own = |key: &str| is_key(key, name) || own.iter().any(|(own, _)| is_key(key, own));
+            let is_own = |key: &str| is_read_as(key, name) || own.iter().any(|(own, _)| is_read_as(key, own));
             let mut found: Vec<_> = fields.iter().filter(|(key, _)| is_own(key)).cloned().collect();
             found.sort();
             own.sort();
