@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use http::header::{AUTHORIZATION, HeaderMap};
+use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderValue};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-use super::arguments::ruled::{ClientValues, RuledCall};
+use super::arguments::ruled::{ClientValues, MASK, RuledCall};
 use super::auth::authenticator::Authenticator;
 use super::auth::forward::{self, Forwarding};
 use super::auth::resolve::{Credential, OperationAccess};
@@ -122,10 +122,8 @@ impl ApiProxy {
         let (base, _) = route.destination()?;
         let completed = target.complete_arguments(arguments, ClientValues::Masked)?;
         let mut request = self.request(target, base, &completed.arguments, &masked)?;
-        if target.rules.is_some()
-            && let Some(query) = request.url.query().map(|query| query.replace("=%2A%2A%2A", "=***"))
-        {
-            request.url.set_query(Some(&query));
+        if target.rules.is_some() {
+            show_masks(&mut request);
         }
         Ok(request)
     }
@@ -375,6 +373,19 @@ impl ApiProxy {
         }
         let redactor = forward::redactor(&picked, &credential.of_client);
         Ok(Some((picked, redactor)))
+    }
+}
+
+/// Writes what stands for secret values as it is, and not encoded.
+fn show_masks(request: &mut Request) {
+    const ENCODED: &str = "%2A%2A%2A";
+    let path = request.url.path().replace(ENCODED, MASK);
+    request.url.set_path(&path);
+    let query = request.url.query().map(|query| query.replace(ENCODED, MASK));
+    request.url.set_query(query.as_deref());
+    let cookies = request.headers.get(COOKIE).and_then(|cookies| cookies.to_str().ok());
+    if let Some(Ok(shown)) = cookies.map(|cookies| HeaderValue::from_str(&cookies.replace(ENCODED, MASK))) {
+        request.headers.insert(COOKIE, shown);
     }
 }
 

@@ -76,6 +76,7 @@ fn p31_a_value_of_the_client_goes_where_its_rule_says_and_nowhere_else() {
 fn a_secret_value_is_masked_in_the_dry_run_and_in_the_log() {
     let spec = document();
     let rules = config(&json!([{ "arguments": {
+        "path:id": { "value": { "env": "RULED_SECRET" } },
         "query:tenant": { "value": { "env": "RULED_SECRET" } },
         "header:X-Trace": { "value": "fixed-trace" },
         "/owner": { "value": { "env": "RULED_SECRET" } },
@@ -100,16 +101,16 @@ fn a_secret_value_is_masked_in_the_dry_run_and_in_the_log() {
         command.env("RULED_SECRET", "s3cret-value");
         command.output().unwrap()
     };
-    let shown = args(&["--args", r#"{"id":"1","body":{"note":"x"}}"#, "--dry-run", "--log-level", "trace"]);
+    let shown = args(&["--args", r#"{"body":{"note":"x"}}"#, "--dry-run", "--log-level", "trace"]);
     let (out, log) = (stdout(&shown), stderr(&shown));
     assert!(shown.status.success(), "{out}{log}");
     assert!(
-        out.contains("tenant=***") && out.contains("fixed-trace") && out.contains(r#""owner":"***""#),
+        out.contains("POST /items/***?tenant=***") && out.contains("fixed-trace") && out.contains(r#""owner":"***""#),
         "{out}"
     );
     assert!(!out.contains("s3cret-value") && !log.contains("s3cret-value"), "{out}{log}");
     // Nor does an error, a list, an explanation or a report.
-    let wrong = args(&["--args", r#"{"id":"1","tenant":"x"}"#, "--dry-run"]);
+    let wrong = args(&["--args", r#"{"tenant":"x"}"#, "--dry-run"]);
     for more in [&["tools", "--format", "json"][..], &["tools", "--explain"], &["check"]] {
         let mut command = command(&[more, &["--spec", spec.path(), "--config", rules.path()]].concat());
         let output = command.env("RULED_SECRET", "s3cret-value").output().unwrap();
