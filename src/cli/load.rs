@@ -1,9 +1,10 @@
 //! From settings to an API that can be called: what `serve`, `tools` and `call` have in common.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use clap::CommandFactory;
 use http::HeaderMap;
+use tokio::sync::Semaphore;
 
 use super::log::{self, LogDelivery};
 use super::{Cli, ConfigFile};
@@ -127,7 +128,8 @@ pub(crate) async fn load_api(config: &ApiConfig, purpose: LoadPurpose) -> Result
     };
     let options = api_options(config, purpose, mock.as_ref());
     let clients = api_clients(client, config, purpose, &outbound)?;
-    let (api, mut diagnostics) = Api::build(document, options, clients).map_err(|error| match error {
+    let built = run_long(|| Api::build(document, options, clients)).await;
+    let (api, mut diagnostics) = built.map_err(|error| match error {
         BuildError::Server(error) => Failure::Server(error),
         BuildError::Patterns(problems) | BuildError::AmbiguousVariables(problems) => Failure::Settings(ConfigError(problems)),
     })?;
@@ -143,6 +145,18 @@ pub(crate) async fn load_api(config: &ApiConfig, purpose: LoadPurpose) -> Result
         mock,
         seen,
     })
+}
+
+/// Runs what takes long without awaiting anything, such as the work on a large document: everything else goes on meanwhile. At most
+/// as many documents are worked on as there are processors; more would take more memory, and none would be ready earlier.
+async fn run_long<T>(work: impl FnOnce() -> T) -> T {
+    static PLACES: LazyLock<Semaphore> = LazyLock::new(|| {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Semaphore::new(processors)
+    });
+    // The semaphore is never closed.
+    let _place = PLACES.acquire().await.ok();
+    tokio::task::block_in_place(work)
 }
 
 /// TLS is left out where a local file is only inspected, because nothing is connected to.
@@ -191,7 +205,8 @@ async fn read_document(config: &ApiConfig, client: &outbound::HttpClient) -> Res
     }
     let source = found.source;
     let (bytes, mut unread) = overlaid(config, found.bytes, client, &mut seen).await?;
-    let mut document = Document::parse(bytes, source.url()).map_err(|error| Failure::Document {
+    let parsed = run_long(|| Document::parse(bytes, source.url())).await;
+    let mut document = parsed.map_err(|error| Failure::Document {
         source_name: config.source.to_string(),
         error,
     })?;

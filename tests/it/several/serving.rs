@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{KEYS, Setup, names, pets_and_bills};
-use crate::support::{Session, Upstream, project, text};
+use crate::support::{HttpServer, Session, Upstream, project, text};
 
 #[test]
 fn names_carry_their_api_and_calls_arrive_there() {
@@ -215,4 +215,66 @@ fn metrics_name_the_api_where_there_are_several() {
             .unwrap_or_else(|| panic!("{expected}: {text}"));
         assert!(line.ends_with(&format!(" {value}")), "{line}");
     }
+}
+
+#[test]
+fn the_only_entry_has_a_prefix_as_well() {
+    let setup = Setup::new();
+    setup.document("pets");
+    let config = setup.config(&json!({"mock": true, "apis": {"pets": {"spec": "pets.json"}}}));
+    let mut session = Session::start(&["serve", "--config", &config]);
+    assert_eq!(names(&session.tools()), ["pets_list_things", "pets_create_thing"]);
+}
+
+#[test]
+fn apis_that_are_too_many_for_the_instructions_are_counted() {
+    let setup = Setup::new();
+    setup.document("pets");
+    let name = |index: usize| format!("a-long-name-of-an-api-{index:03}");
+    let apis: serde_json::Map<String, Value> = (0..90).map(|index| (name(index), json!({"spec": "pets.json"}))).collect();
+    let config = setup.config(&json!({"mock": true, "apis": apis}));
+    let server = HttpServer::start(&["--config", &config]);
+    server.logged("all 90 APIs are served");
+    let parameters = crate::support::initialize_parameters(&json!({}));
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": parameters});
+    let answer = super::post_to(&server, "/mcp", &[], &hello.to_string()).2;
+    let instructions = answer["result"]["instructions"].as_str().unwrap();
+    assert!(instructions.len() <= 2048, "{}", instructions.len());
+    let named = instructions.matches("a-long-name-of-an-api-").count();
+    assert!(
+        named < 90 && instructions.contains(&format!("and {} more", 90 - named)),
+        "{instructions}"
+    );
+}
+
+/// The work on a large document keeps neither the handshake nor the calls of others waiting, also where there is one processor.
+#[test]
+fn a_large_document_keeps_nobody_waiting() {
+    let setup = Setup::new();
+    setup.document("pets");
+    let path = |index: usize| {
+        let parameters: Vec<Value> = (0..20)
+            .map(|name| json!({"name": format!("p{name}"), "in": "query", "schema": {"type": "string"}}))
+            .collect();
+        (
+            format!("/things{index}"),
+            json!({"get": {"operationId": format!("get_{index}"), "parameters": parameters}}),
+        )
+    };
+    let paths: serde_json::Map<String, Value> = (0..3000).map(path).collect();
+    setup.write(
+        "large.json",
+        &json!({"openapi": "3.1.0", "info": {"title": "Large", "version": "1"}, "paths": paths}).to_string(),
+    );
+    let upstream = Upstream::echo();
+    let config = setup.config(&json!({"apis": {
+        "large": {"spec": "large.json", "base_url": upstream.url},
+        "pets": {"spec": "pets.json", "base_url": upstream.url, "allow_missing_credentials": true},
+    }}));
+    let mut session = Session::start_with(&["serve", "--config", &config], &[("TOKIO_WORKER_THREADS", "1")]);
+    let instructions = session.handshake()["instructions"].as_str().unwrap().to_owned();
+    assert!(instructions.contains("large: not loaded yet"), "{instructions}");
+    let result = session.call("pets_list_things", &json!({}));
+    assert_eq!(result["isError"], false, "{result}");
+    crate::support::wait_until("the large one is served", || session.tools().len() == 3_002);
 }
