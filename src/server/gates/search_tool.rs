@@ -226,11 +226,12 @@ fn near_tags(seen: &VisibleApis<'_>, query: &str) -> String {
 /// The answer to a search that asks for nothing: what there is.
 fn list_tags(gates: &Gates, seen: &VisibleApis<'_>) -> CallToolResult {
     let tags = tag_counts(seen);
+    // Of several APIs, no document's words may speak about the tag of another one.
+    let documents = seen.apis.iter().filter(|_| !seen.names_apis).map(|api| api.api.document());
     let about = |tag: &str| {
-        let declared = seen
-            .apis
-            .iter()
-            .filter_map(|api| api.api.document().member("tags").and_then(Node::array));
+        let declared = documents
+            .clone()
+            .filter_map(|document| document.member("tags").and_then(Node::array));
         let declared = declared.flatten();
         let described = declared
             .filter_map(Node::object)

@@ -130,3 +130,26 @@ fn p55_search_shows_a_token_only_what_it_may_list_and_a_step_up_names_all_scopes
     );
     assert!(hits(&found).contains(&"bills_list_things"), "{found}");
 }
+
+#[test]
+fn no_document_speaks_about_the_tags_of_another() {
+    let setup = Setup::new();
+    for name in ["pets", "bills"] {
+        let mut document = super::document(name);
+        document["tags"] = json!([{"name": "things", "description": format!("Words of {name}.")}]);
+        for method in ["get", "post"] {
+            document["paths"]["/things"][method]["tags"] = json!(["things"]);
+        }
+        setup.write(&format!("{name}.json"), &document.to_string());
+    }
+    let config =
+        setup.config(&json!({"mock": true, "tools": "search", "apis": {"pets": {"spec": "pets.json"}, "bills": {"spec": "bills.json"}}}));
+    let server = HttpServer::start(&["--config", &config]);
+    server.logged("all 2 APIs are served");
+    for (path, expected) in [("/mcp", None), ("/mcp/pets", Some("Words of pets"))] {
+        let found = call(&server, path, &[], "search_operations", &json!({}));
+        assert!(words(&found).contains("things ("), "{path}: {found}");
+        assert_eq!(words(&found).contains("Words of"), expected.is_some(), "{path}: {found}");
+        assert!(expected.is_none_or(|expected| words(&found).contains(expected)), "{path}: {found}");
+    }
+}
