@@ -31,7 +31,13 @@ pub(crate) fn resolve_tenants(api: &ApiSettings, headers: &HeaderMap, problems: 
                 "`{place}`: no header or claim of a tenant is empty or begins or ends with white space"
             ));
         }
-        let base_url = read_base_url(&format!("`{}`", join_path(&place, "base_url")), &entry.base_url);
+        let setting = format!("`{}`", join_path(&place, "base_url"));
+        if entry.base_url.contains(['{', '}']) {
+            problems.push(format!(
+                "{setting} holds braces, and no part of a URL is made of a claim or a header; write the whole URL of this tenant"
+            ));
+        }
+        let base_url = read_base_url(&setting, &entry.base_url);
         let credentials = Credentials {
             schemes: resolve_schemes(&join_path(&place, "auth"), &entry.auth, problems),
             optional: api.credentials.allow_missing_credentials.unwrap_or(false),
