@@ -135,3 +135,49 @@ fn an_address_that_refuses_costs_its_own_api_only() {
     let alone: Value = json!({"mock": true, "apis": {"bills": {"spec": format!("{url}/api.json")}}});
     assert_eq!(run(&["serve", "--config", &setup.config(&alone)]).status.code(), Some(3));
 }
+
+#[test]
+fn a_rule_that_matches_nothing_ends_the_start_only_where_its_document_can_be_read() {
+    let setup = Setup::new();
+    setup.document("pets");
+    let config = setup.config(&json!({"mock": true, "apis": {
+        "pets": {"spec": "pets.json"},
+        "bills": {"spec": "bills.json", "overrides": [{"match": {"operation": "nowhere"}, "title": "X"}]},
+    }}));
+    setup.write("bills.json", "{");
+    let mut session = Session::start(&["serve", "--config", &config]);
+    assert_eq!(session.tools().len(), 2);
+    drop(session);
+    setup.document("bills");
+    let output = run(&["serve", "--config", &config]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("`apis.bills`"), "{}", stderr(&output));
+}
+
+#[test]
+fn an_address_that_does_not_answer_on_reload_delays_no_other() {
+    let setup = Setup::new();
+    setup.document("pets");
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let document = super::document("slow").to_string();
+    // It answers once, and then never again.
+    let slow = Upstream::raw(move |_, stream| {
+        if asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 {
+            let answer = crate::support::reply(200, &["Content-Type: application/json", "Connection: close"], document.as_bytes());
+            let _ = std::io::Write::write_all(stream, &answer);
+            return;
+        }
+        let _ = std::io::Read::read(stream, &mut [0]);
+    });
+    let config = setup.config(&json!({"mock": true, "reload": 0.2, "apis": {
+        "pets": {"spec": "pets.json"}, "slow": {"spec": format!("{}/api.json", slow.url)},
+    }}));
+    let mut session = Session::start(&["serve", "--config", &config]);
+    assert_eq!(session.tools().len(), 4);
+    wait_until("the address is asked again", || slow.received().len() > 1);
+    let mut changed = super::document("pets");
+    changed["paths"]["/things"]["get"]["operationId"] = "list_all".into();
+    setup.write("pets.json", &changed.to_string());
+    wait_until("the other one is reloaded", || names(&session.tools()).contains(&"pets_list_all"));
+    assert_eq!(session.tools().len(), 4);
+}

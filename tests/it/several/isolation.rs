@@ -124,3 +124,77 @@ fn p66_headers_of_a_client_go_to_the_api_whose_rule_names_them() {
     assert_eq!(pets.take_one().header("x-tenant"), Some("acme"));
     assert_eq!(bills.take_one().header("x-tenant"), None);
 }
+
+#[test]
+fn p66_headers_of_a_client_go_through_gates_to_the_api_whose_rule_names_them() {
+    let (setup, pets, bills) = (Setup::new(), Upstream::echo(), Upstream::echo());
+    setup.document("pets");
+    setup.document("bills");
+    let mut config = super::pets_and_bills(&pets, &bills);
+    config["tools"] = "search".into();
+    config["apis"]["pets"]["forward_header"] = json!(["X-Tenant"]);
+    let server = HttpServer::start_with(&["--config", &setup.config(&config)], &KEYS);
+    server.logged("all 2 APIs are served");
+    for name in ["pets_list_things", "bills_list_things"] {
+        let arguments = json!({ "operation": name }).to_string();
+        post_to(&server, "/mcp", &["X-Tenant: acme"], &call_message("call_read", &arguments));
+    }
+    assert_eq!(pets.take_one().header("x-tenant"), Some("acme"));
+    assert_eq!(bills.take_one().header("x-tenant"), None);
+}
+
+/// Two APIs at one address, of which the API gives each a token of its own and echoes both.
+#[test]
+fn p66_fetched_tokens_and_kept_replies_are_each_apis_own() {
+    let shared = Upstream::start(Box::new(|request| {
+        let client = if String::from_utf8_lossy(&request.body).contains("client-of-pets")
+            || request
+                .header("authorization")
+                .is_some_and(|value| value == "Basic Y2xpZW50LW9mLXBldHM6c2VjcmV0LW9mLXBldHM=")
+        {
+            "pets"
+        } else {
+            "bills"
+        };
+        let body = if request.path() == "/token" {
+            json!({"access_token": format!("token-fetched-by-{client}"), "token_type": "Bearer", "expires_in": 3600})
+        } else {
+            json!({"for": request.header("authorization"), "all": ["token-fetched-by-pets", "token-fetched-by-bills"]})
+        };
+        let headers = ["Content-Type: application/json", "Cache-Control: max-age=600"];
+        reply(200, &headers, body.to_string().as_bytes())
+    }));
+    let setup = Setup::new();
+    let mut document = super::document("pets");
+    document["components"]["securitySchemes"]["key"] =
+        json!({"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "/token", "scopes": {}}}});
+    setup.write("both.json", &document.to_string());
+    let api = json!({"spec": "both.json", "base_url": shared.url});
+    let config = setup.config(&json!({"cache": 1_000_000, "apis": {"pets": api, "bills": api}}));
+    let variables = [
+        ("OPENAPI_MCP_AUTH_PETS_KEY_CLIENT_ID", "client-of-pets"),
+        ("OPENAPI_MCP_AUTH_PETS_KEY_CLIENT_SECRET", "secret-of-pets"),
+        ("OPENAPI_MCP_AUTH_BILLS_KEY_CLIENT_ID", "client-of-bills"),
+        ("OPENAPI_MCP_AUTH_BILLS_KEY_CLIENT_SECRET", "secret-of-bills"),
+    ];
+    let mut session = Session::start_with(&["serve", "--config", &config], &variables);
+    for (name, other) in [("pets", "bills"), ("bills", "pets"), ("pets", "bills")] {
+        let result = session.call(&format!("{name}_list_things"), &json!({})).to_string();
+        assert!(!result.contains(&format!("token-fetched-by-{name}")), "{result}");
+        assert!(
+            result.contains(&format!("token-fetched-by-{other}")),
+            "fetched tokens are taken out of their own API alone: {result}"
+        );
+    }
+    let calls: Vec<String> = shared
+        .take_all()
+        .iter()
+        .filter(|request| request.path() == "/things")
+        .map(|request| request.header("authorization").unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(
+        calls,
+        ["Bearer token-fetched-by-pets", "Bearer token-fetched-by-bills"],
+        "the third call is answered from the cache"
+    );
+}

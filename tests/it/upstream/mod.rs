@@ -5,6 +5,7 @@ mod cache;
 mod call_cases;
 mod connections;
 mod credentials;
+mod examples;
 mod forwarding;
 mod hostile_arguments;
 mod hostile_replies;
