@@ -62,6 +62,11 @@ pub(crate) fn secret_headers(api: &ApiSettings) -> Vec<String> {
         .collect()
 }
 
+/// The variables in pairs of the form `NAME=VARIABLE`.
+pub(crate) fn named_variables(pairs: &[String]) -> impl Iterator<Item = &str> {
+    pairs.iter().filter_map(|pair| pair.split_once('=')).map(|(_, variable)| variable)
+}
+
 fn add_header(headers: &mut HeaderMap, flag: &str, (name, value): (&str, &str), is_secret: bool, problems: &mut Vec<String>) {
     let name = name.trim();
     let Ok(parsed) = HeaderName::from_bytes(name.as_bytes()) else {

@@ -40,7 +40,7 @@ use self::apis::secrets::share_secrets;
 use self::apis::variables::credential_variables_by_api;
 use self::file::FileSettings;
 use self::forward::ForwardSettings;
-pub(crate) use self::headers::secret_headers;
+pub(crate) use self::headers::{named_variables, secret_headers};
 use self::operations::shared_state::{SharedStateConfig, resolve_shared_state};
 pub(crate) use self::process::ProcessConfig;
 use self::settings::{ApiSettings, LogFormat, LogLevel, ServerSettings, TransportKind};

@@ -9,9 +9,9 @@ use crate::api::{Api, SchemeField, scheme_fields};
 use crate::check::{self, used_schemes};
 use crate::cli::check::require_server;
 use crate::cli::load::{self, LoadPurpose, Loaded};
-use crate::config::credentials::Reference;
+use crate::config::credentials::SchemeSettings;
 use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
-use crate::config::{ApiChoice, ApiConfig, ConfigError, LayeredSettings, Transport, variables};
+use crate::config::{self, ApiChoice, ApiConfig, ConfigError, LayeredSettings, Transport, variables};
 use crate::error::Failure;
 use crate::server::gates::listed_tools;
 use crate::spec::operation::parameter::Location;
@@ -48,30 +48,11 @@ impl EntryNeeds {
         let mut layered = LayeredSettings::read(api, server, &ApiChoice::default(), file);
         let mut required = BTreeSet::new();
         let mut of_schemes = BTreeSet::new();
-        let of_pair = |pair: &String| pair.split_once('=').map(|(_, variable)| variable.to_owned());
-        required.extend(
-            layered
-                .api
-                .header_env
-                .iter()
-                .chain(&layered.api.spec_header_env)
-                .filter_map(of_pair),
-        );
+        required.extend(config::named_variables(&layered.api.header_env).map(str::to_owned));
+        required.extend(config::named_variables(&layered.api.spec_header_env).map(str::to_owned));
         required.extend(layered.api.upstream.proxy_auth_env.clone());
-        for scheme in layered.api.credentials.auth.values() {
-            required.extend(scheme.env.clone());
-            let parts = [
-                &scheme.username,
-                &scheme.password,
-                &scheme.client_id,
-                &scheme.client_secret,
-                &scheme.refresh_token,
-            ];
-            required.extend(parts.into_iter().flatten().filter_map(|reference| match reference {
-                Reference::Env(name) => Some(name.clone()),
-                Reference::File(_) => None,
-            }));
-        }
+        let schemes = layered.api.credentials.auth.values();
+        required.extend(schemes.flat_map(SchemeSettings::variables).map(str::to_owned));
         let not_names = variables::not_variable_names(required.iter().map(String::as_str));
         if !not_names.is_empty() {
             return Err(Failure::Settings(ConfigError(not_names)));

@@ -30,14 +30,11 @@ fn starts_this_program(words: &[&str]) -> bool {
     let Some((program, rest)) = words.split_first() else {
         return false;
     };
-    let file = program.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
-    let file = file.strip_suffix(".exe").or(file.strip_suffix(".cmd")).unwrap_or(&file);
-    let is_program = matches!(
-        program.rsplit(['/', '\\']).next().unwrap_or_default(),
-        "openapi-mcp" | "openapi-mcp.exe"
-    );
-    match (file, rest) {
-        _ if is_program => true,
+    let file = program.rsplit(['/', '\\']).next().unwrap_or_default();
+    let lower = file.to_ascii_lowercase();
+    let stem = lower.strip_suffix(".exe").or(lower.strip_suffix(".cmd")).unwrap_or(&lower);
+    match (stem, rest) {
+        _ if matches!(file, "openapi-mcp" | "openapi-mcp.exe") => true,
         ("cmd", [flag, rest @ ..]) if flag.eq_ignore_ascii_case("/c") => starts_this_program(rest),
         ("wsl", ["-d" | "--distribution", _, "--exec" | "-e" | "--", rest @ ..] | ["--exec" | "-e" | "--", rest @ ..]) => {
             starts_this_program(rest)
