@@ -15,8 +15,9 @@ use crate::error::Failure;
 use crate::mock;
 use crate::outbound::{self, Clients, HttpClient, OutboundOptions};
 use crate::spec::document::source::{FetchedSource, redacted};
+use crate::spec::document::web_page::is_web_page;
 use crate::spec::document::{discovery, external, overlay};
-use crate::spec::{Diagnostic, Document, ExternalReferences, Revision, Severity};
+use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, ReadError, Revision, Severity};
 use crate::text::counted;
 
 /// Reads and checks the settings of a command that serves nothing, and starts logging. What a file says of the server does
@@ -182,12 +183,8 @@ struct DocumentRead {
 
 async fn read_document(config: &ApiConfig, client: &outbound::HttpClient) -> Result<DocumentRead, Failure> {
     let headers = &config.source_headers;
-    let found = config
-        .source
-        .read_from(client, headers, config.max_spec_bytes)
-        .await
-        .map_err(Failure::Read)?;
-    let found = documented(config, client, found).await;
+    let read = config.source.read_from(client, headers, config.max_spec_bytes).await;
+    let found = documented(config, client, read).await.map_err(Failure::Read)?;
     let mut seen = Vec::new();
     if config.reload.is_some() {
         seen.push(Revision::new(
@@ -206,9 +203,14 @@ async fn read_document(config: &ApiConfig, client: &outbound::HttpClient) -> Res
     let source = found.source;
     let (bytes, mut unread) = overlaid(config, found.bytes, client, &mut seen).await?;
     let parsed = run_long(|| Document::parse(bytes, source.url())).await;
-    let mut document = parsed.map_err(|error| Failure::Document {
-        source_name: config.source.to_string(),
-        error,
+    let mut document = parsed.map_err(|error| {
+        if source.url().is_some() && matches!(error, LoadError::NotOpenApi(_)) {
+            tracing::warn!("give the address of the document itself, which many servers have at /openapi.json");
+        }
+        Failure::Document {
+            source_name: config.source.to_string(),
+            error,
+        }
     })?;
     let policy = config.external_references;
     unread.extend(external::complete(&mut document, &source, policy, client, headers, config.max_spec_bytes).await);
@@ -220,16 +222,18 @@ async fn read_document(config: &ApiConfig, client: &outbound::HttpClient) -> Res
     })
 }
 
-/// The document behind the address of a site: what was fetched, or where that is a web page, what is found on its origin.
-async fn documented(config: &ApiConfig, client: &HttpClient, page: FetchedSource) -> FetchedSource {
-    if config.source.url().is_none() || !discovery::is_web_page(&page.bytes) {
-        return page;
-    }
+/// What was read, or where that is a web page, the document that is found on its origin.
+async fn documented(config: &ApiConfig, client: &HttpClient, read: Result<FetchedSource, ReadError>) -> Result<FetchedSource, ReadError> {
+    let page: &FetchedSource = match &read {
+        Ok(found) if config.source.url().is_some() && is_web_page(&found.bytes) => found,
+        Err(ReadError::NotFoundPage { page, .. }) => page,
+        _ => return read,
+    };
     if config.strict {
         tracing::warn!("{} is a web page; because of --strict, no document is looked for", config.source);
-        return page;
+        return read;
     }
-    let searched = discovery::discover(client, &page, &config.source_headers, config.max_spec_bytes).await;
+    let searched = discovery::discover(client, page, &config.source_headers, config.max_spec_bytes).await;
     for link in &searched.elsewhere {
         tracing::warn!(
             "the site names a document on another origin, which is not fetched: {}",
@@ -239,14 +243,14 @@ async fn documented(config: &ApiConfig, client: &HttpClient, page: FetchedSource
     let Some(found) = searched.found else {
         let tried: Vec<&str> = searched.tried.iter().map(url::Url::path).collect();
         tracing::warn!("{} is a web page, and there is no document at {}", config.source, tried.join(", "));
-        return page;
+        return read;
     };
     tracing::warn!(
         "{} is a web page; the document is {}, which --spec can name",
         config.source,
         found.source
     );
-    found
+    Ok(found)
 }
 
 fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Running>) -> ApiOptions {

@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
-use http::header::{HeaderMap, LINK};
+use http::header::HeaderMap;
 use url::Url;
 
-use super::source::{FetchedSource, Source, fetch};
+use super::source::{FetchedSource, SourceAnswer, ask};
+use super::web_page::{MAX_PAGE_BYTES, header_links, is_web_page, page_links};
 
-/// More requests than this are not made.
+/// More requests than this are not made, that for the page and redirects included.
 const MAX_REQUESTS: usize = 10;
 /// How long the search may take in all.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
-/// More of a page is not searched for links.
-const MAX_PAGE_BYTES: usize = 1 << 20;
 
 /// Where frameworks publish documents: `FastAPI`, ASP.NET, springdoc, Swagger UI.
 const WELL_KNOWN: [&str; 5] = [
@@ -23,7 +22,7 @@ const WELL_KNOWN: [&str; 5] = [
     "/swagger/v1/swagger.json",
 ];
 
-/// The media types of API catalogs (RFC 9727 section 4).
+/// Where a catalog of APIs is (RFC 9727 section 2).
 const CATALOG: &str = "/.well-known/api-catalog";
 
 /// What a search found.
@@ -37,53 +36,80 @@ pub(crate) struct Discovery {
     pub(crate) elsewhere: Vec<Url>,
 }
 
-/// Whether bytes are a web page.
-pub(crate) fn is_web_page(bytes: &[u8]) -> bool {
-    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    // Neither JSON nor YAML of an OpenAPI document begins with `<`; a page may begin with any element or comment.
-    bytes.trim_ascii_start().starts_with(b"<")
-}
-
 /// Searches the origin of a web page for a document. `headers` go along, because the origin is the one that they were meant for.
 pub(crate) async fn discover(client: &reqwest::Client, page: &FetchedSource, headers: &HeaderMap, max_bytes: usize) -> Discovery {
-    let mut discovery = Discovery::default();
+    let Some(address) = page.source.url() else {
+        return Discovery::default();
+    };
+    let mut search = Search {
+        client,
+        headers,
+        address,
+        left: MAX_REQUESTS.saturating_sub(page.requests),
+        result: Discovery::default(),
+    };
     // What was found when the time is over is lost, and nothing else.
-    let search = search(client, page, headers, max_bytes, &mut discovery);
-    let _ = tokio::time::timeout(SEARCH_TIMEOUT, search).await;
-    discovery
+    let _ = tokio::time::timeout(SEARCH_TIMEOUT, search.run(page, max_bytes)).await;
+    search.result
 }
 
-async fn search(client: &reqwest::Client, page: &FetchedSource, headers: &HeaderMap, max_bytes: usize, discovery: &mut Discovery) {
-    let Source::Url(address) = &page.source else { return };
-    let mut candidates: Vec<Url> = page_links(&page.bytes, address);
-    candidates.extend(header_links(client, address, headers).await);
-    if let Ok(catalog) = address.join(CATALOG)
-        && let Ok(answer) = fetch(client, &catalog, headers, 0, MAX_PAGE_BYTES).await
-    {
-        candidates.extend(catalog_links(&answer.bytes, &catalog));
-    }
-    candidates.extend(WELL_KNOWN.iter().filter_map(|path| address.join(path).ok()));
-    // The page itself, its headers and the catalog were asked for.
-    let mut left = MAX_REQUESTS - 3;
-    for candidate in candidates {
-        if candidate.origin() != address.origin() {
-            if !discovery.elsewhere.contains(&candidate) {
-                discovery.elsewhere.push(candidate);
+/// A search on one origin.
+struct Search<'s> {
+    client: &'s reqwest::Client,
+    headers: &'s HeaderMap,
+    /// Where the page was found.
+    address: Url,
+    /// How many requests may still be made.
+    left: usize,
+    result: Discovery,
+}
+
+impl Search<'_> {
+    async fn run(&mut self, page: &FetchedSource, max_bytes: usize) {
+        let mut candidates = page_links(&page.bytes, &self.address);
+        candidates.extend(header_links(&page.links, &self.address));
+        if let Ok(catalog) = self.address.join(CATALOG)
+            && let Some(answer) = self.get(catalog.clone(), MAX_PAGE_BYTES).await
+        {
+            candidates.extend(catalog_links(&answer.bytes, &catalog));
+        }
+        candidates.extend(WELL_KNOWN.iter().filter_map(|path| self.address.join(path).ok()));
+        for candidate in candidates {
+            if candidate == self.address || self.result.tried.contains(&candidate) || !self.is_here(&candidate) {
+                continue;
             }
-            continue;
-        }
-        if left == 0 || candidate == *address || discovery.tried.contains(&candidate) {
-            continue;
-        }
-        left -= 1;
-        discovery.tried.push(candidate.clone());
-        match fetch(client, &candidate, headers, 0, max_bytes).await {
-            Ok(answer) if is_document(&answer.bytes) => {
-                discovery.found = Some(answer);
+            if self.left == 0 {
                 return;
             }
-            _ => {}
+            self.result.tried.push(candidate.clone());
+            let answer = self.get(candidate, max_bytes).await;
+            if let Some(document) = answer.filter(|answer| is_document(&answer.bytes)) {
+                self.result.found = Some(document);
+                return;
+            }
         }
+    }
+
+    /// What is at an address, or where that redirects to on the same origin.
+    async fn get(&mut self, mut address: Url, max_bytes: usize) -> Option<FetchedSource> {
+        while self.left > 0 {
+            self.left -= 1;
+            match ask(self.client, &address, self.headers, max_bytes).await.ok()? {
+                SourceAnswer::Found(found) => return Some(found),
+                SourceAnswer::Moved { target, .. } if self.is_here(&target) => address = target,
+                SourceAnswer::Moved { .. } | SourceAnswer::Unchanged => return None,
+            }
+        }
+        None
+    }
+
+    /// Whether an address is on the origin that is searched. Others are noted.
+    fn is_here(&mut self, url: &Url) -> bool {
+        let is_here = url.origin() == self.address.origin();
+        if !is_here && !self.result.elsewhere.contains(url) {
+            self.result.elsewhere.push(url.clone());
+        }
+        is_here
     }
 }
 
@@ -91,47 +117,6 @@ async fn search(client: &reqwest::Client, page: &FetchedSource, headers: &Header
 fn is_document(bytes: &[u8]) -> bool {
     let says = |word: &[u8]| memchr::memmem::find(bytes, word).is_some();
     !is_web_page(bytes) && (says(b"openapi") || says(b"swagger")) && says(b"paths")
-}
-
-/// The targets of `Link` headers with the relation `service-desc` (RFC 8288, RFC 8631).
-async fn header_links(client: &reqwest::Client, address: &Url, headers: &HeaderMap) -> Vec<Url> {
-    let request = client.get(address.clone()).headers(headers.clone());
-    let Ok(response) = request.send().await else { return Vec::new() };
-    let values = response.headers().get_all(LINK).iter().filter_map(|value| value.to_str().ok());
-    let targets = values.flat_map(|value| value.split(',')).filter_map(|link| {
-        let (target, parameters) = link.trim().strip_prefix('<')?.split_once('>')?;
-        let is_description = parameters.split(';').any(|parameter| {
-            let value = parameter.trim().strip_prefix("rel=").unwrap_or_default();
-            value
-                .trim_matches('"')
-                .split_whitespace()
-                .any(|relation| relation == "service-desc")
-        });
-        is_description.then(|| address.join(target).ok()).flatten()
-    });
-    targets.collect()
-}
-
-/// The targets of `<link rel="service-desc" href="…">` in a page.
-fn page_links(bytes: &[u8], address: &Url) -> Vec<Url> {
-    let page = bytes.get(..bytes.len().min(MAX_PAGE_BYTES)).unwrap_or_default();
-    let text = String::from_utf8_lossy(page);
-    let elements = text.split("<link").skip(1).filter_map(|rest| rest.split('>').next());
-    let described = elements.filter(|element| attribute(element, "rel").is_some_and(|relation| relation.contains("service-desc")));
-    described
-        .filter_map(|element| address.join(&attribute(element, "href")?).ok())
-        .collect()
-}
-
-fn attribute(element: &str, name: &str) -> Option<String> {
-    let (_, rest) = element.split_once(&format!("{name}="))?;
-    let quote = rest.chars().next()?;
-    let value = if quote == '"' || quote == '\'' {
-        rest.get(1..)?.split(quote).next()?
-    } else {
-        rest.split_whitespace().next()?
-    };
-    Some(value.replace("&amp;", "&"))
 }
 
 /// The targets of `service-desc` in a linkset (RFC 9264).

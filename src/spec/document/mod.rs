@@ -10,7 +10,8 @@ pub(crate) mod positions;
 pub(crate) mod reference;
 pub(crate) mod revision;
 pub(crate) mod source;
-pub(crate) mod yaml;
+pub(crate) mod web_page;
+mod yaml;
 
 use foldhash::HashMap;
 use std::sync::{Mutex, OnceLock};

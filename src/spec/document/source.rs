@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::StatusCode;
-use http::header::{ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
+use http::header::{ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LINK};
 use thiserror::Error;
 use url::Url;
+
+use super::web_page::{MAX_PAGE_BYTES, is_web_page};
 
 /// How large a document may be unless the operator sets another limit (`--max-spec-bytes`): 64 MiB.
 pub const DEFAULT_MAX_SPEC_BYTES: usize = 64 << 20;
@@ -37,6 +39,10 @@ pub struct FetchedSource {
     pub source: Source,
     /// What the server said to tell versions apart by.
     pub validators: Validators,
+    /// The `Link` headers that came with them (RFC 8288).
+    pub(crate) links: Vec<HeaderValue>,
+    /// How many requests were made, redirects included.
+    pub(crate) requests: usize,
 }
 
 /// By what a server tells versions of a document apart (RFC 9110 section 8.8).
@@ -111,6 +117,14 @@ pub enum ReadError {
         /// Where a redirect points, or what to do.
         hint: String,
     },
+    /// The server answered 404 with a web page, behind which there may be a document.
+    #[error("{url} answered 404 Not Found{hint}", hint = status_hint(StatusCode::NOT_FOUND))]
+    NotFoundPage {
+        /// The URL without user information and query.
+        url: String,
+        /// The page.
+        page: Box<FetchedSource>,
+    },
 }
 
 impl Source {
@@ -160,6 +174,8 @@ impl Source {
             bytes,
             source: self.clone(),
             validators: Validators::default(),
+            links: Vec::new(),
+            requests: 0,
         };
         match self {
             Self::Path(path) => {
@@ -259,67 +275,122 @@ async fn fetch_all(
 ) -> Result<Option<FetchedSource>, ReadError> {
     let mut current = url.clone();
     for round in 0..=redirects {
-        let shown = redacted(&current);
-        let failed = |error: reqwest::Error| ReadError::Fetch {
-            url: shown.clone(),
-            hint: fetch_hint(&error),
-            error: error.without_url(),
-        };
-        let request = client
-            .get(current.clone())
-            .header("accept", "application/yaml, application/json, */*;q=0.5")
-            .headers(headers.clone());
-        let response = request.send().await.map_err(failed)?;
-        if response.status() == StatusCode::NOT_MODIFIED {
-            return Ok(None);
-        }
-        let validators = Validators::of(response.headers());
-        let target = response
-            .headers()
-            .get("location")
-            .and_then(|location| current.join(location.to_str().ok()?).ok());
-        match target.filter(|_| response.status().is_redirection()) {
-            Some(target) if target.origin() == url.origin() && round < redirects => {
-                current = target;
-                continue;
+        match ask(client, &current, headers, max_bytes).await? {
+            SourceAnswer::Found(found) => {
+                return Ok(Some(FetchedSource {
+                    requests: round + 1,
+                    ..found
+                }));
             }
-            Some(target) => {
+            SourceAnswer::Unchanged => return Ok(None),
+            SourceAnswer::Moved { target, .. } if target.origin() == url.origin() && round < redirects => current = target,
+            SourceAnswer::Moved { target, status } => {
                 return Err(ReadError::Status {
-                    url: shown,
-                    status: response.status().to_string(),
+                    url: redacted(&current),
+                    status: status.to_string(),
                     hint: format!(" and points to {}; give that address", redacted(&target)),
                 });
             }
-            None if !response.status().is_success() => {
-                return Err(ReadError::Status {
-                    url: shown,
-                    status: response.status().to_string(),
-                    hint: status_hint(response.status()).into(),
-                });
-            }
-            None => {}
         }
-        let bytes = match read_bounded(response, max_bytes).await {
-            Ok(bytes) => bytes,
-            Err(BodyError::TooLarge) => {
-                return Err(ReadError::TooLarge {
-                    source_name: format!("`{shown}`"),
-                    max_bytes,
-                });
-            }
-            Err(BodyError::Broken(error)) => return Err(failed(error)),
-        };
-        return Ok(Some(FetchedSource {
-            bytes,
-            source: Source::Url(current),
-            validators,
-        }));
     }
     Err(ReadError::Status {
         url: redacted(url),
         status: "redirects without end".into(),
         hint: String::new(),
     })
+}
+
+/// What one request for a source comes to.
+pub(crate) enum SourceAnswer {
+    Found(FetchedSource),
+    /// It is the version that is known.
+    Unchanged,
+    /// It is elsewhere.
+    Moved {
+        target: Url,
+        status: StatusCode,
+    },
+}
+
+/// Makes one request for a source.
+///
+/// # Errors
+/// There is no answer, or one that is neither a success nor a redirect.
+pub(crate) async fn ask(client: &reqwest::Client, url: &Url, headers: &HeaderMap, max_bytes: usize) -> Result<SourceAnswer, ReadError> {
+    let shown = redacted(url);
+    let failed = |error: reqwest::Error| ReadError::Fetch {
+        url: shown.clone(),
+        hint: fetch_hint(&error),
+        error: error.without_url(),
+    };
+    let request = client
+        .get(url.clone())
+        .header("accept", "application/yaml, application/json, */*;q=0.5")
+        .headers(headers.clone());
+    let response = request.send().await.map_err(failed)?;
+    let status = response.status();
+    if status == StatusCode::NOT_MODIFIED {
+        return Ok(SourceAnswer::Unchanged);
+    }
+    let target = response.headers().get("location");
+    let target = target.and_then(|location| url.join(location.to_str().ok()?).ok());
+    if let Some(target) = target.filter(|_| status.is_redirection()) {
+        return Ok(SourceAnswer::Moved { target, status });
+    }
+    let refused = ReadError::Status {
+        url: shown.clone(),
+        status: status.to_string(),
+        hint: status_hint(status).into(),
+    };
+    if !status.is_success() && status != StatusCode::NOT_FOUND {
+        return Err(refused);
+    }
+    let validators = Validators::of(response.headers());
+    let links = response.headers().get_all(LINK).iter().cloned().collect();
+    let bytes = match read_source(response, max_bytes).await {
+        Ok(bytes) => bytes,
+        Err(_) if !status.is_success() => return Err(refused),
+        Err(BodyError::TooLarge) => {
+            return Err(ReadError::TooLarge {
+                source_name: format!("`{shown}`"),
+                max_bytes,
+            });
+        }
+        Err(BodyError::Broken(error)) => return Err(failed(error)),
+    };
+    let found = FetchedSource {
+        bytes,
+        source: Source::Url(url.clone()),
+        validators,
+        links,
+        requests: 1,
+    };
+    if status.is_success() {
+        return Ok(SourceAnswer::Found(found));
+    }
+    if is_web_page(&found.bytes) {
+        let page = Box::new(found);
+        return Err(ReadError::NotFoundPage { url: shown, page });
+    }
+    Err(refused)
+}
+
+/// Reads the body of a source. Of a web page, only the beginning is read, which holds its links.
+async fn read_source(mut response: reqwest::Response, max_bytes: usize) -> Result<Vec<u8>, BodyError> {
+    let mut bytes = Vec::new();
+    let mut is_page = false;
+    while let Some(chunk) = response.chunk().await.map_err(BodyError::Broken)? {
+        bytes.extend_from_slice(&chunk);
+        is_page = is_page || (bytes.len() < MAX_PAGE_BYTES && is_web_page(&bytes));
+        if is_page && bytes.len() >= MAX_PAGE_BYTES {
+            bytes.truncate(MAX_PAGE_BYTES);
+            break;
+        }
+        if bytes.len() > max_bytes {
+            return Err(BodyError::TooLarge);
+        }
+    }
+    Ok(bytes)
 }
 
 /// Why a body was not read to its end.
@@ -351,7 +422,7 @@ fn status_hint(status: StatusCode) -> &'static str {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             "; if the document needs a credential, --spec-header-env NAME=VARIABLE sends one, as in Authorization=SPEC_AUTHORIZATION"
         }
-        StatusCode::NOT_FOUND => "; check the address of the document",
+        StatusCode::NOT_FOUND => "; check the address of the document, which many servers have at /openapi.json",
         _ => "",
     }
 }
@@ -359,8 +430,16 @@ fn status_hint(status: StatusCode) -> &'static str {
 fn fetch_hint(error: &reqwest::Error) -> &'static str {
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
-        if error.to_string().contains("invalid peer certificate") {
+        let system = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        if system == Some(std::io::ErrorKind::ConnectionRefused) {
+            return ", because nothing listens there; check the port, and start the server";
+        }
+        let text = error.to_string();
+        if text.contains("invalid peer certificate") {
             return ", because its certificate is not trusted; --ca-cert FILE names a further authority to trust";
+        }
+        if text.contains("dns error") {
+            return ", because the name of its host does not resolve; check the address";
         }
         cause = error.source();
     }

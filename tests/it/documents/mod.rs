@@ -5,6 +5,7 @@ mod check_findings;
 mod compared;
 mod corpus;
 mod descriptions;
+mod discovery;
 mod enforcement;
 mod from_a_url;
 mod hostile_documents;

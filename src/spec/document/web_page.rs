@@ -1,0 +1,96 @@
+//! Web pages in place of documents: how they are recognized, and where their links to documents lead.
+
+use http::HeaderValue;
+use url::Url;
+
+/// More of a page is not read.
+pub(crate) const MAX_PAGE_BYTES: usize = 1 << 20;
+
+/// The relation of a link to the description of an API (RFC 8631 section 4).
+const DESCRIPTION: &str = "service-desc";
+
+/// Whether bytes are a web page.
+pub(crate) fn is_web_page(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    // Neither JSON nor YAML of an OpenAPI document begins with `<`; a page may begin with any element or comment.
+    bytes.trim_ascii_start().starts_with(b"<")
+}
+
+/// The targets of `<link rel="service-desc" href="…">` in a page.
+pub(crate) fn page_links(bytes: &[u8], address: &Url) -> Vec<Url> {
+    let text = String::from_utf8_lossy(bytes);
+    let elements = text.split("<link").skip(1).filter_map(|rest| rest.split('>').next());
+    let described = elements.filter(|element| attribute(element, "rel").is_some_and(|relations| names_description(&relations)));
+    described
+        .filter_map(|element| address.join(&attribute(element, "href")?).ok())
+        .collect()
+}
+
+fn attribute(element: &str, name: &str) -> Option<String> {
+    let (_, rest) = element.split_once(&format!("{name}="))?;
+    let quote = rest.chars().next()?;
+    let value = if quote == '"' || quote == '\'' {
+        rest.get(1..)?.split(quote).next()?
+    } else {
+        rest.split_whitespace().next()?
+    };
+    Some(value.replace("&amp;", "&"))
+}
+
+/// The targets of `Link` headers with the relation `service-desc` (RFC 8288 section 3).
+pub(crate) fn header_links(values: &[HeaderValue], address: &Url) -> Vec<Url> {
+    let values = values.iter().filter_map(|value| value.to_str().ok());
+    let links = values.flat_map(|value| value.split('<').skip(1));
+    let targets = links.filter_map(|link| {
+        let (target, parameters) = link.split_once('>')?;
+        let is_description = parameters.split(';').any(|parameter| {
+            let (name, value) = parameter.split_once('=').unwrap_or_default();
+            let value = value.trim().trim_end_matches(',').trim().trim_matches('"');
+            name.trim().eq_ignore_ascii_case("rel") && names_description(value)
+        });
+        is_description.then(|| address.join(target.trim()).ok()).flatten()
+    });
+    targets.collect()
+}
+
+/// Whether a list of relations names that of a description; relations do not depend on letter case (RFC 8288 section 3.3).
+fn names_description(relations: &str) -> bool {
+    relations
+        .split_whitespace()
+        .any(|relation| relation.eq_ignore_ascii_case(DESCRIPTION))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_to_descriptions_are_read_as_rfc_8288_writes_them() {
+        let address = Url::parse("https://h.example/docs/").unwrap();
+        for (value, expected) in [
+            ("</a>; rel=service-desc", vec!["https://h.example/a"]),
+            (
+                "<a?x=1,2>; title=\"a, b\"; REL = \"help Service-Desc\", </b>;rel=\"service-desc\"",
+                vec!["https://h.example/docs/a?x=1,2", "https://h.example/b"],
+            ),
+            ("</a>; rel=\"x-service-desc-y\"", vec![]),
+            ("</a>; rel=self, </b>", vec![]),
+            ("service-desc", vec![]),
+        ] {
+            let found = header_links(&[HeaderValue::from_str(value).unwrap()], &address);
+            assert_eq!(found.iter().map(Url::as_str).collect::<Vec<_>>(), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn links_of_a_page_need_the_relation_and_an_address() {
+        let address = Url::parse("https://h.example/docs/").unwrap();
+        let page =
+            b"<link rel='stylesheet' href='x.css'><link href=\"a?b=1&amp;c=2\" rel=\"alternate service-desc\"><link rel=service-desc>";
+        let found = page_links(page, &address);
+        assert_eq!(
+            found.iter().map(Url::as_str).collect::<Vec<_>>(),
+            ["https://h.example/docs/a?b=1&c=2"]
+        );
+    }
+}
