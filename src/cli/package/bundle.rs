@@ -1,7 +1,10 @@
 //! `openapi-mcp bundle`: this program, a document and settings in one file that a host installs with a click.
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
 
@@ -9,6 +12,7 @@ use super::archive::{ArchivedFile, write_archive};
 use super::document_files;
 use super::manifest::{ManifestParts, manifest};
 use super::platform::BundlePlatform;
+use super::program::BundledProgram;
 use crate::check::used_schemes;
 use crate::cli::check::require_server;
 use crate::cli::load::{self, LoadPurpose};
@@ -18,7 +22,7 @@ use crate::config::{self, ApiChoice, ConfigError, LayeredSettings, variables};
 use crate::error::Failure;
 use crate::spec::Document;
 use crate::spec::operation::server::{self, ServerError};
-use crate::text::{counted, name_from_title};
+use crate::text::{counted, hex, name_from_title};
 
 /// Restores the executable bit that a host may have lost, and becomes the server.
 const START: &str = "#!/bin/sh\nfolder=$(CDPATH= cd -- \"$(dirname -- \"$0\")\" && pwd)\nchmod u+x \"$folder/openapi-mcp\" 2>/dev/null\nexec \"$folder/openapi-mcp\" serve --config \"$folder/openapi-mcp.json\"\n";
@@ -30,9 +34,12 @@ pub(crate) struct BundleCommand {
     api: ApiSettings,
     #[command(flatten)]
     config: ConfigFile,
-    /// The file to write [default: NAME-PLATFORM.mcpb]
+    /// The file to write [default: NAME-SYSTEM-PROCESSOR.mcpb]
     #[arg(short, long, value_name = "PATH", help_heading = "Bundle")]
     output: Option<PathBuf>,
+    /// Replace that file if it is there and holds something else
+    #[arg(long, help_heading = "Bundle")]
+    force: bool,
     /// The bundle's name [default: from the document's title]
     #[arg(long, value_name = "NAME", help_heading = "Bundle")]
     name: Option<String>,
@@ -42,7 +49,7 @@ pub(crate) struct BundleCommand {
     /// The openapi-mcp binary to put in, for another system than this one [default: this program]
     #[arg(long, value_name = "PATH", help_heading = "Bundle")]
     binary: Option<PathBuf>,
-    /// The system of that binary [default: this one]
+    /// The system of that binary [default: read from the binary]
     #[arg(long, value_enum, value_name = "SYSTEM", help_heading = "Bundle")]
     platform: Option<BundlePlatform>,
 }
@@ -57,7 +64,8 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     layered.forget_server();
     layered.api.client = layered.api.client.or(Some(ClientName::ClaudeDesktop));
     let settings = layered.api.clone();
-    let named_variables = named_variables(&settings);
+    // A host asks the user for their values.
+    let named_variables: Vec<String> = config::named_variables(&settings.header_env).map(str::to_owned).collect();
     let mut problems = config::secret_headers(&settings);
     problems.extend(unportable(&settings));
     problems.extend(variables::not_variable_names(named_variables.iter().map(String::as_str)));
@@ -85,20 +93,21 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let name = command.name.clone().unwrap_or_else(|| bundle_name(document.title()));
+    let name = bundle_name(command.name.as_deref(), document.title())?;
+    let program = BundledProgram::read(command.binary.as_deref(), command.platform)?;
     let version = bundle_version(command.bundle_version.as_deref(), document.api_version())?;
-    let platform = command.platform.unwrap_or_else(BundlePlatform::current);
     let (schemes, used) = used_schemes(api);
     let manifest = manifest(&ManifestParts {
         api,
         name: &name,
         version: &version,
-        platform,
+        platform: program.platform,
         schemes: &schemes,
         used: &used,
         named_variables: &named_variables,
         server: asked_server,
         server_variables: &config.server.variables,
+        fetched_on: document.url.as_ref().map(|_| today()),
     });
     let base_url = document.url.as_ref().filter(|_| config.base_url.is_none()).and_then(|_| {
         // A server that is relative to the document's address has none inside a bundle.
@@ -110,17 +119,17 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     let names = document_files::file_names(document, &config.source).map_err(Failure::setting)?;
     let root = names.first().map_or("api.json", String::as_str);
     let settings = inner_settings(&settings, root, base_url.map(String::from));
-    let binary = read_binary(command.binary.as_ref())?;
-    let bytes = write_bundle(&manifest, &settings, document, &names, &binary, platform)?;
+    let bytes = write_bundle(&manifest, &settings, document, &names, &program)?;
     let path = command
         .output
         .clone()
-        .unwrap_or_else(|| PathBuf::from(format!("{name}-{}.mcpb", platform.manifest_name())));
-    std::fs::write(&path, &bytes).map_err(|error| Failure::Io(format!("`{}` cannot be written", path.display()), error))?;
+        .unwrap_or_else(|| PathBuf::from(format!("{name}-{}.mcpb", program.suffix())));
+    write_file(&path, &bytes, command.force)?;
     output::print_result(&format!("{}\n", path.display()))?;
     output::print_remark(&format!(
-        "{}, {} bytes, sha256 {}; the binary is for this processor alone",
+        "{} for {}, {} bytes, sha256 {}",
         counted(api.tools().len(), "tool"),
+        program.suffix(),
         bytes.len(),
         sha256(&bytes)
     ));
@@ -130,14 +139,7 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
 /// The digest by which a registry knows a file, in hexadecimal.
 pub(super) fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest as _;
-    let digest = sha2::Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The variables that the settings name; a host asks the user for their values.
-fn named_variables(settings: &ApiSettings) -> Vec<String> {
-    let of_pair = |pair: &String| pair.split_once('=').map(|(_, variable)| variable.to_owned());
-    settings.header_env.iter().filter_map(of_pair).collect()
+    hex(&sha2::Sha256::digest(bytes))
 }
 
 /// What a file of this machine would be needed for elsewhere.
@@ -174,8 +176,19 @@ fn inner_settings(settings: &ApiSettings, root: &str, base_url: Option<String>) 
     map
 }
 
-fn bundle_name(title: &str) -> String {
-    name_from_title(title, 60)
+/// The name that was given, which is part of a file's name, else one made of the title.
+fn bundle_name(given: Option<&str>, title: &str) -> Result<String, Failure> {
+    let is_legal = |name: &str| {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        (1..=60).contains(&name.len()) && name.bytes().all(is_allowed) && !name.starts_with('.')
+    };
+    match given {
+        Some(name) if !is_legal(name) => Err(Failure::setting(
+            "--name takes letters, digits, `-`, `_` and `.`, at most 60 of them, and no `.` at the start".into(),
+        )),
+        Some(name) => Ok(name.to_owned()),
+        None => Ok(name_from_title(title, 60)),
+    }
 }
 
 /// A semantic version: MAJOR.MINOR.PATCH.
@@ -195,12 +208,28 @@ fn bundle_version(given: Option<&str>, declared: Option<&str>) -> Result<String,
     }
 }
 
-fn read_binary(given: Option<&PathBuf>) -> Result<Vec<u8>, Failure> {
-    let path = match given {
-        Some(path) => path.clone(),
-        None => variables::running_program().map_err(Failure::setting)?,
-    };
-    std::fs::read(&path).map_err(|error| Failure::Io(format!("the binary `{}` cannot be read", path.display()), error))
+/// The date, or that of `SOURCE_DATE_EPOCH` (<https://reproducible-builds.org/specs/source-date-epoch/>), as in `28 Jul 2026`.
+fn today() -> String {
+    let epoch = variables::read_variable("SOURCE_DATE_EPOCH").and_then(|seconds| seconds.parse::<u32>().ok());
+    let time = epoch.map_or_else(SystemTime::now, |seconds| UNIX_EPOCH + Duration::from_secs(seconds.into()));
+    // `Tue, 28 Jul 2026 12:34:56 GMT`
+    httpdate::fmt_http_date(time).get(5..16).unwrap_or_default().to_owned()
+}
+
+/// Writes a file that is not there yet, or with `replaces`, whatever is there. A file with the same bytes stays.
+fn write_file(path: &Path, bytes: &[u8], replaces: bool) -> Result<(), Failure> {
+    let failed = |error| Failure::Io(format!("`{}` cannot be written", path.display()), error);
+    let is_same = || std::fs::read(path).is_ok_and(|there| there == bytes);
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut file) => file.write_all(bytes).map_err(failed),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && is_same() => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && !replaces => Err(Failure::setting(format!(
+            "`{}` is already there and holds something else; --force replaces it, --output names another file",
+            path.display()
+        ))),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => std::fs::write(path, bytes).map_err(failed),
+        Err(error) => Err(failed(error)),
+    }
 }
 
 fn write_bundle(
@@ -208,8 +237,7 @@ fn write_bundle(
     settings: &Map<String, Value>,
     document: &Document,
     names: &[String],
-    binary: &[u8],
-    platform: BundlePlatform,
+    program: &BundledProgram,
 ) -> Result<Vec<u8>, Failure> {
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
     let manifest = pretty(manifest);
@@ -221,10 +249,10 @@ fn write_bundle(
     for (name, file) in names.iter().zip(document.files()) {
         files.push((format!("document/{name}"), file.text().as_bytes(), false));
     }
-    if platform != BundlePlatform::Win32 {
+    if program.platform != BundlePlatform::Win32 {
         files.push(("server/start.sh".to_owned(), START.as_bytes(), true));
     }
-    files.push((format!("server/{}", platform.binary()), binary, true));
+    files.push((format!("server/{}", program.platform.binary()), &program.bytes, true));
     let files: Vec<ArchivedFile<'_>> = files
         .into_iter()
         .map(|(name, bytes, is_executable)| ArchivedFile {

@@ -8,12 +8,14 @@ use super::platform::BundlePlatform;
 use crate::api::{Api, scheme_fields};
 use crate::check::SchemeUse;
 use crate::spec::SecurityScheme;
+use crate::spec::document::source::redacted;
 use crate::spec::operation::server_template::ServerTemplate;
 use crate::text::{clean, one_line, truncate};
 
 /// More tools than this are not listed; the host asks the server.
 const MAX_LISTED_TOOLS: usize = 100;
 const MAX_DESCRIPTION: usize = 300;
+const MAX_LONG_DESCRIPTION: usize = 4000;
 
 /// What a manifest is made of.
 pub(super) struct ManifestParts<'p> {
@@ -30,6 +32,8 @@ pub(super) struct ManifestParts<'p> {
     pub(super) server: Option<&'p ServerTemplate>,
     /// Values of such variables that the settings give.
     pub(super) server_variables: &'p BTreeMap<String, String>,
+    /// When the document was fetched, where it comes from a URL.
+    pub(super) fetched_on: Option<String>,
 }
 
 /// A key of `user_config`.
@@ -61,8 +65,8 @@ pub(super) fn manifest(parts: &ManifestParts<'_>) -> Value {
         "compatibility": { "platforms": [parts.platform.manifest_name()] },
     });
     if let Some(members) = manifest.as_object_mut() {
-        if let Some(description) = document.description() {
-            members.insert("long_description".into(), truncate(&clean(description), 4000).into());
+        if let Some(text) = long_description(parts) {
+            members.insert("long_description".into(), text.into());
         }
         members.insert("tools".into(), tools(parts.api));
         if parts.api.tools().len() > MAX_LISTED_TOOLS {
@@ -73,6 +77,16 @@ pub(super) fn manifest(parts: &ManifestParts<'_>) -> Value {
         }
     }
     manifest
+}
+
+/// What the document says of itself, and of which day it is where it comes from a URL.
+fn long_description(parts: &ManifestParts<'_>) -> Option<String> {
+    let document = parts.api.document();
+    let said = document.description().map(|text| truncate(&clean(text), MAX_LONG_DESCRIPTION));
+    let copied = parts.fetched_on.as_ref().zip(document.url.as_ref());
+    let copied = copied.map(|(date, url)| format!("The document is a copy of {}, fetched on {date}.", redacted(url)));
+    let all: Vec<String> = said.into_iter().chain(copied).collect();
+    (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
 /// What the host starts. Hosts have unpacked binaries without their executable bit (modelcontextprotocol/mcpb#294); a script that

@@ -5,4 +5,5 @@ pub(crate) mod bundle;
 mod document_files;
 mod manifest;
 mod platform;
+mod program;
 pub(crate) mod registry;

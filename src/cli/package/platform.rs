@@ -11,17 +11,6 @@ pub(crate) enum BundlePlatform {
 }
 
 impl BundlePlatform {
-    /// The one that this program was built for.
-    pub(super) fn current() -> Self {
-        if cfg!(windows) {
-            Self::Win32
-        } else if cfg!(target_os = "macos") {
-            Self::Darwin
-        } else {
-            Self::Linux
-        }
-    }
-
     /// How the manifest calls it.
     pub(super) fn manifest_name(self) -> &'static str {
         match self {

@@ -4,7 +4,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{SpecFile, command, petstore, run, stderr, stdout};
+use crate::support::{SpecFile, Upstream, command, petstore, project, reply, run, stderr, stdout};
+
+/// The header of a program for Windows on x64: its own header begins at byte 16.
+const WINDOWS_PROGRAM: &[u8] = b"MZ\0\0\0\0\0\0\0\0\0\0\0\0\0\0PE\0\0\x64\x86\0\0____________________________________\x10\0\0\0";
 
 #[test]
 fn a_bundle_holds_a_server_that_starts_and_the_same_input_gives_the_same_bytes() {
@@ -87,7 +90,7 @@ fn a_bundle_asks_for_credentials_and_holds_none() {
             "components":{{"securitySchemes":{schemes}}},"security":[{{"key":[],"login":[]}},{{"key":[],"pets":[]}}],"paths":{{"/a":{{"get":{{"operationId":"a"}}}}}}}}"#
     ));
     let binary = directory.path().join("binary");
-    std::fs::write(&binary, "x").unwrap();
+    std::fs::write(&binary, WINDOWS_PROGRAM).unwrap();
     let output = run(&[
         "bundle",
         "--spec",
@@ -146,6 +149,97 @@ fn read_from_bundle(bundle: &str, file: &str) -> Option<String> {
 }
 
 #[test]
+fn a_bundle_is_for_the_system_of_its_binary_and_replaces_no_other_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    std::fs::write(path("windows"), WINDOWS_PROGRAM).unwrap();
+    std::fs::write(path("arm"), [&[0xcf, 0xfa, 0xed, 0xfe, 0x0c, 0, 0, 1][..], &[0; 64]].concat()).unwrap();
+    std::fs::write(path("archive.tar.gz"), b"\x1f\x8b\x08\0").unwrap();
+    std::fs::write(path("script"), "#!/bin/sh\n").unwrap();
+    let spec = petstore();
+    let bundle = |binary: &str, more: &[&str]| {
+        let binary = path(binary);
+        let mut args = vec!["bundle", "--spec", &spec, "--name", "pets", "--binary", &binary];
+        args.extend(more);
+        command(&args).current_dir(directory.path()).output().unwrap()
+    };
+    for (binary, more, expected) in [
+        ("windows", &[][..], "pets-win32-x64.mcpb"),
+        ("arm", &["--platform", "darwin"], "pets-darwin-arm64.mcpb"),
+        ("script", &["--platform", "linux"], "pets-linux.mcpb"),
+    ] {
+        let output = bundle(binary, more);
+        assert_eq!(output.status.code(), Some(0), "{binary}: {}", stderr(&output));
+        assert_eq!(stdout(&output).trim(), expected);
+        // The same bundle again is no other file.
+        assert_eq!(bundle(binary, more).status.code(), Some(0), "{binary}");
+    }
+    for (binary, more, words) in [
+        ("arm", &["--platform", "linux"][..], "is for darwin; --binary names one for linux"),
+        (
+            "archive.tar.gz",
+            &["--platform", "linux"],
+            "is not a program for Linux, macOS or Windows",
+        ),
+        ("script", &[], "--platform says for which system"),
+        ("windows", &["--name", "../pets"], "--name takes letters"),
+    ] {
+        let output = bundle(binary, more);
+        assert_eq!(output.status.code(), Some(2), "{binary}: {}", stdout(&output));
+        assert!(stderr(&output).contains(words), "{binary}: {}", stderr(&output));
+    }
+    std::fs::write(path("thesis.txt"), "years of work").unwrap();
+    let output = bundle("windows", &["--output", "thesis.txt"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(stderr(&output).contains("--force replaces it"), "{}", stderr(&output));
+    assert_eq!(std::fs::read_to_string(path("thesis.txt")).unwrap(), "years of work");
+    let output = bundle("windows", &["--output", "thesis.txt", "--force"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(std::fs::read(path("thesis.txt")).unwrap().starts_with(b"PK"));
+}
+
+#[test]
+fn a_bundle_lists_at_most_a_hundred_tools_and_says_of_which_day_its_document_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    std::fs::write(path("binary"), WINDOWS_PROGRAM).unwrap();
+    let paths: serde_json::Map<String, Value> = (0..120)
+        .map(|number| {
+            let operation = serde_json::json!({"get": {"operationId": format!("get_{number}"), "summary": "A\u{202e}b\n<script>"}});
+            (format!("/{number}"), operation)
+        })
+        .collect();
+    let document = serde_json::json!({"openapi": "3.1.0", "info": {"title": "M\u{202e}any", "version": "1", "description": "Says\u{200b} this."},
+        "servers": [{"url": "https://h.example"}], "paths": paths});
+    let site = Upstream::start(Box::new(move |_| reply(200, &[], document.to_string().as_bytes())));
+    let output = command(&[
+        "bundle",
+        "--spec",
+        &format!("{}/api.json?token=hunter2", site.url),
+        "--binary",
+        &path("binary"),
+        "--output",
+        &path("x.mcpb"),
+    ])
+    .env("SOURCE_DATE_EPOCH", "1785240000")
+    .output()
+    .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let Some(text) = read_from_bundle(&path("x.mcpb"), "manifest.json") else {
+        return;
+    };
+    assert!(!text.contains('\u{202e}') && !text.contains("hunter2"), "{text}");
+    let manifest: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(manifest["tools"].as_array().unwrap().len(), 100);
+    assert_eq!(manifest["tools_generated"], true);
+    let expected = format!(
+        "Says this.\n\nThe document is a copy of {}/api.json?..., fetched on 28 Jul 2026.",
+        site.url
+    );
+    assert_eq!(manifest["long_description"], expected);
+}
+
+#[test]
 fn a_bundle_holds_the_files_that_the_document_refers_to() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
@@ -163,7 +257,7 @@ fn a_bundle_holds_the_files_that_the_document_refers_to() {
         "{\"Two\": {\"$ref\": \"../root.json#/components/schemas/Name\"}}\n",
     )
     .unwrap();
-    std::fs::write(path("binary"), "x").unwrap();
+    std::fs::write(path("binary"), "#!/bin/sh\n").unwrap();
     let (bundle, binary, unpacked) = (path("x.mcpb"), path("binary"), path("unpacked"));
     for spec in [path("specs/root.json"), "specs/root.json".to_owned()] {
         let output = command(&[
@@ -213,7 +307,7 @@ fn every_field_of_a_bundle_has_a_key_of_its_own() {
             "components":{{"securitySchemes":{{"a-b":{key},"a_b":{key},"base_url":{key},"server_region":{key}}}}},
             "security":[{{"a-b":[],"a_b":[],"base_url":[],"server_region":[]}}],"paths":{{"/a":{{"get":{{"operationId":"a"}}}}}}}}"#
     ));
-    std::fs::write(path("binary"), "x").unwrap();
+    std::fs::write(path("binary"), WINDOWS_PROGRAM).unwrap();
     let (bundle, binary) = (path("x.mcpb"), path("binary"));
     let output = run(&[
         "bundle",
