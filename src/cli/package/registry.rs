@@ -10,6 +10,7 @@ use super::bundle::sha256;
 use crate::cli::output;
 use crate::config::ConfigError;
 use crate::error::Failure;
+use crate::text::has_hidden_characters;
 
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 
@@ -46,6 +47,9 @@ pub(crate) fn run(command: &RegistryCommand) -> Result<ExitCode, Failure> {
         problems.push(format!(
             "--description has {length} characters; the registry takes 1 to {MAX_DESCRIPTION}"
         ));
+    }
+    if has_hidden_characters(&command.description) {
+        problems.push("--description holds characters that are not shown".into());
     }
     check_version(&command.server_version, &mut problems);
     if command.package.is_empty() && command.remote.is_empty() {

@@ -159,8 +159,11 @@ fn a_bundle_is_for_the_system_of_its_binary_and_replaces_no_other_file() {
     let spec = petstore();
     let bundle = |binary: &str, more: &[&str]| {
         let binary = path(binary);
-        let mut args = vec!["bundle", "--spec", &spec, "--name", "pets", "--binary", &binary];
+        let mut args = vec!["bundle", "--spec", &spec, "--binary", &binary];
         args.extend(more);
+        if !more.contains(&"--name") {
+            args.extend(["--name", "pets"]);
+        }
         command(&args).current_dir(directory.path()).output().unwrap()
     };
     for (binary, more, expected) in [
@@ -408,6 +411,19 @@ fn an_entry_of_the_registry_follows_its_rules() {
         (&"@you/pets".into(), &"1.2.3".into())
     );
     assert_eq!(shown["remotes"][0]["type"], "streamable-http");
+    let schema = std::fs::read_to_string(project("tests/cases/server.schema.json")).unwrap();
+    let schema = jsonschema::draft7::new(&serde_json::from_str(&schema).unwrap()).unwrap();
+    for more in [
+        &["--package", "mcpb:https://h.example/x.mcpb", "--file", &file][..],
+        &["--package", "oci:ghcr.io/you/pets:1.2.3", "--package", "pypi:pets==1.2.3"],
+        &["--package", "npm:pets@1.2.3"],
+        &["--remote", "https://h.example/mcp", "--remote", "https://h.example/mcp/readonly"],
+    ] {
+        let output = entry(more);
+        let shown: Value = serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{more:?}: {}", stderr(&output)));
+        let wrong: Vec<String> = schema.iter_errors(&shown).map(|error| error.to_string()).collect();
+        assert_eq!(wrong, [""; 0], "{more:?}: {shown}");
+    }
     for (more, words) in [
         (&[][..], "--package mcpb:URL"),
         (&["--package", "mcpb:https://h.example/x.mcpb"], "--file"),
