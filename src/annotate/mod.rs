@@ -53,7 +53,7 @@ pub use self::output::OutputSchemas;
 use self::output::ReplyDescriber;
 pub(crate) use self::overrides::Override;
 pub(crate) use self::richer::DescriptionDetail;
-pub(crate) use self::selection::{Pattern, Selection};
+pub(crate) use self::selection::{LeftOut, Pattern, Selection};
 
 /// The budget of a schema that is not cut for its size.
 const WHOLE_SCHEMA_BYTES: usize = 4 << 20;
@@ -143,6 +143,8 @@ pub struct AnnotatedTools {
     pub tools: Vec<Annotated>,
     /// What the settings restrict because of names.
     pub(crate) restrictions: Vec<Restriction>,
+    /// The names of the tools that are left out, each with the reason.
+    pub(crate) left_out: Vec<(String, LeftOut)>,
     /// A sentence for each pattern of the settings that had to match an operation, and matches none.
     pub(crate) unmatched: Vec<String>,
     /// Remarks, such as those on schemas that had to be read loosely.
@@ -182,18 +184,21 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     let mut schemas = Schemas::new(document);
     let mut tools = Vec::with_capacity(operations.len());
     let mut restrictions = Vec::new();
+    let mut left_out = Vec::new();
     let mut list = ListBudget::new(options.list_budget, &options.schemas, options);
     let count = operations.len();
     let all = names.into_iter().zip(own).zip(titles).zip(operations).zip(decisions);
     for (index, ((((name, own), title), operation), decision)) in all.enumerate() {
         let Decision { hints, said } = decision;
         if said.enabled == Some(false) {
+            left_out.push((name, LeftOut::Disabled));
             continue;
         }
         let inferred = careful_hints(options.layers.local, &operation, document, &hints);
         let enforcement = Enforcement::new(&hints, &inferred);
         restrictions.extend(restriction([&own, &name], &operation, &hints, &enforcement, options));
-        if !options.selection.admits([&own, &name], &operation, &enforcement) {
+        if let Some(why) = options.selection.leaves_out([&own, &name], &operation, &enforcement) {
+            left_out.push((name, why));
             continue;
         }
         let description = said.description.map_or_else(
@@ -251,6 +256,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     AnnotatedTools {
         tools,
         restrictions,
+        left_out,
         unmatched,
         diagnostics,
     }

@@ -56,6 +56,21 @@ pub struct Selection {
     pub no_destructive: bool,
 }
 
+/// Why an operation does not become a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LeftOut {
+    /// A rule, or an extension of the document, says so.
+    Disabled,
+    /// `--read-only`.
+    Writes,
+    /// `--no-destructive`.
+    Destructive,
+    /// No pattern of `--tool-include` matches it.
+    NotIncluded,
+    /// This pattern of `--tool-exclude` matches it.
+    Excluded(String),
+}
+
 impl Pattern {
     /// Reads a pattern.
     ///
@@ -202,6 +217,18 @@ pub(crate) fn literal(text: &str) -> String {
     glob
 }
 
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disabled => f.write_str("`enabled: false` in `overrides`, or by an extension of the document such as `x-mcp: false`"),
+            Self::Writes => f.write_str("--read-only"),
+            Self::Destructive => f.write_str("--no-destructive"),
+            Self::NotIncluded => f.write_str("--tool-include, of which no pattern matches it"),
+            Self::Excluded(pattern) => write!(f, "--tool-exclude {pattern}"),
+        }
+    }
+}
+
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -209,15 +236,28 @@ impl fmt::Display for Pattern {
 }
 
 impl Selection {
-    /// Whether the operation is offered: by its tool name (the one it has by itself, or the one people gave it) and by what is
-    /// enforced of it.
+    /// Whether the operation is offered, as [`Self::leaves_out`] says it.
     #[must_use]
     pub(crate) fn admits(&self, names: [&str; 2], operation: &Operation, enforcement: &Enforcement) -> bool {
-        if (self.read_only && !enforcement.is_read_only()) || (self.no_destructive && enforcement.is_destructive()) {
-            return false;
+        self.leaves_out(names, operation, enforcement).is_none()
+    }
+
+    /// Why the operation is not offered, by its tool name (the one it has by itself, or the one people gave it) and by what is
+    /// enforced of it; nothing where it is.
+    #[must_use]
+    pub(crate) fn leaves_out(&self, names: [&str; 2], operation: &Operation, enforcement: &Enforcement) -> Option<LeftOut> {
+        if self.read_only && !enforcement.is_read_only() {
+            return Some(LeftOut::Writes);
         }
-        let included = self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(names, operation));
-        included && !self.exclude.iter().any(|pattern| pattern.matches(names, operation))
+        if self.no_destructive && enforcement.is_destructive() {
+            return Some(LeftOut::Destructive);
+        }
+        let mut included = self.include.iter();
+        if !self.include.is_empty() && !included.any(|pattern| pattern.matches(names, operation)) {
+            return Some(LeftOut::NotIncluded);
+        }
+        let excluded = self.exclude.iter().find(|pattern| pattern.matches(names, operation));
+        excluded.map(|pattern| LeftOut::Excluded(pattern.to_string()))
     }
 
     /// The patterns that match no operation, which is most likely a mistake.

@@ -30,7 +30,7 @@ use self::reserved_paths::{known_paths, reserve_paths};
 use self::rules::{explain_unmatched, rule_secrets};
 use self::tool_texts::{ToolText, ToolTexts};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
-use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools, OutputSchemas, annotate};
+use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools, LeftOut, OutputSchemas, annotate};
 use crate::observe::call::note_outcome;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::observe::outcome::CallOutcome;
@@ -125,6 +125,7 @@ pub struct Api {
     list: Bytes,
     by_name: HashMap<String, ToolIndex>,
     restrictions: Vec<Restriction>,
+    left_out: Vec<(String, LeftOut)>,
     warnings: Vec<String>,
     name: Option<ApiName>,
     /// What every tool name begins with.
@@ -201,6 +202,7 @@ impl Api {
                 .chain(of_tenants.into_iter().flatten())
                 .collect(),
             restrictions: annotated.restrictions,
+            left_out: annotated.left_out,
             name: options.name,
             prefix: options.annotate.names.prefix,
             credential_place: options
@@ -264,6 +266,13 @@ impl Api {
     #[must_use]
     pub(crate) fn restrictions(&self) -> &[Restriction] {
         &self.restrictions
+    }
+
+    /// Why the settings leave out the tool of that name; nothing where they do not.
+    #[must_use]
+    pub(crate) fn why_left_out(&self, name: &str) -> Option<&LeftOut> {
+        let found = self.left_out.iter().find(|(tool, _)| tool == name);
+        found.map(|(_, why)| why)
     }
 
     /// All tools in the order of the document, without what is long: name, title and hints.

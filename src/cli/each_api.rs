@@ -5,10 +5,14 @@ use std::sync::Arc;
 use tracing::Instrument as _;
 
 use super::load::{self, LoadPurpose, Loaded};
+use super::start;
 use crate::api::clashes::clashes_with;
 use crate::api::{Api, ApiName};
 use crate::config::{ApiConfig, ConfigError};
 use crate::error::Failure;
+use crate::server::catalog::Catalog;
+use crate::server::endpoints::paths::WHOLE;
+use crate::server::endpoints::served_apis::ServedApis;
 use crate::text;
 
 /// Exit code where a document of several could not be read.
@@ -44,7 +48,7 @@ pub(crate) async fn load_each(configs: Vec<ApiConfig>, purpose: LoadPurpose) -> 
         });
         match loaded {
             Ok(loaded) => {
-                let others = apis.iter().map(|(_, other): &(_, Loaded)| &other.api);
+                let others = apis.iter().map(|(_, other): &(_, Loaded)| other.api.as_ref());
                 clashes.extend(clashes_with(&loaded.api, others));
                 apis.push((config, loaded));
             }
@@ -81,6 +85,19 @@ fn tell_failures(failures: Vec<(Arc<ApiConfig>, Failure)>, is_all: bool) -> Resu
         Some(failure) if is_all => Err(failure),
         _ => Ok(()),
     }
+}
+
+/// What a server with these APIs offers to clients at `/mcp`; nothing where there is no API.
+///
+/// # Errors
+/// Names of tools clash.
+pub(crate) fn catalog_of(apis: &[(Arc<ApiConfig>, Loaded)]) -> Result<Option<Arc<Catalog>>, Failure> {
+    let served = ServedApis::new(apis.iter().map(|(config, _)| start::slot_of(config)).collect(), None);
+    for (index, (_, loaded)) in apis.iter().enumerate() {
+        let clashes = |clashes| Failure::Settings(ConfigError(clashes));
+        served.serve(index, Arc::clone(&loaded.api)).map_err(clashes)?;
+    }
+    Ok(served.endpoints().at(WHOLE).and_then(|endpoint| endpoint.state.served()))
 }
 
 /// The names of all APIs, or the title of the only one.

@@ -99,7 +99,7 @@ pub(crate) enum LoadPurpose {
 
 /// An API, and what it depends on.
 pub(crate) struct Loaded {
-    pub(crate) api: Api,
+    pub(crate) api: Arc<Api>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// What its calls go to under `--mock`; it must live as long as calls are made.
     pub(crate) mock: Option<mock::Running>,
@@ -141,7 +141,7 @@ pub(crate) async fn load_api(config: &ApiConfig, purpose: LoadPurpose) -> Result
         refuse_findings(config, &diagnostics)?;
     }
     Ok(Loaded {
-        api,
+        api: Arc::new(api),
         diagnostics,
         mock,
         seen,

@@ -34,7 +34,6 @@ pub(crate) async fn load_into(config: &ApiConfig, server: &McpServer, index: usi
         }
     }
     let warnings = api.warnings().to_vec();
-    let api = Arc::new(api);
     let mocks = mock.into_iter().map(|mock| (Arc::downgrade(&api), mock)).collect();
     server
         .serve_api(index, Arc::clone(&api))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 
-use super::each_api::{LoadedApis, UNREADABLE, load_each, title_of};
+use super::each_api::{LoadedApis, UNREADABLE, catalog_of, load_each, title_of};
 use super::listing::{self, Shown};
 use super::load::{self, LoadPurpose};
 use super::log::spinner::Spinner;
@@ -92,8 +92,9 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     let spinner = Spinner::start("reading the document");
     let LoadedApis { apis, is_complete } = load_each(config.apis, LoadPurpose::Inspect).await?;
     drop(spinner);
+    let catalog = catalog_of(&apis)?;
     let configs: Vec<Arc<ApiConfig>> = apis.iter().map(|(config, _)| Arc::clone(config)).collect();
-    let apis = apis.iter().map(|(_, loaded)| &loaded.api);
+    let apis = apis.iter().map(|(_, loaded)| loaded.api.as_ref());
     let all = command.filter.apply(apis.clone());
     let total = all.len();
     let page: Vec<OfferedTool<'_>> = all
@@ -121,6 +122,17 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     if page.len() < total && matches!(command.format, ToolsFormat::Json | ToolsFormat::Csv) {
         // These formats have no room for it.
         output::print_remark(&shown.counted());
+    }
+    if let Some(gates) = catalog.as_ref().and_then(|catalog| catalog.gates()) {
+        let pinned = match gates.pinned().len() {
+            0 => String::new(),
+            pinned => format!(" and {pinned} with --pin"),
+        };
+        let names: Vec<String> = gates.names().collect();
+        output::print_remark(&format!(
+            "note: in search mode, clients list {}{pinned} in place of these; `openapi-mcp call` takes them as well",
+            names.join(", ")
+        ));
     }
     Ok(if is_complete {
         ExitCode::SUCCESS

@@ -107,6 +107,11 @@ impl Catalog {
         visible(&self.apis, &self.view, granted)
     }
 
+    /// In search mode, the tools that stand for all operations.
+    pub(crate) fn gates(&self) -> Option<&Gates> {
+        self.gates.as_ref()
+    }
+
     /// How the server introduces itself.
     pub(crate) fn config(&self) -> &ServerConfig {
         &self.config

@@ -11,13 +11,15 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents};
 use serde_json::Value;
 
 use self::tenant::TenantClient;
-use super::each_api::{LoadedApis, load_each};
+use super::each_api::{LoadedApis, catalog_of, load_each};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
-use crate::api::OnMissingCredential;
+use crate::annotate::gate_names;
+use crate::api::{Caller, OnMissingCredential};
 use crate::config::ApiConfig;
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
+use crate::server::catalog::{Resolution, ResolvedCall};
 use crate::text::counted;
 
 #[derive(Debug, clap::Args)]
@@ -49,39 +51,51 @@ pub(crate) struct CallCommand {
 pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let config = load::api_settings(&command.api, &command.config, LogLevel::Warn)?;
     let arguments = arguments(command).map_err(Failure::setting)?;
-    let (config, Loaded { api, mock: _mock, .. }) = load_called(config.apis, &command.tool).await?;
-    let client =
-        TenantClient::new(config.tenants.as_ref().filter(|_| !config.mock), command.tenant.as_deref()).map_err(Failure::setting)?;
-    let caller = client.caller();
-    if let Some(shape) = command.dry_run
-        && let Some(prepared) = api.preview(&command.tool, Some(arguments.clone()), OnMissingCredential::Omit, &caller)
-    {
-        return Ok(match prepared {
-            Ok(request) => {
-                output::print_result(&(dry_run::format_request(&request, shape) + "\n"))?;
-                // A request is shown also where a credential is missing, without which it would not be sent.
-                if let Some(Err(refusal)) = api.preview(&command.tool, Some(arguments), OnMissingCredential::Refuse, &caller) {
-                    output::print_remark(&format!("note: this would not be sent: {}", format_result(&refusal)));
-                }
-                ExitCode::SUCCESS
-            }
-            Err(result) => {
-                output::print_result(&(format_result(&result) + "\n"))?;
-                ExitCode::FAILURE
-            }
-        });
+    // What the calls of a mock go to lives as long as this.
+    let apis = load_called(config.apis, &command.tool).await?;
+    let resolution = catalog_of(&apis)?.and_then(|catalog| catalog.resolve(&command.tool, Some(arguments), None));
+    match resolution {
+        Some(Resolution::Call(call)) => run_call(command, call, &apis).await,
+        Some(Resolution::Lookup(lookup)) => print_result(command, &lookup.answer()),
+        Some(Resolution::Refused(result, _)) => print_result(command, &result),
+        None => Err(unknown_tool(&command.tool, &apis)),
     }
-    let Some(result) = api.call(&command.tool, Some(arguments), caller).await else {
-        let hint = api.nearest(&command.tool).map_or_else(
-            || "`openapi-mcp tools` lists them".to_owned(),
-            |name| format!("did you mean `{name}`?"),
-        );
-        return Err(Failure::setting(format!("there is no tool `{}`; {hint}", command.tool)));
-    };
+}
+
+/// Makes the call of an operation, or shows its request.
+async fn run_call(command: &CallCommand, call: ResolvedCall, apis: &[(Arc<ApiConfig>, Loaded)]) -> Result<ExitCode, Failure> {
+    let is_of = |loaded: &Loaded| loaded.api.find(&call.offered().tool.name).is_some();
+    let config = apis.iter().find(|(_, loaded)| is_of(loaded)).map(|(config, _)| config);
+    let tenants = config.filter(|config| !config.mock).and_then(|config| config.tenants.as_ref());
+    let client = TenantClient::new(tenants, command.tenant.as_deref()).map_err(Failure::setting)?;
+    match command.dry_run {
+        Some(shape) => print_request(&call, shape, &client.caller()),
+        None => print_result(command, &call.call(client.caller()).await.into()),
+    }
+}
+
+/// Shows the request of a call, also where a credential is missing, without which it would not be sent.
+fn print_request(call: &ResolvedCall, shape: dry_run::DryRunFormat, caller: &Caller<'_>) -> Result<ExitCode, Failure> {
+    match call.preview(OnMissingCredential::Omit, caller) {
+        Ok(request) => {
+            output::print_result(&(dry_run::format_request(&request, shape) + "\n"))?;
+            if let Err(refusal) = call.preview(OnMissingCredential::Refuse, caller) {
+                output::print_remark(&format!("note: this would not be sent: {}", format_result(&refusal)));
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(result) => {
+            output::print_result(&(format_result(&result) + "\n"))?;
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+fn print_result(command: &CallCommand, result: &CallToolResult) -> Result<ExitCode, Failure> {
     let text = if command.json {
-        serde_json::to_string_pretty(&result).unwrap_or_default()
+        serde_json::to_string_pretty(result).unwrap_or_default()
     } else {
-        format_result(&result)
+        format_result(result)
     };
     output::print_result(&(text + "\n"))?;
     if !command.json && result.structured_content.is_some() {
@@ -97,31 +111,40 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     })
 }
 
-/// The API of a tool, with its settings. Of several, only those are loaded whose tools' names may be like this.
-async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<(Arc<ApiConfig>, Loaded), Failure> {
+/// The APIs that may have a tool. Of several, only those are loaded whose tools' names may be like this.
+async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<Vec<(Arc<ApiConfig>, Loaded)>, Failure> {
     let all: Vec<String> = configs
         .iter()
         .filter_map(|config| config.name.as_ref())
         .map(ToString::to_string)
         .collect();
-    configs.retain(|config| config.name.is_none() || tool.starts_with(config.annotate.names.prefix.as_str()));
+    // The tools of search mode stand for all APIs.
+    let is_gate = gate_names::kind_of(tool).is_some();
+    configs.retain(|config| is_gate || config.name.is_none() || tool.starts_with(config.annotate.names.prefix.as_str()));
     configs.iter().for_each(load::caution);
     let LoadedApis { apis, .. } = load_each(configs, LoadPurpose::Serve).await?;
-    let (mut others, mut found) = (Vec::new(), None);
-    for (config, loaded) in apis {
-        if found.is_none() && loaded.api.get(tool).is_some() {
-            found = Some((config, loaded));
-        } else {
-            others.push((config, loaded));
-        }
-    }
-    found.or_else(|| others.into_iter().next()).ok_or_else(|| {
-        let problem = format!(
+    if apis.is_empty() {
+        return Err(Failure::setting(format!(
             "there is no tool `{tool}`: the name begins with that of none of the APIs ({}); `openapi-mcp tools` lists them",
             all.join(", ")
-        );
-        Failure::setting(problem)
-    })
+        )));
+    }
+    Ok(apis)
+}
+
+/// Why there is no tool of that name, and what to do.
+fn unknown_tool(tool: &str, apis: &[(Arc<ApiConfig>, Loaded)]) -> Failure {
+    if let Some(why) = apis.iter().find_map(|(_, loaded)| loaded.api.why_left_out(tool)) {
+        return Failure::setting(format!("the tool `{tool}` is left out by {why}"));
+    }
+    if gate_names::kind_of(tool).is_some() {
+        return Failure::setting(format!("`{tool}` is a tool of search mode, which --tools search turns on"));
+    }
+    let hint = apis.iter().find_map(|(_, loaded)| loaded.api.nearest(tool)).map_or_else(
+        || "`openapi-mcp tools` lists them".to_owned(),
+        |name| format!("did you mean `{name}`?"),
+    );
+    Failure::setting(format!("there is no tool `{tool}`; {hint}"))
 }
 
 /// The arguments of the command line. Plain values stay text here; what the schema wants as a number, a list or an object

@@ -49,6 +49,12 @@ impl Gates {
         self.texts.iter().map(AsRef::as_ref)
     }
 
+    /// The names of the gates, in the order in which they are listed.
+    pub(crate) fn names(&self) -> impl Iterator<Item = String> {
+        let names = GateKind::ALL.into_iter().map(move |kind| self.name_of(kind));
+        names.filter(move |name| self.kind_of(name).is_some())
+    }
+
     /// The gates as a client gets them that sees this.
     #[must_use]
     pub(crate) fn texts_for(&self, seen: &VisibleApis<'_>) -> Vec<Box<str>> {
@@ -68,14 +74,9 @@ impl Gates {
 
     /// The names of the tools that a client is listed that sees everything.
     #[must_use]
-    pub(crate) fn names(&self, all: &VisibleApis<'_>) -> Vec<String> {
-        let gates = GateKind::ALL.into_iter().map(|kind| self.name_of(kind));
-        let gates = gates.filter(|name| self.kind_of(name).is_some());
-        let pinned = self
-            .pinned
-            .iter()
-            .filter_map(|(place, index)| Some(all.apis.get(*place)?.name_of(*index).to_owned()));
-        gates.chain(pinned).collect()
+    pub(crate) fn listed_names(&self, all: &VisibleApis<'_>) -> Vec<String> {
+        let name_of = |(place, index): &(usize, ToolIndex)| Some(all.apis.get(*place)?.name_of(*index).to_owned());
+        self.names().chain(self.pinned.iter().filter_map(name_of)).collect()
     }
 
     /// How many tools a client is listed that sees everything.

@@ -3,6 +3,7 @@
 mod bad_input;
 #[cfg(unix)]
 mod book;
+mod called;
 mod check;
 mod commands;
 mod config_file;

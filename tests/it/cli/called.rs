@@ -1,0 +1,104 @@
+//! Which tool `openapi-mcp call` calls: in search mode, and where the settings leave one out.
+
+use crate::support::{SpecFile, petstore, run, stderr, stdout};
+
+#[test]
+fn the_tools_of_search_mode_are_called_as_clients_call_them() {
+    let spec = petstore();
+    let call = |arguments: &[&str]| {
+        let mut all = vec!["call", "--spec", &spec, "--mock", "--tools", "search"];
+        all.extend(arguments);
+        run(&all)
+    };
+    let found = call(&["search_operations", "queries:=[\"delete a pet\"]"]);
+    assert_eq!(found.status.code(), Some(0), "{}", stderr(&found));
+    assert!(stdout(&found).contains("delete_pet"), "{}", stdout(&found));
+    let described = call(&["describe_operations", "names:=[\"get_pet\"]"]);
+    assert!(stdout(&described).contains("petId"), "{}", stdout(&described));
+    for direct in [
+        &["call_read", "operation=get_pet", "arguments:={\"petId\":7}"][..],
+        &["get_pet", "petId=7"],
+    ] {
+        let read = call(direct);
+        assert!(stdout(&read).contains("Biscuit"), "{direct:?}: {}{}", stdout(&read), stderr(&read));
+    }
+    let wrong = call(&["call_read", "operation=delete_pet", "arguments:={\"petId\":7}"]);
+    assert_eq!(wrong.status.code(), Some(1), "{}", stdout(&wrong));
+    assert!(stdout(&wrong).contains("called through call_destructive"), "{}", stdout(&wrong));
+    let shown = call(&["--dry-run", "call_destructive", "operation=delete_pet", "arguments:={\"petId\":7}"]);
+    assert!(stdout(&shown).starts_with("DELETE /"), "{}{}", stdout(&shown), stderr(&shown));
+    let listed = run(&["call", "--spec", &spec, "--mock", "search_operations", "queries:=[\"a\"]"]);
+    assert_eq!(listed.status.code(), Some(2));
+    assert!(
+        stderr(&listed).contains("is a tool of search mode, which --tools search turns on"),
+        "{}",
+        stderr(&listed)
+    );
+}
+
+#[test]
+fn the_list_of_tools_says_what_clients_list_in_search_mode() {
+    let spec = petstore();
+    let list = |more: &[&str]| {
+        let mut all = vec!["tools", "--spec", &spec];
+        all.extend(more);
+        run(&all)
+    };
+    let output = list(&["--tools", "search", "--pin", "get_pet"]);
+    assert!(stdout(&output).contains("20 tools, 9 of them read-only"), "{}", stdout(&output));
+    assert!(
+        stderr(&output).contains(
+            "clients list search_operations, describe_operations, call_read, call_write, call_destructive and 1 with --pin in place of these"
+        ),
+        "{}",
+        stderr(&output)
+    );
+    assert!(!stderr(&list(&[])).contains("search mode"));
+    let reading = list(&["--tools", "search", "--read-only"]);
+    assert!(
+        stderr(&reading).contains("clients list search_operations, describe_operations, call_read in place"),
+        "{}",
+        stderr(&reading)
+    );
+}
+
+#[test]
+fn a_tool_that_the_settings_leave_out_is_told_with_the_setting() {
+    let spec = SpecFile::new(
+        r#"{"openapi":"3.1.0","info":{"title":"L","version":"1"},"servers":[{"url":"https://h.example"}],"paths":{"/a":{
+            "get":{"operationId":"read_it","tags":["x"]},"put":{"operationId":"replace_it"},"post":{"operationId":"add_it"},
+            "delete":{"operationId":"hidden_it","x-mcp":false}}}}"#,
+    );
+    for (more, tool, words) in [
+        (
+            &["--read-only"][..],
+            "replace_it",
+            "the tool `replace_it` is left out by --read-only",
+        ),
+        (&["--no-destructive"], "replace_it", "is left out by --no-destructive"),
+        (
+            &["--tool-include", "tag:x"],
+            "add_it",
+            "is left out by --tool-include, of which no pattern matches it",
+        ),
+        (&["--tool-exclude", "path:/a"], "read_it", "is left out by --tool-exclude path:/a"),
+        (
+            &["--tool-prefix", "p_", "--read-only"],
+            "p_add_it",
+            "the tool `p_add_it` is left out by --read-only",
+        ),
+        (
+            &[],
+            "hidden_it",
+            "is left out by `enabled: false` in `overrides`, or by an extension of the document",
+        ),
+        (&["--read-only"], "reed_it", "there is no tool `reed_it`; did you mean `read_it`?"),
+    ] {
+        let mut all = vec!["call", "--spec", spec.path(), "--mock"];
+        all.extend(more);
+        all.push(tool);
+        let output = run(&all);
+        assert_eq!(output.status.code(), Some(2), "{more:?} {tool}: {}", stdout(&output));
+        assert!(stderr(&output).contains(words), "{more:?} {tool}: {}", stderr(&output));
+    }
+}
