@@ -17,6 +17,7 @@ mod cli;
 mod documents;
 mod floors;
 mod http;
+mod install;
 mod mcp;
 mod promises;
 mod several;

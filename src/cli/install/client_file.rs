@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::entry::ClientEntry;
+use super::line_ends::with_line_ends_of;
 use super::own_entry::is_own_entry;
 use super::place::{ClientPlace, FileFormat};
 use super::{json_file, toml_file};
@@ -143,7 +144,6 @@ impl<'p> ClientFile<'p> {
         if is_own_file && is_empty(&text) {
             return Ok(FileChange { after: None });
         }
-        let text = with_line_ends_of(self.text(), &text);
         Ok(FileChange {
             after: Some(self.marked(&text)),
         })
@@ -212,7 +212,7 @@ impl<'p> ClientFile<'p> {
                 Some(own) if self.is_made_of(&text, own, name) => Ok(own.clone()),
                 own => self
                     .text_without(plain, name, own.as_deref(), self.made_mark().exists())
-                    .map(|without| self.marked(&with_line_ends_of(plain, &without))),
+                    .map(|without| self.marked(&without)),
             };
             // A backup that keeps the entry is no worse than before.
             let _ = without.map(|without| write_new(&path, &without, None));
@@ -243,6 +243,7 @@ impl<'p> ClientFile<'p> {
         let failed = |error: std::io::Error| WriteError::Failed(format!("`{}` cannot be written: {error}", self.place.file.display()));
         let folder = self.target.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(failed)?;
+        let _lock = lock_folder(folder);
         if read_text(&self.target).map_err(failed)? != self.before {
             return Err(WriteError::Changed);
         }
@@ -282,6 +283,14 @@ impl<'p> ClientFile<'p> {
         }
         Ok(())
     }
+}
+
+/// Keeps other runs of `install` from writing into the folder until it is dropped, where the system locks folders. Without the lock,
+/// of two that write at once one would be lost.
+fn lock_folder(folder: &Path) -> Option<File> {
+    let folder = File::open(folder).ok()?;
+    folder.lock().ok()?;
+    Some(folder)
 }
 
 /// The questions of VS Code in a text.
@@ -384,13 +393,4 @@ fn keep_owner(file: &File, found: &fs::Metadata) -> std::io::Result<()> {
 #[cfg(not(unix))]
 fn keep_owner(_: &File, _: &fs::Metadata) -> std::io::Result<()> {
     Ok(())
-}
-
-/// What an edit added ends its lines as the file does.
-fn with_line_ends_of(before: &str, after: &str) -> String {
-    if before.contains("\r\n") {
-        after.replace("\r\n", "\n").replace('\n', "\r\n")
-    } else {
-        after.to_owned()
-    }
 }

@@ -58,11 +58,11 @@ pub(crate) fn put(text: &str, format: FileFormat, keys: &[&str], name: &str, val
         None => drop(object.append(name, input_of(value))),
     }
     put_inputs(&top, inputs)?;
-    let mut text = root.to_string();
-    if !text.ends_with('\n') && text.contains('\n') {
-        text.push('\n');
+    let mut edited = root.to_string();
+    if text.is_empty() {
+        edited.push('\n');
     }
-    Ok(text)
+    Ok(edited)
 }
 
 fn put_inputs(top: &CstObject, inputs: &[Value]) -> Result<(), String> {

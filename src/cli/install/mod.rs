@@ -5,6 +5,7 @@ mod edit;
 pub(crate) mod entry;
 mod flags;
 mod json_file;
+mod line_ends;
 mod needs;
 mod own_entry;
 pub(crate) mod page_entries;

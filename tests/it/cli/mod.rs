@@ -9,7 +9,6 @@ mod commands;
 mod config_file;
 mod deploy;
 mod help;
-mod install;
 mod links;
 mod mistakes;
 mod mock;

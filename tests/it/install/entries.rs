@@ -1,61 +1,9 @@
-//! `install` and `uninstall`: the files of real clients, in a home folder of their own.
+//! The entries of clients: their forms, how they come and go, and what is refused.
 
-use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::path::Path;
 
-use crate::support::{SpecFile, command, petstore, stderr, stdout};
-
-/// A home folder with the folders of clients in it.
-struct Home {
-    folder: tempfile::TempDir,
-}
-
-impl Home {
-    fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-        }
-    }
-
-    fn path(&self, file: &str) -> PathBuf {
-        self.folder.path().join(file)
-    }
-
-    /// A file with the text, in the folder of its client.
-    fn write(&self, file: &str, text: &str) -> PathBuf {
-        let path = self.path(file);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-
-    fn run(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
-        let mut command = command(args);
-        for name in [
-            "XDG_CONFIG_HOME",
-            "CODEX_HOME",
-            "CLAUDE_CONFIG_DIR",
-            "SUDO_USER",
-            "WSL_DISTRO_NAME",
-            "VSCODE_IPC_HOOK_CLI",
-        ] {
-            command.env_remove(name);
-        }
-        command.env("HOME", self.folder.path()).current_dir(self.folder.path());
-        command.envs(variables.iter().copied()).output().unwrap()
-    }
-
-    fn install(&self, client: &str, more: &[&str]) -> Output {
-        let spec = petstore();
-        let mut args = vec!["install", "--client", client, "--spec", &spec];
-        args.extend(more);
-        self.run(&args, &[])
-    }
-}
-
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap()
-}
+use super::{Home, read};
+use crate::support::{SpecFile, binary, petstore, project, stderr, stdout};
 
 /// A client, its file, and a text that the client takes, with another entry.
 const EDITED: [(&str, &str, &str); 8] = [
@@ -760,4 +708,51 @@ fn questions_of_vscode_that_the_user_had_stay() {
         text.contains("\"mine\"") && text.contains("\"note\"") && !text.contains("serve\""),
         "{text}"
     );
+}
+
+#[derive(serde::Deserialize)]
+struct PrintedEntry {
+    client: String,
+    file: String,
+    command: String,
+    address: Option<String>,
+}
+
+#[test]
+fn the_entry_of_every_client_is_exactly_the_one_of_the_table() {
+    let text = std::fs::read_to_string(project("tests/cases/install_entries.yaml")).unwrap();
+    let entries: Vec<PrintedEntry> = serde_yaml::from_str(&text).unwrap();
+    assert_eq!(entries.len(), 11);
+    let home = Home::new();
+    let placed = |text: &str| {
+        text.replace("{program}", &binary().display().to_string())
+            .replace("{spec}", &petstore())
+    };
+    for entry in entries {
+        let client = entry.client.as_str();
+        let output = home.install(client, &["--name", "pets", "--print"]);
+        assert_eq!(stdout(&output), placed(&entry.command), "{client}: {}", stderr(&output));
+        let file = entry.file.replace('~', &home.path("").display().to_string()).replace("//", "/");
+        assert!(
+            !cfg!(target_os = "linux") || stderr(&output).contains(&format!("put this into {file}:")),
+            "{client}: {}",
+            stderr(&output)
+        );
+        let mut args = vec![
+            "install",
+            "--client",
+            client,
+            "--name",
+            "pets",
+            "--url",
+            "https://mcp.example/mcp",
+            "--print",
+        ];
+        if client != "zed" {
+            args.extend(["--url-token-env", "PETS_TOKEN"]);
+        }
+        let output = home.run(&args, &[]);
+        assert_eq!(output.status.success(), entry.address.is_some(), "{client}: {}", stderr(&output));
+        assert_eq!(stdout(&output), entry.address.unwrap_or_default(), "{client}");
+    }
 }

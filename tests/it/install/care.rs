@@ -1,0 +1,86 @@
+//! Hostile and unlucky files: what cannot be read or written stays as it is, and nobody's entry is lost.
+
+use std::process::Child;
+
+use super::{Home, read};
+use crate::support::{petstore, stderr};
+
+#[test]
+fn a_file_that_cannot_be_read_stays_untouched() {
+    let large = format!("{{ \"x\": \"{}\" }}", "y".repeat(11 << 20));
+    for (content, words) in [
+        (
+            &b"{ \"mcpServers\": {}, \"name\": \"\xff\xfe\" }"[..],
+            "did not contain valid UTF-8",
+        ),
+        (large.as_bytes(), "more than 10 MB"),
+        (b"\0\0\0\0", "is not valid JSON"),
+        (b"{ \"mcpServers\": { \"petstore\": ", "is not valid JSON"),
+    ] {
+        let home = Home::new();
+        let path = home.write(".cursor/mcp.json", "");
+        std::fs::write(&path, content).unwrap();
+        for output in [home.install("cursor", &["--write"]), home.uninstall("cursor", "petstore")] {
+            assert_eq!(output.status.code(), Some(2), "{words}: {}", stderr(&output));
+            assert!(stderr(&output).contains(words), "{words}: {}", stderr(&output));
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), content, "{words}");
+        assert_eq!(std::fs::read_dir(home.path(".cursor")).unwrap().count(), 1, "{words}");
+    }
+    let home = Home::new();
+    std::fs::create_dir_all(home.path(".cursor/mcp.json")).unwrap();
+    let output = home.install("cursor", &["--write"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("is not a regular file"), "{}", stderr(&output));
+}
+
+#[test]
+fn deeply_nested_files_are_refused_and_not_a_crash() {
+    let depth = 100_000;
+    for (client, file, text) in [
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth)),
+        ),
+        (
+            "vscode",
+            ".config/Code/User/mcp.json",
+            format!("{{\"a\":{}{}}}", "{\"a\":".repeat(depth), "}".repeat(depth)),
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            format!("a = {}{}", "[".repeat(depth), "]".repeat(depth)),
+        ),
+    ] {
+        let home = Home::new();
+        let path = home.write(file, &text);
+        let output = home.install(client, &["--write"]);
+        assert_eq!(output.status.code(), Some(2), "{client}: {}", stderr(&output));
+        assert_eq!(read(&path), text, "{client}");
+    }
+}
+
+#[test]
+fn of_several_that_write_at_once_nobody_loses_an_entry() {
+    for (client, file) in [("cursor", ".cursor/mcp.json"), ("codex", ".codex/config.toml")] {
+        let home = Home::new();
+        let path = home.write(file, "");
+        let spec = petstore();
+        let names: Vec<String> = (0..8).map(|number| format!("pets{number}")).collect();
+        let running: Vec<Child> = names
+            .iter()
+            .map(|name| home.start(&["install", "--client", client, "--spec", &spec, "--name", name, "--write"]))
+            .collect();
+        let done: Vec<_> = running.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+        let text = read(&path);
+        for (name, output) in names.iter().zip(&done) {
+            match output.status.code() {
+                Some(0) => assert!(text.contains(name.as_str()), "{client}: {name} is lost: {text}"),
+                _ => assert!(stderr(output).contains("by another program; try again"), "{}", stderr(output)),
+            }
+        }
+        assert!(done.iter().any(|output| output.status.success()), "{client}");
+    }
+}

@@ -1,0 +1,67 @@
+//! What stands around an entry keeps its bytes: comments, blank lines and line ends, also where the file was changed meanwhile.
+
+use super::{Home, read};
+use crate::support::stderr;
+
+/// Installs, changes the file, uninstalls, and gives the file after the first and after the last.
+fn come_and_go(client: &str, file: &str, before: &str, change: &dyn Fn(&str) -> String) -> (String, String) {
+    let home = Home::new();
+    let path = home.write(file, before);
+    let output = home.install(client, &["--write"]);
+    assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+    let installed = read(&path);
+    std::fs::write(&path, change(&installed)).unwrap();
+    let output = home.uninstall(client, "petstore");
+    assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+    (installed, read(&path))
+}
+
+const TOML: [&str; 5] = [
+    "# mine\n[mcp_servers.other]\ncommand = 'x' # keep\n# about the end\n",
+    "model = \"x\"",
+    "# only a comment\n",
+    "[mcp_servers.other]\r\ncommand = 'x'\r\n\n# mixed\r\n[profiles.a]\nb = 1\r\n",
+    "[mcp_servers]\n\n[mcp_servers.other]\ncommand = 'x'\n\n\n# far below\n",
+];
+
+#[test]
+fn a_table_of_toml_comes_and_goes_and_every_other_byte_stays() {
+    let file = ".codex/config.toml";
+    for before in TOML {
+        let (installed, left) = come_and_go("codex", file, before, &str::to_owned);
+        assert!(installed.contains("[mcp_servers.petstore]"), "{installed}");
+        assert_eq!(left, before);
+        assert!(installed.starts_with(before), "{before:?}: {installed:?}");
+        let (_, left) = come_and_go("codex", file, before, &|text| format!("{text}\n[later]\nadded = true # new\n"));
+        let ended = if before.ends_with('\n') {
+            before.to_owned()
+        } else {
+            format!("{before}\n")
+        };
+        assert_eq!(left, format!("{ended}\n[later]\nadded = true # new\n"), "{before:?}");
+    }
+    // What a client adds below the entry belongs to it.
+    let (_, left) = come_and_go("codex", file, TOML[0], &|text| {
+        format!("{text}\n[mcp_servers.petstore.tools.get_pet]\napproval_mode = \"approve\"\n\n[later]\n")
+    });
+    assert_eq!(left, format!("{}\n[later]\n", TOML[0]));
+}
+
+#[test]
+fn mixed_line_ends_of_json_stay_where_they_are() {
+    let before = "{\r\n  \"theme\": \"x\",\n  \"mcpServers\": {\r\n    \"other\": { \"command\": \"x\" }\r\n  },\n  \"last\": 1\r\n}";
+    for (client, file) in [
+        ("cursor", ".cursor/mcp.json"),
+        ("gemini", ".gemini/settings.json"),
+        ("claude-desktop", ".config/Claude/claude_desktop_config.json"),
+    ] {
+        let (installed, left) = come_and_go(client, file, before, &str::to_owned);
+        assert_eq!(left, before, "{client}");
+        assert!(installed.starts_with("{\r\n  \"theme\": \"x\",\n"), "{client}: {installed:?}");
+        assert!(installed.ends_with("  },\n  \"last\": 1\r\n}"), "{client}: {installed:?}");
+        let lines = installed.split_inclusive('\n').filter(|line| !line.ends_with("\r\n"));
+        assert_eq!(lines.count(), 3, "{client}: {installed:?}");
+        let (_, left) = come_and_go(client, file, before, &|text| text.replace("\"last\": 1", "\"last\": 2"));
+        assert_eq!(left, before.replace("\"last\": 1", "\"last\": 2"), "{client}");
+    }
+}
