@@ -62,8 +62,8 @@ pub(super) fn edit(
             let after = change.after.as_deref().unwrap_or_default();
             let shown = changed_lines(file.before(), after);
             if mode == InstallMode::Print {
-                output::print_result(&shown)?;
-                output::print_remark("nothing was changed; --write does it");
+                // What goes cannot be pasted, so that it does not belong on standard output.
+                output::print_remark(&format!("{shown}nothing was changed; --write does it"));
                 return Ok(InstallOutcome::Done);
             }
             if !agrees(&format!("{shown}Change {}?", place.file.display()))? {

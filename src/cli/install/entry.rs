@@ -4,6 +4,7 @@ use base64::Engine as _;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
+use super::flags::WSL;
 use super::place::{ClientPlace, FileFormat};
 use crate::config::settings::ClientName;
 
@@ -61,6 +62,12 @@ fn input(server: &str, variable: &str) -> Value {
     })
 }
 
+/// The value of `WSLENV`, which names the variables of Windows that programs in WSL get.
+fn shared_with_wsl(variables: &[String]) -> String {
+    let names: Vec<String> = variables.iter().map(|name| format!("{name}/u")).collect();
+    names.join(":")
+}
+
 /// Whether a client can hand over variables at all.
 pub(crate) fn hands_over_variables(client: ClientName) -> bool {
     !matches!(client, ClientName::ClaudeDesktop | ClientName::Zed)
@@ -93,10 +100,16 @@ impl ClientEntry {
     }
 
     fn command_value(&self, client: ClientName, program: &str, arguments: &[String], variables: &[String]) -> Value {
-        let resolved: Map<String, Value> = variables
+        let mut resolved: Map<String, Value> = variables
             .iter()
             .filter_map(|name| Some((name.clone(), placeholder(client, &self.name, name)?.into())))
             .collect();
+        let mut plain = Map::new();
+        if program == WSL && !variables.is_empty() {
+            let names_alone = matches!(client, ClientName::Codex | ClientName::Goose);
+            let target = if names_alone { &mut plain } else { &mut resolved };
+            target.insert("WSLENV".into(), shared_with_wsl(variables).into());
+        }
         let mut value = match client {
             ClientName::Opencode => {
                 let command: Vec<&str> = [program].into_iter().chain(arguments.iter().map(String::as_str)).collect();
@@ -116,8 +129,11 @@ impl ClientEntry {
             ClientName::Opencode => ("environment", Value::Object(resolved)),
             _ => ("env", Value::Object(resolved)),
         };
-        if handed != json!({}) && handed != json!([]) {
-            members.insert(key.into(), handed);
+        let key_of_plain = if client == ClientName::Goose { "envs" } else { "env" };
+        for (key, handed) in [(key, handed), (key_of_plain, Value::Object(plain))] {
+            if handed != json!({}) && handed != json!([]) {
+                members.insert(key.into(), handed);
+            }
         }
         value
     }

@@ -10,12 +10,17 @@ use super::place::{InstallScope, OperatingSystem};
 use crate::config::settings::{ApiSettings, ClientName};
 use crate::config::{self, variables};
 
+/// What starts programs of a Linux distribution from Windows.
+pub(super) const WSL: &str = "wsl.exe";
+
 /// Where the paths of an entry start.
 pub(crate) struct PathRules {
     pub(crate) scope: InstallScope,
     pub(crate) client: ClientName,
     /// The current folder.
     pub(crate) folder: PathBuf,
+    /// The distribution of WSL in which a client on Windows starts the server.
+    pub(crate) distribution: Option<String>,
 }
 
 /// The arguments of the command that the client starts; what must not be in it is pushed to `problems`.
@@ -146,6 +151,22 @@ pub(crate) struct ServerProgram {
     pub(crate) warning: Option<String>,
 }
 
+impl ServerProgram {
+    /// The same, started in a distribution of WSL by a client on Windows. There is no shell, and so none of its folders for programs.
+    pub(crate) fn through_wsl(self, distribution: &str) -> Self {
+        let command = match variables::on_path(&self.command) {
+            Some(path) => path.display().to_string(),
+            None => self.command,
+        };
+        let start = ["-d", distribution, "--exec", &command].map(str::to_owned);
+        Self {
+            command: WSL.into(),
+            arguments: start.into_iter().chain(self.arguments).collect(),
+            warning: self.warning,
+        }
+    }
+}
+
 /// How a client should start this program.
 ///
 /// # Errors
@@ -153,6 +174,11 @@ pub(crate) struct ServerProgram {
 pub(crate) fn program(scope: InstallScope, system: OperatingSystem) -> Result<ServerProgram, String> {
     let running = variables::running_program()?;
     let on_path = variables::on_path("openapi-mcp");
+    Ok(program_at(&running, on_path.as_deref(), scope, system))
+}
+
+/// The same for a program that runs from a path, and the one on PATH.
+fn program_at(running: &Path, on_path: Option<&Path>, scope: InstallScope, system: OperatingSystem) -> ServerProgram {
     let plain = |command: String, warning: Option<String>| ServerProgram {
         command,
         arguments: Vec::new(),
@@ -168,30 +194,31 @@ pub(crate) fn program(scope: InstallScope, system: OperatingSystem) -> Result<Se
             .into_iter()
             .take(if system == OperatingSystem::Windows { 2 } else { 0 })
             .chain(npx);
-        return Ok(ServerProgram {
+        return ServerProgram {
             command: words.next().unwrap_or_default(),
             arguments: words.collect(),
             warning: None,
-        });
+        };
     }
     if text.contains("/uv/archive-v0/") || text.contains("/uv/cache/") || text.contains("/.cache/uv/") {
-        return Ok(ServerProgram {
+        return ServerProgram {
             command: "uvx".into(),
             arguments: ["--from".into(), format!("{package}=={version}"), "openapi-mcp".into()].to_vec(),
             warning: None,
-        });
+        };
     }
     if scope == InstallScope::Project {
         let warning = on_path.is_none().then(|| {
             "openapi-mcp is not on your PATH, where the project's entry looks for it; `cargo install --locked --path .` puts it there"
                 .to_owned()
         });
-        return Ok(plain("openapi-mcp".into(), warning));
+        return plain("openapi-mcp".into(), warning);
     }
     if let Some(path) = on_path
-        && std::fs::canonicalize(&path).ok() == std::fs::canonicalize(&running).ok()
+        && let (Ok(found), Ok(own)) = (std::fs::canonicalize(path), std::fs::canonicalize(running))
+        && found == own
     {
-        return Ok(plain(path.display().to_string(), None));
+        return plain(path.display().to_string(), None);
     }
     let is_temporary =
         text.contains("/target/debug/") || text.contains("/target/release/") || running.starts_with(variables::temporary_folder());
@@ -201,5 +228,83 @@ pub(crate) fn program(scope: InstallScope, system: OperatingSystem) -> Result<Se
             running.display()
         )
     });
-    Ok(plain(running.display().to_string(), warning))
+    plain(running.display().to_string(), warning)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_started_where_it_will_be_tomorrow() {
+        use OperatingSystem::{Linux, Windows};
+        let version = env!("CARGO_PKG_VERSION");
+        let npx = format!("npx -y openapi-mcp-server@{version}");
+        let folder = tempfile::tempdir().unwrap();
+        let installed = folder.path().join("1.2.3/openapi-mcp");
+        std::fs::create_dir_all(installed.parent().unwrap()).unwrap();
+        std::fs::write(&installed, "").unwrap();
+        for (running, on_path, scope, system, expected, warns) in [
+            (
+                "/h/.npm/_npx/1a2b/node_modules/x/openapi-mcp",
+                None,
+                InstallScope::User,
+                Linux,
+                npx.clone(),
+                false,
+            ),
+            (
+                "C:\\h\\_npx\\1a2b\\node_modules\\x\\openapi-mcp.exe",
+                None,
+                InstallScope::User,
+                Windows,
+                format!("cmd /c {npx}"),
+                false,
+            ),
+            (
+                "/h/.cache/uv/archive-v0/1a2b/bin/openapi-mcp",
+                None,
+                InstallScope::Project,
+                Linux,
+                format!("uvx --from openapi-mcp-server=={version} openapi-mcp"),
+                false,
+            ),
+            (
+                "/opt/openapi-mcp",
+                None,
+                InstallScope::User,
+                Linux,
+                "/opt/openapi-mcp".to_owned(),
+                false,
+            ),
+            (
+                "/opt/openapi-mcp",
+                None,
+                InstallScope::Project,
+                Linux,
+                "openapi-mcp".to_owned(),
+                true,
+            ),
+            (
+                "/h/src/target/debug/openapi-mcp",
+                Some("/usr/bin/openapi-mcp"),
+                InstallScope::User,
+                Linux,
+                "/h/src/target/debug/openapi-mcp".to_owned(),
+                true,
+            ),
+        ] {
+            let found = program_at(Path::new(running), on_path.map(Path::new), scope, system);
+            let words: Vec<String> = std::iter::once(found.command).chain(found.arguments).collect();
+            assert_eq!((words.join(" "), found.warning.is_some()), (expected, warns), "{running}");
+        }
+        // A path with a version in it dies with the next one.
+        #[cfg(unix)]
+        {
+            let linked = folder.path().join("openapi-mcp");
+            std::os::unix::fs::symlink(&installed, &linked).unwrap();
+            let found = program_at(&installed, Some(&linked), InstallScope::User, Linux);
+            assert_eq!((found.command, found.warning.is_some()), (linked.display().to_string(), false));
+        }
+    }
 }

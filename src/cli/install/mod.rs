@@ -10,10 +10,10 @@ mod needs;
 mod own_entry;
 pub(crate) mod page_entries;
 mod place;
+mod target;
 mod toml_file;
 mod vendor;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _};
@@ -22,7 +22,8 @@ use self::edit::{InstallMode, InstallOutcome, edit, mode};
 use self::entry::{ClientEntry, EntryTarget};
 use self::needs::EntryNeeds;
 use self::own_entry::is_own_entry;
-use self::place::{ClientPlace, FileFormat, InstallScope, OperatingSystem, Surroundings, place_of};
+use self::place::{ClientPlace, OperatingSystem};
+use self::target::TargetFile;
 use super::{Cli, ConfigFile, output};
 use crate::config::settings::{ApiSettings, ClientName, ServerSettings};
 use crate::config::variables;
@@ -40,19 +41,25 @@ pub(crate) struct InstallCommand {
     config: ConfigFile,
     #[command(flatten)]
     target: TargetFile,
-    /// The address of a server that runs already, instead of settings of one that the client starts
+    /// The address of a server that runs already
+    ///
+    /// It stands in the place of the settings of a server that the client starts.
     #[arg(long, value_name = "URL", help_heading = "Entry")]
     url: Option<String>,
-    /// The variable with the bearer token for --url; the client reads it, the file never holds the token
+    /// The variable with the token for --url
+    ///
+    /// The client reads it; the file never holds the token.
     #[arg(long, value_name = "VARIABLE", requires = "url", help_heading = "Entry")]
     url_token_env: Option<String>,
-    /// Only print what can be pasted into the client's file
+    /// Only print what can be pasted
     #[arg(long, conflicts_with_all = ["write", "link"], help_heading = "Entry")]
     print: bool,
-    /// Print a link that installs the entry with a click (vscode, cursor, goose)
+    /// Print a link that installs with a click
+    ///
+    /// VS Code, Cursor and Goose have such links.
     #[arg(long, conflicts_with = "write", help_heading = "Entry")]
     link: bool,
-    /// Show which clients are found on this machine
+    /// Show the clients found on this machine
     #[arg(long, help_heading = "Entry")]
     list: bool,
 }
@@ -66,27 +73,6 @@ pub(crate) struct UninstallCommand {
     target: TargetFile,
 }
 
-/// Which file is edited, and how.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Entry")]
-struct TargetFile {
-    /// The name of the server in the client [default: from the document's title]
-    #[arg(long, value_name = "NAME")]
-    name: Option<String>,
-    /// Whose configuration
-    #[arg(long, value_enum, default_value = "user")]
-    scope: InstallScope,
-    /// The client's file, if it is not at its usual place
-    #[arg(long, value_name = "PATH")]
-    config_path: Option<PathBuf>,
-    /// Change the client's file without a question
-    #[arg(long)]
-    write: bool,
-    /// Replace or remove an entry of that name that is not ours, and make folders that are not there
-    #[arg(long)]
-    force: bool,
-}
-
 pub(crate) async fn run(command: &InstallCommand, matches: &ArgMatches) -> Result<ExitCode, Failure> {
     if command.list {
         return list_clients(&command.target);
@@ -97,11 +83,12 @@ pub(crate) async fn run(command: &InstallCommand, matches: &ArgMatches) -> Resul
         ));
     };
     let folder = variables::current_folder().map_err(Failure::setting)?;
-    let place = place(client, &command.target, &folder)?;
+    let place = command.target.place(client, &folder)?;
     let rules = flags::PathRules {
         scope: command.target.scope,
         client,
         folder,
+        distribution: place.distribution.clone(),
     };
     let (entry, remarks) = match &command.url {
         Some(url) => url_entry(command, client, url, matches)?,
@@ -118,76 +105,18 @@ pub(crate) async fn run(command: &InstallCommand, matches: &ArgMatches) -> Resul
     if mode == InstallMode::Print {
         return print_entry(&entry, client, &place, &command.target);
     }
-    if let Some(why) = print_only(client, &command.target, &place) {
+    if let Some(why) = command.target.print_only(client, &place) {
         if mode == InstallMode::Write {
             return Err(Failure::setting(format!("{why}; --print shows the entry to paste")));
         }
         output::print_remark(&format!("note: {why}"));
         return print_entry(&entry, client, &place, &command.target);
     }
-    if is_state_file_of_claude_code(client, &command.target) {
+    if command.target.is_state_file_of_claude_code(client) {
         return vendor::add_to_claude_code(&entry, mode == InstallMode::Ask).map(ExitCode::from);
     }
-    require_folder(&place, &command.target)?;
+    command.target.require_folder(&place)?;
     install(&entry, client, &place, &command.target, mode).map(ExitCode::from)
-}
-
-/// `~/.claude.json` holds the state of Claude Code, which rewrites it while it runs.
-fn is_state_file_of_claude_code(client: ClientName, target: &TargetFile) -> bool {
-    client == ClientName::ClaudeCode && target.scope == InstallScope::User && target.config_path.is_none()
-}
-
-/// The file to edit.
-fn place(client: ClientName, target: &TargetFile, folder: &std::path::Path) -> Result<ClientPlace, Failure> {
-    let at = Surroundings {
-        system: OperatingSystem::current(),
-        variable: &|name| variables::read_variable(name),
-        project: folder,
-    };
-    let usual = place_of(client, target.scope, &at);
-    let Some(given) = &target.config_path else {
-        return usual.map_err(Failure::setting);
-    };
-    // The form is the client's, wherever the file is.
-    let usual = usual
-        .or_else(|_| place_of(client, InstallScope::User, &at))
-        .map_err(Failure::setting)?;
-    let file = folder.join(given);
-    Ok(ClientPlace {
-        folder: file.parent().unwrap_or(folder).to_owned(),
-        file,
-        alternative: None,
-        ..usual
-    })
-}
-
-/// Why a client's file is never written from here.
-fn print_only(client: ClientName, target: &TargetFile, place: &ClientPlace) -> Option<String> {
-    if place.format == FileFormat::Yaml {
-        return Some(format!(
-            "{client} keeps its settings in YAML, which is only printed because its layout would be lost"
-        ));
-    }
-    let is_set = |name: &str| variables::read_variable(name).is_some();
-    if client == ClientName::Vscode && target.scope == InstallScope::User && target.config_path.is_none() && is_set("VSCODE_IPC_HOOK_CLI") {
-        return Some("VS Code is connected to this machine from another one, where its settings are".into());
-    }
-    let is_on_windows = is_set("WSL_DISTRO_NAME") && place.file.starts_with("/mnt");
-    if is_on_windows {
-        return Some("the client is on Windows; from WSL its files are not written".into());
-    }
-    let is_sudo = is_set("SUDO_USER") && variables::read_variable("USER").is_some_and(|user| user == "root");
-    is_sudo.then(|| "sudo would write the settings of root; run this as the user whose client it is".into())
-}
-
-fn require_folder(place: &ClientPlace, target: &TargetFile) -> Result<(), Failure> {
-    if place.folder.is_dir() || target.force {
-        return Ok(());
-    }
-    Err(Failure::setting(format!(
-        "the client was not found here: there is no folder `{}`; --force makes it, --config-path FILE names another file, --print shows the entry",
-        place.folder.display()
-    )))
 }
 
 fn url_entry(command: &InstallCommand, client: ClientName, url: &str, matches: &ArgMatches) -> Result<(ClientEntry, Vec<String>), Failure> {
@@ -264,6 +193,10 @@ async fn command_entry(
     let mut remarks = needs.check(client, &name, command.target.force)?;
     let system = OperatingSystem::current();
     let program = flags::program(rules.scope, system).map_err(Failure::setting)?;
+    let program = match &rules.distribution {
+        Some(distribution) => program.through_wsl(distribution),
+        None => program,
+    };
     remarks.extend(program.warning.map(|warning| format!("warning: {warning}")));
     let of_shell = variables::settings_of_shell(&serve);
     if !of_shell.is_empty() {
@@ -304,14 +237,19 @@ fn entry_name(given: Option<&str>, title: &str) -> Result<String, Failure> {
 
 fn print_entry(entry: &ClientEntry, client: ClientName, place: &ClientPlace, target: &TargetFile) -> Result<ExitCode, Failure> {
     output::print_remark(&format!("put this into {}:", place.file.display()));
-    if let Some(other) = &place.alternative {
-        output::print_remark(&format!("(the build that is not from the Store reads {})", other.display()));
-    }
+    remark_alternative(place);
     output::print_result(&entry.snippet(client, place))?;
-    if is_state_file_of_claude_code(client, target) {
+    if target.is_state_file_of_claude_code(client) {
         output::print_remark(&format!("or let Claude Code do it: {}", vendor::command_line(entry)));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Names the file that another build of the client reads.
+fn remark_alternative(place: &ClientPlace) {
+    if let Some(other) = &place.alternative {
+        output::print_remark(&format!("(the build that is not from the Store reads {})", other.display()));
+    }
 }
 
 fn install(
@@ -321,6 +259,7 @@ fn install(
     target: &TargetFile,
     mode: InstallMode,
 ) -> Result<InstallOutcome, Failure> {
+    remark_alternative(place);
     edit(place, client, mode, &entry.name, true, |file| {
         let wanted = entry.value(client);
         match file.find(&entry.name).map_err(Failure::setting)? {
@@ -343,14 +282,14 @@ fn install(
 
 pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure> {
     let folder = variables::current_folder().map_err(Failure::setting)?;
-    let place = place(command.client, &command.target, &folder)?;
+    let place = command.target.place(command.client, &folder)?;
     let Some(name) = command.target.name.as_deref() else {
         return Err(Failure::setting("name the entry to remove with --name".into()));
     };
-    if is_state_file_of_claude_code(command.client, &command.target) {
+    if command.target.is_state_file_of_claude_code(command.client) {
         return vendor::remove_from_claude_code(name, mode(false, command.target.write) == InstallMode::Ask).map(ExitCode::from);
     }
-    if let Some(why) = print_only(command.client, &command.target, &place) {
+    if let Some(why) = command.target.print_only(command.client, &place) {
         return Err(Failure::setting(format!(
             "{why}; remove the entry `{name}` from {} yourself",
             place.file.display()
@@ -381,7 +320,7 @@ fn list_clients(target: &TargetFile) -> Result<ExitCode, Failure> {
     let folder = variables::current_folder().map_err(Failure::setting)?;
     let mut text = String::new();
     for client in place::INSTALLABLE {
-        let line = match place(client, target, &folder) {
+        let line = match target.place(client, &folder) {
             Ok(place) if place.file.exists() => format!("found       {}", place.file.display()),
             Ok(place) if place.folder.is_dir() => format!("found       {} (not there yet)", place.file.display()),
             Ok(place) => format!("not found   {}", place.file.display()),

@@ -61,6 +61,8 @@ pub(crate) struct ClientPlace {
     pub(crate) keys: &'static [&'static str],
     /// Another file that a version of the client reads.
     pub(crate) alternative: Option<PathBuf>,
+    /// The distribution of WSL from which a client on Windows starts the server.
+    pub(crate) distribution: Option<String>,
 }
 
 /// What the place of a file depends on.
@@ -154,6 +156,7 @@ fn user_place(client: ClientName, at: &Surroundings<'_>) -> Result<ClientPlace, 
         format,
         keys,
         alternative: None,
+        distribution: None,
     };
     Ok(match client {
         ClientName::ClaudeDesktop => {
@@ -243,6 +246,7 @@ fn opencode_place(folder: PathBuf) -> ClientPlace {
         format: FileFormat::Jsonc,
         keys: &["mcp"],
         alternative: None,
+        distribution: None,
     }
 }
 
@@ -253,6 +257,7 @@ fn project_place(client: ClientName, at: &Surroundings<'_>) -> Result<ClientPlac
         format,
         keys,
         alternative: None,
+        distribution: None,
     };
     Ok(match client {
         ClientName::ClaudeCode => place(".mcp.json", FileFormat::Json, &["mcpServers"]),

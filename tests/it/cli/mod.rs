@@ -21,5 +21,5 @@ mod standard_error;
 #[cfg(unix)]
 mod standard_output;
 #[cfg(target_os = "linux")]
-mod terminal;
+pub(crate) mod terminal;
 mod unmatched_rules;

@@ -3,6 +3,7 @@
 mod care;
 mod entries;
 mod layout;
+mod surroundings;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

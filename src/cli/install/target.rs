@@ -1,0 +1,137 @@
+//! Which file is edited, by the flags and by where this program runs, and which files are never written from here.
+
+use std::path::{Path, PathBuf};
+
+use super::place::{ClientPlace, FileFormat, InstallScope, OperatingSystem, Surroundings, place_of};
+use crate::config::settings::ClientName;
+use crate::config::variables;
+use crate::error::Failure;
+
+/// Which file is edited, and how.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Entry")]
+pub(super) struct TargetFile {
+    /// The server's name [default: from the title]
+    ///
+    /// The client shows it, and puts it before the names of tools.
+    #[arg(long, value_name = "NAME")]
+    pub(super) name: Option<String>,
+    /// `user` or `project`
+    ///
+    /// Whose configuration: your own, for all projects, or that of the current folder, which a team shares.
+    #[arg(long, value_enum, default_value = "user", hide_possible_values = true)]
+    pub(super) scope: InstallScope,
+    /// The client's file, if it is elsewhere
+    #[arg(long, value_name = "PATH")]
+    config_path: Option<PathBuf>,
+    /// Change the file without a question
+    #[arg(long)]
+    pub(super) write: bool,
+    /// Replace or remove what is not ours
+    ///
+    /// An entry of that name that another program wrote; folders that are not there are made.
+    #[arg(long)]
+    pub(super) force: bool,
+}
+
+impl TargetFile {
+    /// The client's file.
+    ///
+    /// # Errors
+    /// The client has no such file, or nothing says where it is.
+    pub(super) fn place(&self, client: ClientName, folder: &Path) -> Result<ClientPlace, Failure> {
+        let at = Surroundings {
+            system: OperatingSystem::current(),
+            variable: &|name| variables::read_variable(name),
+            project: folder,
+        };
+        let usual = place_of(client, self.scope, &at);
+        let place = match &self.config_path {
+            None => usual.map_err(Failure::setting)?,
+            Some(given) => {
+                // The form is the client's, wherever the file is.
+                let usual = usual
+                    .or_else(|_| place_of(client, InstallScope::User, &at))
+                    .map_err(Failure::setting)?;
+                let file = folder.join(given);
+                ClientPlace {
+                    folder: file.parent().unwrap_or(folder).to_owned(),
+                    file,
+                    alternative: None,
+                    ..usual
+                }
+            }
+        };
+        let Some(distribution) = variables::read_variable("WSL_DISTRO_NAME").filter(|_| self.is_on_windows(client, &place)) else {
+            return Ok(place);
+        };
+        let place = match self.config_path {
+            Some(_) => place,
+            None => windows_place(client, folder).map_err(Failure::setting)?,
+        };
+        Ok(ClientPlace {
+            distribution: Some(distribution),
+            ..place
+        })
+    }
+
+    /// Whether a client that is asked for in WSL runs on Windows: its file is there, or it has a window and is not installed here.
+    fn is_on_windows(&self, client: ClientName, place: &ClientPlace) -> bool {
+        use ClientName::{ClaudeDesktop, Cursor, Vscode, Windsurf, Zed};
+        let has_window = matches!(client, ClaudeDesktop | Cursor | Vscode | Windsurf | Zed);
+        let is_absent = has_window && self.config_path.is_none() && !self.force && !place.folder.is_dir();
+        place.file.starts_with("/mnt") || (self.scope == InstallScope::User && is_absent)
+    }
+
+    /// `~/.claude.json` holds the state of Claude Code, which rewrites it while it runs.
+    pub(super) fn is_state_file_of_claude_code(&self, client: ClientName) -> bool {
+        client == ClientName::ClaudeCode && self.scope == InstallScope::User && self.config_path.is_none()
+    }
+
+    /// Why a client's file is never written from here.
+    pub(super) fn print_only(&self, client: ClientName, place: &ClientPlace) -> Option<String> {
+        if place.distribution.is_some() {
+            return Some("the client is on Windows; from WSL its files are not written".into());
+        }
+        if place.format == FileFormat::Yaml {
+            return Some(format!(
+                "{client} keeps its settings in YAML, which is only printed because its layout would be lost"
+            ));
+        }
+        let is_set = |name: &str| variables::read_variable(name).is_some();
+        let is_usual = self.scope == InstallScope::User && self.config_path.is_none();
+        if client == ClientName::Vscode && is_usual && is_set("VSCODE_IPC_HOOK_CLI") {
+            return Some("VS Code is connected to this machine from another one, where its settings are".into());
+        }
+        let is_sudo = is_set("SUDO_USER") && variables::read_variable("USER").is_some_and(|user| user == "root");
+        is_sudo.then(|| "sudo would write the settings of root; run this as the user whose client it is".into())
+    }
+
+    /// Checks that the client is there.
+    ///
+    /// # Errors
+    /// Its folder is missing, and nobody asked to make it.
+    pub(super) fn require_folder(&self, place: &ClientPlace) -> Result<(), Failure> {
+        if place.folder.is_dir() || self.force {
+            return Ok(());
+        }
+        Err(Failure::setting(format!(
+            "the client was not found here: there is no folder `{}`; --force makes it, --config-path FILE names another file, --print shows the entry",
+            place.folder.display()
+        )))
+    }
+}
+
+/// The file of a client on Windows, as it is written there.
+fn windows_place(client: ClientName, folder: &Path) -> Result<ClientPlace, String> {
+    let at = Surroundings {
+        system: OperatingSystem::Windows,
+        variable: &|name| matches!(name, "USERPROFILE" | "APPDATA").then(|| format!("%{name}%")),
+        project: folder,
+    };
+    let place = place_of(client, InstallScope::User, &at)?;
+    Ok(ClientPlace {
+        file: PathBuf::from(place.file.display().to_string().replace('/', "\\")),
+        ..place
+    })
+}
