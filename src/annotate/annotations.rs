@@ -125,6 +125,13 @@ impl Hints {
         }
     }
 
+    /// Where the value comes from, in words.
+    #[must_use]
+    pub(crate) fn source(&self, hint: Hint) -> String {
+        self.get(hint)
+            .map_or_else(|| "MCP default, not written out".to_owned(), |sourced| sourced.reason.to_string())
+    }
+
     /// The value that counts: the one that is written out, else MCP's default.
     #[must_use]
     pub fn effective(&self, hint: Hint) -> bool {

@@ -47,12 +47,6 @@ fn mark(hints: &Hints, hint: Hint) -> String {
     }
 }
 
-fn source(hints: &Hints, hint: Hint) -> String {
-    hints
-        .get(hint)
-        .map_or_else(|| "MCP default, not written out".to_owned(), |sourced| sourced.reason.to_string())
-}
-
 /// The page that a server shows to people, with these tools in it.
 pub(crate) fn html(shown: &Shown<'_>) -> String {
     let tools: Value = shown
@@ -60,16 +54,10 @@ pub(crate) fn html(shown: &Shown<'_>) -> String {
         .iter()
         .filter_map(|offered| serde_json::from_str::<Value>(offered.text).ok())
         .collect();
-    let names = [
-        ("readOnly", Hint::ReadOnly),
-        ("destructive", Hint::Destructive),
-        ("idempotent", Hint::Idempotent),
-        ("openWorld", Hint::OpenWorld),
-    ];
     let sources = |offered: &OfferedTool<'_>| -> (String, Value) {
-        let of_tool: Value = names
-            .iter()
-            .map(|(name, hint)| ((*name).to_owned(), source(offered.hints, *hint)))
+        let of_tool: Value = Hint::ALL
+            .into_iter()
+            .map(|hint| (hint.word().to_owned(), Value::from(offered.hints.source(hint))))
             .collect();
         (offered.tool.name.to_string(), of_tool)
     };
@@ -191,7 +179,7 @@ pub(crate) fn explained(shown: &Shown<'_>) -> String {
                 "  {}={} · {}",
                 hint.word(),
                 offered.hints.effective(hint),
-                source(offered.hints, hint)
+                offered.hints.source(hint)
             );
         }
         explain_rules(&offered.operation.rules, &mut out);
@@ -258,7 +246,7 @@ pub(crate) fn tool_as_json(shown: &Shown<'_>) -> serde_json::Result<String> {
                     let said = json!({
                         "value": offered.hints.effective(hint),
                         "explicit": offered.hints.get(hint).is_some(),
-                        "source": source(offered.hints, hint),
+                        "source": offered.hints.source(hint),
                         "because": offered.hints.because(hint, &offered.operation.method),
                     });
                     (hint.key().to_owned(), said)
@@ -294,7 +282,7 @@ pub(crate) fn csv(shown: &Shown<'_>) -> String {
             offered.operation.tags.join(" "),
         ];
         row.extend(Hint::ALL.map(|hint| offered.hints.effective(hint).to_string()));
-        row.extend(Hint::ALL.map(|hint| source(offered.hints, hint)));
+        row.extend(Hint::ALL.map(|hint| offered.hints.source(hint)));
         // A spreadsheet takes a cell that begins like this for a formula; the texts come from the document's author.
         for cell in &mut row {
             if cell.starts_with(['=', '+', '-', '@', '\t']) {

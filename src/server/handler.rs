@@ -21,6 +21,7 @@ use super::calls::{SERVER_INFO_KEY, caller_of, server_info};
 use super::catalog::{Catalog, Resolution, ResolvedCall};
 use super::confirm::{self, Confirmation};
 use super::endpoints::introduction::introduce_nothing;
+use super::hint_sources::{self, answer_hint_sources};
 use super::progress::ProgressReporter;
 use super::{McpServer, auth, observed, tool_list};
 use crate::api::{Caller, OnMissingCredential};
@@ -141,8 +142,17 @@ impl ServerHandler for McpServer {
         Ok(())
     }
 
-    /// rmcp treats a malformed `tools/call` as an unknown method; the method is known, but its parameters are invalid.
+    /// What the page asks. rmcp treats a malformed `tools/call` as an unknown method; the method is known, but its parameters are
+    /// invalid.
     async fn on_custom_request(&self, request: CustomRequest, context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+        if request.method == hint_sources::METHOD {
+            let answer = async {
+                let catalog = self.state.catalog().await?;
+                let granted = auth::scopes_of(context.extensions.get());
+                answer_hint_sources(&catalog, request.params.as_ref(), granted)
+            };
+            return observed::observe_method(OTHER, &context, answer).await;
+        }
         let known = ["tools/call", "tools/list"].into_iter().find(|known| *known == request.method);
         let refusal = match known {
             Some(method) => ErrorData::invalid_params(format!("the parameters of {method} are not valid"), None),

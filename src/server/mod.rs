@@ -8,6 +8,7 @@ mod confirm;
 pub(crate) mod endpoints;
 pub(crate) mod gates;
 mod handler;
+mod hint_sources;
 pub(crate) mod http;
 pub(crate) mod jsonrpc;
 pub(crate) mod observed;

@@ -95,6 +95,8 @@ async function main() {
       await page.fill("#filter", "");
       await page.waitForFunction(() => document.getElementById("count").textContent === "20 tools");
       await page.setViewportSize({ width: 1200, height: 800 });
+    await page.waitForFunction(() => !document.getElementById("sources").hidden);
+    assert.match(await page.textContent("#source-list"), /readOnlyHint true: method/);
       await page.evaluate(() => document.getElementById("tools").scrollIntoView());
       await page.screenshot({ path: path.join(pictures, "page.png") });
     }

@@ -65,7 +65,7 @@ pub(crate) fn listed_tools(options: &ListOptions, api: &Arc<Api>) -> Vec<String>
         names_apis: false,
     };
     if decide(&[options], &all) {
-        return Gates::new(&all, &options.prefix, &[&options.pins]).names(&all);
+        return Gates::new(&all, &options.prefix, &[&options.pins]).listed_names(&all);
     }
     api.tools().iter().map(|tool| tool.name.to_string()).collect()
 }

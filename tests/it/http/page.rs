@@ -90,3 +90,32 @@ fn the_same_page_is_a_file_with_the_tools_in_it() {
         .unwrap();
     assert!(stdout(&output).contains("\"tools\":[]"));
 }
+
+#[test]
+fn the_page_asks_where_the_hints_of_a_tool_come_from_and_only_of_tools_that_are_listed() {
+    let ask = |server: &HttpServer, tool: &str| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"openapi-mcp/hint_sources","params":{{"tool":"{tool}"}}}}"#);
+        let (_, answer) = server.post(&[], &body);
+        serde_json::from_str::<serde_json::Value>(&answer).unwrap_or_else(|_| panic!("{answer}"))
+    };
+    for mode in ["all", "search"] {
+        let args = [
+            "--spec",
+            &petstore(),
+            "--mock",
+            "--read-only",
+            "--hint",
+            "get_pet openWorld=false",
+            "--tools",
+            mode,
+        ];
+        let server = HttpServer::start(&args);
+        let sources = &ask(&server, "get_pet")["result"]["sources"];
+        assert_eq!(sources["readOnly"], "method", "{mode}: {sources}");
+        assert_eq!(sources["openWorld"], "command line", "{mode}: {sources}");
+        for unlisted in ["delete_pet", "nothing", ""] {
+            let answer = ask(&server, unlisted);
+            assert_eq!(answer["error"]["code"], -32602, "{mode} {unlisted}: {answer}");
+        }
+    }
+}

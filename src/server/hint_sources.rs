@@ -1,0 +1,37 @@
+//! Where the hints of a tool come from, which the page for people asks for each tool that is chosen. The method is not one of MCP,
+//! so that `tools/list` costs no client a word more.
+
+use rmcp::model::{CustomResult, ErrorData};
+use serde_json::{Value, json};
+
+use super::auth::scopes::Scopes;
+use super::catalog::Catalog;
+use crate::annotate::Hint;
+
+/// The method; its only parameter is `tool`, the name of a tool.
+pub(super) const METHOD: &str = "openapi-mcp/hint_sources";
+
+/// For each hint of a tool that a client with these scopes may list, where it comes from.
+///
+/// # Errors
+/// There is no such tool.
+pub(super) fn answer_hint_sources(
+    catalog: &Catalog,
+    parameters: Option<&Value>,
+    granted: Option<&Scopes>,
+) -> Result<CustomResult, ErrorData> {
+    let name = parameters.and_then(|parameters| parameters.get("tool")?.as_str());
+    let seen = catalog.visible(granted);
+    let found = name.and_then(|name| {
+        let (place, tool) = seen.find(name)?;
+        let api = seen.apis.get(place)?;
+        let offered = api.api.offered(tool);
+        api.shows(&offered).then_some(offered.hints)
+    });
+    let hints = found.ok_or_else(|| ErrorData::invalid_params("`tool` must be the name of a tool that is listed", None))?;
+    let sources: Value = Hint::ALL
+        .into_iter()
+        .map(|hint| (hint.word().to_owned(), Value::from(hints.source(hint))))
+        .collect();
+    Ok(CustomResult::new(json!({ "sources": sources })))
+}
