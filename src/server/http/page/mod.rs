@@ -124,21 +124,34 @@ pub(super) async fn serve_page(State(page): State<Arc<ServedPage>>, request: Req
 
 /// Whether `text/html` is named with a weight above those of what MCP clients ask for (RFC 9110 section 12.5.1). `*/*` names nothing.
 fn prefers_html(headers: &HeaderMap) -> bool {
-    let mut html = 0.0_f32;
-    let mut other = 0.0_f32;
+    let (mut html, mut json, mut any_application) = (0, None, 0);
     let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     for range in values.flat_map(|value| value.split(',')) {
         let mut parts = range.split(';').map(str::trim);
         let name = parts.next().unwrap_or_default().to_ascii_lowercase();
-        let weight = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok()).unwrap_or(1.0);
+        let weight = weight(parts);
         match name.as_str() {
             "text/html" => html = html.max(weight),
-            "text/event-stream" => return false,
-            "application/json" => other = other.max(weight),
+            "text/event-stream" if weight > 0 => return false,
+            "application/json" => json = json.max(Some(weight)),
+            "application/*" => any_application = any_application.max(weight),
             _ => {}
         }
     }
-    html > other
+    html > json.unwrap_or(any_application)
+}
+
+/// The weight of a media range in thousandths (RFC 9110 section 12.4.2). Without one it is 1; one that is not valid asks for nothing.
+fn weight<'p>(mut parameters: impl Iterator<Item = &'p str>) -> u16 {
+    let given = parameters.find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("q").then_some(value.trim())
+    });
+    let Some(given) = given else { return 1000 };
+    let (whole, decimals) = given.split_once('.').unwrap_or((given, ""));
+    let is_valid = matches!(whole, "0" | "1") && decimals.len() <= 3 && decimals.bytes().all(|byte| byte.is_ascii_digit());
+    let thousandths = format!("{whole}{decimals:0<3}").parse().unwrap_or(0);
+    if is_valid && thousandths <= 1000 { thousandths } else { 0 }
 }
 
 /// The content of the first element of that name.
@@ -195,6 +208,21 @@ mod tests {
             ("text/html, text/event-stream;q=0.1", false),
             ("application/json, text/event-stream", false),
             ("text/html;q=0", false),
+            ("Text/HTML; Q=0.9, application/json; Q=0.8", true),
+            ("text/html;Q=0.5, application/json;q=0.8", false),
+            ("text/html; q = 0.9, application/json;q=1", false),
+            ("text/html;q=0.001, application/json;q=0", true),
+            ("text/html;level=1;q=0.4, application/json;q=0.5", false),
+            ("text/html, application/*", false),
+            ("text/html, application/*;q=0.9, application/json;q=0.1", true),
+            ("text/html;q=0.5, application/*, application/json;q=0.1", true),
+            ("text/html, text/event-stream;q=0", true),
+            ("text/html;q=NaN", false),
+            ("text/html;q=2", false),
+            ("text/html;q=1.001", false),
+            ("text/html;q=0.9999", false),
+            ("text/html;q=-1", false),
+            ("text/html;q=", false),
         ] {
             let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_str(accept).unwrap())]);
             assert_eq!(prefers_html(&headers), expected, "{accept}");
