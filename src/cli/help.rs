@@ -145,6 +145,9 @@ const MOST_NEEDED: [(&str, &str); 12] = [
     ("config", "A YAML file with all these settings"),
 ];
 
+/// Those of them that `-h` of `install` does without.
+const NOT_NEEDED_TO_INSTALL: [&str; 6] = ["mock", "confirm", "transport", "bind", "allow_host", "auth_token_env"];
+
 /// What follows the flags of `serve`.
 pub(crate) const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -170,14 +173,12 @@ Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 /// What follows the flags of `install`.
 pub(crate) const INSTALL_EXAMPLES: &str = "\
 Examples:
-  openapi-mcp install --list
   openapi-mcp install --client cursor --spec petstore.yaml
   openapi-mcp install --client vscode --scope project --spec api.yaml --write
-  openapi-mcp install --client codex --url https://mcp.example/mcp --url-token-env PETS_TOKEN
+  openapi-mcp install --client codex --url https://mcp.example/mcp
 
-On a terminal it shows the change and asks; else it prints the entry. A secret is never
-written: the entry holds the names of variables. Exit codes: 0 written or already there,
-1 declined, 2 refused.";
+On a terminal it shows the change and asks; else it prints the entry, without
+any secret. Exit codes: 0 written or already there, 1 declined, 2 refused.";
 
 /// What follows the flags of `tools`.
 pub(crate) const TOOLS_EXAMPLES: &str = "\
@@ -211,8 +212,11 @@ const SHORT_HELP_MARK: &str = "(see more with '--help')";
 
 /// The help that was asked for, with the settings in sections.
 pub(crate) fn arranged_help(command: &Command) -> Option<clap::Error> {
-    let arranged = |arrange: fn(Arg) -> Arg| {
-        let command = command.clone().mut_subcommands(|command| command.mut_args(arrange));
+    let arranged = |arrange: fn(&str, Arg) -> Arg| {
+        let command = command.clone().mut_subcommands(|command| {
+            let name = command.get_name().to_owned();
+            command.mut_args(|argument| arrange(&name, argument))
+        });
         command.try_get_matches().err()
     };
     let long = arranged(arrange_for_long_help)?;
@@ -230,7 +234,7 @@ fn short_section_of(setting: &str) -> &'static str {
 }
 
 /// An argument without a variable is not a setting, and stays as it is.
-fn arrange_for_long_help(argument: Arg) -> Arg {
+fn arrange_for_long_help(_: &str, argument: Arg) -> Arg {
     let Some(variable) = argument.get_env().map(|name| name.to_string_lossy().into_owned()) else {
         return argument;
     };
@@ -250,11 +254,23 @@ fn arrange_for_long_help(argument: Arg) -> Arg {
     }
 }
 
-fn arrange_for_short_help(argument: Arg) -> Arg {
+fn arrange_for_short_help(command: &str, argument: Arg) -> Arg {
     if argument.get_env().is_none() {
         return argument;
     }
     let id = argument.get_id().to_string();
+    if command == "install" {
+        if id == "client" {
+            return argument
+                .help("The client, as --list names it")
+                .hide_env(true)
+                .hide_possible_values(true)
+                .help_heading("Entry");
+        }
+        if NOT_NEEDED_TO_INSTALL.contains(&id.as_str()) {
+            return argument.hide_short_help(true);
+        }
+    }
     let Some((_, words)) = MOST_NEEDED.iter().find(|(needed, _)| *needed == id) else {
         return argument.hide_short_help(true);
     };

@@ -20,9 +20,10 @@ const EXAMPLE: &[u8] = include_bytes!("../../../examples/petstore/petstore.yaml"
 
 const NEXT_STEPS: &str = "
 Next, with a document of your own (FILE may be a URL):
-  openapi-mcp tools --spec FILE     the tools that a client would see
-  openapi-mcp check --spec FILE     what is lost, and which credentials the API needs
-  openapi-mcp serve --spec FILE     serves the tools to an MCP client
+  openapi-mcp tools --spec FILE                    the tools that a client would see
+  openapi-mcp check --spec FILE                    what is lost, and which credentials the API needs
+  openapi-mcp install --client NAME --spec FILE    an entry for your MCP client; --list names those here
+  openapi-mcp serve --spec FILE                    serves the tools to an MCP client
 ";
 
 pub(crate) async fn run() -> Result<ExitCode, Failure> {
