@@ -189,60 +189,31 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     let count = operations.len();
     let all = names.into_iter().zip(own).zip(titles).zip(operations).zip(decisions);
     for (index, ((((name, own), title), operation), decision)) in all.enumerate() {
-        let Decision { hints, said } = decision;
+        let Decision { hints, said } = &decision;
         if said.enabled == Some(false) {
             left_out.push((name, LeftOut::Disabled));
             continue;
         }
-        let inferred = careful_hints(options.layers.local, &operation, document, &hints);
-        let enforcement = Enforcement::new(&hints, &inferred);
-        restrictions.extend(restriction([&own, &name], &operation, &hints, &enforcement, options));
+        let inferred = careful_hints(options.layers.local, &operation, document, hints);
+        let enforcement = Enforcement::new(hints, &inferred);
+        restrictions.extend(restriction([&own, &name], &operation, hints, &enforcement, options));
         if let Some(why) = options.selection.leaves_out([&own, &name], &operation, &enforcement) {
             left_out.push((name, why));
             continue;
         }
-        let description = said.description.map_or_else(
-            || descriptions::description(&operation, &title),
-            |said| text::truncate(&said, text::MAX_DESCRIPTION_BYTES),
-        );
-        let additions = richer::additions(document, &operation, said.describe.unwrap_or(options.describe));
-        let description = richer::enrich(description, replacements.get(index).and_then(Option::as_deref), &additions);
-        let title = said
-            .title
-            .map_or(title, |said| text::truncate(&text::one_line(&said), descriptions::MAX_TITLE_BYTES));
+        let replacement = replacements.get(index).and_then(Option::as_deref);
+        let detail = said.describe.unwrap_or(options.describe);
+        let description = richer::describe(document, &operation, said.description.as_deref(), &title, replacement, detail);
         let must_confirm = options.confirm.asks([&own, &name], &operation, &enforcement);
-        let mut tool = Tool::new_with_raw(name, None, Arc::default()).with_title(title);
-        let own_title = said
-            .annotations_title
-            .map(|said| text::truncate(&text::one_line(&said), descriptions::MAX_TITLE_BYTES));
-        tool.annotations = hints.to_annotations(own_title);
-        let mut operation = operation;
-        operation.rules.response = (said.response != ResponseRule::default()).then_some(said.response);
-        // Said in the tool now; a call needs neither.
-        (operation.summary, operation.description) = (None, None);
-        clean_tags(&mut operation.tags);
-        let annotated = Annotated {
-            tool,
-            category: said
-                .category
-                .or_else(|| operation.tags.first().cloned())
-                .map(|category| text::truncate(&text::one_line(&category), descriptions::MAX_TITLE_BYTES))
-                .filter(|category| !category.is_empty()),
-            keywords: said.keywords.unwrap_or_default(),
+        tools.push(Annotated::new(
+            name,
+            title,
+            description,
             operation,
-            hints,
-            must_confirm,
+            decision,
             enforcement,
-            has_output: false,
-            wire: None,
-            unruled: None,
-            ruled_properties: Vec::new(),
-            parts: ToolParts {
-                description,
-                ..ToolParts::default()
-            },
-        };
-        tools.push(annotated);
+            must_confirm,
+        ));
         let count = count * tools.len() / (index + 1);
         if let Some(tool) = tools.last_mut() {
             list.describe_next(tool, count, &mut schemas, &mut rule_findings);
@@ -344,6 +315,44 @@ fn apply_wished_names(
 }
 
 impl Annotated {
+    /// A tool without its schemas.
+    fn new(
+        name: String,
+        title: String,
+        description: String,
+        mut operation: Box<Operation>,
+        Decision { hints, said }: Decision,
+        enforcement: Enforcement,
+        must_confirm: bool,
+    ) -> Self {
+        let in_a_line = |text: String| text::truncate(&text::one_line(&text), descriptions::MAX_TITLE_BYTES);
+        let title = said.title.map_or(title, in_a_line);
+        let mut tool = Tool::new_with_raw(name, None, Arc::default()).with_title(title);
+        tool.annotations = hints.to_annotations(said.annotations_title.map(in_a_line));
+        operation.rules.response = (said.response != ResponseRule::default()).then_some(said.response);
+        // Said in the tool now; a call needs neither.
+        (operation.summary, operation.description) = (None, None);
+        clean_tags(&mut operation.tags);
+        let category = said.category.or_else(|| operation.tags.first().cloned());
+        Self {
+            tool,
+            category: category.map(in_a_line).filter(|category| !category.is_empty()),
+            keywords: said.keywords.unwrap_or_default(),
+            operation,
+            hints,
+            must_confirm,
+            enforcement,
+            has_output: false,
+            wire: None,
+            unruled: None,
+            ruled_properties: Vec::new(),
+            parts: ToolParts {
+                description,
+                ..ToolParts::default()
+            },
+        }
+    }
+
     /// The input schema as JSON.
     #[must_use]
     pub fn input(&self) -> &str {

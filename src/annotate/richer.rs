@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use foldhash::HashSet;
 use serde_json::{Map, Value};
 
+use super::descriptions;
 use super::output::ReplyDescriber;
 use super::overrides::ruled_output::ruled_output;
 use crate::spec::node::{Node, Object};
@@ -38,8 +39,24 @@ const MAX_EXAMPLE_DEPTH: usize = 4;
 /// How much is said of one constant.
 const MAX_MEANING_BYTES: usize = 60;
 
-/// What is said besides the document's own words, a line each; empty where there is nothing.
+/// The description of a tool: what a person or the document says, and what is added to it.
 #[must_use]
+pub(crate) fn describe(
+    document: &Document,
+    operation: &Operation,
+    said: Option<&str>,
+    title: &str,
+    replacement: Option<&str>,
+    detail: DescriptionDetail,
+) -> String {
+    let description = match said {
+        Some(said) => truncate(said, MAX_DESCRIPTION_BYTES),
+        None => descriptions::description(operation, title),
+    };
+    enrich(description, replacement, &additions(document, operation, detail))
+}
+
+/// What is said besides the document's own words, a line each; empty where there is nothing.
 pub(crate) fn additions(document: &Document, operation: &Operation, detail: DescriptionDetail) -> String {
     if detail == DescriptionDetail::Plain {
         return String::new();
@@ -55,8 +72,7 @@ pub(crate) fn additions(document: &Document, operation: &Operation, detail: Desc
 
 /// A description with what is said besides: a word on what takes the operation's place, and the additions, for which it gives
 /// way.
-#[must_use]
-pub(crate) fn enrich(mut description: String, replacement: Option<&str>, additions: &str) -> String {
+fn enrich(mut description: String, replacement: Option<&str>, additions: &str) -> String {
     const MAX_ADDITIONS_BYTES: usize = MAX_DESCRIPTION_BYTES / 2;
     if let (Some(name), Some(rest)) = (replacement, description.strip_prefix("Deprecated. ")) {
         description = format!("Deprecated; use `{name}` instead. {rest}");
