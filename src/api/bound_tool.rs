@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 use rmcp::model::{JsonObject, Tool};
 
 use super::tool_texts::ToolText;
-use super::{Api, ToolIndex};
 use crate::annotate::{Enforcement, Hints};
 use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyNumber, OutputContract};
 use crate::spec::Operation;
@@ -88,15 +87,6 @@ impl BoundTool {
                 tracing::warn!(tool = %tool.name, "the input schema cannot be checked: {error}");
             })
             .ok()
-    }
-}
-
-impl Api {
-    /// The arguments of the tool at that place after repairs; as they are where they are not valid.
-    pub(crate) fn repaired_arguments(&self, index: ToolIndex, arguments: JsonObject) -> JsonObject {
-        let (tool, bound) = self.at(index);
-        let checked = bound.check_arguments(tool, arguments.clone());
-        checked.map_or(arguments, |checked| checked.arguments)
     }
 }
 

@@ -3,10 +3,12 @@
 //! Built once, then only read: a call allocates nothing in proportion to the document.
 
 pub(crate) mod bound_tool;
+mod bound_tools;
 pub(crate) mod clashes;
 pub(crate) mod name;
 #[cfg(test)]
 mod repair_proptests;
+mod repaired_arguments;
 mod reserved_paths;
 mod rules;
 mod scheme_fields;
@@ -25,19 +27,19 @@ use rmcp::model::{CallToolResult, JsonObject, Tool};
 use secrecy::SecretString;
 use thiserror::Error;
 
-use self::bound_tool::{BoundTool, output_contract};
+use self::bound_tool::BoundTool;
+use self::bound_tools::{BoundTools, bind_tools};
 use self::reserved_paths::{known_paths, reserve_paths};
 use self::rules::{explain_unmatched, rule_secrets};
-use self::tool_texts::{ToolText, ToolTexts};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
-use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools, LeftOut, OutputSchemas, annotate};
+use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, annotate};
 use crate::observe::call::note_outcome;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::observe::outcome::CallOutcome;
 use crate::outbound::Clients;
 use crate::proxy::{
-    ApiProxy, ArgumentRules, Binder, BindingOptions, CacheOptions, CallError, CallOptions, CallRules, ClientValues, Credentials,
-    Forwarding, Progress, ReplyCache, Sandbox, Tenant, ToolResult, UpstreamOptions, link_etags, render_error,
+    ApiProxy, Binder, BindingOptions, CacheOptions, CallError, CallOptions, ClientValues, Credentials, Forwarding, Progress, ReplyCache,
+    Sandbox, Tenant, ToolResult, UpstreamOptions, link_etags, render_error,
 };
 use crate::search::SearchIndex;
 use crate::spec::operation::security;
@@ -443,76 +445,4 @@ fn annotate_operations(
         binder.drop_set_parameters(operation);
     }
     annotate(document, operations, options)
-}
-
-struct BoundTools {
-    tools: Vec<Tool>,
-    bound: Vec<BoundTool>,
-    list: Bytes,
-    first_error: Option<ServerError>,
-    problems: Vec<String>,
-}
-
-/// Binds each tool to the calls of its operation. A tool whose operation has no usable server is left out; the first such
-/// error is returned as well.
-fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, output: OutputSchemas) -> BoundTools {
-    let mut tools = Vec::with_capacity(annotated.len());
-    let mut bound = Vec::with_capacity(annotated.len());
-    // In the place of each text until the list is complete.
-    let unwritten = ToolText::default();
-    let bytes = annotated.iter().map(Annotated::estimated_bytes).sum();
-    let mut texts = ToolTexts::with_capacity(annotated.len(), bytes);
-    let mut first_error = None;
-    let mut problems = Vec::new();
-    for annotated in annotated {
-        let text = annotated.to_json();
-        let rules = CallRules {
-            tool: annotated.tool.name.to_string().into_boxed_str(),
-            repeats: annotated.enforcement.may_repeat(),
-            is_read_only: annotated.enforcement.is_read_only(),
-            wire: annotated.wire,
-            contract: output_contract(
-                annotated.has_output,
-                output == OutputSchemas::Strict && annotated.operation.rules.response.is_none(),
-            ),
-        };
-        let ruled = annotated
-            .unruled
-            .map(|schema| ArgumentRules::new(&annotated.operation, schema, annotated.ruled_properties));
-        let ruled = ruled.transpose().unwrap_or_else(|wrong| {
-            problems.extend(wrong);
-            None
-        });
-        match binder.bind(annotated.operation, rules) {
-            Ok(mut target) => {
-                texts.push(&text);
-                target.rules = ruled.map(Box::new);
-                tools.push(annotated.tool);
-                bound.push(BoundTool {
-                    target,
-                    hints: annotated.hints,
-                    enforcement: annotated.enforcement,
-                    must_confirm: annotated.must_confirm,
-                    category: annotated.category.map(String::into_boxed_str),
-                    keywords: annotated.keywords.into_boxed_slice(),
-                    json: unwritten.clone(),
-                    checks: OnceLock::new(),
-                });
-            }
-            Err(error) => {
-                first_error.get_or_insert(error);
-            }
-        }
-    }
-    let (list, texts) = texts.finish();
-    for (tool, text) in bound.iter_mut().zip(texts) {
-        tool.json = text;
-    }
-    BoundTools {
-        tools,
-        bound,
-        list,
-        first_error,
-        problems,
-    }
 }

@@ -1,0 +1,84 @@
+//! From annotated tools to those that can be called.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use rmcp::model::Tool;
+
+use super::bound_tool::{BoundTool, output_contract};
+use super::tool_texts::{ToolText, ToolTexts};
+use crate::annotate::{Annotated, OutputSchemas};
+use crate::proxy::{ArgumentRules, Binder, CallRules};
+use crate::spec::operation::server::ServerError;
+
+pub(super) struct BoundTools {
+    pub(super) tools: Vec<Tool>,
+    pub(super) bound: Vec<BoundTool>,
+    pub(super) list: Bytes,
+    pub(super) first_error: Option<ServerError>,
+    pub(super) problems: Vec<String>,
+}
+
+/// Binds each tool to the calls of its operation. A tool whose operation has no usable server is left out; the first such
+/// error is returned as well.
+pub(super) fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, output: OutputSchemas) -> BoundTools {
+    let mut tools = Vec::with_capacity(annotated.len());
+    let mut bound = Vec::with_capacity(annotated.len());
+    // In the place of each text until the list is complete.
+    let unwritten = ToolText::default();
+    let bytes = annotated.iter().map(Annotated::estimated_bytes).sum();
+    let mut texts = ToolTexts::with_capacity(annotated.len(), bytes);
+    let mut first_error = None;
+    let mut problems = Vec::new();
+    for annotated in annotated {
+        let text = annotated.to_json();
+        let rules = CallRules {
+            tool: annotated.tool.name.to_string().into_boxed_str(),
+            repeats: annotated.enforcement.may_repeat(),
+            is_read_only: annotated.enforcement.is_read_only(),
+            wire: annotated.wire,
+            contract: output_contract(
+                annotated.has_output,
+                output == OutputSchemas::Strict && annotated.operation.rules.response.is_none(),
+            ),
+        };
+        let ruled = annotated
+            .unruled
+            .map(|schema| ArgumentRules::new(&annotated.operation, schema, annotated.ruled_properties));
+        let ruled = ruled.transpose().unwrap_or_else(|wrong| {
+            problems.extend(wrong);
+            None
+        });
+        match binder.bind(annotated.operation, rules) {
+            Ok(mut target) => {
+                texts.push(&text);
+                target.rules = ruled.map(Box::new);
+                tools.push(annotated.tool);
+                bound.push(BoundTool {
+                    target,
+                    hints: annotated.hints,
+                    enforcement: annotated.enforcement,
+                    must_confirm: annotated.must_confirm,
+                    category: annotated.category.map(String::into_boxed_str),
+                    keywords: annotated.keywords.into_boxed_slice(),
+                    json: unwritten.clone(),
+                    checks: OnceLock::new(),
+                });
+            }
+            Err(error) => {
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    let (list, texts) = texts.finish();
+    for (tool, text) in bound.iter_mut().zip(texts) {
+        tool.json = text;
+    }
+    BoundTools {
+        tools,
+        bound,
+        list,
+        first_error,
+        problems,
+    }
+}
