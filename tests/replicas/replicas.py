@@ -246,6 +246,7 @@ def under_limits(authority, redis, replicas, port):
     time.sleep(3)
     killed = time.monotonic()
     replicas[0].end(signal.SIGKILL)
+    dead = time.monotonic()
     time.sleep(1)
     authority.end_tokens()
     time.sleep(1)
@@ -268,9 +269,11 @@ def under_limits(authority, redis, replicas, port):
 
     others = [call for call in calls if call[2] != "ok"]
     # haproxy tells by 502, or by closing the connection where it had been used before.
-    lost = [call for call in others if call[0] <= killed and killed - 0.1 <= call[1] <= killed + 1]
+    lost = [call for call in others if call[0] <= dead and killed - 0.1 <= call[1] <= killed + 1]
     unexplained = [call for call in others if call not in lost]
     check(f"{len(calls)} calls; {len(lost)} were in flight on the killed replica and told so, {len(unexplained)} others lost", not unexplained)
+    for began, ended_at, outcome in unexplained[:10]:
+        print(f"      lost {began - killed:+.3f} to {ended_at - killed:+.3f} s around the kill: {outcome}")
     check("no more than a replica's share was in flight", len(lost) <= CLIENTS / 2)
     for call in unexplained[:5]:
         print(f"      {call[0] - killed:+.2f} s to {call[1] - killed:+.2f} s: {call[2]} {call[3]}")
