@@ -41,7 +41,7 @@ clients: build
 operations: build
     tests/collector/run target/debug/openapi-mcp
     tests/replicas/run target/debug/openapi-mcp
-    .ci/valkey target/debug/openapi-mcp
+    .ci/valkey
 
 # Run the MCP conformance suite.
 conformance: build
