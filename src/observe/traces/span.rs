@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::context::TraceContext;
 
@@ -57,6 +57,8 @@ pub(crate) struct OpenSpan {
     place: SpanPlace,
     kind: SpanKind,
     started: SystemTime,
+    /// The same moment on the clock that is never adjusted.
+    opened: Instant,
 }
 
 impl OpenSpan {
@@ -65,10 +67,11 @@ impl OpenSpan {
             place,
             kind,
             started: SystemTime::now(),
+            opened: Instant::now(),
         }
     }
 
-    /// A span below this one, which begins now.
+    /// A span below this one, which begins now. The system's clock may be adjusted between the two, so that it is read for the first alone.
     pub(crate) fn child(&self, kind: SpanKind) -> Self {
         let place = SpanPlace {
             span_id: random_span_id(),
@@ -77,7 +80,13 @@ impl OpenSpan {
             links: Vec::new(),
             ..self.place.clone()
         };
-        Self::new(place, kind)
+        let opened = Instant::now();
+        Self {
+            place,
+            kind,
+            started: self.started + opened.saturating_duration_since(self.opened),
+            opened,
+        }
     }
 
     /// Whether it is recorded.
