@@ -215,10 +215,9 @@ fn a_client_that_leaves_has_cancelled_its_call() {
     assert_eq!(log.wait_for(1)[0]["outcome"], "cancelled");
 }
 
-#[test]
-fn a_question_and_its_answer_are_two_lines() {
-    let log = Log::new();
-    let server = HttpServer::start(&[
+/// A server that asks before it destroys something.
+pub(super) fn asking_server(log: &Log) -> HttpServer {
+    HttpServer::start(&[
         "--spec",
         &petstore(),
         "--mock",
@@ -226,7 +225,13 @@ fn a_question_and_its_answer_are_two_lines() {
         "destructive",
         "--audit-log",
         log.name(),
-    ]);
+    ])
+}
+
+#[test]
+fn a_question_and_its_answer_are_two_lines() {
+    let log = Log::new();
+    let server = asking_server(&log);
     let able = json!({"elicitation": {"form": {}}});
     let asked = server.call_stateless("delete_pet", json!({"arguments": {"petId": 7}}), &able);
     let state = asked["result"]["requestState"].clone();

@@ -6,7 +6,7 @@ use std::thread::ScopedJoinHandle;
 
 use serde_json::{Value, json};
 
-use super::audit::{Log, lines, outcomes};
+use super::audit::{Log, asking_server, lines, outcomes};
 use crate::support::http_server::scrape;
 use crate::support::{HttpServer, SpecFile, Upstream, call_message, listener, petstore, reply, signal, wait_until};
 
@@ -137,15 +137,7 @@ fn two_servers_may_write_to_one_file() {
 #[test]
 fn what_a_person_answers_is_named() {
     let log = Log::new();
-    let server = HttpServer::start(&[
-        "--spec",
-        &petstore(),
-        "--mock",
-        "--confirm",
-        "destructive",
-        "--audit-log",
-        log.name(),
-    ]);
+    let server = asking_server(&log);
     let able = json!({"elicitation": {"form": {}}});
     for action in ["decline", "cancel"] {
         let asked = server.call_stateless("delete_pet", json!({"arguments": {"petId": 7}}), &able)["result"].clone();
