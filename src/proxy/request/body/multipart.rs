@@ -13,6 +13,7 @@ use crate::proxy::request::style::{self, Keep};
 use crate::spec::media_type;
 use crate::spec::operation::request_body::{BODY, Encoding};
 use crate::spec::{MediaKind, MediaType, Style};
+use crate::text::hex;
 
 /// The parts of a body.
 pub(crate) struct Parts {
@@ -111,7 +112,7 @@ impl Parts {
                 }
             }
         }
-        let hex: String = digest.finalize().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex(digest.finalize().get(..12).unwrap_or_default());
         format!("openapi-mcp-{hex}")
     }
 
