@@ -1,11 +1,12 @@
 //! A tool, bound to the calls of its operation.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rmcp::model::{JsonObject, Tool};
 
 use super::tool_texts::ToolText;
 use crate::annotate::{Enforcement, Hints};
+use crate::observe::record::CalledOperation;
 use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyNumber, OutputContract};
 use crate::spec::Operation;
 
@@ -44,6 +45,8 @@ pub(crate) struct BoundTool {
     pub(crate) json: ToolText,
     /// Compiled on first use: most tools of a large API are never called.
     pub(crate) checks: OnceLock<Option<ArgumentChecks>>,
+    /// Its names for those who observe calls, made on the first call as well.
+    pub(crate) called: OnceLock<Arc<CalledOperation>>,
 }
 
 impl BoundTool {

@@ -63,6 +63,7 @@ pub(super) fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, out
                     keywords: annotated.keywords.into_boxed_slice(),
                     json: unwritten.clone(),
                     checks: OnceLock::new(),
+                    called: OnceLock::new(),
                 });
             }
             Err(error) => {

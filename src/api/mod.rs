@@ -4,6 +4,7 @@
 
 pub(crate) mod bound_tool;
 mod bound_tools;
+mod called;
 pub(crate) mod clashes;
 pub(crate) mod name;
 #[cfg(test)]
@@ -238,11 +239,6 @@ impl Api {
     #[must_use]
     pub fn name(&self) -> Option<&ApiName> {
         self.name.as_ref()
-    }
-
-    /// Its label in metrics.
-    pub(crate) fn metrics_label(&self) -> ApiLabel {
-        ApiLabel::new(self.name.as_ref().map(ApiName::as_str))
     }
 
     /// What every tool name begins with; most often nothing.

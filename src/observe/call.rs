@@ -86,13 +86,14 @@ impl CallObservation {
     /// which counts where nothing on the way has said so.
     pub(crate) fn watch<F: Future>(self, call: F, judge: impl FnOnce(&F::Output) -> CallOutcome) -> impl Future<Output = F::Output> {
         let Some(open) = self.0.clone() else { return Either::Left(call) };
-        // In a box, so that a call that nobody observes is as small as ever.
-        Either::Right(Box::pin(async move {
+        // In a box, because the futures around it would move it from place to place, each time as a whole.
+        let call = CURRENT.scope(Arc::clone(&open), Box::pin(call));
+        Either::Right(async move {
             let _dropped = self;
-            let output = CURRENT.scope(Arc::clone(&open), call).await;
+            let output = call.await;
             open.end(judge(&output));
             output
-        }))
+        })
     }
 
     /// A call that ends before it is made.
@@ -240,7 +241,7 @@ impl OpenCall {
         line.text("tool", record.tool(), 256);
         if let Some(operation) = &record.operation {
             line.text("api", Some(&operation.api), 256);
-            line.text("gate", operation.gate, 32);
+            line.text("gate", record.gate, 32);
             line.text("method", Some(&operation.method), 32);
             line.text("path", Some(&operation.path_template), 512);
             line.text("effect", Some(operation.effect), 32);

@@ -1,5 +1,7 @@
 //! What is known of a request of a client: how it arrived, what it asks for, and what became of it so far.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::metrics::labels::{ApiLabel, OTHER};
@@ -30,15 +32,13 @@ pub(crate) struct Arrival {
 }
 
 /// The operation that a call is of.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub(crate) struct CalledOperation {
     /// The name of the API, or the title of its document.
     pub(crate) api: String,
     /// The same in metrics.
     pub(crate) label: ApiLabel,
     pub(crate) tool: String,
-    /// In search mode, the tool through which it is called.
-    pub(crate) gate: Option<&'static str>,
     pub(crate) method: String,
     /// The path with its parameters in braces, as the document has it.
     pub(crate) path_template: String,
@@ -50,7 +50,9 @@ pub(crate) struct CalledOperation {
 #[derive(Debug, Default)]
 pub(crate) struct CallRecord {
     pub(crate) arrival: Arrival,
-    pub(crate) operation: Option<CalledOperation>,
+    pub(crate) operation: Option<Arc<CalledOperation>>,
+    /// In search mode, the tool through which the operation is called.
+    pub(crate) gate: Option<&'static str>,
     /// The tool of search mode that is called, where no operation is.
     pub(crate) lookup: Option<&'static str>,
     /// A keyed hash of what was asked for.
@@ -85,7 +87,7 @@ impl CallRecord {
     }
 
     /// Notes which operation is called; `arguments` are those of the message.
-    pub(crate) fn resolve(&mut self, operation: CalledOperation, arguments: Option<&Map<String, Value>>) {
+    pub(crate) fn resolve(&mut self, operation: Arc<CalledOperation>, arguments: Option<&Map<String, Value>>) {
         if let Some(audit) = observers::audit() {
             self.arguments_hash = Some(audit.hash_arguments(&operation.api, &operation.tool, arguments));
         }

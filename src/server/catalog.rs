@@ -10,7 +10,7 @@ use super::gates::{Gates, InnerCall, describe_operations, read_inner_call, searc
 use super::visible::{VisibleApi, VisibleApis};
 use crate::annotate::gate_names::GateKind;
 use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
-use crate::observe::metrics::labels::ApiLabel;
+use crate::observe::record::CalledOperation;
 use crate::proxy::{Request, ToolResult};
 
 /// How the JSON of a tool begins; its name follows.
@@ -312,19 +312,17 @@ impl ResolvedCall {
 
     /// The name of the API that its operator gave it, else the title of its document.
     pub(crate) fn api_label(&self) -> &str {
-        self.api.name().map_or_else(|| self.api.document().title(), |name| name.as_str())
+        self.api.label()
     }
 
-    /// The label of the API in metrics.
-    pub(crate) fn metrics_label(&self) -> ApiLabel {
-        self.api.metrics_label()
+    /// The operation as the audit log, metrics and traces name it.
+    pub(crate) fn called_operation(&self) -> Arc<CalledOperation> {
+        self.api.called_operation(self.tool)
     }
 
     /// The name of the tool as metrics and logs have it: without the prefix of one of several APIs.
     pub(crate) fn tool_label(&self) -> &str {
-        let name = self.offered().tool.name.as_ref();
-        let prefix = self.api.name().map_or("", |_| self.api.prefix());
-        name.strip_prefix(prefix).unwrap_or(name)
+        self.api.tool_label(self.tool)
     }
 
     /// The scopes that calls of its API need besides those of the whole server.

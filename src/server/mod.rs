@@ -128,7 +128,7 @@ impl McpServer {
             let served = self.apis.served();
             let tools = served.iter().flat_map(|api| {
                 let label = api.metrics_label();
-                api.iter().map(move |offered| (label.clone(), observed::effect_of(&offered)))
+                api.iter().map(move |offered| (label.clone(), offered.enforcement.effect().word()))
             });
             metrics.tools_served(tools);
         }

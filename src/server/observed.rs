@@ -10,11 +10,11 @@ use super::calls::message::MODERN_VERSION;
 use super::catalog::ResolvedCall;
 use super::http::limits::{Peer, ProvedClient, ProvedName};
 use crate::annotate::gate_names::GateKind;
-use crate::api::OfferedTool;
+use crate::api::Caller;
 use crate::observe;
 use crate::observe::call::{CallObservation, note};
 use crate::observe::outcome::CallOutcome;
-use crate::observe::record::{Arrival, CalledOperation, known_version};
+use crate::observe::record::{Arrival, CallRecord, known_version};
 use crate::observe::traces::ArrivedContexts;
 use crate::observe::traces::context::TraceContext;
 use crate::proxy::ToolResult;
@@ -65,6 +65,15 @@ pub(crate) fn plain_arrival(parts: &Parts, is_modern: bool) -> Arrival {
     Arrival {
         transport: "tcp",
         protocol_version: version,
+        ..Arrival::default()
+    }
+}
+
+/// How a call in plain form arrived over stdio, as far as metrics tell it.
+pub(crate) fn piped_arrival(protocol_version: &'static str) -> Arrival {
+    Arrival {
+        transport: "pipe",
+        protocol_version,
         ..Arrival::default()
     }
 }
@@ -136,7 +145,7 @@ pub(crate) fn judge(answer: &Result<CallToolResponse, ErrorData>) -> CallOutcome
 }
 
 /// The same of a result that rmcp has no part in.
-pub(crate) fn judge_result(result: &ToolResult) -> CallOutcome {
+fn judge_result(result: &ToolResult) -> CallOutcome {
     if result.parts().is_error == Some(true) {
         CallOutcome::ApiError
     } else {
@@ -164,30 +173,26 @@ pub(crate) async fn observe_method<T>(
     observation.watch(answer, judge_answer).await
 }
 
+/// Makes a call in plain form. `arrival` is asked only where somebody is told of calls.
+pub(crate) async fn observe_plain_call(call: ResolvedCall, caller: Caller<'_>, arrival: impl FnOnce() -> Arrival) -> ToolResult {
+    if !observe::is_on() {
+        return call.call(caller).await;
+    }
+    let observation = CallObservation::begin(arrival);
+    let making = async {
+        note_operation(&call);
+        call.call(caller).await
+    };
+    observation.watch(making, judge_result).await
+}
+
 /// Notes which operation the current call is of.
 pub(crate) fn note_operation(call: &ResolvedCall) {
-    note(|record| record.resolve(called_operation(call), call.arguments()));
+    note(|record| name_operation(record, call));
 }
 
-/// The operation as the audit log, metrics and traces name it.
-pub(crate) fn called_operation(call: &ResolvedCall) -> CalledOperation {
-    let offered = call.offered();
-    CalledOperation {
-        api: call.api_label().to_owned(),
-        label: call.metrics_label(),
-        tool: call.tool_label().to_owned(),
-        gate: call.gate().map(GateKind::name),
-        method: offered.operation.method.to_string(),
-        path_template: offered.operation.path.clone(),
-        effect: effect_of(&offered),
-    }
-}
-
-/// `read`, `write` or `destructive`, by what is enforced of a tool.
-pub(crate) fn effect_of(offered: &OfferedTool<'_>) -> &'static str {
-    match (offered.enforcement.is_read_only(), offered.enforcement.is_destructive()) {
-        (true, _) => "read",
-        (false, true) => "destructive",
-        (false, false) => "write",
-    }
+/// The same, where the record is at hand.
+pub(crate) fn name_operation(record: &mut CallRecord, call: &ResolvedCall) {
+    record.gate = call.gate().map(GateKind::name);
+    record.resolve(call.called_operation(), call.arguments());
 }

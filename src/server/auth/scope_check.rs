@@ -90,7 +90,7 @@ pub(crate) async fn demand_scope(
                 && let Some(needed) = oauth.lacking(&caller.scopes, call.scopes(), reads, resource)
             {
                 CallObservation::begin(|| observed::early_arrival(&parts)).end(CallOutcome::ScopeMissing, |record| {
-                    record.resolve(observed::called_operation(call), call.arguments());
+                    observed::name_operation(record, call);
                 });
                 return authentication.refuse(&Refusal::Scope(needed), &endpoint.view.path);
             }

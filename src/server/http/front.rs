@@ -22,7 +22,6 @@ use hyper_util::service::TowerToHyperService;
 use super::body::receive_body;
 use super::host::Allowed;
 use crate::observe;
-use crate::observe::call::CallObservation;
 use crate::server::McpServer;
 use crate::server::auth::Authenticate;
 use crate::server::calls::message::{CallMessage, LEGACY_VERSIONS, MODERN_VERSION};
@@ -171,16 +170,7 @@ impl PlainWay {
 
 async fn answer_plain_call(id: &str, call: ResolvedCall, is_modern: bool, parts: &Parts) -> Response<Body> {
     let caller = caller_of(Some(parts));
-    let result = if observe::is_on() {
-        let observation = CallObservation::begin(|| observed::plain_arrival(parts, is_modern));
-        let making = async {
-            observed::note_operation(&call);
-            call.call(caller).await
-        };
-        observation.watch(making, observed::judge_result).await
-    } else {
-        call.call(caller).await
-    };
+    let result = observed::observe_plain_call(call, caller, || observed::plain_arrival(parts, is_modern)).await;
     match write_answer(&result, id, is_modern) {
         Ok(answer) => {
             let mut response = Response::new(Body::from(answer));

@@ -6,16 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::quality::RandomState;
 use rmcp::RoleServer;
-use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId, ServerResult};
+use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage, RequestId, ServerResult};
 use rmcp::service::TxJsonRpcMessage;
 use tokio::task::AbortHandle;
 
 use super::output::StdoutWriter;
 use crate::observe;
+use crate::observe::record::known_version;
 use crate::server::McpServer;
-use crate::server::calls::message::CallMessage;
+use crate::server::calls::message::{CallMessage, MODERN_VERSION};
 use crate::server::calls::{caller_of, write_answer};
 use crate::server::jsonrpc::Message;
+use crate::server::observed;
 
 /// How a session began, which says which messages it takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub(super) struct PlainCalls {
 #[derive(Default)]
 struct OpenCalls {
     beginning: Beginning,
+    /// The protocol version that the client asked for in its handshake, as metrics name it.
+    version: &'static str,
     /// What ends a call, by the JSON of its id.
     in_flight: HashMap<Box<str>, AbortHandle, RandomState>,
     /// The ids of the requests that rmcp is going to answer.
@@ -89,6 +93,9 @@ impl PlainCalls {
             JsonRpcMessage::Request(request) => {
                 let Some(id) = write_id(&request.id) else { return };
                 let mut state = lock(&self.state);
+                if let ClientRequest::InitializeRequest(initialize) = &request.request {
+                    state.version = known_version(initialize.params.protocol_version.as_str());
+                }
                 state.answered.remove(id.as_str());
                 state.of_rmcp.insert(id.into());
             }
@@ -109,8 +116,8 @@ impl PlainCalls {
 
     /// Begins the call of a line, or says that the line is for rmcp.
     pub(super) fn begin(&self, line: &[u8], output: &StdoutWriter) -> bool {
-        // What observers are told of a client comes from the handshake, which rmcp knows.
-        if observe::is_on() {
+        // The audit log and traces tell more of a client than a plain call is read for.
+        if observe::names_traces() {
             return false;
         }
         let Some(message) = CallMessage::read(line) else { return false };
@@ -136,13 +143,14 @@ impl PlainCalls {
         let Some(call) = self.server.plain_call(self.server.state(), name, arguments) else {
             return false;
         };
+        let version = if is_modern { MODERN_VERSION } else { state.version };
         let id: Box<str> = id.into();
         let (key, output, calls) = (id.clone(), output.clone(), Arc::clone(&self.state));
         // An end waits until the answer is written.
         let in_flight = self.server.calls().token();
         // On the heap at once: the runtime moves a task from place to place.
         let task = tokio::spawn(Box::pin(async move {
-            let result = call.call(caller_of(None)).await;
+            let result = observed::observe_plain_call(call, caller_of(None), || observed::piped_arrival(version)).await;
             if lock(&calls).take(&id) {
                 match write_answer(&result, &id, is_modern) {
                     Ok(answer) => {

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::http_server::answer_header;
 use crate::support::{
@@ -210,11 +210,7 @@ fn calls_are_counted_alike_whichever_way_they_take() {
                 assert!(status.contains("200") && answer.contains("\"result\""), "{status} {answer}");
             }
         }
-        let text = scrape(&address);
-        let is_count = |line: &&str| line.contains("_count{") && !line.starts_with("http_client");
-        let mut counts: Vec<String> = text.lines().filter(is_count).map(str::to_owned).collect();
-        counts.sort();
-        counts
+        counts_of_calls(&address)
     };
     let plain = counted("tools/call");
     assert!(
@@ -222,6 +218,42 @@ fn calls_are_counted_alike_whichever_way_they_take() {
         "{plain:?}"
     );
     assert_eq!(plain, counted(r"tools\/call"));
+}
+
+#[test]
+fn calls_over_stdio_are_counted_alike_whichever_way_they_take() {
+    let counted = |method: &str| {
+        let mut session = Session::start(&["serve", "--spec", &petstore(), "--mock", "--metrics-bind", "127.0.0.1:0"]);
+        let address = metrics_address(&session.logged("metrics at"));
+        for (arguments, meta) in [
+            (json!({"petId": 7}), Value::Null),
+            (json!({"petId": 8}), stateless_meta(&json!({}))),
+            (json!({"petId": "x"}), Value::Null),
+        ] {
+            let mut parameters = json!({"name": "get_pet", "arguments": arguments});
+            if !meta.is_null() {
+                parameters["_meta"] = meta;
+            }
+            session.send_text(&format!(
+                r#"{{"jsonrpc":"2.0","id":"call","method":"{method}","params":{parameters}}}"#
+            ));
+            assert!(session.receive()["result"].is_object());
+        }
+        counts_of_calls(&address)
+    };
+    let plain = counted("tools/call");
+    assert_eq!(plain.len(), 3, "one for each version and outcome: {plain:?}");
+    assert!(plain.iter().any(|line| line.contains("2025-11-25")), "{plain:?}");
+    assert_eq!(plain, counted(r"tools\/call"));
+}
+
+/// How many calls were counted, with their labels.
+fn counts_of_calls(address: &str) -> Vec<String> {
+    let text = scrape(address);
+    let is_count = |line: &&str| line.starts_with("mcp_server_operation_duration_seconds_count{") && line.contains("tools/call");
+    let mut counts: Vec<String> = text.lines().filter(is_count).map(str::to_owned).collect();
+    counts.sort();
+    counts
 }
 
 #[test]
