@@ -10,6 +10,8 @@ pub(crate) enum CallOutcome {
     UnknownTool,
     /// A request with a method that is not served.
     UnknownMethod,
+    /// The headers or the metadata of the message are not those that MCP demands.
+    InvalidMessage,
     InvalidArguments,
     /// The arguments fit the schema, but no request can be made of them.
     InvalidRequest,
@@ -47,6 +49,7 @@ impl CallOutcome {
             Self::ApiError => "api_error",
             Self::UnknownTool => "unknown_tool",
             Self::UnknownMethod => "unknown_method",
+            Self::InvalidMessage => "invalid_message",
             Self::InvalidArguments => "invalid_arguments",
             Self::InvalidRequest => "invalid_request",
             Self::CredentialMissing => "credential_missing",

@@ -128,6 +128,7 @@ impl ServerHandler for McpServer {
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+        observed::note_handled(&context);
         let observation = CallObservation::begin(|| observed::arrival(&context));
         observation.watch(self.make_call(request, context), observed::judge).await
     }

@@ -1,9 +1,13 @@
-//! Answers to texts that are not valid messages, by JSON-RPC 2.0 section 5.1; rmcp does not answer them, or with another error.
+//! Messages as JSON-RPC 2.0 has them: which tool one calls, and the answers to texts that are not valid messages (section 5.1), which
+//! rmcp does not answer, or with another error.
+
+use std::borrow::Cow;
 
 use rmcp::RoleServer;
 use rmcp::service::RxJsonRpcMessage;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::json;
@@ -34,6 +38,35 @@ pub(crate) fn read_message(text: &[u8]) -> Result<Message, Option<String>> {
         return Err(Some(answer));
     }
     serde_json::from_slice(text).map_err(|error| refusal(text, &error))
+}
+
+/// The members of a message that say which tool it calls. A repeated member is an error, because another parser might use the
+/// other value.
+#[derive(Deserialize)]
+pub(crate) struct CalledMessage<'a> {
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+/// The parameters of a `tools/call`.
+#[derive(Deserialize)]
+pub(crate) struct CallParameters {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) arguments: Value,
+}
+
+impl CalledMessage<'_> {
+    pub(crate) fn is_call(&self) -> bool {
+        self.method.as_deref() == Some("tools/call")
+    }
+
+    /// `None` where they are missing, or cannot be read.
+    pub(crate) fn parameters(&self) -> Option<CallParameters> {
+        serde_json::from_str(self.params?.get()).ok()
+    }
 }
 
 /// The members of a `tools/call` that say what is called. Each is there once, because another reader might take the other one.
@@ -177,7 +210,7 @@ fn error_answer(id: &str, code: i32, message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn refused(text: &str) -> Option<(Value, Value)> {
         let answer: Value = serde_json::from_str(&read_message(text.as_bytes()).unwrap_err()?).unwrap();

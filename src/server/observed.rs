@@ -1,5 +1,8 @@
 //! What metrics, traces and the audit log learn of a call from its message and its result.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use http::Version;
 use http::request::Parts;
 use rmcp::RoleServer;
@@ -53,6 +56,24 @@ pub(crate) fn arrival(context: &RequestContext<RoleServer>) -> Arrival {
         arrival.contexts = arrived_contexts(message, parts);
     }
     arrival
+}
+
+/// Whether a call that came by HTTP has reached the handler, which observes it from then on. It travels with the request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HandledCall(Arc<AtomicBool>);
+
+impl HandledCall {
+    pub(crate) fn is_handled(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Notes that a call has reached the handler.
+pub(crate) fn note_handled(context: &RequestContext<RoleServer>) {
+    let parts = context.extensions.get::<Parts>();
+    if let Some(HandledCall(is_handled)) = parts.and_then(|parts| parts.extensions.get()) {
+        is_handled.store(true, Ordering::Release);
+    }
 }
 
 /// How a call in plain form arrived over HTTP, as far as metrics tell it.

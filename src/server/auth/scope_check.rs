@@ -7,7 +7,6 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::scopes::Scopes;
@@ -17,24 +16,8 @@ use crate::observe::call::CallObservation;
 use crate::observe::outcome::CallOutcome;
 use crate::server::catalog::Resolution;
 use crate::server::endpoints::served_apis::ServedApis;
+use crate::server::jsonrpc::{CallParameters, CalledMessage};
 use crate::server::observed;
-
-/// The members of a message that say which tool it calls. A repeated member is an error, because another parser might use the
-/// other value.
-#[derive(Deserialize)]
-struct CalledMessage<'a> {
-    #[serde(borrow)]
-    method: Option<std::borrow::Cow<'a, str>>,
-    #[serde(borrow)]
-    params: Option<&'a serde_json::value::RawValue>,
-}
-
-#[derive(Deserialize)]
-struct CallParameters {
-    name: String,
-    #[serde(default)]
-    arguments: Value,
-}
 
 /// A call, search or refusal that the scopes of its client allow.
 #[derive(Clone)]
@@ -69,9 +52,8 @@ pub(crate) async fn demand_scope(
     let Ok(message) = serde_json::from_slice::<CalledMessage<'_>>(&bytes) else {
         return (StatusCode::BAD_REQUEST, "the message cannot be read\n").into_response();
     };
-    if message.method.as_deref() == Some("tools/call") {
-        let parameters = message.params.map(|params| serde_json::from_str::<CallParameters>(params.get()));
-        let Some(Ok(CallParameters { name, arguments })) = parameters else {
+    if message.is_call() {
+        let Some(CallParameters { name, arguments }) = message.parameters() else {
             return (StatusCode::BAD_REQUEST, "the parameters of tools/call cannot be read\n").into_response();
         };
         let arguments = match arguments {

@@ -20,8 +20,10 @@ use super::front::Front;
 use super::health::Health;
 use super::host::Allowed;
 use super::page::{ServedPage, serve_page};
+use super::refused_calls::observe_refused_calls;
 use super::sessions::{self, Sessions};
 use crate::json;
+use crate::observe;
 use crate::server::auth::{self, Authenticate, AuthenticatedClient, jwt};
 use crate::server::{McpServer, jsonrpc, tool_list};
 use crate::spec::media_type::essence;
@@ -63,6 +65,9 @@ fn behind_body(server: &McpServer, authentication: Option<&Arc<Authenticate>>, s
             let mcp = StreamableHttpService::new(move || Ok(own.clone()), Arc::new(NeverSessionManager::default()), config);
             router.route_service(&endpoint.view.path, mcp)
         };
+    }
+    if observe::is_on() {
+        router = router.layer(middleware::from_fn(observe_refused_calls));
     }
     if with_sessions {
         router = router.layer(middleware::from_fn_with_state(sessions, sessions::limit_sessions));

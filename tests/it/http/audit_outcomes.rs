@@ -1,6 +1,6 @@
 //! How calls end in the audit log, and that none is lost under load: while the file is renamed, and where two servers share it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::thread::ScopedJoinHandle;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::audit::{Log, asking_server, lines, outcomes};
 use crate::support::http_server::scrape;
-use crate::support::{HttpServer, SpecFile, Upstream, call_message, listener, petstore, reply, signal, wait_until};
+use crate::support::{HttpServer, SpecFile, Upstream, call_message, listener, petstore, reply, signal, stateless_meta, wait_until};
 
 fn call(server: &HttpServer, tool: &str) {
     server.post(&["MCP-Protocol-Version: 2025-11-25"], &call_message(tool, "{}"));
@@ -69,6 +69,33 @@ fn what_ends_a_call_is_named() {
 }
 
 #[cfg(unix)]
+#[test]
+fn a_call_that_is_refused_because_of_its_headers_or_its_metadata_has_a_line() {
+    let log = Log::new();
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--audit-log", log.name()]);
+    let legacy = call_message("get_pet", r#"{"petId":7}"#);
+    let mut message: Value = serde_json::from_str(&legacy).unwrap();
+    message["params"]["_meta"] = stateless_meta(&json!({}));
+    let modern = message.to_string();
+    let version = "MCP-Protocol-Version: 2026-07-28";
+    for (headers, message) in [
+        (&["MCP-Protocol-Version: 1999-01-01"][..], &legacy),
+        (&[version, "Mcp-Method: tools/call", "Mcp-Name: delete_pet"], &modern),
+        (&[version, "Mcp-Name: get_pet"], &modern),
+        (&[version, "Mcp-Method: tools/list", "Mcp-Name: get_pet"], &modern),
+        (&[version, "Mcp-Method: tools/call", "Mcp-Name: get_pet"], &legacy),
+    ] {
+        let (status, _) = server.send("POST", headers, message);
+        assert!((400..500).contains(&status), "{headers:?}: {status}");
+    }
+    let lines = log.wait_for(5);
+    assert_eq!(outcomes(&lines), BTreeMap::from([("invalid_message".to_owned(), 5)]));
+    assert!(
+        lines.iter().all(|line| line["tool"].is_null() && line["client"].is_string()),
+        "{lines:?}"
+    );
+}
+
 #[test]
 fn no_line_is_lost_while_the_file_is_renamed_under_load() {
     const CLIENTS: usize = 4;
