@@ -166,6 +166,14 @@ fn the_manifests_use_flags_that_exist_and_probe_the_right_pages() {
     }
 }
 
+#[test]
+fn the_chart_is_for_this_version_of_the_program() {
+    let chart = read_yaml("deploy/helm/Chart.yaml").remove(0);
+    for version in ["version", "appVersion"] {
+        assert_eq!(chart[version], env!("CARGO_PKG_VERSION"), "{version}");
+    }
+}
+
 /// The steps of the workflow that makes a release, each with the name of its job.
 fn release_steps() -> Vec<(String, Value)> {
     let workflow = read_yaml(".github/workflows/release.yml").remove(0);
