@@ -51,9 +51,13 @@ conformance: build
 book:
     tests/book/run
 
-# Use the server's page in a browser, and keep the pictures in DIR if SCREENSHOTS=DIR is set.
+# Use the server's page in a browser.
 page: build
     tests/page/run target/debug/openapi-mcp
+
+# Take the pictures of the documentation again.
+pictures: build
+    RENEW_PICTURES=1 tests/page/run target/debug/openapi-mcp
 
 # Pack for npm, PyPI and MCPB, install each in a clean environment, and run it.
 packages: build

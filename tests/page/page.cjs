@@ -1,6 +1,7 @@
 // Uses the server's page in a browser. Arguments: the binary, the folder of the project.
 "use strict";
 const { spawn } = require("node:child_process");
+const { createHash } = require("node:crypto");
 const fs = require("node:fs");
 const os = require("node:os");
 const path = require("node:path");
@@ -9,7 +10,8 @@ const { chromium } = require("playwright-core");
 const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 const [binary, root] = process.argv.slice(2);
-const pictures = process.env.SCREENSHOTS;
+const pictures = path.join(root, "docs/pictures");
+const renewing = process.env.RENEW_PICTURES === "1";
 const petstore = path.join(root, "examples/petstore/petstore.yaml");
 const running = [];
 let passed = 0;
@@ -50,6 +52,33 @@ async function accessible(page, what) {
   assert.deepEqual(JSON.parse(answer.result.value || "null"), [], `${what}: axe-core has findings`);
 }
 
+/**
+ * What a picture is made from: the style of the page, and every text and value of the tools that can be seen. Pixels would differ with
+ * the fonts and the browser of a machine.
+ */
+async function content(page) {
+  const { style, texts } = await page.evaluate(() => {
+    const texts = [], walker = document.createTreeWalker(document.getElementById("tools"), NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const node = walker.currentNode, element = node.parentElement;
+      const text = node.nodeType === Node.TEXT_NODE ? node.data : node.value;
+      if (typeof text === "string" && text.trim() && element.checkVisibility()) texts.push(text.trim());
+    }
+    return { style: document.querySelector("style").textContent, texts };
+  });
+  const digest = createHash("sha256").update(style).digest("hex");
+  return [`style: ${digest}`, ...texts].join("\n").replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:8080") + "\n";
+}
+
+/** Takes a picture for the documentation, or checks that the one there was made from what the page shows now. */
+async function picture(page, name) {
+  const record = path.join(pictures, `${name}.txt`), shown = await content(page);
+  if (renewing) {
+    await page.screenshot({ path: path.join(pictures, `${name}.png`) });
+    fs.writeFileSync(record, shown);
+  } else assert.equal(shown, fs.readFileSync(record, "utf8"), `docs/pictures/${name}.png does not show the page as it is now; \`just pictures\` takes it again`);
+}
+
 async function check(name, run) {
   await run();
   passed += 1;
@@ -64,7 +93,6 @@ async function choose(page, name) {
 
 async function main() {
   const browser = await chromium.launch({ executablePath: process.env.BROWSER, args: ["--no-sandbox"] });
-  if (pictures) fs.mkdirSync(pictures, { recursive: true });
   const address = await serve(["--spec", petstore, "--mock"]);
 
   await check("the page lists the tools and filters them", async () => {
@@ -90,16 +118,14 @@ async function main() {
     assert.match(curl, /mcp-name: get_pet/);
     const answer = require("node:child_process").execFileSync("sh", ["-c", curl.replace("curl ", "curl --silent ")]).toString();
     assert.match(answer, /Biscuit/);
-    await accessible(page, "with a result");
-    if (pictures) {
-      await page.fill("#filter", "");
-      await page.waitForFunction(() => document.getElementById("count").textContent === "20 tools");
-      await page.setViewportSize({ width: 1200, height: 800 });
     await page.waitForFunction(() => !document.getElementById("sources").hidden);
     assert.match(await page.textContent("#source-list"), /readOnlyHint true: method/);
-      await page.evaluate(() => document.getElementById("tools").scrollIntoView());
-      await page.screenshot({ path: path.join(pictures, "page.png") });
-    }
+    await accessible(page, "with a result");
+    await page.fill("#filter", "");
+    await page.waitForFunction(() => document.getElementById("count").textContent === "20 tools");
+    await page.setViewportSize({ width: 1200, height: 800 });
+    await page.evaluate(() => document.getElementById("tools").scrollIntoView());
+    await picture(page, "page");
     assert.deepEqual(messages, []);
   });
 
@@ -144,8 +170,9 @@ async function main() {
     for (let step = 0; step < 5 && !await page.evaluate(() => document.activeElement.id === "try"); step++) await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     await page.waitForFunction(() => document.getElementById("state").textContent === "Done.");
+    await page.waitForFunction(() => !document.getElementById("sources").hidden);
     await accessible(page, "narrow and dark");
-    if (pictures) await page.screenshot({ path: path.join(pictures, "page-dark.png") });
+    await picture(page, "page-dark");
     assert.deepEqual(messages, []);
   });
 
@@ -204,13 +231,22 @@ async function main() {
     assert.deepEqual(messages, []);
   });
 
-  await check("the page is small, and loads at once", async () => {
+  await check("the page is small, and loads in less than 100 ms", async () => {
     const { page } = await open(browser, address);
-    const [size, duration] = await page.evaluate(() => { const loaded = performance.getEntriesByType("navigation")[0]; return [loaded.encodedBodySize, loaded.domContentLoadedEventEnd - loaded.startTime]; });
-    assert.ok(size < 60000, `the page has ${size} bytes`);
-    // Beside other work the browser itself is slow; the figure is printed.
-    console.log(`    ${size} bytes, ${duration.toFixed(0)} ms until the document was ready`);
-    assert.ok(duration < 2000, `the page took ${duration} ms`);
+    const durations = [];
+    // What else the machine does can only add to the time of a load, so the fastest one is what the page itself takes. A busy machine
+    // gets more tries.
+    while (durations.length < 9 || (Math.min(...durations) >= 100 && durations.length < 60)) {
+      await page.goto(address);
+      await page.waitForFunction(() => performance.getEntriesByType("navigation")[0].loadEventEnd > 0);
+      const [size, duration] = await page.evaluate(() => { const [loaded] = performance.getEntriesByType("navigation"); return [loaded.encodedBodySize, loaded.loadEventEnd - loaded.startTime]; });
+      assert.ok(size > 0 && size < 60000, `the page has ${size} bytes`);
+      durations.push(duration);
+    }
+    durations.sort((one, other) => one - other);
+    const median = durations[durations.length >> 1];
+    console.log(`    of ${durations.length} loads, the fastest took ${durations[0].toFixed(0)} ms and the median ${median.toFixed(0)} ms`);
+    assert.ok(durations[0] < 100, `the page took ${durations[0]} ms`);
   });
 
   await check("a question of the server is asked in the page", async () => {
