@@ -295,15 +295,21 @@ async function main() {
       const { page, messages } = await open(browser, big);
       await page.waitForFunction(() => parseInt(document.getElementById("count").textContent) > 1000);
       assert.ok(await page.locator("#rows li").count() < 60);
-      const longest = await page.evaluate(async () => {
-        let longest = 0, since = performance.now(), ended = false;
-        const tick = () => { longest = Math.max(longest, performance.now() - since); since = performance.now(); if (!ended) setTimeout(tick); };
-        tick();
-        for (const text of ["i", "is", "issue", ""]) { document.getElementById("filter").value = text; document.getElementById("filter").dispatchEvent(new Event("input")); await new Promise(resolve => setTimeout(resolve, 60)); }
-        ended = true;
-        return longest;
-      });
-      assert.ok(longest < 500, `typing waited for ${longest} ms`);
+      let waited = Infinity;
+      // As above, other work only adds to a pause. 50 ms is what people do not notice.
+      for (let round = 0; round < 20 && waited >= 50; round++) {
+        const pause = await page.evaluate(async () => {
+          let longest = 0, since = performance.now(), ended = false;
+          const tick = () => { longest = Math.max(longest, performance.now() - since); since = performance.now(); if (!ended) setTimeout(tick); };
+          tick();
+          for (const text of ["i", "is", "issue", ""]) { document.getElementById("filter").value = text; document.getElementById("filter").dispatchEvent(new Event("input")); await new Promise(resolve => setTimeout(resolve, 60)); }
+          ended = true;
+          return longest;
+        });
+        waited = Math.min(waited, pause);
+      }
+      console.log(`    typing waited for ${waited.toFixed(0)} ms at most`);
+      assert.ok(waited < 50, `typing waited for ${waited} ms`);
       assert.deepEqual(messages, []);
     });
   } else console.log("skipped: a thousand tools, because OPENAPI_MCP_CORPUS holds no document of GitHub");
