@@ -235,7 +235,7 @@ impl ClientEntry {
                     encode(&config)
                 )
             }
-            ClientName::Goose => self.goose_link(&encode),
+            ClientName::Goose => self.goose_link(&encode)?,
             _ => return Err(format!("{client} has no links; vscode, cursor and goose have")),
         };
         if link.len() > MAX_LINK_LEN {
@@ -247,23 +247,23 @@ impl ClientEntry {
         Ok(link)
     }
 
-    fn goose_link(&self, encode: &dyn Fn(&str) -> String) -> String {
-        let name = encode(&self.name);
-        match &self.target {
+    /// Goose Desktop takes links to an address, and of commands only those of a list, in which no path stands.
+    fn goose_link(&self, encode: &dyn Fn(&str) -> String) -> Result<String, String> {
+        let target = match &self.target {
             EntryTarget::Command { program, arguments, .. } => {
+                if !["npx", "uvx"].contains(&program.as_str()) {
+                    return Err(
+                        "goose takes links only to servers that npx or uvx starts, and to an address (--url); --print shows the entry"
+                            .into(),
+                    );
+                }
                 let arguments: String = arguments.iter().map(|argument| format!("&arg={}", encode(argument))).collect();
-                format!(
-                    "goose://extension?cmd={}{arguments}&id={name}&name={name}&timeout=300",
-                    encode(program)
-                )
+                format!("cmd={program}{arguments}")
             }
-            EntryTarget::Url { url, .. } => {
-                format!(
-                    "goose://extension?type=streamable_http&url={}&id={name}&name={name}&timeout=300",
-                    encode(url)
-                )
-            }
-        }
+            EntryTarget::Url { url, .. } => format!("type=streamable_http&url={}", encode(url)),
+        };
+        let name = encode(&self.name);
+        Ok(format!("goose://extension?{target}&id={name}&name={name}&timeout=300"))
     }
 }
 

@@ -284,6 +284,10 @@ mod tests {
     use super::*;
 
     fn place(client: ClientName, system: OperatingSystem, variables: &[(&str, &str)]) -> String {
+        user_place_with(client, system, variables).file.display().to_string()
+    }
+
+    fn user_place_with(client: ClientName, system: OperatingSystem, variables: &[(&str, &str)]) -> ClientPlace {
         let variable = |name: &str| {
             let found = variables.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
@@ -293,7 +297,7 @@ mod tests {
             variable: &variable,
             project: Path::new("/project"),
         };
-        place_of(client, InstallScope::User, &at).unwrap().file.display().to_string()
+        place_of(client, InstallScope::User, &at).unwrap()
     }
 
     #[test]
@@ -380,13 +384,17 @@ mod tests {
     }
 
     #[test]
-    fn the_build_of_the_store_is_preferred_where_it_is_there() {
+    fn the_build_of_the_store_is_preferred_where_it_is_there_and_the_other_file_is_named() {
         let local = tempfile::tempdir().unwrap();
         let store = local.path().join("Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude");
         std::fs::create_dir_all(&store).unwrap();
         let local = local.path().display().to_string();
         let variables = [("USERPROFILE", "/h"), ("APPDATA", "/roaming"), ("LOCALAPPDATA", local.as_str())];
-        let found = place(ClientName::ClaudeDesktop, OperatingSystem::Windows, &variables);
-        assert_eq!(found, store.join("claude_desktop_config.json").display().to_string());
+        let found = user_place_with(ClientName::ClaudeDesktop, OperatingSystem::Windows, &variables);
+        assert_eq!(found.file, store.join("claude_desktop_config.json"));
+        assert_eq!(
+            found.alternative.as_deref(),
+            Some(Path::new("/roaming/Claude/claude_desktop_config.json"))
+        );
     }
 }

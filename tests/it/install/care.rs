@@ -3,7 +3,7 @@
 use std::process::Child;
 
 use super::{Home, read};
-use crate::support::{petstore, stderr};
+use crate::support::{petstore, stderr, stdout};
 
 #[test]
 fn a_file_that_cannot_be_read_stays_untouched() {
@@ -32,6 +32,20 @@ fn a_file_that_cannot_be_read_stays_untouched() {
     let output = home.install("cursor", &["--write"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("is not a regular file"), "{}", stderr(&output));
+}
+
+/// Nobody can make a file there, not even root.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_takes_no_file_is_told() {
+    let home = Home::new();
+    let output = home.install("cursor", &["--config-path", "/proc/mcp.json", "--write"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(
+        stderr(&output).contains("`/proc/mcp.json` cannot be written: "),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]

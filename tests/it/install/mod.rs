@@ -3,6 +3,9 @@
 mod care;
 mod entries;
 mod layout;
+mod links;
+#[cfg(target_os = "linux")]
+mod program;
 mod surroundings;
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,14 @@
 //! Where `install` runs: in WSL, over SSH, as root, in a terminal, beside clients that are there or not.
 
+#[cfg(target_os = "linux")]
+use std::{
+    io::Write as _,
+    process::{Child, Stdio},
+};
+
 use super::{Home, read};
+#[cfg(target_os = "linux")]
+use crate::cli::terminal::read_until;
 use crate::support::{petstore, stderr, stdout};
 
 #[test]
@@ -150,26 +158,22 @@ fn a_token_over_http_beyond_this_machine_is_a_warning() {
     }
 }
 
+/// Starts the installation into Cursor in a terminal; nothing where this machine has no terminal.
+#[cfg(target_os = "linux")]
+fn install_in_terminal(home: &Home) -> Option<Child> {
+    let mut command = crate::cli::terminal::in_terminal(200, &format!("install --client cursor --spec '{}'", petstore()))?;
+    command.env("HOME", home.path("")).env_remove("XDG_CONFIG_HOME");
+    Some(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap())
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn on_a_terminal_the_change_is_shown_and_asked_about() {
-    use std::io::Write as _;
-    use std::process::Stdio;
-
     let home = Home::new();
     let path = home.write(".cursor/mcp.json", "{ \"mcpServers\": { \"other\": { \"command\": \"x\" } } }\n");
     let before = read(&path);
     for (answer, code) in [("n", 1), ("", 1), ("y", 0)] {
-        let Some(mut command) = crate::cli::terminal::in_terminal(200, &format!("install --client cursor --spec '{}'", petstore())) else {
-            return;
-        };
-        let mut child = command
-            .env("HOME", home.path(""))
-            .env_remove("XDG_CONFIG_HOME")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let Some(mut child) = install_in_terminal(&home) else { return };
         writeln!(child.stdin.take().unwrap(), "{answer}").unwrap();
         let output = child.wait_with_output().unwrap();
         let shown = stdout(&output);
@@ -177,4 +181,20 @@ fn on_a_terminal_the_change_is_shown_and_asked_about() {
         assert!(shown.contains("petstore") && shown.contains("[y/N]"), "{answer}: {shown}");
         assert_eq!(read(&path) != before, answer == "y", "{answer}: {shown}");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_client_writes_while_the_question_is_open_is_kept() {
+    let home = Home::new();
+    let path = home.write(".cursor/mcp.json", "{ \"mcpServers\": {} }\n");
+    let Some(mut child) = install_in_terminal(&home) else { return };
+    read_until(child.stdout.as_mut().unwrap(), "[y/N]");
+    std::fs::write(&path, "{ \"mcpServers\": { \"new\": { \"command\": \"x\" } } }\n").unwrap();
+    writeln!(child.stdin.take().unwrap(), "y").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    let after: serde_json::Value = serde_json::from_str(&read(&path)).unwrap();
+    assert_eq!(after["mcpServers"]["new"]["command"], "x", "{after}");
+    assert_eq!(after["mcpServers"]["petstore"]["args"][0], "serve", "{after}");
 }
