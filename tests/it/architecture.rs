@@ -3,17 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::sources::rust_files;
 use crate::support::project;
-
-fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        if entry.path().is_dir() {
-            rust_files(&entry.path(), found);
-        } else if entry.path().extension().is_some_and(|extension| extension == "rs") {
-            found.push(entry.path());
-        }
-    }
-}
 
 /// The names of all functions, types and variants that the sources and the tests define.
 fn defined_names() -> BTreeSet<String> {
@@ -32,12 +23,8 @@ fn defined_names() -> BTreeSet<String> {
             self.0.extend(functions.map(|(_, name)| (*name).to_owned()));
         }
     }
-    let mut files = Vec::new();
-    ["src", "tests/it"]
-        .iter()
-        .for_each(|folder| rust_files(&project(folder), &mut files));
     let mut names = Names(BTreeSet::new());
-    for path in files {
+    for path in ["src", "tests/it"].into_iter().flat_map(rust_files) {
         let parsed = syn::parse_file(&std::fs::read_to_string(path).unwrap()).unwrap();
         syn::visit::Visit::visit_file(&mut names, &parsed);
     }
@@ -50,8 +37,7 @@ fn what_architecture_md_names_exists() {
     // Code blocks draw the pipe; they name nothing.
     let prose: String = page.split("```").step_by(2).collect();
     let known = defined_names();
-    let mut sources = Vec::new();
-    rust_files(&project("src"), &mut sources);
+    let sources = rust_files("src");
     let mut missing = Vec::new();
     for name in prose.split('`').skip(1).step_by(2) {
         let is_path = name.contains('/') && !name.contains(' ') && !name.starts_with(['/', '-']);
@@ -114,10 +100,8 @@ fn a_type_name_stands_for_one_type() {
             syn::visit::visit_item(self, item);
         }
     }
-    let mut files = Vec::new();
-    rust_files(&project("src"), &mut files);
     let mut places: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
-    for path in files {
+    for path in rust_files("src") {
         let shown = path.strip_prefix(project("src")).unwrap().display().to_string();
         let mut types = Types(Vec::new());
         syn::visit::Visit::visit_file(&mut types, &syn::parse_file(&std::fs::read_to_string(&path).unwrap()).unwrap());

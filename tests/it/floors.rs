@@ -2,10 +2,11 @@
 //! a circle, and which library stays behind which fence.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use syn::visit::Visit;
 
+use crate::sources::rust_files;
 use crate::support::project;
 
 /// Folder or file under `src/`, and the modules of ours that it may import besides itself.
@@ -216,22 +217,13 @@ impl<'ast> Visit<'ast> for PathReader<'_> {
     }
 }
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        if entry.path().is_dir() {
-            sources(&entry.path(), found);
-        } else if entry.path().extension().is_some_and(|extension| extension == "rs") {
-            found.push(entry.path());
-        }
-    }
-}
+/// They are read once for all tests of this file.
+static MODULES: LazyLock<BTreeMap<ModulePath, Module>> = LazyLock::new(read_modules);
 
 /// All modules of the library by their path from the root of the crate, but for those that hold tests alone.
-fn modules() -> BTreeMap<ModulePath, Module> {
-    let mut files = Vec::new();
-    sources(&project("src"), &mut files);
+fn read_modules() -> BTreeMap<ModulePath, Module> {
     let mut modules = BTreeMap::new();
-    for path in files {
+    for path in rust_files("src") {
         let file = path.strip_prefix(project("src")).unwrap().display().to_string();
         if ["main.rs", "proxy/request/proptests.rs"].contains(&file.as_str()) {
             continue;
@@ -274,8 +266,8 @@ fn floor(module: &ModulePath) -> &str {
 
 #[test]
 fn no_module_imports_one_of_a_higher_floor() {
-    let modules = modules();
-    for (path, module) in &modules {
+    let modules = &*MODULES;
+    for (path, module) in modules {
         let Some((own, allowed)) = FLOORS.iter().find(|(name, _)| *name == floor(path)) else {
             panic!("{} stands on no floor", module.file);
         };
@@ -299,12 +291,12 @@ fn no_module_imports_one_of_a_higher_floor() {
 
 #[test]
 fn no_modules_import_each_other_in_a_circle() {
-    let modules = modules();
+    let modules = &*MODULES;
     let arrows: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> = modules
         .iter()
         .filter(|(path, _)| !path.is_empty())
         .map(|(path, module)| {
-            let targets = module.imports.iter().filter_map(|import| home(&modules, import));
+            let targets = module.imports.iter().filter_map(|import| home(modules, import));
             (path, targets.filter(|target| *target != path && !target.is_empty()).collect())
         })
         .collect();
@@ -327,7 +319,7 @@ fn no_modules_import_each_other_in_a_circle() {
 
 #[test]
 fn libraries_stay_behind_their_fences() {
-    for module in modules().values() {
+    for module in MODULES.values() {
         for (library, places) in FENCES {
             let library: Vec<&str> = library.split("::").collect();
             let named = module
@@ -344,9 +336,9 @@ fn libraries_stay_behind_their_fences() {
 
 #[test]
 fn files_and_rooms_can_be_held_in_mind() {
-    let modules = modules();
+    let modules = &*MODULES;
     let mut rooms: BTreeMap<&[String], usize> = BTreeMap::new();
-    for (path, module) in &modules {
+    for (path, module) in modules {
         let text = std::fs::read_to_string(project("src").join(&module.file)).unwrap();
         let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
         let lines = code.lines().filter(|line| !line.trim_start().starts_with("//")).count();

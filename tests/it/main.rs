@@ -22,6 +22,7 @@ mod mcp;
 mod promises;
 mod several;
 mod shared_state;
+mod sources;
 mod stdio;
 mod traces;
 mod upstream;
