@@ -14,7 +14,7 @@ use crate::text::{TYPICAL_BYTES_PER_TOKEN, counted, one_line};
 /// A longer list is worth a warning for any client.
 const MAX_LIST_TOKENS: usize = 20_000;
 /// How many of the largest tools are named.
-const MAX_LARGEST_TOOLS: usize = 10;
+const MAX_NAMED_TOOLS: usize = 10;
 
 /// What one tool takes.
 #[derive(Debug, Serialize)]
@@ -133,7 +133,7 @@ pub(crate) fn largest_tools(api: &Api) -> Vec<ToolCost> {
     };
     let mut tools: Vec<ToolCost> = api.iter().map(cost).collect();
     tools.sort_by_key(|cost| Reverse(cost.bytes));
-    tools.truncate(MAX_LARGEST_TOOLS);
+    tools.truncate(MAX_NAMED_TOOLS);
     tools
 }
 

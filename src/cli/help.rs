@@ -130,7 +130,7 @@ pub(crate) fn section_of(setting: &str) -> &'static str {
 }
 
 /// The settings that `-h` shows, in the words that fit into a line there.
-const MOST_NEEDED: [(&str, &str); 12] = [
+const SHORT_HELP_SETTINGS: [(&str, &str); 12] = [
     ("spec", "The OpenAPI document"),
     ("base_url", "Where requests go [default: the document's]"),
     ("header_env", "A header for the API, from a variable"),
@@ -271,7 +271,7 @@ fn arrange_for_short_help(command: &str, argument: Arg) -> Arg {
             return argument.hide_short_help(true);
         }
     }
-    let Some((_, words)) = MOST_NEEDED.iter().find(|(needed, _)| *needed == id) else {
+    let Some((_, words)) = SHORT_HELP_SETTINGS.iter().find(|(needed, _)| *needed == id) else {
         return argument.hide_short_help(true);
     };
     let argument = argument.help(*words).hide_env(true).hide_possible_values(true);

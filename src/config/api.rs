@@ -234,10 +234,10 @@ fn resolve_overlays(overlays: &[ConfigSource], problems: &mut Vec<String>) -> Ve
 
 fn max_spec_bytes(api: &ApiSettings, problems: &mut Vec<String>) -> usize {
     /// Offsets in a file have 32 bits, and YAML may take twice its size as JSON.
-    const LARGEST_LIMIT: usize = 1 << 30;
+    const MAX_SPEC_BYTES: usize = 1 << 30;
     let bytes = api.max_spec_bytes.unwrap_or(DEFAULT_MAX_SPEC_BYTES);
-    if !(1..=LARGEST_LIMIT).contains(&bytes) {
-        problems.push(format!("--max-spec-bytes must be between 1 and {LARGEST_LIMIT}"));
+    if !(1..=MAX_SPEC_BYTES).contains(&bytes) {
+        problems.push(format!("--max-spec-bytes must be between 1 and {MAX_SPEC_BYTES}"));
     }
     bytes
 }

@@ -35,10 +35,10 @@ use crate::text;
 const LIST_TTL: Duration = Duration::from_mins(5);
 /// How long `initialize` waits for a document from a URL, which contains the title and the instructions. Clients time out after
 /// ten seconds or more.
-const INITIALIZE_PATIENCE: Duration = Duration::from_secs(5);
+const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The same where there are several APIs.
-const INITIALIZE_PATIENCE_OF_SEVERAL: Duration = Duration::from_millis(500);
+const INITIALIZE_TIMEOUT_OF_SEVERAL: Duration = Duration::from_millis(500);
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
@@ -299,9 +299,9 @@ impl McpServer {
     /// instructions.
     fn initialize_timeout(&self) -> Duration {
         if self.apis.is_single() {
-            INITIALIZE_PATIENCE
+            INITIALIZE_TIMEOUT
         } else {
-            INITIALIZE_PATIENCE_OF_SEVERAL
+            INITIALIZE_TIMEOUT_OF_SEVERAL
         }
     }
 

@@ -14,7 +14,7 @@ use super::catalog::Catalog;
 use crate::annotate::gate_names;
 
 /// How long a list waits for the last of several APIs. Clients give up after half a minute or more.
-const LIST_PATIENCE: Duration = Duration::from_secs(10);
+const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often an idle session is checked for a closed connection.
 const SESSION_CHECK: Duration = Duration::from_mins(1);
 
@@ -118,7 +118,7 @@ impl ServerState {
         if catalog.is_decided() {
             return Ok(catalog);
         }
-        let _ = tokio::time::timeout(LIST_PATIENCE, self.settled()).await;
+        let _ = tokio::time::timeout(LIST_TIMEOUT, self.settled()).await;
         let catalog = self.catalog().await?;
         if !catalog.is_decided() {
             self.was_listed_early.store(true, Ordering::Relaxed);

@@ -12,13 +12,13 @@ use thiserror::Error;
 use super::client::{RedisCommand, RedisScript};
 use super::keys::OpenError;
 use super::link::{StatePurpose, StateUnavailable};
-use super::state::{PATIENT_TIMEOUT, SharedState};
+use super::state::{SHARED_TIMEOUT, SharedState};
 use crate::text::hex;
 
-/// How long the right to renew lasts.
+/// How long the lock of a renewal lasts.
 const LOCK_LIFETIME: Duration = Duration::from_mins(1);
-/// How much of that must be left when the renewal begins: more than it may take.
-const LEAST_LEFT: Duration = Duration::from_secs(50);
+/// How much of that must be left when the renewal begins: more than a renewal may take.
+const MIN_LOCK_LEFT: Duration = Duration::from_secs(50);
 
 /// Takes the lock, or keeps it where the owner has it already: an answer may have been lost. `KEYS`: lock. `ARGV`: owner, milliseconds.
 static LOCK: RedisScript = RedisScript::new(
@@ -113,7 +113,7 @@ impl SharedRecord {
         let lifetime = u64::try_from(LOCK_LIFETIME.as_millis()).unwrap_or(u64::MAX);
         let mut invocation = LOCK.key(&self.lock_key);
         invocation.arg(self.owner.as_str()).number(lifetime);
-        let locked: u8 = self.state.link.run(StatePurpose::Refresh, PATIENT_TIMEOUT, &invocation).await?;
+        let locked: u8 = self.state.link.run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation).await?;
         Ok((locked == 1).then_some(RecordLock(())))
     }
 
@@ -122,7 +122,7 @@ impl SharedRecord {
         let mut command = RedisCommand::new("HMGET");
         command.arg(self.key.as_str()).arg("generation").arg("value").arg("renewer");
         let (generation, value, renewer): (Option<u64>, Option<Vec<u8>>, Option<String>) =
-            self.state.link.run(StatePurpose::Refresh, PATIENT_TIMEOUT, &command).await?;
+            self.state.link.run(StatePurpose::Refresh, SHARED_TIMEOUT, &command).await?;
         let newest = match generation.zip(value) {
             Some((generation, value)) => Some((generation, self.state.keys.open(&self.key, &value)?)),
             None => None,
@@ -135,10 +135,10 @@ impl SharedRecord {
 
     /// Notes that the value is about to be renewed; `false` where the lock has ended or ends too soon.
     pub(crate) async fn begin_renewal(&self, _lock: &RecordLock) -> Result<bool, StateUnavailable> {
-        let least = u64::try_from(LEAST_LEFT.as_millis()).unwrap_or(u64::MAX);
+        let least = u64::try_from(MIN_LOCK_LEFT.as_millis()).unwrap_or(u64::MAX);
         let mut invocation = BEGIN.key(&self.lock_key);
         invocation.key(&self.key).arg(self.owner.as_str()).number(least);
-        let begun: u8 = self.state.link.run(StatePurpose::Refresh, PATIENT_TIMEOUT, &invocation).await?;
+        let begun: u8 = self.state.link.run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation).await?;
         Ok(begun == 1)
     }
 
@@ -148,14 +148,14 @@ impl SharedRecord {
         let mut invocation = OFFER.key(&self.key);
         let owner = lock.map(|_| self.owner.as_str()).unwrap_or_default();
         invocation.arg(owner).number(generation).arg(sealed);
-        self.state.link.run(StatePurpose::Refresh, PATIENT_TIMEOUT, &invocation).await
+        self.state.link.run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation).await
     }
 
     /// Gives the right to renew back. Where that fails, it ends by itself.
     pub(crate) async fn release(&self, _lock: RecordLock) {
         let mut invocation = RELEASE.key(&self.lock_key);
         invocation.key(&self.key).arg(self.owner.as_str());
-        let released: Result<u8, StateUnavailable> = self.state.link.run(StatePurpose::Refresh, PATIENT_TIMEOUT, &invocation).await;
+        let released: Result<u8, StateUnavailable> = self.state.link.run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation).await;
         if released.is_err() {
             tracing::debug!("the lock of a refresh token could not be given back; it ends by itself");
         }

@@ -16,10 +16,10 @@ use super::server::RedisServer;
 use crate::outbound;
 use crate::text::hex;
 
-/// How long what a call waits for may take; without an answer the process decides alone.
+/// How long a request that a call waits for may take; without an answer the process decides alone.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_millis(50);
-/// How long what must not be decided alone may take.
-pub(super) const PATIENT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a request may take whose answer the process cannot do without.
+pub(super) const SHARED_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a start waits for the server.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 /// Bytes of a hash that stands in a name.
@@ -135,7 +135,7 @@ impl SharedState {
         // The right to ask may be missing, and then nobody can tell.
         let mut command = RedisCommand::new("CONFIG");
         command.arg("GET").arg("maxmemory-policy");
-        let policy = tokio::time::timeout(PATIENT_TIMEOUT, connection.run::<Vec<String>>(&command)).await;
+        let policy = tokio::time::timeout(SHARED_TIMEOUT, connection.run::<Vec<String>>(&command)).await;
         let policy = policy.ok().and_then(|answer| answer.ok()?.into_iter().nth(1));
         if let Some(policy) = policy.filter(|policy| policy.starts_with("allkeys")) {
             tracing::warn!(
@@ -180,7 +180,7 @@ impl SharedState {
         let milliseconds = (2 * lifetime).as_millis();
         command.arg(self.digest_key("answer", &[question])).number(1).arg("NX").arg("PX");
         command.number(u64::try_from(milliseconds).unwrap_or(u64::MAX));
-        let accepted: Option<String> = self.link.run(StatePurpose::Confirm, PATIENT_TIMEOUT, &command).await?;
+        let accepted: Option<String> = self.link.run(StatePurpose::Confirm, SHARED_TIMEOUT, &command).await?;
         Ok(accepted.is_some())
     }
 

@@ -14,8 +14,8 @@ use crate::proxy::upstream::Reply;
 
 /// What a record costs besides its reply.
 const RECORD_BYTES: usize = 512;
-/// No record takes more than this share of the cache.
-const LARGEST_SHARE: usize = 8;
+/// A reply larger than the capacity of the cache divided by this is not kept.
+const REPLY_SHARE_DIVISOR: usize = 8;
 
 /// A reply as it came from the API, before secrets are taken out, a filter runs or anything is cut.
 #[derive(Clone)]
@@ -126,7 +126,7 @@ impl ReplyStore {
     pub(crate) fn put(&mut self, key: ReplyKey, reply: StoredReply, generation: u64) -> bool {
         self.remove(&key);
         let bytes = reply.bytes();
-        if generation != self.generation || bytes > self.capacity / LARGEST_SHARE {
+        if generation != self.generation || bytes > self.capacity / REPLY_SHARE_DIVISOR {
             return false;
         }
         while self.bytes + bytes > self.capacity {
