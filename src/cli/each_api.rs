@@ -11,7 +11,7 @@ use crate::api::{Api, ApiName};
 use crate::config::{ApiConfig, ConfigError};
 use crate::error::Failure;
 use crate::server::catalog::Catalog;
-use crate::server::endpoints::paths::WHOLE;
+use crate::server::endpoints::paths::MCP_PATH;
 use crate::server::endpoints::served_apis::ServedApis;
 use crate::text;
 
@@ -97,7 +97,7 @@ pub(crate) fn catalog_of(apis: &[(Arc<ApiConfig>, Loaded)]) -> Result<Option<Arc
         let clashes = |clashes| Failure::Settings(ConfigError(clashes));
         served.serve(index, Arc::clone(&loaded.api)).map_err(clashes)?;
     }
-    Ok(served.endpoints().at(WHOLE).and_then(|endpoint| endpoint.state.served()))
+    Ok(served.endpoints().at(MCP_PATH).and_then(|endpoint| endpoint.state.served()))
 }
 
 /// The names of all APIs, or the title of the only one.

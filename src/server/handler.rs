@@ -100,11 +100,11 @@ impl ServerHandler for McpServer {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let Some(untold) = self.untold.as_ref().filter(|_| self.state.tells_changes) else {
+        let Some(unreported_changes) = self.unreported_changes.as_ref().filter(|_| self.state.tells_changes) else {
             return;
         };
         // Once, even if a client sends the notification again.
-        if let Some(changes) = untold.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(changes) = unreported_changes.lock().unwrap_or_else(PoisonError::into_inner).take() {
             tokio::spawn(Arc::clone(&self.state).tell(changes, context.peer));
         }
     }
@@ -178,7 +178,7 @@ impl McpServer {
         }
         let mut result = self.negotiate_initialize(request)?;
         // Without a session, a client of these protocol versions cannot be notified.
-        if let Some(tools) = result.capabilities.tools.as_mut().filter(|_| self.untold.is_none()) {
+        if let Some(tools) = result.capabilities.tools.as_mut().filter(|_| self.unreported_changes.is_none()) {
             tools.list_changed = None;
         }
         Ok(result)

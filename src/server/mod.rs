@@ -52,7 +52,7 @@ pub struct McpServer {
     /// What it shares with other replicas.
     shared_state: Option<Arc<SharedState>>,
     /// In a session, the changes since its start, until the task that reports them takes this.
-    untold: Option<Arc<Mutex<Option<Changes>>>>,
+    unreported_changes: Option<Arc<Mutex<Option<Changes>>>>,
     #[cfg(test)]
     refuses_plain_calls: bool,
     /// How many calls were in plain form.
@@ -78,7 +78,7 @@ impl McpServer {
             calls: TaskTracker::new(),
             confirmation: None,
             shared_state: None,
-            untold: None,
+            unreported_changes: None,
             #[cfg(test)]
             refuses_plain_calls: false,
             #[cfg(test)]
@@ -227,7 +227,7 @@ impl McpServer {
     /// The handler of a session, whose client can be notified of changes.
     fn of_session(&self) -> Self {
         Self {
-            untold: Some(Arc::new(Mutex::new(Some(self.state.changes())))),
+            unreported_changes: Some(Arc::new(Mutex::new(Some(self.state.changes())))),
             ..self.clone()
         }
     }

@@ -58,15 +58,16 @@ pub(crate) struct TokenSource {
     client: HttpClient,
     current: RwLock<Option<Arc<AccessToken>>>,
     /// Locked by the task that fetches a token.
-    flight: Arc<tokio::sync::Mutex<Flight>>,
+    renewal: Arc<tokio::sync::Mutex<RenewalState>>,
     /// Where refresh tokens are kept that were replaced.
     keeper: Option<TokenKeeper>,
     /// Whether a task looks for what other replicas have stored.
     follows: AtomicBool,
 }
 
+/// What the task that fetches a token knows from those before it.
 #[derive(Debug, Default)]
-struct Flight {
+struct RenewalState {
     endpoint: Option<Url>,
     refresh_token: Option<SecretString>,
     /// The client's secret goes into the body, because the endpoint did not take it from a header.
@@ -108,7 +109,7 @@ impl TokenSource {
             grant,
             client,
             current: RwLock::default(),
-            flight: Arc::default(),
+            renewal: Arc::default(),
             keeper,
             follows: AtomicBool::new(false),
         }
@@ -122,14 +123,14 @@ impl TokenSource {
         let asked = Instant::now();
         let is_spent = |token: &Arc<AccessToken>| spent.is_some_and(|spent| Arc::ptr_eq(spent, token));
         let usable = || self.current().filter(|token| token.is_good(Instant::now()) && !is_spent(token));
-        let flight = match usable() {
+        let renewal = match usable() {
             Some(token) if token.is_fresh(asked) => return Ok(token),
             // It will expire soon: one caller refreshes, and the others use it meanwhile.
-            Some(token) => match Arc::clone(&self.flight).try_lock_owned() {
-                Ok(flight) if flight.failed.as_ref().is_none_or(|(at, _)| at.elapsed() > FAILURE_PAUSE) => flight,
+            Some(token) => match Arc::clone(&self.renewal).try_lock_owned() {
+                Ok(renewal) if renewal.failed.as_ref().is_none_or(|(at, _)| at.elapsed() > FAILURE_PAUSE) => renewal,
                 _ => return Ok(token),
             },
-            None => Arc::clone(&self.flight).lock_owned().await,
+            None => Arc::clone(&self.renewal).lock_owned().await,
         };
         let current = self.current();
         if let Some(token) = &current
@@ -139,13 +140,13 @@ impl TokenSource {
             return Ok(Arc::clone(token));
         }
         // Every caller that waited uses it, even if its lifetime is short.
-        if let Some((at, token)) = &flight.fetched
+        if let Some((at, token)) = &renewal.fetched
             && *at > asked
             && !is_spent(token)
         {
             return Ok(Arc::clone(token));
         }
-        if let Some((at, error)) = &flight.failed
+        if let Some((at, error)) = &renewal.failed
             && *at > asked
         {
             // Every caller that waited for that attempt gets its outcome.
@@ -153,7 +154,7 @@ impl TokenSource {
         }
         // In a task of its own: if the caller were cancelled, a refresh token that was exchanged meanwhile would be lost.
         let replaced = current.into_iter().chain(spent.cloned()).collect();
-        let fetched = tokio::spawn(Arc::clone(self).renew(flight, replaced)).await;
+        let fetched = tokio::spawn(Arc::clone(self).renew(renewal, replaced)).await;
         let fetched = fetched.unwrap_or_else(|_| Err(self.failure("asking for it failed")));
         fetched.or_else(|error| usable().ok_or(error))
     }
@@ -165,27 +166,27 @@ impl TokenSource {
     /// Gets a token other than those to be replaced.
     async fn renew(
         self: Arc<Self>,
-        mut flight: OwnedMutexGuard<Flight>,
+        mut renewal: OwnedMutexGuard<RenewalState>,
         replaced: Vec<Arc<AccessToken>>,
     ) -> Result<Arc<AccessToken>, CallError> {
         if self.keeper.as_ref().is_some_and(TokenKeeper::is_shared) && !self.follows.swap(true, Ordering::Relaxed) {
             tokio::spawn(Self::follow(Arc::downgrade(&self)));
         }
-        let fetched = self.fetch_or_restore(&mut flight, &replaced).await;
+        let fetched = self.fetch_or_restore(&mut renewal, &replaced).await;
         if let Some(metrics) = observe::metrics() {
             metrics.refreshed(fetched.is_ok());
         }
         match fetched {
             Ok(token) => {
-                flight.failed = None;
+                renewal.failed = None;
                 let token = Arc::new(token);
-                flight.fetched = Some((Instant::now(), Arc::clone(&token)));
+                renewal.fetched = Some((Instant::now(), Arc::clone(&token)));
                 *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&token));
                 Ok(token)
             }
             Err(error) => {
                 tracing::warn!("{error}");
-                flight.failed = Some((Instant::now(), error.clone()));
+                renewal.failed = Some((Instant::now(), error.clone()));
                 Err(error)
             }
         }
@@ -227,23 +228,23 @@ impl TokenSource {
 
     /// The tokens that another process or an earlier run has stored, else those of the endpoint, which are stored before they are
     /// used. Nobody else uses the refresh token meanwhile.
-    async fn fetch_or_restore(&self, flight: &mut Flight, replaced: &[Arc<AccessToken>]) -> Result<AccessToken, CallError> {
+    async fn fetch_or_restore(&self, renewal: &mut RenewalState, replaced: &[Arc<AccessToken>]) -> Result<AccessToken, CallError> {
         let (Some(keeper), Some(configured)) = (&self.keeper, &self.grant.refresh_token) else {
-            return self.fetch(flight).await;
+            return self.fetch(renewal).await;
         };
         let turn = keeper
             .take_turn(|stored| restore(stored, replaced).is_some())
             .await
             .map_err(|problem| self.failure(problem))?;
         if let Some(stored) = turn.newest() {
-            flight.refresh_token = Some(stored.refresh_token.clone());
+            renewal.refresh_token = Some(stored.refresh_token.clone());
             if let Some(token) = restore(stored, replaced) {
                 turn.end().await;
                 return Ok(token);
             }
         }
         let renewed = match turn.begin_renewal().await {
-            Ok(()) => timeout(RENEWAL_TIMEOUT, self.renew_by(flight, turn.newest().is_some()))
+            Ok(()) => timeout(RENEWAL_TIMEOUT, self.renew_by(renewal, turn.newest().is_some()))
                 .await
                 .unwrap_or_else(|_| Err(self.failure("the token endpoint took too long"))),
             Err(problem) => Err(self.failure(problem)),
@@ -257,7 +258,7 @@ impl TokenSource {
         };
         let now = Instant::now();
         turn.store(StoredToken {
-            refresh_token: flight.refresh_token.as_ref().unwrap_or(configured).clone(),
+            refresh_token: renewal.refresh_token.as_ref().unwrap_or(configured).clone(),
             access_token: token.bearer().into(),
             expires: token.expires.map(|at| SystemTime::now() + at.saturating_duration_since(now)),
             lifetime: token.expires.map(|at| at.saturating_duration_since(now)),
@@ -268,41 +269,41 @@ impl TokenSource {
     }
 
     /// Uses the refresh token; of a stored one that the endpoint refuses, what the operator has set instead.
-    async fn renew_by(&self, flight: &mut Flight, is_stored: bool) -> Result<AccessToken, CallError> {
-        let mut fetched = self.fetch(flight).await;
-        if fetched.is_err() && flight.is_invalid_grant && is_stored {
-            flight.refresh_token = None;
-            fetched = self.fetch(flight).await;
+    async fn renew_by(&self, renewal: &mut RenewalState, is_stored: bool) -> Result<AccessToken, CallError> {
+        let mut fetched = self.fetch(renewal).await;
+        if fetched.is_err() && renewal.is_invalid_grant && is_stored {
+            renewal.refresh_token = None;
+            fetched = self.fetch(renewal).await;
         }
         fetched
     }
 
-    async fn fetch(&self, flight: &mut Flight) -> Result<AccessToken, CallError> {
-        let endpoint = match (&self.grant.endpoint, &flight.endpoint) {
+    async fn fetch(&self, renewal: &mut RenewalState) -> Result<AccessToken, CallError> {
+        let endpoint = match (&self.grant.endpoint, &renewal.endpoint) {
             (Endpoint::Token(url), _) | (Endpoint::Issuer(_), Some(url)) => url.clone(),
             (Endpoint::Issuer(issuer), None) => self.discover(issuer).await?,
         };
-        flight.endpoint = Some(endpoint.clone());
+        renewal.endpoint = Some(endpoint.clone());
         let started = Instant::now();
-        let mut reply = self.ask(&endpoint, flight).await?;
+        let mut reply = self.ask(&endpoint, renewal).await?;
         // RFC 6749 section 2.3.1: every server must accept the header, but some accept only the body.
-        if !flight.in_body
+        if !renewal.in_body
             && self.grant.client_secret.is_some()
             && matches!(reply.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED)
             && error_code(&reply).is_none_or(|code| matches!(code.as_str(), "invalid_client" | "invalid_request"))
         {
-            flight.in_body = true;
-            let second = self.ask(&endpoint, flight).await?;
+            renewal.in_body = true;
+            let second = self.ask(&endpoint, renewal).await?;
             // Another error than `invalid_client` means that the client was recognized.
             if second.status.is_success() || error_code(&second).is_some_and(|code| code != "invalid_client") {
                 reply = second;
             } else {
-                flight.in_body = false;
+                renewal.in_body = false;
             }
         }
         if !reply.status.is_success() {
             let code = error_code(&reply);
-            flight.is_invalid_grant = code.as_deref() == Some("invalid_grant");
+            renewal.is_invalid_grant = code.as_deref() == Some("invalid_grant");
             let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
             return Err(self.failure(&format!("the token endpoint answered {}{code}", reply.status.as_u16())));
         }
@@ -323,14 +324,14 @@ impl TokenSource {
         }
         let next = granted.refresh_token;
         if let Some(next) = next.clone() {
-            let before = flight.refresh_token.as_ref().or(self.grant.refresh_token.as_ref());
+            let before = renewal.refresh_token.as_ref().or(self.grant.refresh_token.as_ref());
             if self.keeper.is_none() && before.is_some_and(|before| before.expose_secret() != next.expose_secret()) {
                 tracing::warn!(
                     "the refresh token of `{}` was replaced by the token endpoint; the one in the settings may not work at the next start; --token-store FILE keeps it",
                     text::one_line(&self.grant.scheme)
                 );
             }
-            flight.refresh_token = before.is_some().then_some(next);
+            renewal.refresh_token = before.is_some().then_some(next);
         }
         let access = granted.access_token.expose_secret();
         let header = sensitive_header(format!("Bearer {access}").as_bytes())
@@ -346,14 +347,14 @@ impl TokenSource {
         })
     }
 
-    async fn ask(&self, endpoint: &Url, flight: &Flight) -> Result<Response, CallError> {
-        self.send(self.token_request(endpoint, flight)?).await
+    async fn ask(&self, endpoint: &Url, renewal: &RenewalState) -> Result<Response, CallError> {
+        self.send(self.token_request(endpoint, renewal)?).await
     }
 
-    fn token_request(&self, endpoint: &Url, flight: &Flight) -> Result<Request, CallError> {
+    fn token_request(&self, endpoint: &Url, renewal: &RenewalState) -> Result<Request, CallError> {
         let grant = &self.grant;
         let mut form = form_urlencoded::Serializer::new(String::new());
-        match flight.refresh_token.as_ref().or(grant.refresh_token.as_ref()) {
+        match renewal.refresh_token.as_ref().or(grant.refresh_token.as_ref()) {
             Some(refresh) => form
                 .append_pair("grant_type", "refresh_token")
                 .append_pair("refresh_token", refresh.expose_secret()),
@@ -368,7 +369,7 @@ impl TokenSource {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
         match (&grant.client_id, &grant.client_secret) {
-            (Some(_), Some(_)) if !flight.in_body => {
+            (Some(_), Some(_)) if !renewal.in_body => {
                 let pair = self.client_pair().unwrap_or_default();
                 let value = sensitive_header(format!("Basic {pair}").as_bytes());
                 headers.insert(AUTHORIZATION, value.map_err(|_| self.failure("the client's name cannot be sent"))?);

@@ -6,7 +6,7 @@ use url::Url;
 
 use super::jwt::{OauthOptions, ProtectedResource, WELL_KNOWN};
 use super::scopes::ToolScopes;
-use crate::server::endpoints::paths::{McpEndpoint, WHOLE};
+use crate::server::endpoints::paths::{MCP_PATH, McpEndpoint};
 use crate::server::endpoints::served_apis::ServedApis;
 
 /// The endpoints as protected resources, by their paths.
@@ -21,7 +21,7 @@ impl Resources {
     pub(crate) fn new(whole: &Url, options: &OauthOptions, apis: &ServedApis) -> Self {
         let resource = |endpoint: &McpEndpoint| {
             let mut url = whole.clone();
-            let rest = endpoint.view.path.strip_prefix(WHOLE).unwrap_or_default();
+            let rest = endpoint.view.path.strip_prefix(MCP_PATH).unwrap_or_default();
             if !rest.is_empty() {
                 url.set_path(&format!("{}{rest}", whole.path().trim_end_matches('/')));
             }
@@ -37,7 +37,7 @@ impl Resources {
 
     /// The endpoint at a path. What asks for a path that is none is judged like a request for the whole.
     pub(crate) fn at(&self, path: &str) -> Option<&ProtectedResource> {
-        self.by_path.get(path).or_else(|| self.by_path.get(WHOLE))
+        self.by_path.get(path).or_else(|| self.by_path.get(MCP_PATH))
     }
 
     /// The endpoint whose metadata are at a path: at the well-known path with that of the endpoint behind it (RFC 9728 section
@@ -45,7 +45,7 @@ impl Resources {
     pub(crate) fn with_metadata_at(&self, path: &str) -> Option<&ProtectedResource> {
         let rest = path.strip_prefix(WELL_KNOWN)?;
         if rest.is_empty() {
-            return self.by_path.get(WHOLE);
+            return self.by_path.get(MCP_PATH);
         }
         let as_seen_by_clients = || self.by_path.values().find(|resource| resource.metadata_path() == path);
         as_seen_by_clients().or_else(|| self.by_path.get(rest))

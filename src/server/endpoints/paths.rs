@@ -7,8 +7,8 @@ use crate::api::name::ApiName;
 use crate::server::catalog::View;
 use crate::server::state::ServerState;
 
-/// The path of the endpoint with all APIs.
-pub(crate) const WHOLE: &str = "/mcp";
+/// The path of the endpoint with all APIs; those of single APIs are below it.
+pub(crate) const MCP_PATH: &str = "/mcp";
 
 /// One endpoint.
 pub(crate) struct McpEndpoint {
@@ -48,10 +48,10 @@ impl Endpoints {
                 }));
             }
         };
-        add(WHOLE.into(), is_single.then_some(0), false);
+        add(MCP_PATH.into(), is_single.then_some(0), false);
         for (index, name) in names.iter().enumerate() {
             if let Some(name) = name {
-                add(format!("{WHOLE}/{name}"), Some(index), true);
+                add(format!("{MCP_PATH}/{name}"), Some(index), true);
             }
         }
         let paths = all.iter().enumerate();

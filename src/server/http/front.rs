@@ -27,7 +27,7 @@ use crate::server::auth::Authenticate;
 use crate::server::calls::message::{CallMessage, LEGACY_VERSIONS, MODERN_VERSION};
 use crate::server::calls::{caller_of, write_answer};
 use crate::server::catalog::ResolvedCall;
-use crate::server::endpoints::paths::WHOLE;
+use crate::server::endpoints::paths::MCP_PATH;
 use crate::server::observed;
 use crate::server::state::ServerState;
 use crate::spec::media_type::essence;
@@ -114,7 +114,7 @@ impl PlainWay {
 
     /// What is served at a path, where that is an endpoint.
     fn state_at(&self, path: &str) -> Option<&ServerState> {
-        if path == WHOLE {
+        if path == MCP_PATH {
             return Some(self.server.state());
         }
         let endpoint = self.server.apis().endpoints().at(path)?;

@@ -39,13 +39,13 @@ pub(crate) struct Converted {
 /// What the YAML parser found, with line and column in its words; or aliases that expand beyond all measure.
 pub(crate) fn read_yaml(yaml: String) -> Result<Converted, YamlError> {
     let error = match convert(&yaml) {
-        Ok(json) => return Ok(exact(json, yaml)),
+        Ok(json) => return Ok(restore_scalars(json, yaml)),
         Err(error) => error,
     };
     let Some((blanked, places)) = without_complex_keys(&yaml).filter(|_| is_of_key(&error)) else {
         return Err(error);
     };
-    let mut converted = exact(convert(&blanked).map_err(|_| error)?, blanked);
+    let mut converted = restore_scalars(convert(&blanked).map_err(|_| error)?, blanked);
     for (line, column) in places {
         let text = format!("the member at line {line}, column {column} has a key that is not text, and is left out");
         converted.remarks.push(Diagnostic::warning("#", text));
@@ -71,34 +71,35 @@ fn is_of_tag(error: &impl fmt::Display) -> bool {
     error.to_string().contains("invalid value: string")
 }
 
-/// Puts in the text of the scalars that are written otherwise than they were read.
-fn exact(json: Json, yaml: String) -> Converted {
-    let Json { mut text, odd, .. } = json;
+/// Puts the text of the YAML document in place of each [`ReplacedScalar`].
+fn restore_scalars(json: Json, yaml: String) -> Converted {
+    let Json { mut text, replaced, .. } = json;
     let mut remarks = Vec::new();
-    if !odd.is_empty() {
-        let places: Vec<(usize, usize)> = odd.iter().enumerate().map(|(number, odd)| (odd.start, number)).collect();
+    if !replaced.is_empty() {
+        let starts = replaced.iter().enumerate();
+        let places: Vec<(usize, usize)> = starts.map(|(number, scalar)| (scalar.start, number)).collect();
         let wanted = Wanted::at(Node::new(&text), &places);
-        let (marks, _) = marks(&yaml, &wanted, odd.len());
-        let written: Vec<_> = odd
+        let (marks, _) = marks(&yaml, &wanted, replaced.len());
+        let written: Vec<_> = replaced
             .iter()
             .zip(marks)
-            .map(|(odd, mark)| {
+            .map(|(replaced, mark)| {
                 let is_plain = mark.as_ref().is_some_and(|mark| mark.is_plain);
                 let scalar = mark.and_then(|mark| mark.scalar);
-                if odd.is_number {
+                if replaced.is_number {
                     // A hexadecimal number, for example, is not one in JSON.
                     let number = scalar.filter(|_| is_plain).map(|scalar| scalar.trim_start_matches('+').to_owned());
                     return number.filter(|number| serde_json::from_str::<serde_json::Number>(number).is_ok());
                 }
-                let pointer = pointer::fragment(pointer::path_to(Node::new(&text), odd.start).iter().map(String::as_str));
+                let pointer = pointer::fragment(pointer::path_to(Node::new(&text), replaced.start).iter().map(String::as_str));
                 let what = "this value is not what its tag says, and is read as text";
                 remarks.push(Diagnostic::warning(pointer, what));
                 serde_json::to_string(&scalar.unwrap_or_default()).ok()
             })
             .collect();
-        for (odd, written) in odd.iter().zip(written).rev() {
+        for (replaced, written) in replaced.iter().zip(written).rev() {
             if let Some(written) = written {
-                text.replace_range(odd.start..odd.end, &written);
+                text.replace_range(replaced.start..replaced.end, &written);
             }
         }
     }
@@ -116,7 +117,7 @@ fn convert(yaml: &str) -> Result<Json, YamlError> {
     let mut json = Json {
         text: String::with_capacity(yaml.len()),
         limit,
-        odd: Vec::new(),
+        replaced: Vec::new(),
     };
     Write(&mut json).deserialize(serde_yaml::Deserializer::from_str(yaml))?;
     Ok(json)
@@ -138,12 +139,12 @@ fn nests_deeply(yaml: &str) -> bool {
 struct Json {
     text: String,
     limit: usize,
-    /// Scalars whose own text is needed, in the order of the text.
-    odd: Vec<Odd>,
+    /// Scalars whose text in the YAML document is needed, in the order of the text.
+    replaced: Vec<ReplacedScalar>,
 }
 
-/// Where a scalar stands in the JSON text that is written otherwise than it was read.
-struct Odd {
+/// The place in the JSON text of something that stands for a scalar, because the parser does not give the scalar's own text.
+struct ReplacedScalar {
     start: usize,
     end: usize,
     /// A number that lost digits; else something that is not what its tag says.
@@ -170,11 +171,11 @@ impl Json {
         self.raw(":")
     }
 
-    /// Something that stands for a scalar until its own text is known.
-    fn odd<E: de::Error>(&mut self, text: &str, is_number: bool) -> Result<(), E> {
+    /// Writes something that stands for a scalar until [`restore_scalars`] has the scalar's own text.
+    fn replaced<E: de::Error>(&mut self, text: &str, is_number: bool) -> Result<(), E> {
         let start = self.text.len();
         self.raw(text)?;
-        self.odd.push(Odd {
+        self.replaced.push(ReplacedScalar {
             start,
             end: self.text.len(),
             is_number,
@@ -182,11 +183,11 @@ impl Json {
         Ok(())
     }
 
-    /// Whether there was a value: one of which nothing was written, because it was refused for its tag, was. The parser is
-    /// beyond it then.
-    fn forgive<E: de::Error>(&mut self, result: Result<bool, E>, start: usize) -> Result<bool, E> {
+    /// Accepts a scalar that is not what its tag says: of it nothing was written, and the parser has gone past it. Whether there
+    /// was a value.
+    fn accept_wrong_tag<E: de::Error>(&mut self, result: Result<bool, E>, start: usize) -> Result<bool, E> {
         match result {
-            Err(error) if self.text.len() == start && is_of_tag(&error) => self.odd("null", false).map(|()| true),
+            Err(error) if self.text.len() == start && is_of_tag(&error) => self.replaced("null", false).map(|()| true),
             result => result,
         }
     }
@@ -282,7 +283,7 @@ impl<'de> Visitor<'de> for Write<'_> {
                 if text.bytes().filter(u8::is_ascii_digit).count() <= SURE_DIGITS {
                     self.0.raw(&text)
                 } else {
-                    self.0.odd(&text, true)
+                    self.0.replaced(&text, true)
                 }
             }
             None => self.0.string(&value.to_string()),
@@ -291,7 +292,7 @@ impl<'de> Visitor<'de> for Write<'_> {
     fn visit_str<E: de::Error>(self, value: &str) -> Result<(), E> {
         // Numbers beyond all floats come as text, and so does what is written in quotes.
         if is_beyond_floats(value) {
-            return self.0.odd(&format!("\"{value}\""), true);
+            return self.0.replaced(&format!("\"{value}\""), true);
         }
         self.0.string(value)
     }
@@ -306,7 +307,7 @@ impl<'de> Visitor<'de> for Write<'_> {
             }
             let start = self.0.text.len();
             let next = seq.next_element_seed(Write(&mut *self.0)).map(|value| value.is_some());
-            if !self.0.forgive(next, start)? {
+            if !self.0.accept_wrong_tag(next, start)? {
                 self.0.text.truncate(before);
                 break;
             }
@@ -325,7 +326,7 @@ impl<'de> Visitor<'de> for Write<'_> {
                 let mut inner = Json {
                     text: String::new(),
                     limit: self.0.limit.saturating_sub(self.0.text.len()),
-                    odd: Vec::new(),
+                    replaced: Vec::new(),
                 };
                 map.next_value_seed(Write(&mut inner))?;
                 self.0.limit = self.0.limit.saturating_sub(inner.text.len());
@@ -334,7 +335,7 @@ impl<'de> Visitor<'de> for Write<'_> {
             }
             let start = self.0.text.len();
             let value = map.next_value_seed(Write(&mut *self.0)).map(|()| true);
-            self.0.forgive(value, start)?;
+            self.0.accept_wrong_tag(value, start)?;
         }
         if !merged.is_empty() {
             let own = format!("{}}}", self.0.text.get(start..).unwrap_or_default());
