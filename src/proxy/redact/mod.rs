@@ -25,7 +25,7 @@ use self::secrets::{SecretForms, Secrets, TextPlace};
 use super::auth::values::Credentials;
 use crate::proxy::response::records::{self, Framing, ServerSentEvent};
 use crate::proxy::response::tool_result::ToolResult;
-use crate::proxy::response::{Kind, Response, content_type, decode_text, reply_kind};
+use crate::proxy::response::{ReplyKind, Response, content_type, decode_text, reply_kind};
 
 /// The minimum length of a word of a header's value that counts as a secret.
 const MIN_WORD_LEN: usize = 8;
@@ -222,7 +222,7 @@ impl Redactor {
             Some([_, 0]) => "text/plain; charset=utf-16le",
             _ => return,
         };
-        if !matches!(reply_kind(content_type(&response.headers), &response.body), Kind::Text) {
+        if !matches!(reply_kind(content_type(&response.headers), &response.body), ReplyKind::Text) {
             return;
         }
         if let Some(clean) = self.secrets.clean(decode_text(guessed, &response.body).as_bytes(), TextPlace::Text) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::proxy::redact::escapes::unescape_html;
 use crate::proxy::response::Response;
-use crate::proxy::response::{Kind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
+use crate::proxy::response::{ReplyKind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
 use crate::spec::Operation;
 use crate::spec::media_type::essence;
 use crate::{json, text};
@@ -81,13 +81,13 @@ fn refused(status: StatusCode, advice: Option<&Advice>) -> String {
 
 fn error_body(content_type: &str, body: &Bytes) -> String {
     match reply_kind(content_type, body) {
-        Kind::Json => match json::parse_value(strip_bom(body)) {
+        ReplyKind::Json => match json::parse_value(strip_bom(body)) {
             Ok(value) if essence(content_type) == "application/problem+json" => problem_text(&value),
             Ok(value) => value.to_string(),
             Err(_) => decode_text("", body),
         },
-        Kind::Text if essence(content_type) == "text/html" => without_tags(&decode_text(content_type, body)),
-        Kind::Text => decode_text(content_type, body),
+        ReplyKind::Text if essence(content_type) == "text/html" => without_tags(&decode_text(content_type, body)),
+        ReplyKind::Text => decode_text(content_type, body),
         _ if body.is_empty() => String::new(),
         _ => format!("({} bytes of {})", body.len(), essence_or_bytes(content_type)),
     }

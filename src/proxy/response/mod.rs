@@ -44,8 +44,8 @@ impl Response {
     pub(crate) fn decode_charset(&mut self) {
         let named = content_type(&self.headers);
         let is_json = match reply_kind(named, &self.body) {
-            Kind::Json => true,
-            Kind::Text => false,
+            ReplyKind::Json => true,
+            ReplyKind::Text => false,
             _ if Framing::of(named).is_some() => false,
             _ => return,
         };
@@ -79,13 +79,19 @@ pub enum Stopped {
     Bytes,
 }
 
-/// What a media type's bytes are to a model.
-pub(crate) enum Kind {
+/// What a model is given of a body, by its media type.
+pub(crate) enum ReplyKind {
+    /// JSON, which can also be structured content.
     Json,
+    /// Other text, in the charset that the type names.
     Text,
+    /// An image, as MCP's image content.
     Image,
+    /// A sound, as MCP's audio content.
     Audio,
+    /// `multipart/*`: each part by its own type.
     Multipart,
+    /// Other bytes, as an embedded resource unless they are too many.
     Blob,
 }
 
@@ -115,22 +121,22 @@ pub(crate) fn essence_or_bytes(content_type: &str) -> String {
     }
 }
 
-pub(crate) fn reply_kind(content_type: &str, body: &[u8]) -> Kind {
+pub(crate) fn reply_kind(content_type: &str, body: &[u8]) -> ReplyKind {
     let essence = essence(content_type);
     match (MediaKind::of(&essence), &*essence) {
         (_, "") => match std::str::from_utf8(body) {
             Ok(text) if text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
-                Kind::Json
+                ReplyKind::Json
             }
-            Ok(_) => Kind::Text,
-            Err(_) => Kind::Blob,
+            Ok(_) => ReplyKind::Text,
+            Err(_) => ReplyKind::Blob,
         },
-        (MediaKind::Json, other) if !other.contains('*') => Kind::Json,
-        (_, other) if other.starts_with("image/") => Kind::Image,
-        (_, other) if other.starts_with("audio/") => Kind::Audio,
-        (MediaKind::Multipart, _) => Kind::Multipart,
-        (_, other) if is_textual(other) => Kind::Text,
-        _ => Kind::Blob,
+        (MediaKind::Json, other) if !other.contains('*') => ReplyKind::Json,
+        (_, other) if other.starts_with("image/") => ReplyKind::Image,
+        (_, other) if other.starts_with("audio/") => ReplyKind::Audio,
+        (MediaKind::Multipart, _) => ReplyKind::Multipart,
+        (_, other) if is_textual(other) => ReplyKind::Text,
+        _ => ReplyKind::Blob,
     }
 }
 

@@ -1,6 +1,6 @@
 //! From the reply to the result of the tool.
 
-use crate::proxy::response::{Kind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
+use crate::proxy::response::{ReplyKind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
 use std::borrow::Cow;
 
 use base64::Engine as _;
@@ -138,8 +138,8 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
         return stream_result(operation, response, framing, rendering);
     }
     let blocks = match reply_kind(content_type, &response.body) {
-        Kind::Json => return json_result(operation, response, rendering),
-        Kind::Multipart => match multipart::parts(content_type, &response.body) {
+        ReplyKind::Json => return json_result(operation, response, rendering),
+        ReplyKind::Multipart => match multipart::parts(content_type, &response.body) {
             Some(parts) => parts.iter().map(|part| block(operation, &part.content_type, &part.body)).collect(),
             None => vec![ContentBlock::text(text::clean(&decode_text(content_type, &response.body)))],
         },
@@ -305,7 +305,7 @@ pub(crate) fn json_text(response: &Response) -> Option<String> {
         let records = records::records(framing, &decode_text(content_type, &response.body), response.stopped.is_none());
         return Some(Value::Array(records).to_string());
     }
-    if !matches!(reply_kind(content_type, &response.body), Kind::Json) {
+    if !matches!(reply_kind(content_type, &response.body), ReplyKind::Json) {
         return None;
     }
     let body = strip_bom(&response.body);
@@ -337,14 +337,14 @@ fn lost(operation: &Operation, losses: &[Loss]) -> String {
 fn block(operation: &Operation, content_type: &str, body: &Bytes) -> ContentBlock {
     let essence = essence_or_bytes(content_type);
     match reply_kind(content_type, body) {
-        Kind::Image => ContentBlock::image(STANDARD.encode(body), essence),
-        Kind::Audio => ContentBlock::audio(STANDARD.encode(body), essence),
-        Kind::Json | Kind::Text | Kind::Multipart => ContentBlock::text(decode_text(content_type, body)),
-        Kind::Blob if body.len() > MAX_BLOB_BYTES => ContentBlock::text(format!(
+        ReplyKind::Image => ContentBlock::image(STANDARD.encode(body), essence),
+        ReplyKind::Audio => ContentBlock::audio(STANDARD.encode(body), essence),
+        ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart => ContentBlock::text(decode_text(content_type, body)),
+        ReplyKind::Blob if body.len() > MAX_BLOB_BYTES => ContentBlock::text(format!(
             "{} bytes of {essence}, left out because that is more than {MAX_BLOB_BYTES} bytes.",
             body.len()
         )),
-        Kind::Blob => {
+        ReplyKind::Blob => {
             // The real URL may hold a key in its query; the model needs only something to call the bytes by.
             let uri = format!(
                 "openapi-mcp:{}{}",
