@@ -107,8 +107,8 @@ pub(crate) struct Loaded {
     pub(crate) seen: Vec<Revision>,
 }
 
-/// Warns about settings that put every call at risk.
-pub(crate) fn caution(config: &ApiConfig) {
+/// Warns where the certificate of an API is not checked, which puts every call at risk.
+pub(crate) fn warn_about_insecure_upstream(config: &ApiConfig) {
     if config.outbound.insecure && !config.mock {
         tracing::warn!(
             "--insecure-upstream: the API's certificate is NOT CHECKED; an attacker on the network can read and change every call, credentials included"
@@ -184,7 +184,7 @@ struct DocumentRead {
 async fn read_document(config: &ApiConfig, client: &outbound::HttpClient) -> Result<DocumentRead, Failure> {
     let headers = &config.source_headers;
     let read = config.source.read_from(client, headers, config.max_spec_bytes).await;
-    let found = documented(config, client, read).await.map_err(Failure::Read)?;
+    let found = found_document(config, client, read).await.map_err(Failure::Read)?;
     let mut seen = Vec::new();
     if config.reload.is_some() {
         seen.push(Revision::new(
@@ -223,7 +223,11 @@ async fn read_document(config: &ApiConfig, client: &outbound::HttpClient) -> Res
 }
 
 /// What was read, or where that is a web page, the document that is found on its origin.
-async fn documented(config: &ApiConfig, client: &HttpClient, read: Result<FetchedSource, ReadError>) -> Result<FetchedSource, ReadError> {
+async fn found_document(
+    config: &ApiConfig,
+    client: &HttpClient,
+    read: Result<FetchedSource, ReadError>,
+) -> Result<FetchedSource, ReadError> {
     let page: &FetchedSource = match &read {
         Ok(found) if config.source.url().is_some() && is_web_page(&found.bytes) => found,
         Err(ReadError::NotFoundPage { page, .. }) => page,

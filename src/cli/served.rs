@@ -16,7 +16,7 @@ use crate::text::{counted, one_line};
 /// logged `before` are not logged again.
 pub(crate) async fn load_into(config: &ApiConfig, server: &McpServer, index: usize, before: Option<&Served>) -> Result<Served, Failure> {
     if before.is_none() {
-        load::caution(config);
+        load::warn_about_insecure_upstream(config);
     }
     let Loaded {
         api,

@@ -11,7 +11,7 @@ use super::arguments::ruled::ArgumentRules;
 use super::auth::forward::Forwarding;
 use super::auth::resolve::{AccessResolver, OperationAccess, SameRequirements};
 use super::auth::scheme::{SchemeResolver, is_api_key_header};
-use super::auth::values::{Credentials, forms};
+use super::auth::values::{Credentials, basic_forms};
 use super::cache::{CacheOptions, ReplyCache};
 use super::redact::Redactor;
 use super::redact::names::carries_credential;
@@ -322,7 +322,7 @@ impl<'a> Binder<'a> {
         sent.extend(of_all.map(|secret| secret.expose_secret().as_bytes().to_vec()));
         for secret in self.options.secrets.iter().map(SecretString::expose_secret) {
             sent.push(secret.as_bytes().to_vec());
-            sent.extend(forms(secret).into_iter().flatten().map(String::into_bytes));
+            sent.extend(basic_forms(secret).into_iter().flatten().map(String::into_bytes));
         }
         Bound {
             redactor: Redactor::new(&self.secret_headers(), self.credentials, &sent),

@@ -57,8 +57,8 @@ impl Confirmation {
     }
 
     /// The question that a client returns, where it was asked about this call.
-    fn question(&self, state: &str, about: &[u8]) -> Option<Vec<u8>> {
-        self.seals.iter().find_map(|seal| seal.open_with(state, about).ok())
+    fn question(&self, state: &str, digest: &[u8]) -> Option<Vec<u8>> {
+        self.seals.iter().find_map(|seal| seal.open_with(state, digest).ok())
     }
 
     /// Accepts a client's answer to a question, once. Where nobody can tell whether another replica has accepted it, it does not
@@ -102,13 +102,13 @@ pub(crate) async fn ask(
     let modern = context.meta.protocol_version().is_some();
     let offered = call.offered();
     let client = client_of(context.extensions.get::<Parts>());
-    let about = about(prepared, tenant, call, client);
+    let digest = call_digest(prepared, tenant, call, client);
     if modern && let (Some(state), Some(answers)) = (&request.request_state, &request.input_responses) {
         let answer = answers
             .get(QUESTION)
             .and_then(|answer| serde_json::from_value::<ElicitResult>(answer.clone()).ok());
         // An answer to another question, an expired answer and a repeated answer do not count.
-        if let (Some(question), Some(answer)) = (confirmation.question(state, &about), answer)
+        if let (Some(question), Some(answer)) = (confirmation.question(state, &digest), answer)
             && confirmation.first_answer(&question, client).await
         {
             note_question(&question);
@@ -122,21 +122,24 @@ pub(crate) async fn ask(
     if !can_ask {
         return refuse(format!(
             "{} was not called: a person has to agree first, and this client cannot ask one (it does not support elicitation). Nothing was sent. The operator can allow it with `--confirm none`, or use a client that supports elicitation.",
-            what(offered)
+            tool_and_operation(offered)
         ));
     }
     let question = ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: message(call, &line(prepared)),
+        message: question_text(call, &request_line(prepared)),
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
     };
     if modern {
         let mut question_id = [0; 16];
         let (Some(seal), Ok(())) = (confirmation.seals.first(), getrandom::fill(&mut question_id)) else {
-            return refuse(format!("{} was not called: nobody can be asked. Nothing was sent.", what(offered)));
+            return refuse(format!(
+                "{} was not called: nobody can be asked. Nothing was sent.",
+                tool_and_operation(offered)
+            ));
         };
         note_question(&question_id);
-        let state = seal.seal_with(&question_id, &SealOptions::new().associated_data(&about).ttl(ANSWER_TIMEOUT));
+        let state = seal.seal_with(&question_id, &SealOptions::new().associated_data(&digest).ttl(ANSWER_TIMEOUT));
         let question = InputRequest::Elicitation(ElicitRequest::new(question));
         let questions = BTreeMap::from([(QUESTION.to_owned(), question)]);
         return Verdict::Ask(Box::new(InputRequiredResult::new(Some(questions), Some(state))));
@@ -147,12 +150,15 @@ pub(crate) async fn ask(
             tracing::warn!(tool = %offered.tool.name, "the client did not answer the confirmation request: {error}");
             refuse(format!(
                 "{} was not called: a person has to agree first, and none answered. Nothing was sent.",
-                what(offered)
+                tool_and_operation(offered)
             ))
         }
         None => refuse_as(
             CallOutcome::Cancelled,
-            format!("{} was not called: it was cancelled. Nothing was sent.", what(offered)),
+            format!(
+                "{} was not called: it was cancelled. Nothing was sent.",
+                tool_and_operation(offered)
+            ),
         ),
     }
 }
@@ -184,9 +190,9 @@ async fn answer_of_client(
     }
 }
 
-/// The data that an answer is bound to: the client and its tenant, the gate and the tool, its arguments, and the method and URL of
+/// The hash of what an answer is bound to: the client and its tenant, the gate and the tool, its arguments, and the method and URL of
 /// the request.
-fn about(prepared: &Request, tenant: Option<&str>, call: &ResolvedCall, client: ClientKey) -> Vec<u8> {
+fn call_digest(prepared: &Request, tenant: Option<&str>, call: &ResolvedCall, client: ClientKey) -> Vec<u8> {
     let mut digest = Sha256::new();
     digest.update(format!("{client:?}\n{tenant:?}\n{:?}\n", call.gate()));
     digest.update(format!("{} {}\n", prepared.method, prepared.url));
@@ -206,11 +212,17 @@ fn judge(offered: OfferedTool<'_>, action: &ElicitationAction) -> Verdict {
         }
         ElicitationAction::Decline => refuse_as(
             CallOutcome::Declined,
-            format!("{} was not called: the user declined. Nothing was sent.", what(offered)),
+            format!(
+                "{} was not called: the user declined. Nothing was sent.",
+                tool_and_operation(offered)
+            ),
         ),
         _ => refuse_as(
             CallOutcome::Unanswered,
-            format!("{} was not called: the user gave no answer. Nothing was sent.", what(offered)),
+            format!(
+                "{} was not called: the user gave no answer. Nothing was sent.",
+                tool_and_operation(offered)
+            ),
         ),
     }
 }
@@ -232,18 +244,18 @@ fn refuse(text: String) -> Verdict {
 }
 
 /// The first line of the request, without host.
-fn line(prepared: &Request) -> String {
+fn request_line(prepared: &Request) -> String {
     let query = prepared.url.query().map(|query| format!("?{query}")).unwrap_or_default();
     format!("{} {}{query}", prepared.method, prepared.url.path())
 }
 
-fn what(offered: OfferedTool<'_>) -> String {
+fn tool_and_operation(offered: OfferedTool<'_>) -> String {
     format!("{} ({})", offered.tool.name, text::one_line(&offered.operation.label()))
 }
 
 /// The question: the operation, its API, the request line and every argument as it will be sent, and then the title from the
 /// document, marked as such. The name of a gate says nothing about what it calls, and is not in it.
-fn message(call: &ResolvedCall, line: &str) -> String {
+fn question_text(call: &ResolvedCall, request_line: &str) -> String {
     let offered = call.offered();
     let api = text::truncate(&text::one_line(call.api_label()), MAX_SHOWN_API);
     let weight = if offered.enforcement.is_destructive() {
@@ -267,7 +279,7 @@ fn message(call: &ResolvedCall, line: &str) -> String {
         "Allow {} of \u{201c}{}\u{201d}: {}? {weight}{}\n\nThe API calls it \u{201c}{}\u{201d}.",
         visible(call.tool_label()),
         visible(&api),
-        visible(line),
+        visible(request_line),
         arguments.collect::<String>(),
         visible(title)
     )

@@ -121,7 +121,7 @@ async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<Vec<(Arc
     // The tools of search mode stand for all APIs.
     let is_gate = gate_names::kind_of(tool).is_some();
     configs.retain(|config| is_gate || config.name.is_none() || tool.starts_with(config.annotate.names.prefix.as_str()));
-    configs.iter().for_each(load::caution);
+    configs.iter().for_each(load::warn_about_insecure_upstream);
     let LoadedApis { apis, .. } = load_each(configs, LoadPurpose::Serve).await?;
     if apis.is_empty() {
         return Err(Failure::setting(format!(

@@ -5,7 +5,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::config::ApiConfig;
 use crate::proxy::Credentials;
-use crate::proxy::auth::values::forms;
+use crate::proxy::auth::values::basic_forms;
 use crate::proxy::redact::words_of_secret_header;
 
 /// The shortest secret of another API that is looked for, in bytes. Shorter ones would be found in data that has nothing to do
@@ -44,7 +44,7 @@ fn static_secrets(api: &ApiConfig) -> Vec<Vec<u8>> {
     let proxy = api.outbound.proxy.iter().filter_map(|proxy| proxy.credential.as_ref());
     let of_proxy = proxy.flat_map(|pair| {
         let pair = pair.expose_secret();
-        let encoded = forms(pair).into_iter().flatten().map(String::into_bytes);
+        let encoded = basic_forms(pair).into_iter().flatten().map(String::into_bytes);
         std::iter::once(pair.as_bytes().to_vec()).chain(encoded)
     });
     given.chain(pairs).chain(of_headers).chain(of_proxy).collect()

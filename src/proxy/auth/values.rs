@@ -134,7 +134,7 @@ pub struct Credentials {
 
 /// `user:password` as `Basic` writes it, and the password alone; nothing where there is no colon.
 #[must_use]
-pub(crate) fn forms(pair: &str) -> Option<[String; 2]> {
+pub(crate) fn basic_forms(pair: &str) -> Option<[String; 2]> {
     let (_, password) = pair.split_once(':')?;
     Some([STANDARD.encode(pair), password.to_owned()])
 }
@@ -250,7 +250,7 @@ impl Credentials {
     pub fn pairs(&self) -> Vec<String> {
         let mut pairs = Vec::new();
         for value in self.secrets() {
-            pairs.extend(forms(value.expose_secret()).into_iter().flatten());
+            pairs.extend(basic_forms(value.expose_secret()).into_iter().flatten());
         }
         let suffixes = self
             .variables
