@@ -67,7 +67,7 @@ pub struct AnnotateOptions {
     pub selection: Selection,
     /// Which calls a person is asked about first.
     pub confirm: Confirm,
-    /// Who has a say in hints and words.
+    /// The sources of hints and texts.
     pub layers: Layers,
     /// Whether tools have an argument that filters their replies.
     pub filter: bool,

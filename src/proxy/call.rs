@@ -328,7 +328,7 @@ impl ApiProxy {
         };
         let_others_run(length).await;
         remark.into_iter().for_each(|remark| result.push_text(remark));
-        // Charsets and escapes are off only now.
+        // Only now are charsets decoded and escapes resolved.
         for redactor in redact.chain(redactors.iter().map(Arc::as_ref)) {
             redactor.redact_result(&mut result, numbers);
         }

@@ -238,7 +238,7 @@ fn refuse_as(outcome: CallOutcome, text: String) -> Verdict {
 }
 
 fn refuse(text: String) -> Verdict {
-    // Whoever knows better has said so before.
+    // An outcome that was noted earlier stays.
     note_outcome(CallOutcome::Unanswered);
     Verdict::No(Box::new(CallToolResult::error(vec![ContentBlock::text(text)])))
 }

@@ -109,7 +109,7 @@ impl OverrideProblem {
 }
 
 const KEYS: [&str; 7] = ["enabled", "name", "title", "description", "category", "keywords", "annotations"];
-/// More words than these, and more of a word, do not count: nobody buys the first place.
+/// More words than these, and more of a word, do not count, so that a long text cannot raise the rank of its operation.
 const MAX_KEYWORDS: usize = 32;
 const MAX_KEYWORD_CHARACTERS: usize = 40;
 
