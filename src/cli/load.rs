@@ -20,6 +20,9 @@ use crate::spec::document::{discovery, external, overlay};
 use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, ReadError, Revision, Severity};
 use crate::text::counted;
 
+/// More findings than this are counted, not shown.
+pub(crate) const MAX_LOGGED_LINES: usize = 50;
+
 /// Reads and checks the settings of a command that serves nothing, and starts logging. What a file says of the server does
 /// not count.
 pub(crate) fn api_settings(api: &ApiSettings, file: &ConfigFile, level: LogLevel) -> Result<Config, Failure> {
@@ -86,9 +89,6 @@ pub(crate) fn span_of(config: &ApiConfig) -> tracing::Span {
         None => tracing::Span::none(),
     }
 }
-
-/// More findings than this are counted, not shown.
-pub(crate) const MAX_LOGGED_LINES: usize = 50;
 
 /// Whether the API is going to be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,14 +29,6 @@ use crate::proxy::response::{ReplyKind, Response, content_type, decode_text, rep
 
 /// The minimum length of a word of a header's value that counts as a secret.
 const MIN_WORD_LEN: usize = 8;
-/// A secret header's value in each form that it is looked for in replies, and its longer words.
-#[must_use]
-pub(crate) fn words_of_secret_header(name: &HeaderName, value: &HeaderValue) -> Vec<Vec<u8>> {
-    let mut found = secrets_of_header(name, value);
-    let words = value.as_bytes().split(u8::is_ascii_whitespace);
-    found.extend(words.filter(|word| word.len() >= MIN_WORD_LEN).map(<[u8]>::to_vec));
-    found
-}
 
 /// The headers that describe the body. They are not redacted, because the body cannot be read without them.
 const FRAMING: [HeaderName; 7] = [
@@ -251,6 +243,15 @@ impl Redactor {
             *text = String::from_utf8_lossy(&clean).into_owned();
         }
     }
+}
+
+/// A secret header's value in each form that it is looked for in replies, and its longer words.
+#[must_use]
+pub(crate) fn words_of_secret_header(name: &HeaderName, value: &HeaderValue) -> Vec<Vec<u8>> {
+    let mut found = secrets_of_header(name, value);
+    let words = value.as_bytes().split(u8::is_ascii_whitespace);
+    found.extend(words.filter(|word| word.len() >= MIN_WORD_LEN).map(<[u8]>::to_vec));
+    found
 }
 
 /// The secrets that a header may hold: all of it, what follows the scheme of `Authorization`, `Basic` decoded, and the values

@@ -15,6 +15,8 @@ use tokio::time::timeout;
 use super::{Response, filter, render};
 use crate::text;
 
+/// Filters at the same time.
+pub(crate) const MAX_PARALLEL_FILTERS: usize = 4;
 /// How long a filter may run.
 const FILTER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest program, in bytes.
@@ -64,9 +66,6 @@ impl From<&str> for FilterFailure {
         Self::OfSandbox(why.to_owned())
     }
 }
-
-/// Filters at the same time.
-pub(crate) const MAX_PARALLEL_FILTERS: usize = 4;
 
 impl Sandbox {
     /// What the filter makes of the JSON.
