@@ -181,7 +181,7 @@ struct DocumentRead {
     seen: Vec<Revision>,
 }
 
-async fn read_document(config: &ApiConfig, client: &outbound::HttpClient) -> Result<DocumentRead, Failure> {
+async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<DocumentRead, Failure> {
     let headers = &config.source_headers;
     let read = config.source.read_from(client, headers, config.max_spec_bytes).await;
     let found = found_document(config, client, read).await.map_err(Failure::Read)?;
@@ -285,12 +285,7 @@ fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Run
 }
 
 /// The clients of an API, of which `client` is the one for all other purposes.
-fn api_clients(
-    client: outbound::HttpClient,
-    config: &ApiConfig,
-    purpose: LoadPurpose,
-    outbound: &OutboundOptions,
-) -> Result<Clients, Failure> {
+fn api_clients(client: HttpClient, config: &ApiConfig, purpose: LoadPurpose, outbound: &OutboundOptions) -> Result<Clients, Failure> {
     let is_real = purpose == LoadPurpose::Serve && !config.mock;
     if is_real && outbound.sets_the_api_apart() {
         return Ok(Clients {

@@ -1,6 +1,5 @@
 //! From the reply to the result of the tool.
 
-use crate::proxy::response::{ReplyKind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
 use std::borrow::Cow;
 
 use base64::Engine as _;
@@ -12,14 +11,16 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Map, Value, json};
 
 use super::compact_json::compact_json;
+use super::failure::{self, Advice};
 use super::records::{self, Framing};
 use super::reply_headers::{HeaderReport, ShownHeaders};
 use super::tool_result::{ToolResult, as_object};
 use super::truncate::{self, Loss};
-use super::{failure, multipart, pagination};
+use super::{
+    ReplyKind, Response, Stopped, content_type, decode_text, essence_or_bytes, multipart, operation_label, pagination, reply_kind,
+    status_line, strip_bom,
+};
 use crate::proxy::request::style::{self, Keep};
-use crate::proxy::response::failure::Advice;
-use crate::proxy::response::{Response, Stopped};
 use crate::spec::{Document, Operation};
 use crate::{json as spec_json, observe, text};
 

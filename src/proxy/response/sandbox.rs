@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::{Response, filter, render};
 use crate::text;
 
-/// Filters at the same time.
+/// How many filters may run at the same time.
 pub(crate) const MAX_PARALLEL_FILTERS: usize = 4;
 /// How long a filter may run.
 const FILTER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -85,7 +85,7 @@ impl Sandbox {
         if filter.len() > MAX_PROGRAM_BYTES {
             return Err(FilterFailure::OfSandbox(format!("it is longer than {MAX_PROGRAM_BYTES} bytes")));
         }
-        let waiting = tokio::time::timeout(max_wait, self.places.acquire());
+        let waiting = timeout(max_wait, self.places.acquire());
         let Ok(Ok(_place)) = waiting.await else {
             return Err("too many filters run already".into());
         };
@@ -135,7 +135,7 @@ impl Sandbox {
                 _ => Err("it needs more time or memory than a filter may have, or a part of jq that is not available here".into()),
             }
         };
-        match tokio::time::timeout(FILTER_TIMEOUT, talk).await {
+        match timeout(FILTER_TIMEOUT, talk).await {
             Ok(result) => result,
             Err(_) => Err(FilterFailure::OfSandbox(format!(
                 "it runs for more than {} s",
