@@ -316,7 +316,7 @@ impl Api {
         (&self.tools[index.0], &self.bound[index.0])
     }
 
-    /// The tool names nearest to one that does not exist.
+    /// The name of a tool that is nearest to one that does not exist.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Option<&str> {
         text::nearest(name, self.tools.iter().map(|tool| tool.name.as_ref()), 0.8)

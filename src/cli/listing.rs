@@ -234,8 +234,8 @@ fn explain_rules(rules: &OperationRules, out: &mut String) {
     }
 }
 
-/// An array of tools as clients get them.
-pub(crate) fn tool_as_json(shown: &Shown<'_>) -> serde_json::Result<String> {
+/// The tools as a JSON array: each as clients get it, with its operation and the source of each hint.
+pub(crate) fn tools_as_json(shown: &Shown<'_>) -> serde_json::Result<String> {
     let tools: Vec<Value> = shown
         .tools
         .iter()

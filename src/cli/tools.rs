@@ -112,7 +112,7 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
         ToolsFormat::Table if command.explain => explained_tenants(&configs) + &listing::explained(&shown),
         ToolsFormat::Table => listing::table(&shown, terminal_columns()),
         ToolsFormat::Json => {
-            listing::tool_as_json(&shown).map_err(|error| Failure::Io("the tools cannot be written".into(), error.into()))?
+            listing::tools_as_json(&shown).map_err(|error| Failure::Io("the tools cannot be written".into(), error.into()))?
         }
         ToolsFormat::Markdown => listing::markdown(&shown),
         ToolsFormat::Csv => listing::csv(&shown),

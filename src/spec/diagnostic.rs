@@ -21,7 +21,7 @@ pub enum Severity {
 /// One finding: the problem, its place, and its consequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Whether an operation was lost.
+    /// How serious it is.
     pub severity: Severity,
     /// Where, as a JSON Pointer fragment (`#/paths/~1pets/get`).
     pub pointer: String,

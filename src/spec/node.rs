@@ -261,10 +261,10 @@ pub(crate) fn open_object(text: &str) -> Result<Option<Object<'_>>, serde_json::
     read_node(root, Slices { around: root })
 }
 
-/// Opens a whole JSON text as [`open`] does, and the member `components` two levels deeper in the same scan.
+/// Opens a whole JSON text as [`open_object`] does, and the member `components` two levels deeper in the same scan.
 ///
 /// # Errors
-/// As [`open`].
+/// As [`open_object`].
 pub(crate) fn open_with_components(text: &str) -> Result<Option<(Object<'_>, Objects<'_>)>, serde_json::Error> {
     // Not trimmed, so that an error names line and column of the whole text.
     let root = Node { text, file: 0, start: 0 };

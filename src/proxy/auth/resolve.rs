@@ -204,7 +204,7 @@ impl<'a> AccessResolver<'a> {
         }
         let told = |(what, count): (&str, usize)| format!("{} cannot be called: {what}", operations(count));
         let mut warnings: Vec<String> = missing.into_iter().map(told).collect();
-        // What the operator sets is stronger than what a client sends; see `Api::call`.
+        // What the operator sets is stronger than what a client sends; `forwarded` in `proxy/call.rs` leaves that out.
         let own = self.applied.values().filter_map(|applied| match applied {
             Ok(Applied::Header(name, _)) => Some(name),
             Ok(Applied::Authenticator(_)) => Some(&AUTHORIZATION),

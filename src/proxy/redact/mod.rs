@@ -1,4 +1,4 @@
-//! Redacts the operator's secrets in replies that echo them.
+//! Redacts secrets in replies that echo them: of the operator, of the client of a call, and of token endpoints.
 //!
 //! Only secrets are redacted: credentials, headers whose values were given as secrets, and headers whose names say that they carry
 //! credentials. The framing of a reply stays as it is, and JSON stays valid JSON of the same structure.
@@ -41,7 +41,7 @@ const FRAMING: [HeaderName; 7] = [
     CONNECTION,
 ];
 
-/// Redacts the secrets of an API.
+/// Redacts a set of secrets.
 #[derive(Debug, Default)]
 pub(crate) struct Redactor {
     secrets: Secrets,
