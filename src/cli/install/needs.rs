@@ -140,9 +140,12 @@ impl EntryNeeds {
         let mut problems = Vec::new();
         if !self.errors.is_empty() && !force {
             problems.extend(self.errors.iter().take(10).cloned());
+            let lost = match self.errors.len() {
+                1 => "1 part of the document is".to_owned(),
+                count => format!("{count} parts of the document are"),
+            };
             problems.push(format!(
-                "{} not served; --force installs the rest, `openapi-mcp check` lists them",
-                counted(self.errors.len(), "part of the document is").replace("part of the document iss", "parts of the document are")
+                "{lost} not served; --force installs the rest, `openapi-mcp check` lists them"
             ));
         }
         if let Some((whole, limit)) = name_limit(client, name, &self.longest_tool)
