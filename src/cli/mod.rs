@@ -123,36 +123,33 @@ fn run_command() -> Result<ExitCode, Failure> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => return print_help(error),
         Err(error) => return output::print_usage(&help::explain_usage(error, &Cli::command())),
     };
-    // Under its limits there is no room for a runtime, and nothing to wait for.
-    match &cli.command {
-        Command::Filter => return filter::run(),
-        Command::Completions(command) => return manual::shell::print_completions(command),
-        Command::Man => return manual::shell::print_manual(),
-        Command::Registry(command) => return package::registry::run(command),
-        Command::Uninstall(command) => return install::uninstall(command),
-        _ => {}
+    match cli.command {
+        // Under the limits of a filter there is no room for a runtime.
+        Command::Filter => filter::run(),
+        Command::Completions(command) => manual::shell::print_completions(&command),
+        Command::Man => manual::shell::print_manual(),
+        Command::Registry(command) => package::registry::run(&command),
+        Command::Uninstall(command) => install::uninstall(&command),
+        Command::Serve(command) => on_runtime(serve::run(&command)),
+        Command::Tools(command) => on_runtime(tools::run(&command)),
+        Command::Check(command) => on_runtime(check::run(&command)),
+        Command::Call(command) => on_runtime(call::run(&command)),
+        Command::Health(command) => on_runtime(health::run(&command)),
+        Command::Demo => on_runtime(manual::demo::run()),
+        Command::Install(command) => {
+            let of_command = matches.subcommand().map(|(_, matches)| matches.clone()).unwrap_or_default();
+            on_runtime(install::run(&command, &of_command))
+        }
+        Command::Bundle(command) => on_runtime(package::bundle::run(&command)),
+        Command::Diff(command) => on_runtime(diff::run(&command)),
     }
-    let of_command = matches.subcommand().map(|(_, matches)| matches.clone()).unwrap_or_default();
+}
+
+/// Runs a command that waits for something.
+fn on_runtime(command: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Io("the runtime cannot be started".into(), error))?;
-    let result = runtime.block_on(async {
-        match cli.command {
-            Command::Serve(command) => Box::pin(serve::run(&command)).await,
-            Command::Tools(command) => tools::run(&command).await,
-            Command::Check(command) => check::run(&command).await,
-            Command::Call(command) => call::run(&command).await,
-            Command::Health(command) => health::run(&command).await,
-            Command::Demo => manual::demo::run().await,
-            Command::Install(command) => Box::pin(install::run(&command, &of_command)).await,
-            Command::Bundle(command) => Box::pin(package::bundle::run(&command)).await,
-            Command::Diff(command) => Box::pin(diff::run(&command)).await,
-            Command::Filter => filter::run(),
-            Command::Completions(command) => manual::shell::print_completions(&command),
-            Command::Man => manual::shell::print_manual(),
-            Command::Registry(command) => package::registry::run(&command),
-            Command::Uninstall(command) => install::uninstall(&command),
-        }
-    });
+    let result = runtime.block_on(command);
     // Reading standard input happens on a thread that cannot be interrupted; do not wait for it.
     runtime.shutdown_background();
     result
