@@ -15,10 +15,12 @@ use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node::Node;
 use crate::spec::pointer;
 
-/// A document may grow this many times when its aliases are written out, or to `MIN_SIZE_LIMIT`, whichever is more.
+/// The JSON of a document, in which aliases are written out, may be this many times as long as its YAML.
 const MAX_GROWTH: usize = 64;
-/// 64 MiB.
-const MIN_SIZE_LIMIT: usize = 64 << 20;
+/// A limit by [`MAX_GROWTH`] is raised to this many bytes of JSON.
+const MIN_CONVERTED_BYTES: usize = 1 << 20;
+/// A limit by [`MAX_GROWTH`] is lowered to this many bytes of JSON, or to twice the length of the YAML, whichever is more.
+const MAX_CONVERTED_BYTES: usize = 64 << 20;
 
 /// What the YAML parser says is wrong, with line and column.
 pub(crate) type YamlError = serde_yaml::Error;
@@ -110,10 +112,9 @@ fn convert(yaml: &str) -> Result<Json, YamlError> {
     if nests_deeply(yaml) {
         return Err(serde_yaml::Error::custom("brackets nest deeper than 1000 levels"));
     }
-    let limit = yaml
-        .len()
-        .saturating_mul(MAX_GROWTH)
-        .clamp(1 << 20, MIN_SIZE_LIMIT.max(yaml.len().saturating_mul(2)));
+    let length = yaml.len();
+    let highest = MAX_CONVERTED_BYTES.max(length.saturating_mul(2));
+    let limit = length.saturating_mul(MAX_GROWTH).clamp(MIN_CONVERTED_BYTES, highest);
     let mut json = Json {
         text: String::with_capacity(yaml.len()),
         limit,
