@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::Method;
-use http::header::{CONTENT_TYPE, ETAG, LINK, LOCATION, RETRY_AFTER};
+use http::header::CONTENT_TYPE;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Map, Value, json};
 
@@ -368,14 +368,8 @@ fn encoded_path(path: &str) -> String {
 /// `204 No Content`, and the headers that matter where there is no body.
 fn headline(response: &Response, shown: ShownHeaders<'_>) -> String {
     let mut text = status_line(response.status);
-    let rate = |name: &str| name.starts_with("ratelimit") || name.starts_with("x-ratelimit");
-    for (name, value) in &response.headers {
-        // What an ETag is good for is told in a line of its own.
-        let is_told = name == ETAG && shown.etag_use.is_some();
-        let shown = ([LOCATION, LINK, ETAG, RETRY_AFTER].contains(name) && !is_told)
-            || rate(name.as_str())
-            || ["content-length", "content-type", "last-modified"].contains(&name.as_str());
-        if let (true, Ok(value)) = (shown, value.to_str()) {
+    for (name, value) in response.headers.iter().filter(|(name, _)| shown.is_in_headline(name)) {
+        if let Ok(value) = value.to_str() {
             text.push_str(&format!("\n{name}: {}", text::truncate(&text::one_line(value), MAX_HEADER_BYTES)));
         }
     }

@@ -49,6 +49,8 @@ const STANDARD: [HeaderName; 8] = [
     HeaderName::from_static("deprecation"),
     HeaderName::from_static("sunset"),
 ];
+/// Told in the text of a reply that has no other text.
+const IN_HEADLINE: [HeaderName; 7] = [LOCATION, LINK, ETAG, RETRY_AFTER, CONTENT_LENGTH, CONTENT_TYPE, LAST_MODIFIED];
 /// Declared headers whose names hold one of these words say where the next page begins, or how much there is.
 const PAGE_WORDS: [&str; 7] = ["cursor", "nextpage", "nexttoken", "pagetoken", "continuation", "total", "count"];
 
@@ -100,6 +102,12 @@ impl<'a> ShownHeaders<'a> {
         let is_useful = !has_body || PAGE_WORDS.iter().any(|known| word.contains(known));
         Some(if is_useful { Told::InText(&declared.shown) } else { Told::InMeta })
     }
+
+    /// Whether the text of a reply that has no other text tells a header. What an `ETag` is good for stands in a line of its own.
+    pub(crate) fn is_in_headline(self, name: &HeaderName) -> bool {
+        let has_own_line = *name == ETAG && self.etag_use.is_some();
+        !has_own_line && (IN_HEADLINE.contains(name) || is_rate_limit(name))
+    }
 }
 
 /// What a result says about the headers of a reply.
@@ -134,8 +142,11 @@ pub(crate) fn declared_headers(document: &Document, operation: &Operation) -> Ve
 }
 
 fn is_standard(name: &HeaderName) -> bool {
-    let is_limit = |name: &str| name.starts_with("ratelimit") || name.starts_with("x-ratelimit");
-    STANDARD.contains(name) || is_limit(name.as_str())
+    STANDARD.contains(name) || is_rate_limit(name)
+}
+
+fn is_rate_limit(name: &HeaderName) -> bool {
+    name.as_str().starts_with("ratelimit") || name.as_str().starts_with("x-ratelimit")
 }
 
 fn is_hidden(name: &HeaderName, headers: &HeaderMap) -> bool {
