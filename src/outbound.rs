@@ -254,3 +254,9 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
         None => false,
     }
 }
+
+/// Whether requests to the URL are encrypted or stay on this machine.
+#[must_use]
+pub(crate) fn is_safe(url: &Url) -> bool {
+    url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url))
+}

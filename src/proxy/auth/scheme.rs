@@ -14,10 +14,11 @@ use super::digest::Digest;
 use super::forward::Forwarding;
 use super::grant::{Endpoint, Grant};
 use super::token_keeper::TokenKeeper;
-use super::token_source::{TokenSource, is_safe};
+use super::token_source::TokenSource;
 use super::values::{
     CredentialPart, CredentialPlace, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES, takes_pair, user_and_password,
 };
+use crate::outbound::is_safe;
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::request::base_url::ApiLocation;
 use crate::proxy::request::style::{self, Keep};

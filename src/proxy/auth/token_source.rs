@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use url::{Url, form_urlencoded};
 
 use crate::observe;
-use crate::outbound::{self, HttpClient};
+use crate::outbound::{HttpClient, is_safe};
 use crate::proxy::auth::grant::{Endpoint, Grant};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::auth::stored_token::StoredToken;
@@ -459,10 +459,4 @@ fn restore(stored: &StoredToken, replaced: &[Arc<AccessToken>]) -> Option<Access
         fresh_until: left.map(|left| now + left.saturating_sub(margin)),
         expires: left.map(|left| now + left),
     })
-}
-
-/// Whether requests to the URL are encrypted or stay on this machine.
-#[must_use]
-pub(crate) fn is_safe(url: &Url) -> bool {
-    url.scheme() == "https" || (url.scheme() == "http" && outbound::is_loopback(url))
 }
