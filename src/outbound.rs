@@ -257,6 +257,6 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 
 /// Whether requests to the URL are encrypted or stay on this machine.
 #[must_use]
-pub(crate) fn is_safe(url: &Url) -> bool {
+pub(crate) fn is_encrypted_or_local(url: &Url) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url))
 }

@@ -18,7 +18,7 @@ use super::token_source::TokenSource;
 use super::values::{
     CredentialPart, CredentialPlace, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES, takes_pair, user_and_password,
 };
-use crate::outbound::is_safe;
+use crate::outbound::is_encrypted_or_local;
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::request::base_url::ApiLocation;
 use crate::proxy::request::style::{self, Keep};
@@ -198,7 +198,7 @@ impl SchemeResolver<'_> {
                 let declared = Url::options().base_url(base).parse(text).ok();
                 let own = self.site.base.as_ref().map(Url::origin);
                 match declared {
-                    Some(url) if Some(url.origin()) == own && is_safe(&url) => Endpoint::Token(url),
+                    Some(url) if Some(url.origin()) == own && is_encrypted_or_local(&url) => Endpoint::Token(url),
                     _ => {
                         let text = text::truncate(&text::one_line(text), 200);
                         let cause = format!(

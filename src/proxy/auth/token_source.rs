@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use url::{Url, form_urlencoded};
 
 use crate::observe;
-use crate::outbound::{HttpClient, is_safe};
+use crate::outbound::{HttpClient, is_encrypted_or_local};
 use crate::proxy::auth::grant::{Endpoint, Grant};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::auth::stored_token::StoredToken;
@@ -414,7 +414,7 @@ impl TokenSource {
             return Err(self.failure("what answers at the issuer's address is another issuer"));
         }
         match Url::parse(&found.token_endpoint) {
-            Ok(url) if is_safe(&url) || url.origin() == issuer.origin() => Ok(url),
+            Ok(url) if is_encrypted_or_local(&url) || url.origin() == issuer.origin() => Ok(url),
             _ => Err(self.failure("the issuer's token endpoint is neither encrypted nor on this machine")),
         }
     }
