@@ -278,6 +278,7 @@ impl TokenSource {
         fetched
     }
 
+    /// Asks the endpoint for a token.
     async fn fetch(&self, renewal: &mut RenewalState) -> Result<AccessToken, CallError> {
         let endpoint = match (&self.grant.endpoint, &renewal.endpoint) {
             (Endpoint::Token(url), _) | (Endpoint::Issuer(_), Some(url)) => url.clone(),
@@ -285,30 +286,54 @@ impl TokenSource {
         };
         renewal.endpoint = Some(endpoint.clone());
         let started = Instant::now();
-        let mut reply = self.ask(&endpoint, renewal).await?;
+        let reply = self.ask_as_accepted(&endpoint, renewal).await?;
+        let granted = self.read_grant(&reply, renewal)?;
+        self.note_refresh_token(granted.refresh_token.as_ref(), renewal);
+        let access = granted.access_token.expose_secret();
+        let header = sensitive_header(format!("Bearer {access}").as_bytes())
+            .map_err(|_| self.failure("the token endpoint's answer holds a token that no header can"))?;
+        let lifetime = granted.expires_in.as_ref().and_then(seconds);
+        Ok(AccessToken {
+            header,
+            redactor: Arc::new(Redactor::for_tokens(
+                std::iter::once(access).chain(granted.refresh_token.as_ref().map(ExposeSecret::expose_secret)),
+            )),
+            fresh_until: lifetime.map(|lifetime| started + lifetime.saturating_sub(renewal_margin(lifetime))),
+            expires: lifetime.map(|lifetime| started + lifetime),
+        })
+    }
+
+    /// Asks with the client's secret in the header, and in the body where the endpoint takes it only from there.
+    async fn ask_as_accepted(&self, endpoint: &Url, renewal: &mut RenewalState) -> Result<Response, CallError> {
+        let reply = self.ask(endpoint, renewal).await?;
         // RFC 6749 section 2.3.1: every server must accept the header, but some accept only the body.
-        if !renewal.in_body
+        let may_want_body = !renewal.in_body
             && self.grant.client_secret.is_some()
             && matches!(reply.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED)
-            && error_code(&reply).is_none_or(|code| matches!(code.as_str(), "invalid_client" | "invalid_request"))
-        {
-            renewal.in_body = true;
-            let second = self.ask(&endpoint, renewal).await?;
-            // Another error than `invalid_client` means that the client was recognized.
-            if second.status.is_success() || error_code(&second).is_some_and(|code| code != "invalid_client") {
-                reply = second;
-            } else {
-                renewal.in_body = false;
-            }
+            && error_code(&reply).is_none_or(|code| matches!(code.as_str(), "invalid_client" | "invalid_request"));
+        if !may_want_body {
+            return Ok(reply);
         }
+        renewal.in_body = true;
+        let second = self.ask(endpoint, renewal).await?;
+        // Another error than `invalid_client` means that the client was recognized.
+        if second.status.is_success() || error_code(&second).is_some_and(|code| code != "invalid_client") {
+            return Ok(second);
+        }
+        renewal.in_body = false;
+        Ok(reply)
+    }
+
+    /// What the endpoint grants: a token that can be sent as `Bearer`.
+    fn read_grant(&self, reply: &Response, renewal: &mut RenewalState) -> Result<Granted, CallError> {
         if !reply.status.is_success() {
-            let code = error_code(&reply);
+            let code = error_code(reply);
             renewal.is_invalid_grant = code.as_deref() == Some("invalid_grant");
             let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
             return Err(self.failure(&format!("the token endpoint answered {}{code}", reply.status.as_u16())));
         }
-        let granted: Granted = serde_json::from_value(token_reply(&reply)).map_err(|_| {
-            let code = error_code(&reply).map(|code| format!(" ({code})")).unwrap_or_default();
+        let granted: Granted = serde_json::from_value(token_reply(reply)).map_err(|_| {
+            let code = error_code(reply).map(|code| format!(" ({code})")).unwrap_or_default();
             self.failure(&format!("the token endpoint's answer holds no `access_token`{code}"))
         })?;
         // An empty token would be sent to the API as `Bearer `.
@@ -322,29 +347,20 @@ impl TokenSource {
         {
             return Err(self.failure("the token endpoint gives tokens of another type than Bearer"));
         }
-        let next = granted.refresh_token;
-        if let Some(next) = next.clone() {
-            let before = renewal.refresh_token.as_ref().or(self.grant.refresh_token.as_ref());
-            if self.keeper.is_none() && before.is_some_and(|before| before.expose_secret() != next.expose_secret()) {
-                tracing::warn!(
-                    "the refresh token of `{}` was replaced by the token endpoint; the one in the settings may not work at the next start; --token-store FILE keeps it",
-                    text::one_line(&self.grant.scheme)
-                );
-            }
-            renewal.refresh_token = before.is_some().then_some(next);
+        Ok(granted)
+    }
+
+    /// Uses the refresh token that the endpoint grants from now on, where there was one before.
+    fn note_refresh_token(&self, granted: Option<&SecretString>, renewal: &mut RenewalState) {
+        let Some(next) = granted else { return };
+        let before = renewal.refresh_token.as_ref().or(self.grant.refresh_token.as_ref());
+        if self.keeper.is_none() && before.is_some_and(|before| before.expose_secret() != next.expose_secret()) {
+            tracing::warn!(
+                "the refresh token of `{}` was replaced by the token endpoint; the one in the settings may not work at the next start; --token-store FILE keeps it",
+                text::one_line(&self.grant.scheme)
+            );
         }
-        let access = granted.access_token.expose_secret();
-        let header = sensitive_header(format!("Bearer {access}").as_bytes())
-            .map_err(|_| self.failure("the token endpoint's answer holds a token that no header can"))?;
-        let life = granted.expires_in.as_ref().and_then(seconds);
-        Ok(AccessToken {
-            header,
-            redactor: Arc::new(Redactor::for_tokens(
-                std::iter::once(access).chain(next.as_ref().map(ExposeSecret::expose_secret)),
-            )),
-            fresh_until: life.map(|life| started + life.saturating_sub(EXPIRY_MARGIN.min(life / 10))),
-            expires: life.map(|life| started + life),
-        })
+        renewal.refresh_token = before.is_some().then(|| next.clone());
     }
 
     async fn ask(&self, endpoint: &Url, renewal: &RenewalState) -> Result<Response, CallError> {
@@ -439,10 +455,15 @@ impl TokenSource {
     }
 }
 
+/// How long before its end a token of that lifetime is renewed.
+fn renewal_margin(lifetime: Duration) -> Duration {
+    EXPIRY_MARGIN.min(lifetime / 10)
+}
+
 /// A stored access token, unless it ends soon or is one of those to be replaced. `TokenSource::current` says nothing about that:
 /// the task that follows other replicas may have put the stored token there.
 fn restore(stored: &StoredToken, replaced: &[Arc<AccessToken>]) -> Option<AccessToken> {
-    let margin = stored.lifetime.map_or(EXPIRY_MARGIN, |lifetime| EXPIRY_MARGIN.min(lifetime / 10));
+    let margin = stored.lifetime.map_or(EXPIRY_MARGIN, renewal_margin);
     let left = match stored.expires {
         Some(at) => Some(at.duration_since(SystemTime::now()).ok().filter(|left| *left > margin)?),
         None => None,
