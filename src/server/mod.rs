@@ -37,6 +37,9 @@ use crate::observe;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::shared_state::state::SharedState;
 
+/// How long calls in flight are waited for once no more can come.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);
+
 /// An MCP server, and the handler of one client or request: clones share their state.
 ///
 /// The API may still be loading when the first client connects: the handshake is answered at once, and requests that need the
@@ -230,5 +233,13 @@ impl McpServer {
             unreported_changes: Some(Arc::new(Mutex::new(Some(self.state.changes())))),
             ..self.clone()
         }
+    }
+}
+
+/// Waits for the calls in flight, once no more can come.
+async fn drain_calls(calls: &TaskTracker) {
+    calls.close();
+    if tokio::time::timeout(DRAIN_TIMEOUT, calls.wait()).await.is_err() {
+        tracing::warn!("gave up on calls that were still in flight after {} s", DRAIN_TIMEOUT.as_secs());
     }
 }

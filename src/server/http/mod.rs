@@ -42,12 +42,12 @@ pub(crate) use self::limits::Limits;
 use self::limits::{Peer, RateLimit};
 use self::page::{PageOptions, ServedPage, SignIn};
 pub(crate) use self::tls::Tls;
-use super::McpServer;
 pub(crate) use super::auth::AccessOptions;
 use super::auth::Authenticate;
 pub(crate) use super::auth::jwt::OauthOptions;
 pub(crate) use super::auth::scopes::ToolScopes;
 pub(crate) use super::auth::static_token::StaticToken;
+use super::{McpServer, drain_calls};
 use crate::descriptors;
 use crate::observe;
 use crate::outbound::HttpClient;
@@ -55,9 +55,6 @@ use crate::shared_state::state::SharedState;
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long calls in flight are waited for at the end.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);
-
 /// How long nothing is accepted when no file descriptor is left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 /// How often the log says that no file descriptor is left.
@@ -221,13 +218,10 @@ impl ExhaustedLog {
 /// Lets every connection finish its answer. Streams that only wait for changes would never end by themselves: once no call
 /// is in flight any more, and its answer had time to leave, they are ended.
 async fn drain_connections(connections: Connections, calls: &TaskTracker, streams: &CancellationToken) {
-    calls.close();
     let finished = connections.close();
     tokio::pin!(finished);
     let answered = async {
-        if tokio::time::timeout(DRAIN_TIMEOUT, calls.wait()).await.is_err() {
-            tracing::warn!("gave up on calls that were still in flight after {} s", DRAIN_TIMEOUT.as_secs());
-        }
+        drain_calls(calls).await;
         tokio::time::sleep(LAST_WRITE_TIMEOUT).await;
     };
     tokio::select! {

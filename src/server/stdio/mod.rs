@@ -27,10 +27,8 @@ use self::output::{OutputStream, StdoutWriter};
 use self::plain_calls::PlainCalls;
 use super::jsonrpc::{self, Message};
 use super::state::ServerState;
-use super::{McpServer, tool_list};
+use super::{McpServer, drain_calls, tool_list};
 
-/// How long calls in flight are waited for once no more can come.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);
 /// How long a request that was just read may take to become a call.
 const DISPATCH_TIMEOUT: Duration = Duration::from_millis(100);
 
@@ -224,15 +222,11 @@ impl Input {
 
     fn drain(&mut self) {
         self.ending.cancel();
-        self.draining = Some(Box::pin(drain_calls(self.calls.clone())));
-    }
-}
-
-async fn drain_calls(calls: TaskTracker) {
-    tokio::time::sleep(DISPATCH_TIMEOUT).await;
-    calls.close();
-    if tokio::time::timeout(DRAIN_TIMEOUT, calls.wait()).await.is_err() {
-        tracing::warn!("gave up on calls that were still in flight after {} s", DRAIN_TIMEOUT.as_secs());
+        let calls = self.calls.clone();
+        self.draining = Some(Box::pin(async move {
+            tokio::time::sleep(DISPATCH_TIMEOUT).await;
+            drain_calls(&calls).await;
+        }));
     }
 }
 
