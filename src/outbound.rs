@@ -4,6 +4,7 @@
 //! No redirect is followed, because reqwest would carry custom credential headers to another host; there is no cookie jar
 //! and no proxy from the environment, because neither was asked for.
 
+pub(crate) mod bounded_body;
 mod direct;
 pub(crate) mod failure;
 mod messages;

@@ -16,7 +16,7 @@ const FLOORS: [(&str, &[&str]); 18] = [
     ("descriptors", &[]),
     ("outbound", &["text"]),
     ("observe", &["outbound", "text"]),
-    ("spec", &["json", "text"]),
+    ("spec", &["outbound", "json", "text"]),
     ("annotate", &["spec", "json", "text"]),
     ("search", &["annotate", "spec", "text"]),
     ("shared_state", &["observe", "outbound", "text"]),

@@ -11,7 +11,8 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use crate::outbound::HttpClient;
-use crate::spec::document::source::{BodyError, read_bounded, redacted};
+use crate::outbound::bounded_body::{BodyError, read_bounded};
+use crate::spec::document::source::redacted;
 use crate::text;
 
 /// How often the keys are read again.

@@ -11,6 +11,7 @@ use thiserror::Error;
 use url::Url;
 
 use super::web_page::{MAX_PAGE_BYTES, is_web_page};
+use crate::outbound::bounded_body::BodyError;
 
 /// How large a document may be unless the operator sets another limit (`--max-spec-bytes`): 64 MiB.
 pub const DEFAULT_MAX_SPEC_BYTES: usize = 64 << 20;
@@ -389,30 +390,6 @@ async fn read_source(mut response: reqwest::Response, max_bytes: usize) -> Resul
         if bytes.len() > max_bytes {
             return Err(BodyError::TooLarge);
         }
-    }
-    Ok(bytes)
-}
-
-/// Why a body was not read to its end.
-#[derive(Debug)]
-pub(crate) enum BodyError {
-    /// It has more bytes than were allowed.
-    TooLarge,
-    /// The connection failed.
-    Broken(reqwest::Error),
-}
-
-/// Reads the body of a response, of at most `max_bytes` once it is decoded.
-///
-/// # Errors
-/// [`BodyError`], as soon as it is certain.
-pub(crate) async fn read_bounded(mut response: reqwest::Response, max_bytes: usize) -> Result<Vec<u8>, BodyError> {
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(BodyError::Broken)? {
-        if bytes.len() + chunk.len() > max_bytes {
-            return Err(BodyError::TooLarge);
-        }
-        bytes.extend_from_slice(&chunk);
     }
     Ok(bytes)
 }
