@@ -2,6 +2,7 @@
 
 use super::error::LoadError;
 use super::positions::{Wanted, marks};
+use super::web_page::is_html;
 use super::yaml;
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node::Node;
@@ -9,16 +10,6 @@ use crate::spec::pointer;
 
 /// Up to this many positions are read one by one.
 const MAX_READINGS: usize = 20;
-
-/// Whether a text that begins with `<` is HTML.
-fn is_web_page(text: &str) -> bool {
-    const MAX_HEAD_BYTES: usize = 1024;
-    let head = text
-        .get(..text.floor_char_boundary(MAX_HEAD_BYTES))
-        .unwrap_or(text)
-        .to_ascii_lowercase();
-    ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| head.contains(tag))
-}
 
 /// A file, read.
 #[derive(Debug)]
@@ -96,7 +87,7 @@ impl DocumentFile {
                 },
                 Err(error) => Err(error),
             },
-            Some(b'<') if is_web_page(&text) => Err(LoadError::WebPage),
+            Some(b'<') if is_html(&text) => Err(LoadError::WebPage),
             Some(_) => from_yaml(yaml::read_yaml(text).map_err(LoadError::NotYaml)?),
         }
     }

@@ -16,6 +16,16 @@ pub(crate) fn is_web_page(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"<")
 }
 
+/// Whether a text that begins with `<` is HTML.
+pub(crate) fn is_html(text: &str) -> bool {
+    const MAX_HEAD_BYTES: usize = 1024;
+    let head = text
+        .get(..text.floor_char_boundary(MAX_HEAD_BYTES))
+        .unwrap_or(text)
+        .to_ascii_lowercase();
+    ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| head.contains(tag))
+}
+
 /// The targets of `<link rel="service-desc" href="…">` in a page.
 pub(crate) fn page_links(bytes: &[u8], address: &Url) -> Vec<Url> {
     let text = String::from_utf8_lossy(bytes);
