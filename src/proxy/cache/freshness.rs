@@ -1,6 +1,7 @@
 //! How long a reply may be used, by RFC 9111. `http-cache-semantics` decides; it compares directives with their case, which section
 //! 5.2 says does not matter, so that they are folded first, and it is told to guess nothing (section 4.2.2).
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime};
 
 use http::header::{AGE, CACHE_CONTROL, EXPIRES, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, PRAGMA};
@@ -12,6 +13,10 @@ use crate::proxy::response::Response;
 
 /// What counts for a number of seconds that is larger (RFC 9111 section 1.2.2). Larger ones would overflow in sums.
 const MAX_SECONDS: u64 = 1 << 31;
+
+/// The request of every reply: a `GET` without a URL and headers. The key of a kept reply tells these apart, so that `Vary` is always
+/// met; and credentials in either must not be kept.
+static REQUEST: LazyLock<Parts> = LazyLock::new(|| http::Request::new(()).into_parts().0);
 
 /// Time that only goes forward: a wall clock that is set back must not make a reply younger.
 pub(crate) struct CacheClock {
@@ -44,7 +49,7 @@ pub(crate) struct Freshness {
 
 impl Freshness {
     /// `None` where the reply must not be stored.
-    pub(crate) fn new(request: &Parts, response: &Response, now: SystemTime, default_ttl: Option<Duration>) -> Option<Self> {
+    pub(crate) fn new(response: &Response, now: SystemTime, default_ttl: Option<Duration>) -> Option<Self> {
         let mut headers = fold_directives(&response.headers);
         let says_nothing = [CACHE_CONTROL, EXPIRES, PRAGMA].iter().all(|name| !headers.contains_key(name));
         if let Some(ttl) = default_ttl.filter(|_| says_nothing && response.status == StatusCode::OK) {
@@ -61,7 +66,7 @@ impl Freshness {
             immutable_min_time_to_live: Duration::ZERO,
             ignore_cargo_cult: false,
         };
-        let policy = CachePolicy::new_options(request, &response_parts(response.status, &headers), now, options);
+        let policy = CachePolicy::new_options(&*REQUEST, &response_parts(response.status, &headers), now, options);
         let is_of_use = policy.is_storable() && !names_any;
         let must_revalidate = directive(&headers, "must-revalidate").is_some() || directive(&headers, "no-cache").is_some();
         let stale = directive(&headers, "stale-if-error").and_then(|seconds| seconds.parse().ok());
@@ -73,8 +78,8 @@ impl Freshness {
     }
 
     /// Whether the reply may be used without asking.
-    pub(crate) fn is_fresh(&self, request: &Parts, now: SystemTime) -> bool {
-        matches!(self.policy.before_request(request, now), BeforeRequest::Fresh(_))
+    pub(crate) fn is_fresh(&self, now: SystemTime) -> bool {
+        matches!(self.policy.before_request(&*REQUEST, now), BeforeRequest::Fresh(_))
     }
 
     /// For how long the reply may be used without asking.
@@ -88,9 +93,9 @@ impl Freshness {
     }
 
     /// The headers that ask whether the reply is still good.
-    pub(crate) fn conditions(&self, request: &Parts, now: SystemTime) -> HeaderMap {
+    pub(crate) fn conditions(&self, now: SystemTime) -> HeaderMap {
         let mut conditions = HeaderMap::new();
-        if let BeforeRequest::Stale { request, .. } = self.policy.before_request(request, now) {
+        if let BeforeRequest::Stale { request, .. } = self.policy.before_request(&*REQUEST, now) {
             for name in [IF_NONE_MATCH, IF_MODIFIED_SINCE] {
                 if let Some(value) = request.headers.get(&name) {
                     conditions.insert(name, value.clone());
@@ -160,7 +165,6 @@ mod tests {
 
     #[test]
     fn no_number_of_seconds_overflows() {
-        let request = http::Request::get("https://h.example/a").body(()).unwrap().into_parts().0;
         let now = SystemTime::now();
         for headers in [
             &[("age", "18446744073709551615"), ("cache-control", "max-age=1000")][..],
@@ -186,15 +190,15 @@ mod tests {
             for (name, value) in headers {
                 response.headers.append(*name, HeaderValue::from_static(value));
             }
-            let freshness = Freshness::new(&request, &response, now, None);
+            let freshness = Freshness::new(&response, now, None);
             for seconds in [0, 1, 2, 1 << 31, 1 << 33] {
                 let later = now + Duration::from_secs(seconds);
                 if let Some(freshness) = &freshness {
-                    freshness.is_fresh(&request, later);
+                    freshness.is_fresh(later);
                     freshness.may_be_stale_on_error(later);
                     freshness.age(later);
                     freshness.time_left(later);
-                    freshness.conditions(&request, later);
+                    freshness.conditions(later);
                 }
             }
         }

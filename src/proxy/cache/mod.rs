@@ -58,7 +58,6 @@ pub(crate) struct ReplyCache {
 /// A call that the cache may answer.
 pub(crate) struct CacheableCall {
     key: ReplyKey,
-    request: http::request::Parts,
     path: Box<str>,
     /// The generation of the API when the call began.
     generation: u64,
@@ -132,8 +131,6 @@ impl ReplyCache {
         }
         Some(CacheableCall {
             key: self.keys.key(request, credential),
-            // The key tells URLs and headers apart, so that `Vary` is always met; credentials in either must not be kept.
-            request: http::Request::new(()).into_parts().0,
             path: request.url.path().into(),
             generation: self.store().generation(),
             shared_generation: None,
@@ -148,7 +145,7 @@ impl ReplyCache {
         loop {
             let stored = self.stored(&call);
             let now = self.clock.now();
-            if let Some(reply) = stored.as_ref().filter(|stored| stored.freshness.is_fresh(&call.request, now)) {
+            if let Some(reply) = stored.as_ref().filter(|stored| stored.freshness.is_fresh(now)) {
                 self.tell("hit", true);
                 return CacheDecision::Reply(reply.reply(self.clock.now()));
             }
@@ -194,10 +191,10 @@ impl ReplyCache {
         };
         let now = self.clock.now();
         let received = now.checked_sub(foreign.kept_for).unwrap_or(now);
-        let Some(freshness) = Freshness::new(&call.request, &foreign.response, received, self.options.default_ttl) else {
+        let Some(freshness) = Freshness::new(&foreign.response, received, self.options.default_ttl) else {
             return false;
         };
-        let is_fresh = freshness.is_fresh(&call.request, now);
+        let is_fresh = freshness.is_fresh(now);
         let stored = StoredReply {
             response: foreign.response,
             redactors: foreign.redactors,
@@ -250,13 +247,11 @@ impl ReplyCache {
         };
         self.tell(if is_revalidated { "revalidated" } else { "miss" }, is_revalidated);
         reply.response.headers = detached_headers(&reply.response.headers);
-        let freshness = Freshness::new(&call.request, &reply.response, now, self.options.default_ttl);
+        let freshness = Freshness::new(&reply.response, now, self.options.default_ttl);
         let keeps = freshness.filter(|_| may_be_kept(&reply.response));
-        let is_fresh = keeps.as_ref().is_some_and(|freshness| freshness.is_fresh(&call.request, now));
+        let is_fresh = keeps.as_ref().is_some_and(|freshness| freshness.is_fresh(now));
         // What can neither be used nor asked about would only drop what can.
-        let is_of_use = |freshness: &Freshness| {
-            is_fresh || freshness.may_be_stale_on_error(now) || !freshness.conditions(&call.request, now).is_empty()
-        };
+        let is_of_use = |freshness: &Freshness| is_fresh || freshness.may_be_stale_on_error(now) || !freshness.conditions(now).is_empty();
         let keeps = keeps.filter(is_of_use);
         let mut kept = None;
         let mut store = self.store();
@@ -324,10 +319,7 @@ impl CacheGauge for Mutex<ReplyStore> {
 
 impl<'c> Inquiry<'c> {
     fn new(call: CacheableCall, stored: Option<StoredReply>, place: Option<FlightPlace<'c>>, now: SystemTime) -> Self {
-        let conditions = stored
-            .as_ref()
-            .map(|stored| stored.freshness.conditions(&call.request, now))
-            .unwrap_or_default();
+        let conditions = stored.as_ref().map(|stored| stored.freshness.conditions(now)).unwrap_or_default();
         Self {
             call,
             stored,

@@ -193,8 +193,7 @@ mod tests {
         response
             .headers
             .insert(http::header::CACHE_CONTROL, HeaderValue::from_static("max-age=60"));
-        let request = http::Request::new(()).into_parts().0;
-        let freshness = Freshness::new(&request, &response, SystemTime::now(), None).unwrap();
+        let freshness = Freshness::new(&response, SystemTime::now(), None).unwrap();
         StoredReply {
             response,
             redactors: Vec::new(),
