@@ -1,6 +1,7 @@
 //! Replies that are kept for the next call that asks for the same (RFC 9111), private to who asks. Only replies to GET of tools that
 //! count as read-only are kept; a call that may change something drops what it may have changed.
 
+mod change;
 pub(crate) mod flight;
 pub(crate) mod freshness;
 pub(crate) mod key;
@@ -14,7 +15,6 @@ use bytes::Bytes;
 use http::header::{self, HeaderMap};
 use http::{Method, StatusCode};
 use tokio::time::timeout_at;
-use url::Url;
 
 use self::flight::{FlightOutcome, FlightPlace, Flights};
 use self::freshness::{CacheClock, Freshness};
@@ -293,22 +293,6 @@ impl ReplyCache {
             metrics.cache_asked(&self.api, is_hit);
         }
     }
-
-    /// A request that may change something is about to leave. However it ends, what it may have changed is dropped when the value
-    /// that is returned is.
-    pub(crate) async fn expect_change(&self, url: &Url) -> ExpectedChange<'_> {
-        self.store().advance();
-        let change = ExpectedChange {
-            cache: self,
-            paths: vec![url.path().to_owned()],
-            url: url.clone(),
-            is_shared: false,
-        };
-        if let Some(shared) = &self.shared {
-            shared.raise().await;
-        }
-        change
-    }
 }
 
 impl CacheGauge for Mutex<ReplyStore> {
@@ -326,52 +310,6 @@ impl<'c> Inquiry<'c> {
             place,
             conditions,
         }
-    }
-}
-
-/// A request that may change something.
-pub(crate) struct ExpectedChange<'c> {
-    cache: &'c ReplyCache,
-    paths: Vec<String>,
-    url: Url,
-    /// Whether other replicas know that it has ended.
-    is_shared: bool,
-}
-
-impl ExpectedChange<'_> {
-    /// What the reply names has changed as well (RFC 9111 section 4.4), where it is of the same origin.
-    pub(crate) fn answered(&mut self, headers: &HeaderMap) {
-        for name in [header::LOCATION, header::CONTENT_LOCATION] {
-            let named = headers.get(name).and_then(|value| self.url.join(value.to_str().ok()?).ok());
-            self.paths.extend(
-                named
-                    .filter(|named| named.origin() == self.url.origin())
-                    .map(|named| named.path().to_owned()),
-            );
-        }
-    }
-}
-
-impl ExpectedChange<'_> {
-    /// The request has ended: nobody gets a reply from before it once this has returned.
-    pub(crate) async fn end(mut self) {
-        self.is_shared = true;
-        let shared = self.cache.shared.clone();
-        drop(self);
-        if let Some(shared) = shared {
-            shared.raise().await;
-        }
-    }
-}
-
-impl Drop for ExpectedChange<'_> {
-    fn drop(&mut self) {
-        if let Some(shared) = self.cache.shared.as_ref().filter(|_| !self.is_shared) {
-            shared.raise_later();
-        }
-        let mut store = self.cache.store();
-        store.advance();
-        self.paths.iter().for_each(|path| store.drop_around(path));
     }
 }
 
