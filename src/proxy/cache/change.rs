@@ -44,9 +44,7 @@ impl ExpectedChange<'_> {
             );
         }
     }
-}
 
-impl ExpectedChange<'_> {
     /// The request has ended: nobody gets a reply from before it once this has returned.
     pub(crate) async fn end(mut self) {
         self.is_shared = true;

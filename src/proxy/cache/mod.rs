@@ -233,58 +233,43 @@ impl ReplyCache {
             return Ok(stored.reply(now));
         }
         let mut reply = outcome?;
-        let is_revalidated = match stored {
-            Some(stored) if reply.response.status == StatusCode::NOT_MODIFIED => {
-                let headers = updated_headers(&stored.response.headers, &reply.response.headers);
-                reply.response = Response {
-                    headers,
-                    ..stored.response
-                };
-                reply.redactors.extend(stored.redactors);
-                true
-            }
-            _ => false,
-        };
+        let is_revalidated = stored.is_some_and(|stored| revalidate(stored, &mut reply));
         self.tell(if is_revalidated { "revalidated" } else { "miss" }, is_revalidated);
         reply.response.headers = detached_headers(&reply.response.headers);
-        let freshness = Freshness::new(&reply.response, now, self.options.default_ttl);
-        let keeps = freshness.filter(|_| may_be_kept(&reply.response));
-        let is_fresh = keeps.as_ref().is_some_and(|freshness| freshness.is_fresh(now));
-        // What can neither be used nor asked about would only drop what can.
-        let is_of_use = |freshness: &Freshness| is_fresh || freshness.may_be_stale_on_error(now) || !freshness.conditions(now).is_empty();
-        let keeps = keeps.filter(is_of_use);
-        let mut kept = None;
-        let mut store = self.store();
-        let is_stored = if let Some(freshness) = keeps {
-            let stored = StoredReply {
-                response: Response {
-                    // Detached from the buffer of the connection, as the headers are.
-                    body: Bytes::copy_from_slice(&reply.response.body),
-                    ..reply.response.clone()
-                },
-                redactors: reply.redactors.clone(),
-                freshness: Arc::new(freshness),
-                path: call.path.clone(),
-                shared_generation: call.shared_generation,
-            };
-            kept = is_fresh.then(|| stored.clone());
-            store.put(call.key, stored, call.generation)
-        } else {
-            store.remove(&call.key);
-            false
-        };
-        drop(store);
-        if let Some(kept) = kept.filter(|_| is_stored) {
-            self.share(&call, &kept, now);
-        }
+        let is_kept = self.keep(&call, &reply, now);
         if let Some(place) = &mut place {
-            place.end(if is_stored && is_fresh {
-                FlightOutcome::Stored
-            } else {
-                FlightOutcome::NotStored
-            });
+            place.end(if is_kept { FlightOutcome::Stored } else { FlightOutcome::NotStored });
         }
         Ok(reply)
+    }
+
+    /// Keeps a reply where that is allowed; whether the next call that asks for the same gets it.
+    fn keep(&self, call: &CacheableCall, reply: &Reply, now: SystemTime) -> bool {
+        let freshness = Freshness::new(&reply.response, now, self.options.default_ttl).filter(|_| may_be_kept(&reply.response));
+        let is_fresh = freshness.as_ref().is_some_and(|freshness| freshness.is_fresh(now));
+        // What can neither be used nor asked about would only drop what can.
+        let is_of_use = |freshness: &Freshness| is_fresh || freshness.may_be_stale_on_error(now) || !freshness.conditions(now).is_empty();
+        let Some(freshness) = freshness.filter(is_of_use) else {
+            self.store().remove(&call.key);
+            return false;
+        };
+        let stored = StoredReply {
+            response: Response {
+                // Detached from the buffer of the connection, as the headers are.
+                body: Bytes::copy_from_slice(&reply.response.body),
+                ..reply.response.clone()
+            },
+            redactors: reply.redactors.clone(),
+            freshness: Arc::new(freshness),
+            path: call.path.clone(),
+            shared_generation: call.shared_generation,
+        };
+        let fresh = is_fresh.then(|| stored.clone());
+        let is_stored = self.store().put(call.key, stored, call.generation);
+        if let Some(fresh) = fresh.as_ref().filter(|_| is_stored) {
+            self.share(call, fresh, now);
+        }
+        is_stored && is_fresh
     }
 
     fn tell(&self, kind: &'static str, is_hit: bool) {
@@ -311,6 +296,19 @@ impl<'c> Inquiry<'c> {
             conditions,
         }
     }
+}
+
+/// Makes a reply that confirms the stored one (RFC 9111 section 4.3.4) that one, with its headers updated; whether it does.
+fn revalidate(stored: StoredReply, reply: &mut Reply) -> bool {
+    if reply.response.status != StatusCode::NOT_MODIFIED {
+        return false;
+    }
+    reply.response = Response {
+        headers: updated_headers(&stored.response.headers, &reply.response.headers),
+        ..stored.response
+    };
+    reply.redactors.extend(stored.redactors);
+    true
 }
 
 /// Whether a reply is of a kind that is kept, whatever its freshness.
