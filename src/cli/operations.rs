@@ -14,7 +14,7 @@ use crate::observe::traces::Tracer;
 use crate::observe::{self, Observers};
 use crate::outbound::OutboundOptions;
 use crate::server::McpServer;
-use crate::server::http::limits::ClientKey;
+use crate::server::client::ClientKey;
 use crate::server::http::{self, Allowed};
 
 /// Begins to observe, and serves the page of metrics until the process ends. `outbound` says how other servers than the API are

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::http::limits::ClientKey;
+use super::client::ClientKey;
 use super::share::may_take_place;
 
 /// Answers that are remembered at the same time.

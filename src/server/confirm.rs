@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use super::answered_questions::AnsweredQuestions;
 use super::auth::client_of;
 use super::catalog::ResolvedCall;
-use super::http::limits::ClientKey;
+use super::client::ClientKey;
 use crate::api::OfferedTool;
 use crate::observe::call::{note, note_outcome};
 use crate::observe::outcome::CallOutcome;

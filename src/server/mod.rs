@@ -4,6 +4,7 @@ mod answered_questions;
 mod auth;
 mod calls;
 pub(crate) mod catalog;
+pub(crate) mod client;
 mod confirm;
 pub(crate) mod endpoints;
 pub(crate) mod gates;

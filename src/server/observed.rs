@@ -11,7 +11,7 @@ use rmcp::service::RequestContext;
 
 use super::calls::message::MODERN_VERSION;
 use super::catalog::ResolvedCall;
-use super::http::limits::{Peer, ProvedClient, ProvedName};
+use super::client::{Peer, ProvedClient, ProvedName};
 use crate::annotate::gate_names::GateKind;
 use crate::api::Caller;
 use crate::observe;

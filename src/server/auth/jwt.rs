@@ -16,7 +16,7 @@ use super::scopes::{Scopes, ToolScopes};
 use crate::json as spec_json;
 use crate::observe;
 use crate::outbound::HttpClient;
-use crate::server::http::limits::ClientKey;
+use crate::server::client::ClientKey;
 
 /// The well-known path of RFC 9728 section 3, inserted between the host and the path of the resource.
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";

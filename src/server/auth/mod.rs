@@ -30,8 +30,9 @@ use self::resources::Resources;
 use self::scopes::Scopes;
 use self::static_token::StaticToken;
 use super::catalog::ResolvedCall;
+use super::client::{ClientKey, Peer, ProvedClient, ProvedName};
 use super::endpoints::served_apis::ServedApis;
-use super::http::limits::{ClientKey, Peer, ProvedClient, ProvedName, RateLimit};
+use super::http::limits::RateLimit;
 use crate::observe;
 use crate::outbound::HttpClient;
 

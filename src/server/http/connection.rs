@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use super::activity::{Activity, Working};
 use super::front::Front;
 use super::idle_timeout::IdleTimeout;
-use super::limits::Peer;
+use crate::server::client::Peer;
 
 /// What every connection is served with.
 #[derive(Clone)]

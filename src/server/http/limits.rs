@@ -1,13 +1,10 @@
 //! Limits for clients: connections, and requests of each client per second.
 
 use std::collections::HashMap;
-use std::hash::BuildHasher as _;
-use std::net::IpAddr;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use aws_lc_rs::hmac;
-
+use crate::server::client::ClientKey;
 use crate::shared_state::rate::{SharedRate, TakenPlace};
 use crate::shared_state::state::SharedState;
 
@@ -27,58 +24,6 @@ impl Default for Limits {
             rate: None,
         }
     }
-}
-
-/// The address at the other end of a connection.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub(crate) IpAddr);
-
-/// A client has proved who it is, where somebody asks.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ProvedClient;
-
-/// The name that a client has proved, where somebody records it.
-#[derive(Debug, Clone)]
-pub(crate) struct ProvedName(pub(crate) Arc<str>);
-
-/// Identifies the client that a request counts for: a hash, so that neither tokens nor subjects are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct ClientKey(u64);
-
-impl ClientKey {
-    /// An authenticated client.
-    pub(crate) fn named(kind: &str, name: &[u8]) -> Self {
-        let Some(key) = SHARED_KEY.get() else {
-            return Self(seeds().hash_one((kind, name)));
-        };
-        let mut context = hmac::Context::with_key(key);
-        context.update(&kind.len().to_be_bytes());
-        context.update(kind.as_bytes());
-        context.update(name);
-        let tag = context.sign();
-        Self(tag.as_ref().first_chunk().copied().map(u64::from_be_bytes).unwrap_or_default())
-    }
-
-    /// From now on, replicas with the same key identify a client in the same way. Once, before the first client.
-    pub(crate) fn share(key: hmac::Key) {
-        let _ = SHARED_KEY.set(key);
-    }
-
-    /// The client at an address; an IPv6 /64 network counts as one client (RFC 6177).
-    pub(crate) fn at(Peer(address): Peer) -> Self {
-        match address.to_canonical() {
-            IpAddr::V4(address) => Self::named("v4", &address.octets()),
-            IpAddr::V6(address) => Self::named("v6", address.octets().get(..8).unwrap_or_default()),
-        }
-    }
-}
-
-/// The key that replicas share.
-static SHARED_KEY: OnceLock<hmac::Key> = OnceLock::new();
-
-fn seeds() -> &'static foldhash::quality::RandomState {
-    static SEEDS: std::sync::LazyLock<foldhash::quality::RandomState> = std::sync::LazyLock::new(Default::default);
-    &SEEDS
 }
 
 /// Clients that are counted separately; all others share one count.
@@ -156,7 +101,10 @@ impl RateLimit {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
+    use crate::server::client::Peer;
 
     #[test]
     fn a_client_gets_a_seconds_worth_at_once_and_then_one_at_a_time() {

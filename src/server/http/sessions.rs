@@ -12,8 +12,8 @@ use axum::response::{IntoResponse, Response};
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
-use super::limits::ClientKey;
 use crate::server::auth::{AuthenticatedClient, client_of};
+use crate::server::client::ClientKey;
 use crate::server::share::may_take_place;
 
 /// The maximum number of sessions.
