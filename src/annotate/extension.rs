@@ -1,7 +1,7 @@
 //! The document's extensions about tools: `x-mcp`, and others that real documents use.
 
 use super::overrides::{ExpectedType, Override, OverrideProblem, OverrideProblemKind};
-use crate::spec::operation::is_tool_extension;
+use crate::spec::operation::{TOOL_EXTENSIONS, tool_extensions};
 use crate::spec::{Diagnostic, Document, Operation, Span, pointer};
 
 /// What an extension of the document says about a tool.
@@ -14,13 +14,7 @@ pub(crate) struct Authored {
 
 /// The extensions of the document's root, which are the weakest.
 pub(crate) fn of_root(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
-    let mut root: Vec<(Box<str>, Span)> = document
-        .members("x-")
-        .filter(|(name, _)| is_tool_extension(name))
-        .map(|(name, node)| (name.into(), node.span()))
-        .collect();
-    // The most specific extension comes last, whatever the order in the document.
-    root.sort_by_cached_key(|(name, _)| (NAMES.iter().position(|known| known == &name.as_ref()), name.clone()));
+    let root = tool_extensions(document.members("x-"));
     let mut authored = read_extensions(document, &root, "#", diagnostics);
     for Authored { extension, said } in &mut authored {
         if said.name.take().is_some() {
@@ -41,20 +35,10 @@ pub(crate) fn of_operation(document: &Document, operation: &Operation, diagnosti
     read_extensions(document, &operation.extensions, &operation.pointer, diagnostics)
 }
 
-const NAMES: [&str; 7] = [
-    "x-speakeasy-mcp",
-    "x-mcp-hidden",
-    "x-mcp-name",
-    "x-mcp-title",
-    "x-mcp-description",
-    "x-mcp-annotations",
-    "x-mcp",
-];
-
 fn read_extensions(document: &Document, extensions: &[(Box<str>, Span)], place: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
     let mut authored = Vec::new();
     for (name, span) in extensions {
-        let Some(extension) = NAMES.into_iter().find(|known| *known == name.as_ref()) else {
+        let Some(extension) = TOOL_EXTENSIONS.into_iter().find(|known| *known == name.as_ref()) else {
             diagnostics.push(Diagnostic::note(
                 place,
                 format!("the extension `{name}` is unknown and has no effect"),

@@ -31,6 +31,7 @@ use self::request_body::RequestBody;
 use self::rules::OperationRules;
 use self::server_template::ServerTemplate;
 use self::template::PathTemplate;
+use super::node::Node;
 use super::span::Span;
 
 /// An operation, with everything a tool or a call needs; schemas stay in the document until they are read.
@@ -75,12 +76,26 @@ pub struct Operation {
     pub rules: Box<OperationRules>,
 }
 
-/// Whether an extension of that name speaks of tools, so that it is kept.
-#[must_use]
-pub(crate) fn is_tool_extension(name: &str) -> bool {
-    name.strip_prefix("x-mcp")
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-        || name == "x-speakeasy-mcp"
+/// The extensions that speak of tools, the most specific one last.
+pub(crate) const TOOL_EXTENSIONS: [&str; 7] = [
+    "x-speakeasy-mcp",
+    "x-mcp-hidden",
+    "x-mcp-name",
+    "x-mcp-title",
+    "x-mcp-description",
+    "x-mcp-annotations",
+    "x-mcp",
+];
+
+/// Those of the members of an object that speak of tools, in the order of [`TOOL_EXTENSIONS`] whatever their order in the document.
+/// Unknown ones (`x-mcp-color`) come first.
+pub(crate) fn tool_extensions<'n, 'd>(members: impl Iterator<Item = (&'n str, Node<'d>)>) -> Vec<(Box<str>, Span)> {
+    let mut found: Vec<(Box<str>, Span)> = members
+        .filter(|(name, _)| name.starts_with("x-") && (TOOL_EXTENSIONS.contains(name) || name.starts_with("x-mcp-")))
+        .map(|(name, node)| (name.into(), node.span()))
+        .collect();
+    found.sort_by_cached_key(|(name, _)| (TOOL_EXTENSIONS.iter().position(|known| *known == name.as_ref()), name.clone()));
+    found
 }
 
 impl Operation {

@@ -8,7 +8,7 @@ use super::parameters::Parameters;
 use super::request_body::RequestBody;
 use super::server_template::ServerTemplate;
 use super::template::PathTemplate;
-use super::{Operation, body, is_tool_extension, server, swagger2};
+use super::{Operation, body, server, swagger2, tool_extensions};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::document::{Document, Version};
 use crate::spec::node::{Node, Object};
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
             description: both.iter().find_map(|object| words(object, "description")),
             parameters: both.iter().rev().flat_map(parameters).collect(),
             servers: server::servers(both.iter().find_map(|object| object.get("servers"))),
-            extensions: both.iter().rev().flat_map(|object| tool_extensions(object)).collect(),
+            extensions: both.iter().rev().flat_map(|object| tool_extensions(object.iter())).collect(),
         }
     }
 
@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
             security: object.get("security").map(Node::span),
             responses: object.get("responses").map(Node::span),
             produces,
-            extensions: shared.extensions.iter().cloned().chain(tool_extensions(&object)).collect(),
+            extensions: shared.extensions.iter().cloned().chain(tool_extensions(object.iter())).collect(),
             pointer: String::new(),
             span: None,
             rules: Box::default(),
@@ -296,18 +296,6 @@ fn words(object: &Object<'_>, key: &str) -> Option<String> {
 /// Where an operation stands; `None` for an operation without members.
 fn place_of(node: Node<'_>) -> Option<Span> {
     Some(node).filter(|node| node.text() != "null").map(Node::span)
-}
-
-/// The extensions of an object that speak of tools, the most specific one last.
-fn tool_extensions(object: &Object<'_>) -> Vec<(Box<str>, Span)> {
-    let mut found: Vec<(Box<str>, Span)> = object
-        .iter()
-        .filter(|(key, _)| key.starts_with("x-") && is_tool_extension(key))
-        .map(|(key, node)| (key.into(), node.span()))
-        .collect();
-    // `x-mcp` is the one that says most, whatever the order of keys.
-    found.sort_by_key(|(key, _)| key.as_ref() == "x-mcp");
-    found
 }
 
 /// `TRACE` and any method of 3.2 are operations too; their hints are decided in `annotate`.

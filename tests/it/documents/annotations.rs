@@ -93,6 +93,35 @@ fn p35_hints_of_a_document_count_when_trusted_and_never_when_ignored() {
 }
 
 #[test]
+fn the_most_specific_extension_wins_in_every_place_and_order() {
+    let extensions = r#""x-mcp-name": "b", "x-mcp-hidden": true, "x-speakeasy-mcp": {"disabled": false, "name": "c"}"#;
+    let document = |of_root: &str, of_path: &str, of_operation: &str| {
+        SpecFile::new(&format!(
+            r#"{{"openapi": "3.1.0", {of_root} "paths": {{
+                "/a": {{{of_path} "get": {{{of_operation} "operationId": "a"}}}},
+                "/d": {{"get": {{"operationId": "d", "x-mcp": true}}}}}}}}"#
+        ))
+    };
+    let extensions = format!("{extensions},");
+    for spec in [
+        document(&extensions, "", ""),
+        document("", &extensions, ""),
+        document("", "", &extensions),
+    ] {
+        assert_eq!(
+            tools(&spec, &[]).keys().collect::<Vec<_>>(),
+            ["d"],
+            "`x-mcp-hidden` wins over `x-speakeasy-mcp`"
+        );
+    }
+    let named = r#""x-mcp-name": "b", "x-speakeasy-mcp": {"name": "c"},"#;
+    assert!(
+        tools(&document("", "", named), &[]).contains_key("b"),
+        "`x-mcp-name` wins over `x-speakeasy-mcp`"
+    );
+}
+
+#[test]
 fn rules_and_flags_win_field_by_field_in_order() {
     let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
     let rules = "overrides:
