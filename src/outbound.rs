@@ -10,7 +10,6 @@ pub(crate) mod failure;
 mod messages;
 mod server_certificates;
 
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,8 +63,7 @@ pub struct Proxy {
     pub credential: Option<SecretString>,
 }
 
-/// A client. What it dereferences to makes single requests, as for documents and tokens; the requests of calls leave through
-/// `send`.
+/// A client.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     client: reqwest::Client,
@@ -73,16 +71,18 @@ pub struct HttpClient {
     direct: Option<DirectClient>,
 }
 
-impl Deref for HttpClient {
-    type Target = reqwest::Client;
-
-    fn deref(&self) -> &reqwest::Client {
-        &self.client
-    }
-}
-
 impl HttpClient {
-    /// Sends a request. Dropping the future ends it.
+    /// A GET request of its own, as for a document.
+    pub(crate) fn get(&self, url: Url) -> reqwest::RequestBuilder {
+        self.client.get(url)
+    }
+
+    /// A POST request of its own, as for traces.
+    pub(crate) fn post(&self, url: Url) -> reqwest::RequestBuilder {
+        self.client.post(url)
+    }
+
+    /// Sends the request of a call, or one like it. Dropping the future ends it.
     pub(crate) async fn send(&self, request: OutgoingRequest) -> Result<IncomingReply, OutboundFailure> {
         if let Some(direct) = &self.direct {
             return direct.send(request).await;

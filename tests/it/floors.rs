@@ -99,17 +99,7 @@ const FENCES: [(&str, &[&str]); 13] = [
         ],
     ),
     ("saphyr_parser", &["spec/document/positions.rs"]),
-    (
-        "reqwest",
-        &[
-            "outbound.rs",
-            "outbound",
-            "spec/document/source.rs",
-            "spec/document/revision.rs",
-            "spec/document/external.rs",
-            "spec/document/discovery.rs",
-        ],
-    ),
+    ("reqwest", &["outbound.rs", "outbound", "spec/document/source.rs"]),
     ("axum", &["server", "mock"]),
     ("clap", &["cli", "config"]),
     ("std::env", &["config"]),

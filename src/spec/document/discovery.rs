@@ -7,6 +7,7 @@ use url::Url;
 
 use super::source::{FetchedSource, SourceAnswer, ask};
 use super::web_page::{MAX_PAGE_BYTES, header_links, is_web_page, page_links};
+use crate::outbound::HttpClient;
 
 /// More requests than this are not made, that for the page and redirects included.
 const MAX_REQUESTS: usize = 10;
@@ -37,7 +38,7 @@ pub(crate) struct Discovery {
 }
 
 /// Searches the origin of a web page for a document. `headers` go along, because the origin is the one that they were meant for.
-pub(crate) async fn discover(client: &reqwest::Client, page: &FetchedSource, headers: &HeaderMap, max_bytes: usize) -> Discovery {
+pub(crate) async fn discover(client: &HttpClient, page: &FetchedSource, headers: &HeaderMap, max_bytes: usize) -> Discovery {
     let Some(address) = page.source.url() else {
         return Discovery::default();
     };
@@ -55,7 +56,7 @@ pub(crate) async fn discover(client: &reqwest::Client, page: &FetchedSource, hea
 
 /// A search on one origin.
 struct Search<'s> {
-    client: &'s reqwest::Client,
+    client: &'s HttpClient,
     headers: &'s HeaderMap,
     /// Where the page was found.
     address: Url,

@@ -20,6 +20,7 @@ use super::error::LoadError;
 use super::file::DocumentFile;
 use super::revision::Revision;
 use super::source::{FetchedSource, ReadError, Source, fetch, redacted};
+use crate::outbound::HttpClient;
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node;
 
@@ -65,7 +66,7 @@ struct OpenedFile {
 }
 
 struct Loader<'l> {
-    client: &'l reqwest::Client,
+    client: &'l HttpClient,
     /// Sent to the document's own origin only.
     headers: &'l HeaderMap,
     policy: ExternalReferences,
@@ -88,7 +89,7 @@ pub async fn complete(
     document: &mut Document,
     source: &Source,
     policy: ExternalReferences,
-    client: &reqwest::Client,
+    client: &HttpClient,
     headers: &HeaderMap,
     max_bytes: usize,
 ) -> Vec<Diagnostic> {

@@ -8,6 +8,7 @@ use foldhash::quality::FixedState;
 use http::HeaderMap;
 
 use super::source::{ReadError, Source, Validators, fetch_if_changed};
+use crate::outbound::HttpClient;
 
 /// A file or a URL as it was when it was read.
 #[derive(Debug, Clone)]
@@ -48,7 +49,7 @@ impl Revision {
     ///
     /// # Errors
     /// [`ReadError`], where the source cannot be read.
-    pub async fn has_changed(&mut self, client: &reqwest::Client) -> Result<bool, ReadError> {
+    pub async fn has_changed(&mut self, client: &HttpClient) -> Result<bool, ReadError> {
         let bytes = match &self.source {
             Source::Stdin => return Ok(false),
             Source::Path(path) => {

@@ -12,6 +12,7 @@ use url::Url;
 
 use super::web_page::{MAX_PAGE_BYTES, is_web_page};
 use crate::outbound::bounded_body::BodyError;
+use crate::outbound::{HttpClient, HttpError};
 
 /// How large a document may be unless the operator sets another limit (`--max-spec-bytes`): 64 MiB.
 pub const DEFAULT_MAX_SPEC_BYTES: usize = 64 << 20;
@@ -103,7 +104,7 @@ pub enum ReadError {
         hint: &'static str,
         /// The client's word.
         #[source]
-        error: reqwest::Error,
+        error: HttpError,
     },
     /// The server took too long.
     #[error("{0} was not read within {seconds} s", seconds = FETCH_TIMEOUT.as_secs())]
@@ -161,7 +162,7 @@ impl Source {
     ///
     /// # Errors
     /// [`ReadError`].
-    pub async fn read(&self, client: &reqwest::Client, headers: &HeaderMap, max_bytes: usize) -> Result<Vec<u8>, ReadError> {
+    pub async fn read(&self, client: &HttpClient, headers: &HeaderMap, max_bytes: usize) -> Result<Vec<u8>, ReadError> {
         self.read_from(client, headers, max_bytes).await.map(|found| found.bytes)
     }
 
@@ -170,7 +171,7 @@ impl Source {
     ///
     /// # Errors
     /// [`ReadError`].
-    pub async fn read_from(&self, client: &reqwest::Client, headers: &HeaderMap, max_bytes: usize) -> Result<FetchedSource, ReadError> {
+    pub async fn read_from(&self, client: &HttpClient, headers: &HeaderMap, max_bytes: usize) -> Result<FetchedSource, ReadError> {
         let found = |bytes| FetchedSource {
             bytes,
             source: self.clone(),
@@ -232,7 +233,7 @@ impl fmt::Display for Source {
 /// Fetches one URL, and tells where it was found in the end. At most so many redirects are followed, and only within its
 /// origin, because `headers` may hold a credential.
 pub(crate) async fn fetch(
-    client: &reqwest::Client,
+    client: &HttpClient,
     url: &Url,
     headers: &HeaderMap,
     redirects: usize,
@@ -249,7 +250,7 @@ pub(crate) async fn fetch(
 
 /// As [`fetch`], but nothing where it is the version that is known.
 pub(crate) async fn fetch_if_changed(
-    client: &reqwest::Client,
+    client: &HttpClient,
     url: &Url,
     headers: &HeaderMap,
     known: &Validators,
@@ -268,7 +269,7 @@ async fn in_time<T>(url: &Url, fetched: impl Future<Output = Result<T, ReadError
 }
 
 async fn fetch_all(
-    client: &reqwest::Client,
+    client: &HttpClient,
     url: &Url,
     headers: &HeaderMap,
     redirects: usize,
@@ -317,9 +318,9 @@ pub(crate) enum SourceAnswer {
 ///
 /// # Errors
 /// There is no answer, or one that is neither a success nor a redirect.
-pub(crate) async fn ask(client: &reqwest::Client, url: &Url, headers: &HeaderMap, max_bytes: usize) -> Result<SourceAnswer, ReadError> {
+pub(crate) async fn ask(client: &HttpClient, url: &Url, headers: &HeaderMap, max_bytes: usize) -> Result<SourceAnswer, ReadError> {
     let shown = redacted(url);
-    let failed = |error: reqwest::Error| ReadError::Fetch {
+    let failed = |error: HttpError| ReadError::Fetch {
         url: shown.clone(),
         hint: fetch_hint(&error),
         error: error.without_url(),
@@ -404,7 +405,7 @@ fn status_hint(status: StatusCode) -> &'static str {
     }
 }
 
-fn fetch_hint(error: &reqwest::Error) -> &'static str {
+fn fetch_hint(error: &HttpError) -> &'static str {
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         let system = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
