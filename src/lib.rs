@@ -30,7 +30,7 @@
 //! Inside, it is one straight pipe; `ARCHITECTURE.md` is its map. At start:
 //!
 //! ```text
-//! Source ─read─▶ bytes ─apply_overlays─▶ bytes ─parse─▶ Document ─complete─▶ Document ─operations─▶ Operations ─annotate─▶ Tools ─bind─▶ Api ─▶ Server
+//! Source ─read─▶ bytes ─apply_overlays─▶ bytes ─parse─▶ Document ─complete_document─▶ Document ─operations─▶ Operations ─annotate─▶ Tools ─bind─▶ Api ─▶ Server
 //! ```
 //!
 //! and for each call:
@@ -66,6 +66,7 @@ pub use crate::outbound::{Clients, HttpClient, HttpError, OutboundError, Outboun
 pub use crate::server::McpServer;
 pub use crate::server::http::{HttpOptions, bind as bind_http, serve as serve_http};
 pub use crate::server::stdio::serve as serve_stdio;
+pub use crate::spec::document::external::complete_document;
 pub use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, ReadError, Severity, Source};
 
 /// What the tests, the benches and the fuzz targets of this repository reach into. Not a part of the library's promise.
@@ -79,7 +80,6 @@ pub mod internals {
     pub use crate::proxy::response::render::{OutputContract, Rendering, render_error, render_reply};
     pub use crate::proxy::{Request, Response};
     pub use crate::spec::argument_names::sanitize_argument_name;
-    pub use crate::spec::document::external::complete;
     pub use crate::spec::document::source::DEFAULT_MAX_SPEC_BYTES;
     pub use crate::spec::{Operation, PathTemplate, operations};
 }

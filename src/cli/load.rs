@@ -213,7 +213,7 @@ async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<Docume
         }
     })?;
     let policy = config.external_references;
-    unread.extend(external::complete(&mut document, &source, policy, client, headers, config.max_spec_bytes).await);
+    unread.extend(external::complete_document(&mut document, &source, policy, client, headers, config.max_spec_bytes).await);
     seen.extend(document.seen().iter().filter(|_| config.reload.is_some()).cloned());
     Ok(DocumentRead {
         document: Arc::new(document),

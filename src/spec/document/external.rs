@@ -85,7 +85,7 @@ struct Loader<'l> {
 /// Reads all files that the document refers to, directly or through other files, and reports those that cannot be read.
 /// A reference that cannot be followed affects only what uses it. Each file may have `max_bytes`, and all of them together
 /// twice as many.
-pub async fn complete(
+pub async fn complete_document(
     document: &mut Document,
     source: &Source,
     policy: ExternalReferences,
@@ -345,7 +345,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let mut document = Document::parse(source.read(&client, &HeaderMap::new(), 1 << 20).await.unwrap(), None).unwrap();
-            let diagnostics = complete(&mut document, &source, policy, &client, &HeaderMap::new(), 1 << 20).await;
+            let diagnostics = complete_document(&mut document, &source, policy, &client, &HeaderMap::new(), 1 << 20).await;
             (document, diagnostics)
         })
     }

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use openapi_mcp::internals::{DEFAULT_MAX_SPEC_BYTES, complete};
+use openapi_mcp::internals::DEFAULT_MAX_SPEC_BYTES;
 use openapi_mcp::{
     AnnotateOptions, Api, ApiOptions, Document, ExternalReferences, Hint, Hints, OutboundOptions, OutputSchemas, Policy, Reason, Severity,
-    Source, http_client,
+    Source, complete_document, http_client,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -36,7 +36,7 @@ async fn row(path: PathBuf) -> String {
         Ok(document) => document,
         Err(error) => return format!("-\t-\t{error}"),
     };
-    complete(
+    complete_document(
         &mut document,
         &source,
         ExternalReferences::Local,
