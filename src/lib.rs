@@ -62,7 +62,9 @@ pub use crate::api::{
     Api, ApiName, ApiOptions, BuildError, Caller, Destination, OfferedTool, OnMissingCredential, TenantEntry, TenantOptions, TenantSource,
 };
 pub use crate::cli::run;
-pub use crate::outbound::{Clients, HttpClient, HttpError, OutboundError, OutboundOptions, http_client};
+pub use crate::outbound::{Clients, HttpClient, HttpError, Identity, OutboundError, OutboundOptions, Proxy, http_client};
+pub use crate::proxy::cache::CacheOptions;
+pub use crate::proxy::response::sandbox::Sandbox;
 pub use crate::server::McpServer;
 pub use crate::server::http::{HttpOptions, bind as bind_http, serve as serve_http};
 pub use crate::server::stdio::serve as serve_stdio;

@@ -29,7 +29,7 @@ const PANICKED: i32 = 101;
 /// What runs filters.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
-    /// This program's own file.
+    /// The file of `openapi-mcp`, which is started with the argument `filter`.
     pub program: PathBuf,
     /// The largest output, in bytes.
     pub limit: usize,
