@@ -14,6 +14,7 @@ pub(crate) mod http;
 pub(crate) mod jsonrpc;
 pub(crate) mod observed;
 mod progress;
+mod readiness;
 mod share;
 pub(crate) mod state;
 pub(crate) mod stdio;
@@ -31,6 +32,7 @@ use self::confirm::Confirmation;
 use self::endpoints::api_slot::ApiSlot;
 use self::endpoints::paths::McpEndpoint;
 use self::endpoints::served_apis::ServedApis;
+use self::readiness::ReadinessFlags;
 use self::state::{Changes, ServerState};
 use crate::api::Api;
 use crate::api::name::ApiName;
@@ -51,6 +53,7 @@ pub struct McpServer {
     state: Arc<ServerState>,
     apis: Arc<ServedApis>,
     calls: TaskTracker,
+    readiness: Arc<ReadinessFlags>,
     /// Set where a person is asked before calls.
     confirmation: Option<Arc<Confirmation>>,
     /// What it shares with other replicas.
@@ -80,6 +83,7 @@ impl McpServer {
             state: whole.map_or_else(|| Arc::new(ServerState::pending(reload)), |whole| Arc::clone(&whole.state)),
             apis,
             calls: TaskTracker::new(),
+            readiness: Arc::default(),
             confirmation: None,
             shared_state: None,
             unreported_changes: None,
@@ -172,7 +176,7 @@ impl McpServer {
 
     /// From now on `/readyz` tells balancers to send no more requests; those that come are still answered.
     pub fn begin_draining(&self) {
-        self.state.draining.cancel();
+        self.readiness.draining.cancel();
     }
 
     /// Tracks the calls in flight, so that a clean shutdown can wait for them.

@@ -1,7 +1,7 @@
 //! What a server currently serves: nothing yet, a catalog, or a newer catalog after the document changed.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rmcp::RoleServer;
@@ -31,10 +31,6 @@ pub(crate) struct ServerState {
     was_listed_early: AtomicBool,
     /// Cancelled when the server stops: waits for changes end.
     pub(crate) ending: CancellationToken,
-    /// Requests are still taken, but no more should be sent.
-    pub(crate) draining: CancellationToken,
-    /// Whether clients cannot be let in yet, because the keys of their issuer are not there.
-    pub(crate) awaits_keys: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
 /// Receives a count each time the list of tools changes.
@@ -63,8 +59,6 @@ impl ServerState {
             tells_changes,
             was_listed_early: AtomicBool::new(false),
             ending,
-            draining: CancellationToken::new(),
-            awaits_keys: OnceLock::new(),
         }
     }
 

@@ -52,7 +52,7 @@ impl Health {
 
     /// Whether requests should be sent here, now.
     pub(crate) fn readiness(&self) -> Readiness {
-        if self.server.state.draining.is_cancelled() {
+        if self.server.readiness.draining.is_cancelled() {
             Readiness::Draining
         } else if self.waits_for().is_some() {
             Readiness::Loading
@@ -66,7 +66,7 @@ impl Health {
         if !self.server.is_ready() {
             return Some("the document");
         }
-        let awaits_keys = self.server.state.awaits_keys.get().is_some_and(|awaits_keys| awaits_keys());
+        let awaits_keys = self.server.readiness.awaits_keys.get().is_some_and(|awaits_keys| awaits_keys());
         awaits_keys.then_some("the keys of the issuer")
     }
 

@@ -113,7 +113,7 @@ pub async fn serve(
     let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
     if let Some(authentication) = &authentication {
         let authentication = Arc::clone(authentication);
-        let _ = server.state.awaits_keys.set(Box::new(move || authentication.awaits_keys()));
+        let _ = server.readiness.awaits_keys.set(Box::new(move || authentication.awaits_keys()));
     }
     let sign_in = match (&options.access.oauth, &authentication) {
         (Some(_), _) => SignIn::Oauth,
@@ -122,7 +122,7 @@ pub async fn serve(
     };
     let page = ServedPage::new(&options.page, sign_in, options.access.public_url.as_ref());
     let knows_peers = authentication.is_some() || server.asks_before_calls() || observe::audit().is_some();
-    let draining = server.state.draining.clone();
+    let draining = server.readiness.draining.clone();
     let front = router::front(server, options.allowed.clone(), authentication, page, streams.clone());
     let connections = Connections::new(front, knows_peers, draining);
     let accepted = accept_connections(&listener, options.limits.connections, &connections, tls, &stop).await;
