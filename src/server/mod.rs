@@ -33,7 +33,7 @@ use self::endpoints::api_slot::ApiSlot;
 use self::endpoints::paths::McpEndpoint;
 use self::endpoints::served_apis::ServedApis;
 use self::readiness::ReadinessFlags;
-use self::state::{Changes, ServerState};
+use self::state::{Changes, EndpointState};
 use crate::api::Api;
 use crate::api::name::ApiName;
 use crate::observe;
@@ -50,7 +50,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);
 #[derive(Clone)]
 pub struct McpServer {
     /// What is served at the endpoint of this client.
-    state: Arc<ServerState>,
+    state: Arc<EndpointState>,
     apis: Arc<ServedApis>,
     calls: TaskTracker,
     readiness: Arc<ReadinessFlags>,
@@ -80,7 +80,7 @@ impl McpServer {
         let apis = Arc::new(ServedApis::new(slots, reload));
         let whole = apis.endpoints().iter().next();
         Self {
-            state: whole.map_or_else(|| Arc::new(ServerState::pending(reload)), |whole| Arc::clone(&whole.state)),
+            state: whole.map_or_else(|| Arc::new(EndpointState::pending(reload)), |whole| Arc::clone(&whole.state)),
             apis,
             calls: TaskTracker::new(),
             readiness: Arc::default(),
@@ -206,12 +206,12 @@ impl McpServer {
     }
 
     /// What is served at the endpoint of this client; over HTTP, at the one with all APIs.
-    pub(crate) fn state(&self) -> &ServerState {
+    pub(crate) fn state(&self) -> &EndpointState {
         &self.state
     }
 
     /// The call of a tool of an endpoint, where nobody has to agree to it. `None` as well where there is no such tool.
-    pub(crate) fn plain_call(&self, state: &ServerState, name: &str, arguments: JsonObject) -> Option<ResolvedCall> {
+    pub(crate) fn plain_call(&self, state: &EndpointState, name: &str, arguments: JsonObject) -> Option<ResolvedCall> {
         #[cfg(test)]
         if self.refuses_plain_calls {
             return None;

@@ -1,4 +1,4 @@
-//! What a server currently serves: nothing yet, a catalog, or a newer catalog after the document changed.
+//! What an endpoint currently serves: nothing yet, a catalog, or a newer catalog after the document changed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,8 +18,8 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often an idle session is checked for a closed connection.
 const SESSION_CHECK: Duration = Duration::from_mins(1);
 
-/// The state that all handlers of a server share.
-pub(crate) struct ServerState {
+/// The state of an endpoint, which the handlers of its clients share.
+pub(crate) struct EndpointState {
     state: watch::Sender<ApiState>,
     /// How many times the list of tools has changed.
     changes: watch::Sender<u64>,
@@ -44,7 +44,7 @@ enum ApiState {
     Failed(String),
 }
 
-impl ServerState {
+impl EndpointState {
     /// The state of a server with a single endpoint.
     pub(crate) fn pending(reload: Option<Duration>) -> Self {
         Self::new(reload, reload.is_some(), CancellationToken::new())

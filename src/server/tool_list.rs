@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::auth::scopes::Scopes;
-use super::state::ServerState;
+use super::state::EndpointState;
 
 /// How much of a list is given to the connection at once.
 const PIECE: usize = 64 << 10;
@@ -64,7 +64,7 @@ struct AnswerId {
 }
 
 /// The bytes with the list in place of the stand-in, or `None` where it is not in them.
-pub(crate) fn splice(bytes: &[u8], state: &ServerState, scopes: Option<&Scopes>) -> Option<Vec<u8>> {
+pub(crate) fn splice(bytes: &[u8], state: &EndpointState, scopes: Option<&Scopes>) -> Option<Vec<u8>> {
     let (head, tail) = around_stand_in(bytes)?;
     let list = state.served()?.list(scopes);
     Some([bytes.get(..head)?, &list, bytes.get(tail..)?].concat())
@@ -74,7 +74,7 @@ pub(crate) fn splice(bytes: &[u8], state: &ServerState, scopes: Option<&Scopes>)
 /// length of all of them. The pieces of the list are the list that all clients share.
 pub(crate) fn pieces(
     bytes: &Bytes,
-    state: &ServerState,
+    state: &EndpointState,
     scopes: Option<&Scopes>,
 ) -> Option<(usize, impl Iterator<Item = Bytes> + Send + use<>)> {
     let (head, tail) = around_stand_in(bytes)?;
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_list_goes_in_where_the_stand_in_was() {
-        let (state, api) = (ServerState::pending(None), api());
+        let (state, api) = (EndpointState::pending(None), api());
         let answer = format!("{{\"tools\":[{}]}}", serde_json::to_string(&stand_in()).unwrap());
         assert_eq!(splice(answer.as_bytes(), &state, None), None, "there is no list yet");
         let config = ServerConfig::default();

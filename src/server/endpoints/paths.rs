@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::api::name::ApiName;
 use crate::server::catalog::View;
-use crate::server::state::ServerState;
+use crate::server::state::EndpointState;
 
 /// The path of the endpoint with all APIs; those of single APIs are below it.
 pub(crate) const MCP_PATH: &str = "/mcp";
@@ -15,7 +15,7 @@ pub(crate) struct McpEndpoint {
     pub(crate) view: View,
     /// The API that it serves, by its place; all without one.
     pub(crate) api: Option<usize>,
-    pub(crate) state: Arc<ServerState>,
+    pub(crate) state: Arc<EndpointState>,
     /// Whether it is served in search mode, once that is decided.
     pub(crate) searches: OnceLock<bool>,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Endpoints {
 
 impl Endpoints {
     /// Those for APIs of these names; `state` makes the state of each.
-    pub(crate) fn new(names: &[Option<ApiName>], state: impl Fn() -> ServerState) -> Self {
+    pub(crate) fn new(names: &[Option<ApiName>], state: impl Fn() -> EndpointState) -> Self {
         let is_single = matches!(names, [None]);
         let mut all = Vec::new();
         let mut add = |path: String, api: Option<usize>, strips_prefix: bool| {
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn paths_match_byte_for_byte() {
         let names = ["pets", "bills"].map(|name| ApiName::parse(name).ok());
-        let endpoints = Endpoints::new(&names, || ServerState::pending(None));
+        let endpoints = Endpoints::new(&names, || EndpointState::pending(None));
         for path in [
             "/mcp",
             "/mcp/readonly",
@@ -104,6 +104,6 @@ mod tests {
         ] {
             assert!(endpoints.at(path).is_none(), "{path}");
         }
-        assert_eq!(Endpoints::new(&[None], || ServerState::pending(None)).iter().count(), 2);
+        assert_eq!(Endpoints::new(&[None], || EndpointState::pending(None)).iter().count(), 2);
     }
 }

@@ -16,7 +16,7 @@ use crate::api::clashes::clashes_with;
 use crate::api::name::ApiName;
 use crate::server::catalog::{Catalog, CatalogApi, visible};
 use crate::server::gates::{Gates, ListOptions, decide};
-use crate::server::state::ServerState;
+use crate::server::state::EndpointState;
 
 /// The APIs of a server, and its endpoints.
 pub(crate) struct ServedApis {
@@ -66,7 +66,7 @@ impl ServedApis {
         let tells_changes = reload.is_some() || !is_single;
         let ending = CancellationToken::new();
         let names: Vec<Option<ApiName>> = slots.iter().map(|slot| slot.name.clone()).collect();
-        let state = || ServerState::new(reload, tells_changes, ending.clone());
+        let state = || EndpointState::new(reload, tells_changes, ending.clone());
         let served = Self {
             outcomes: Mutex::new(vec![ApiOutcome::Awaited; slots.len()]),
             endpoints: Endpoints::new(&names, state),

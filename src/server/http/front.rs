@@ -29,7 +29,7 @@ use crate::server::calls::{caller_of, write_answer};
 use crate::server::catalog::ResolvedCall;
 use crate::server::endpoints::paths::MCP_PATH;
 use crate::server::observed;
-use crate::server::state::ServerState;
+use crate::server::state::EndpointState;
 use crate::spec::media_type::essence;
 
 const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -113,7 +113,7 @@ impl PlainWay {
     }
 
     /// What is served at a path, where that is an endpoint.
-    fn state_at(&self, path: &str) -> Option<&ServerState> {
+    fn state_at(&self, path: &str) -> Option<&EndpointState> {
         if path == MCP_PATH {
             return Some(self.server.state());
         }

@@ -26,7 +26,7 @@ use self::lines::{Line, Lines};
 use self::output::{OutputStream, StdoutWriter};
 use self::plain_calls::PlainCalls;
 use super::jsonrpc::{self, Message};
-use super::state::ServerState;
+use super::state::EndpointState;
 use super::{McpServer, drain_calls, tool_list};
 
 /// How long a request that was just read may take to become a call.
@@ -128,7 +128,7 @@ struct Pipe {
     input: Arc<Mutex<Input>>,
     output: StdoutWriter,
     calls: Arc<PlainCalls>,
-    state: Arc<ServerState>,
+    state: Arc<EndpointState>,
 }
 
 impl Transport<RoleServer> for Pipe {
