@@ -65,8 +65,8 @@ impl AccessOptions {
     }
 }
 
-/// Authenticates each client and counts its requests.
-pub(crate) struct Authenticate {
+/// Which clients may send requests: authenticates each of them and counts its requests.
+pub(crate) struct ClientAdmission {
     tokens: watch::Receiver<Arc<[StaticToken]>>,
     oauth: Option<Oauth>,
     resources: Resources,
@@ -121,9 +121,9 @@ enum Refusal {
     /// No bearer token.
     NoToken,
     /// An invalid token.
-    Wrong(&'static str),
+    InvalidToken(&'static str),
     /// Several `Authorization` headers.
-    Many,
+    SeveralTokens,
     /// The token lacks a scope; with all scopes that are needed.
     Scope(Vec<String>),
     /// The keys of the issuer are unavailable.
@@ -135,8 +135,8 @@ impl Refusal {
     fn reason(&self) -> &'static str {
         match self {
             Self::NoToken => "no_token",
-            Self::Wrong(_) => "invalid_token",
-            Self::Many => "several_tokens",
+            Self::InvalidToken(_) => "invalid_token",
+            Self::SeveralTokens => "several_tokens",
             Self::Scope(_) => "insufficient_scope",
             Self::Unavailable => "keys_unavailable",
         }
@@ -146,14 +146,14 @@ impl Refusal {
 impl From<TokenError> for Refusal {
     fn from(error: TokenError) -> Self {
         match error {
-            TokenError::Invalid(why) => Self::Wrong(why),
+            TokenError::Invalid(why) => Self::InvalidToken(why),
             TokenError::Scope(needed) => Self::Scope(needed),
             TokenError::Unavailable => Self::Unavailable,
         }
     }
 }
 
-impl Authenticate {
+impl ClientAdmission {
     /// `None` where there is neither authentication nor a rate limit. `client` fetches the keys of an issuer.
     pub(crate) fn new(
         access: &AccessOptions,
@@ -210,7 +210,7 @@ impl Authenticate {
             return Ok(known(ClientKey::named("token", token), name));
         }
         match self.oauth.as_ref().zip(self.resources.at(path)) {
-            None => Err(Refusal::Wrong("the token is not known here")),
+            None => Err(Refusal::InvalidToken("the token is not known here")),
             Some((oauth, resource)) => {
                 let VerifiedToken {
                     client,
@@ -296,8 +296,8 @@ impl Authenticate {
         let (status, error, why, scopes) = match refusal {
             // RFC 6750 section 3.1: the challenge to a request without credentials has no error code.
             Refusal::NoToken => (StatusCode::UNAUTHORIZED, "", "a bearer token is needed", first()),
-            Refusal::Wrong(why) => (StatusCode::UNAUTHORIZED, "invalid_token", *why, first()),
-            Refusal::Many => (
+            Refusal::InvalidToken(why) => (StatusCode::UNAUTHORIZED, "invalid_token", *why, first()),
+            Refusal::SeveralTokens => (
                 StatusCode::BAD_REQUEST,
                 "invalid_request",
                 "there are two Authorization headers",
@@ -345,7 +345,7 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let value = values.next().ok_or(Refusal::NoToken)?.as_bytes();
     if values.next().is_some() {
-        return Err(Refusal::Many);
+        return Err(Refusal::SeveralTokens);
     }
     match value.split_at_checked(7) {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => Ok(token.trim_ascii()),
@@ -354,18 +354,18 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
 }
 
 /// The layer that authenticates, counts and passes on requests.
-pub(crate) async fn authenticate(State(authentication): State<Arc<Authenticate>>, request: Request, next: Next) -> Response {
+pub(crate) async fn authenticate(State(admission): State<Arc<ClientAdmission>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    match authentication.admit(&mut parts).await {
+    match admission.admit(&mut parts).await {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(refusal) => *refusal,
     }
 }
 
 /// Answers with the protected resource metadata (RFC 9728).
-pub(crate) async fn metadata(State(authentication): State<Arc<Authenticate>>, uri: Uri) -> Response {
-    let resource = authentication.resources.with_metadata_at(uri.path());
-    match authentication.oauth.as_ref().zip(resource) {
+pub(crate) async fn metadata(State(admission): State<Arc<ClientAdmission>>, uri: Uri) -> Response {
+    let resource = admission.resources.with_metadata_at(uri.path());
+    match admission.oauth.as_ref().zip(resource) {
         Some((oauth, resource)) => {
             let cached = [(header::CACHE_CONTROL, "public, max-age=300")];
             (cached, Json(oauth.metadata(resource))).into_response()

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use super::scopes::Scopes;
-use super::{Authenticate, AuthenticatedClient, Refusal};
+use super::{AuthenticatedClient, ClientAdmission, Refusal};
 use crate::annotate::Effect;
 use crate::observe::call::CallObservation;
 use crate::observe::outcome::CallOutcome;
@@ -26,16 +26,16 @@ pub(crate) struct AllowedCall(pub(crate) Arc<Resolution>);
 /// The layer that checks scopes, behind the one that reads the body: the enforced effect of the tool decides whether a call needs the
 /// scope for reading or the one for writing.
 pub(crate) async fn demand_scope(
-    State((authentication, apis)): State<(Arc<Authenticate>, Arc<ServedApis>)>,
+    State((admission, apis)): State<(Arc<ClientAdmission>, Arc<ServedApis>)>,
     request: Request,
     next: Next,
 ) -> Response {
     let path = request.uri().path();
     let caller = request.extensions().get::<AuthenticatedClient>().cloned();
-    let judge = authentication
+    let judge = admission
         .oauth
         .as_ref()
-        .zip(authentication.resources.at(path))
+        .zip(admission.resources.at(path))
         .zip(apis.endpoints().at(path));
     let (Some(((oauth, resource), endpoint)), Some(caller)) = (judge, caller) else {
         return next.run(request).await;
@@ -74,7 +74,7 @@ pub(crate) async fn demand_scope(
                 CallObservation::begin(|| observed::early_arrival(&parts)).end(CallOutcome::ScopeMissing, |record| {
                     observed::name_operation(record, call);
                 });
-                return authentication.refuse(&Refusal::Scope(needed), &endpoint.view.path);
+                return admission.refuse(&Refusal::Scope(needed), &endpoint.view.path);
             }
             parts.extensions.insert(AllowedCall(Arc::new(resolution)));
         }

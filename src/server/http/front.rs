@@ -23,7 +23,7 @@ use super::body::receive_body;
 use super::host::Allowed;
 use crate::observe;
 use crate::server::McpServer;
-use crate::server::auth::Authenticate;
+use crate::server::auth::ClientAdmission;
 use crate::server::calls::message::{CallMessage, LEGACY_VERSIONS, MODERN_VERSION};
 use crate::server::calls::{caller_of, write_answer};
 use crate::server::catalog::ResolvedCall;
@@ -52,7 +52,7 @@ pub(super) struct Front {
 struct PlainWay {
     server: McpServer,
     allowed: Arc<Allowed>,
-    authentication: Option<Arc<Authenticate>>,
+    admission: Option<Arc<ClientAdmission>>,
     /// What comes behind the body: for requests that were let in already.
     behind_body: TowerToHyperService<Router>,
 }
@@ -70,7 +70,7 @@ impl Front {
     pub(super) fn new(
         server: McpServer,
         allowed: Arc<Allowed>,
-        authentication: Option<Arc<Authenticate>>,
+        admission: Option<Arc<ClientAdmission>>,
         router: Router,
         behind_body: Router,
     ) -> Self {
@@ -79,7 +79,7 @@ impl Front {
             plain: Some(PlainWay {
                 server,
                 allowed,
-                authentication,
+                admission,
                 behind_body: TowerToHyperService::new(behind_body),
             }),
         }
@@ -125,8 +125,8 @@ impl PlainWay {
         // An end waits for it from here on.
         let in_flight = self.server.calls().token();
         let (mut parts, body) = request.into_parts();
-        if let Some(authentication) = &self.authentication
-            && let Err(refusal) = authentication.admit(&mut parts).await
+        if let Some(admission) = &self.admission
+            && let Err(refusal) = admission.admit(&mut parts).await
         {
             return Ok(*refusal);
         }
@@ -163,8 +163,8 @@ impl PlainWay {
             return None;
         }
         let call = self.server.plain_call(self.state_at(parts.uri.path())?, name, arguments)?;
-        let is_allowed = |authentication: &Arc<Authenticate>| authentication.allows(&parts.extensions, &call);
-        self.authentication.as_ref().is_none_or(is_allowed).then_some((id, call, is_modern))
+        let is_allowed = |admission: &Arc<ClientAdmission>| admission.allows(&parts.extensions, &call);
+        self.admission.as_ref().is_none_or(is_allowed).then_some((id, call, is_modern))
     }
 }
 

@@ -43,7 +43,7 @@ use self::limits::RateLimit;
 use self::page::{PageOptions, ServedPage, SignIn};
 pub(crate) use self::tls::Tls;
 pub(crate) use super::auth::AccessOptions;
-use super::auth::Authenticate;
+use super::auth::ClientAdmission;
 pub(crate) use super::auth::jwt::OauthOptions;
 pub(crate) use super::auth::scopes::ToolScopes;
 pub(crate) use super::auth::static_token::StaticToken;
@@ -109,21 +109,21 @@ pub async fn serve(
     let own = Url::parse(&format!("{scheme}://{}/mcp", listener.local_addr()?)).ok();
     let resource = options.access.public_url.clone().or(own);
     let rate = options.limits.rate.map(|rate| RateLimit::new(rate, options.shared_state.clone()));
-    let authentication = Authenticate::new(&options.access, rate, resource, server.apis(), client, &stop);
+    let admission = ClientAdmission::new(&options.access, rate, resource, server.apis(), client, &stop);
     let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
-    if let Some(authentication) = &authentication {
-        let authentication = Arc::clone(authentication);
-        let _ = server.readiness.awaits_keys.set(Box::new(move || authentication.awaits_keys()));
+    if let Some(admission) = &admission {
+        let admission = Arc::clone(admission);
+        let _ = server.readiness.awaits_keys.set(Box::new(move || admission.awaits_keys()));
     }
-    let sign_in = match (&options.access.oauth, &authentication) {
+    let sign_in = match (&options.access.oauth, &admission) {
         (Some(_), _) => SignIn::Oauth,
         (None, Some(_)) => SignIn::Token,
         (None, None) => SignIn::None,
     };
     let page = ServedPage::new(&options.page, sign_in, options.access.public_url.as_ref());
-    let knows_peers = authentication.is_some() || server.asks_before_calls() || observe::audit().is_some();
+    let knows_peers = admission.is_some() || server.asks_before_calls() || observe::audit().is_some();
     let draining = server.readiness.draining.clone();
-    let front = router::front(server, options.allowed.clone(), authentication, page, streams.clone());
+    let front = router::front(server, options.allowed.clone(), admission, page, streams.clone());
     let connections = Connections::new(front, knows_peers, draining);
     let accepted = accept_connections(&listener, options.limits.connections, &connections, tls, &stop).await;
     drop(listener);

@@ -24,7 +24,7 @@ use super::refused_calls::observe_refused_calls;
 use super::sessions::{self, Sessions};
 use crate::json;
 use crate::observe;
-use crate::server::auth::{self, Authenticate, AuthenticatedClient, jwt};
+use crate::server::auth::{self, AuthenticatedClient, ClientAdmission, jwt};
 use crate::server::{McpServer, jsonrpc, tool_list};
 use crate::spec::media_type::essence;
 
@@ -32,18 +32,18 @@ use crate::spec::media_type::essence;
 pub(super) fn front(
     server: McpServer,
     allowed: Allowed,
-    authentication: Option<Arc<Authenticate>>,
+    admission: Option<Arc<ClientAdmission>>,
     page: Option<Arc<ServedPage>>,
     streams: CancellationToken,
 ) -> Front {
     let allowed = Arc::new(allowed);
-    let behind_body = behind_body(&server, authentication.as_ref(), streams);
-    let router = router(&server, Arc::clone(&allowed), authentication.clone(), page, behind_body.clone());
-    Front::new(server, allowed, authentication, router, behind_body)
+    let behind_body = behind_body(&server, admission.as_ref(), streams);
+    let router = router(&server, Arc::clone(&allowed), admission.clone(), page, behind_body.clone());
+    Front::new(server, allowed, admission, router, behind_body)
 }
 
 /// The endpoint, for requests that were let in, with their bodies in memory.
-fn behind_body(server: &McpServer, authentication: Option<&Arc<Authenticate>>, streams: CancellationToken) -> Router {
+fn behind_body(server: &McpServer, admission: Option<&Arc<ClientAdmission>>, streams: CancellationToken) -> Router {
     let with_sessions = server.asks_before_calls();
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(with_sessions)
@@ -73,8 +73,8 @@ fn behind_body(server: &McpServer, authentication: Option<&Arc<Authenticate>>, s
         router = router.layer(middleware::from_fn_with_state(sessions, sessions::limit_sessions));
     }
     router = router.layer(middleware::from_fn_with_state(server.clone(), splice_list));
-    if let Some(authentication) = authentication.filter(|authentication| authentication.depends_on_tool()) {
-        let judges = (Arc::clone(authentication), Arc::clone(server.apis()));
+    if let Some(admission) = admission.filter(|admission| admission.depends_on_tool()) {
+        let judges = (Arc::clone(admission), Arc::clone(server.apis()));
         router = router.layer(middleware::from_fn_with_state(judges, auth::scope_check::demand_scope));
     }
     router.layer(middleware::from_fn(check_message))
@@ -84,7 +84,7 @@ fn behind_body(server: &McpServer, authentication: Option<&Arc<Authenticate>>, s
 fn router(
     server: &McpServer,
     allowed: Arc<Allowed>,
-    authentication: Option<Arc<Authenticate>>,
+    admission: Option<Arc<ClientAdmission>>,
     page: Option<Arc<ServedPage>>,
     behind_body: Router,
 ) -> Router {
@@ -92,10 +92,10 @@ fn router(
     let mut router = behind_body
         .layer(middleware::from_fn(read_body))
         .layer(middleware::from_fn_with_state(server.clone(), refuse_unknown_path));
-    if let Some(authentication) = authentication {
-        let metadata = get(auth::metadata).with_state(Arc::clone(&authentication));
+    if let Some(admission) = admission {
+        let metadata = get(auth::metadata).with_state(Arc::clone(&admission));
         router = router
-            .layer(middleware::from_fn_with_state(authentication, auth::authenticate))
+            .layer(middleware::from_fn_with_state(admission, auth::authenticate))
             .route(jwt::WELL_KNOWN, metadata.clone())
             .route(&format!("{}/{{*path}}", jwt::WELL_KNOWN), metadata);
     }
