@@ -71,8 +71,9 @@ pub(super) struct ReasonLabel {
     pub(super) reason: &'static str,
 }
 
+/// What the shared state is used for, one of [`SHARED_STATE_USES`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct WhatLabel {
+pub(super) struct PurposeLabel {
     pub(super) what: &'static str,
 }
 

@@ -20,8 +20,8 @@ use prometheus_client::registry::Registry;
 
 use self::gauges::{CacheGauge, PartsCollector, UpstreamGauges, WatchedParts};
 use self::labels::{
-    ApiLabel, EffectLabel, OTHER, OUTCOMES, OperationLabels, OutcomeLabel, REFUSAL_REASONS, ReasonLabel, RequestLabels, SHARED_STATE_USES,
-    WhatLabel, known_method, known_status,
+    ApiLabel, EffectLabel, OTHER, OUTCOMES, OperationLabels, OutcomeLabel, PurposeLabel, REFUSAL_REASONS, ReasonLabel, RequestLabels,
+    SHARED_STATE_USES, known_method, known_status,
 };
 use super::outcome::CallOutcome;
 
@@ -85,7 +85,7 @@ pub(crate) struct Metrics {
     cache_misses: Family<ApiLabel, Counter>,
     audit_lost: Counter,
     spans_dropped: Counter,
-    shared_state_errors: Family<WhatLabel, Counter>,
+    shared_state_errors: Family<PurposeLabel, Counter>,
     tools: Family<EffectLabel, Gauge>,
     parts: WatchedParts,
     tool_label: ToolLabel,
@@ -183,7 +183,7 @@ impl Metrics {
             drop(self.rejected.get_or_create(&ReasonLabel { reason }));
         }
         for what in SHARED_STATE_USES {
-            drop(self.shared_state_errors.get_or_create(&WhatLabel { what }));
+            drop(self.shared_state_errors.get_or_create(&PurposeLabel { what }));
         }
         for outcome in OUTCOMES {
             let api = ApiLabel::default();
@@ -333,7 +333,7 @@ impl Metrics {
 
     /// The shared state could not be used.
     pub(crate) fn shared_state_failed(&self, what: &'static str) {
-        self.shared_state_errors.get_or_create(&WhatLabel { what }).inc();
+        self.shared_state_errors.get_or_create(&PurposeLabel { what }).inc();
     }
 
     /// These tools are served from now on: of each, its API and its effect.
