@@ -144,6 +144,14 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// A random identifier: 128 bits in hexadecimal digits.
+pub(crate) fn random_id() -> String {
+    let mut bytes = [0; 16];
+    // Without randomness the lines still come, with the same identifier.
+    let _ = getrandom::fill(&mut bytes);
+    hex(&bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

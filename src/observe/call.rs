@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::Either;
 
-use super::line;
+use super::audit::line::AuditLine;
 use super::metrics::{MeasuredCall, TOOLS_CALL};
 use super::observers;
 use super::outcome::CallOutcome;
@@ -16,6 +16,7 @@ use super::record::{Arrival, CallRecord};
 use super::server_span::end_server_span;
 use super::traces::context::TraceContext;
 use super::traces::span::OpenSpan;
+use crate::text;
 
 tokio::task_local! {
     /// The call that the current task is making.
@@ -66,7 +67,7 @@ impl CallObservation {
         let call = Arc::new(OpenCall {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             method,
-            id: audit.map(|_| line::random_id()),
+            id: audit.map(|_| text::random_id()),
             span: observers::tracer().and_then(|tracer| tracer.begin(&arrival.contexts)),
             time: SystemTime::now(),
             started: Instant::now(),
@@ -230,7 +231,7 @@ impl OpenCall {
     /// A line of the audit log.
     fn line(&self, event: &'static str, end: Option<(CallOutcome, Duration)>) -> Vec<u8> {
         let record = self.record();
-        let mut line = line::AuditLine::new(event, self.time);
+        let mut line = AuditLine::new(event, self.time);
         line.text("id", self.id.as_deref(), 64);
         line.text("client", record.arrival.client.as_deref(), 512);
         let claimed = record.arrival.claimed.as_deref().map(|claimed| {

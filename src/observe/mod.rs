@@ -5,7 +5,6 @@
 
 pub(crate) mod audit;
 pub(crate) mod call;
-pub(crate) mod line;
 pub(crate) mod metrics;
 mod observers;
 pub(crate) mod outcome;

@@ -1,6 +1,7 @@
 //! The audit log: a JSON object a line for each call, refused ones included, never with values. A thread of its own writes it, so
 //! that no call waits for a disk, unless `--audit-log-required` asks for that.
 
+pub(crate) mod line;
 pub(crate) mod options;
 mod writer;
 
@@ -13,9 +14,9 @@ use aws_lc_rs::hmac;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
+use self::line::AuditLine;
 use self::options::AuditOptions;
 use self::writer::WriterTask;
-use super::line::AuditLine;
 use crate::text::hex;
 
 /// Lines that may wait for the disk.

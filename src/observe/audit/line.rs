@@ -60,14 +60,6 @@ impl AuditLine {
     }
 }
 
-/// A random identifier: 128 bits in hexadecimal digits.
-pub(crate) fn random_id() -> String {
-    let mut bytes = [0; 16];
-    // Without randomness the lines still come, with the same identifier.
-    let _ = getrandom::fill(&mut bytes);
-    text::hex(&bytes)
-}
-
 /// `2026-07-28T12:34:56.789Z`.
 fn rfc_3339(time: SystemTime) -> String {
     let elapsed = time.duration_since(UNIX_EPOCH).unwrap_or_default();
