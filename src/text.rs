@@ -147,7 +147,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 /// A random identifier: 128 bits in hexadecimal digits.
 pub(crate) fn random_id() -> String {
     let mut bytes = [0; 16];
-    // Without randomness the lines still come, with the same identifier.
+    // Without randomness, all identifiers are the same.
     let _ = getrandom::fill(&mut bytes);
     hex(&bytes)
 }

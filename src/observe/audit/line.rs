@@ -35,29 +35,30 @@ impl AuditLine {
     }
 
     /// The line with its newline. What escapes make too long loses its longest texts.
-    pub(crate) fn finish(mut self) -> Vec<u8> {
+    pub(crate) fn finish(self) -> Vec<u8> {
+        let mut members = Value::Object(self.0);
         loop {
-            let mut line = Value::Object(std::mem::take(&mut self.0)).to_string().into_bytes();
+            let mut line = members.to_string().into_bytes();
             line.push(b'\n');
-            if line.len() <= MAX_LINE_BYTES {
+            if line.len() <= MAX_LINE_BYTES || !halve_longest_text(&mut members) {
                 return line;
             }
-            let Ok(Value::Object(mut members)) = serde_json::from_slice(&line) else {
-                return line;
-            };
-            let longest = members.iter_mut().max_by_key(|(_, value)| value.as_str().map_or(0, str::len));
-            match longest {
-                Some((_, value)) if value.as_str().is_some_and(|text| !text.is_empty()) => {
-                    let cut = value
-                        .as_str()
-                        .map(|text| text.chars().take(text.chars().count() / 2).collect::<String>());
-                    *value = cut.into();
-                }
-                _ => return line,
-            }
-            self.0 = members;
         }
     }
+}
+
+/// Cuts the longest of the texts in half; `false` where no text is left.
+fn halve_longest_text(members: &mut Value) -> bool {
+    let texts = members.as_object_mut().into_iter().flat_map(Map::values_mut);
+    let texts = texts.filter_map(|value| match value {
+        Value::String(text) if !text.is_empty() => Some(text),
+        _ => None,
+    });
+    let Some(longest) = texts.max_by_key(|text| text.len()) else {
+        return false;
+    };
+    *longest = longest.chars().take(longest.chars().count() / 2).collect();
+    true
 }
 
 /// `2026-07-28T12:34:56.789Z`.
