@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::spec::Operation;
 use crate::spec::operation::request_body::BODY;
-use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, RuledProperty};
+use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, PropertyStep, RuledProperty};
 use crate::spec::schema::{Completed, of_item, of_member, reference, schemas_of_same_value, wire_names};
 
 /// Schemas on the way to a property lie no deeper.
@@ -150,7 +150,7 @@ enum Examples {
 }
 
 /// Calls `edit` with every schema that declares the last step of the path, and that step.
-fn edit_body(root: &mut SchemaObject, path: &[Option<String>], examples: Examples, edit: &mut dyn FnMut(&mut SchemaObject, &str)) -> Found {
+fn edit_body(root: &mut SchemaObject, path: &[PropertyStep], examples: Examples, edit: &mut dyn FnMut(&mut SchemaObject, &str)) -> Found {
     let definitions = root.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
     let mut editing = PropertyEdit {
         definitions,
@@ -171,7 +171,7 @@ struct PropertyEdit<'e> {
 }
 
 impl PropertyEdit<'_> {
-    fn edit_at(&mut self, schema: &mut Value, path: &[Option<String>], depth: usize) -> Found {
+    fn edit_at(&mut self, schema: &mut Value, path: &[PropertyStep], depth: usize) -> Found {
         let Some((step, rest)) = path.split_first().filter(|_| depth <= MAX_DEPTH) else {
             return Found::Nowhere;
         };
@@ -181,11 +181,11 @@ impl PropertyEdit<'_> {
             remove_examples(schema);
         }
         let found = match step {
-            None => match schema.get_mut("items") {
+            PropertyStep::EachItem => match schema.get_mut("items") {
                 Some(items) => self.edit_at(items, rest, depth + 1),
                 None => Found::Nowhere,
             },
-            Some(name) => match schema.get_mut("properties").and_then(|properties| properties.get_mut(name)) {
+            PropertyStep::Member(name) => match schema.get_mut("properties").and_then(|properties| properties.get_mut(name)) {
                 Some(_) if rest.is_empty() => {
                     (self.edit)(schema, name);
                     Found::Everywhere
@@ -198,7 +198,7 @@ impl PropertyEdit<'_> {
     }
 
     /// Edits the branches of a schema; `found` is what was found in the schema itself.
-    fn edit_branches(&mut self, schema: &mut SchemaObject, path: &[Option<String>], depth: usize, mut found: Found) -> Found {
+    fn edit_branches(&mut self, schema: &mut SchemaObject, path: &[PropertyStep], depth: usize, mut found: Found) -> Found {
         for key in ["allOf", "anyOf", "oneOf"] {
             let Some(branches) = schema.get_mut(key).and_then(Value::as_array_mut) else {
                 continue;
@@ -240,15 +240,15 @@ fn put_in_place(schema: &mut Value, definitions: &SchemaObject) {
     }
 }
 
-/// The names in the input schema of the steps of a pointer; `None` stands for every item.
-fn advertised_path(steps: &[String], wire: Option<&SchemaObject>) -> Vec<Option<String>> {
+/// The steps of a pointer, by the names in the input schema.
+fn advertised_path(steps: &[String], wire: Option<&SchemaObject>) -> Vec<PropertyStep> {
     let body = wire.and_then(|root| root.get("properties")?.get(BODY)?.as_object());
     let mut schemas: Vec<&SchemaObject> = body.into_iter().collect();
     let mut path = Vec::with_capacity(steps.len());
     for step in steps {
         let all = wire.map(|root| same_value(&schemas, root)).unwrap_or_default();
         if step == "*" {
-            path.push(None);
+            path.push(PropertyStep::EachItem);
             schemas = all.iter().flat_map(|schema| of_item(schema, 0)).collect();
             continue;
         }
@@ -260,7 +260,7 @@ fn advertised_path(steps: &[String], wire: Option<&SchemaObject>) -> Vec<Option<
         });
         let name = renamed.unwrap_or_else(|| step.clone());
         schemas = all.iter().flat_map(|schema| of_member(schema, &name)).collect();
-        path.push(Some(name));
+        path.push(PropertyStep::Member(name));
     }
     path
 }

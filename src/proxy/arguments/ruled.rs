@@ -15,7 +15,7 @@ use crate::proxy::error::CallError;
 use crate::proxy::request::fixed::is_read_as;
 use crate::spec::Operation;
 use crate::spec::operation::request_body::BODY;
-use crate::spec::operation::rules::{ArgumentTarget, RuledProperty, ValueSource};
+use crate::spec::operation::rules::{ArgumentTarget, PropertyStep, RuledProperty, ValueSource};
 
 /// What is shown in place of a secret value.
 pub(crate) const MASK: &str = "***";
@@ -39,7 +39,7 @@ struct FixedArgument {
 
 /// A property of the body that a rule is about.
 struct RuledBodyProperty {
-    path: Vec<Option<String>>,
+    path: Vec<PropertyStep>,
     label: String,
     /// The name under which the model gives it.
     given_as: Option<String>,
@@ -169,7 +169,7 @@ impl ArgumentRules {
                     None => continue,
                 },
             };
-            let is_item = property.path.contains(&None);
+            let is_item = property.path.contains(&PropertyStep::EachItem);
             if body.is_none() && is_item {
                 continue;
             }
@@ -282,9 +282,9 @@ fn is_of_connection(headers: &HeaderMap, name: &str) -> bool {
 impl RuledBodyProperty {
     /// Gives the property its own name in every object that holds it. `rest` of the path is still to go; `place` is the JSON
     /// Pointer of `value` in the body.
-    fn restore(&self, value: &mut Value, rest: &[Option<String>], place: &str) -> Result<(), CallError> {
+    fn restore(&self, value: &mut Value, rest: &[PropertyStep], place: &str) -> Result<(), CallError> {
         match (rest, value) {
-            ([Some(name)], Value::Object(members)) => {
+            ([PropertyStep::Member(name)], Value::Object(members)) => {
                 let is_closed = matches!(self.setting, PropertySetting::Closed(_));
                 let renamed = self.given_as.as_ref().filter(|new| *new != name && !is_closed);
                 let is_taken = |key: &&String| *key == name || (is_closed && is_read_as(key, name));
@@ -295,7 +295,7 @@ impl RuledBodyProperty {
                     members.insert(name.clone(), value);
                 }
             }
-            ([Some(name), rest @ ..], Value::Object(members)) => {
+            ([PropertyStep::Member(name), rest @ ..], Value::Object(members)) => {
                 let is_closed = matches!(self.setting, PropertySetting::Closed(_));
                 let is_twin = |key: &&String| *key != name && is_read_as(key, name);
                 if let Some(twin) = members.keys().find(is_twin).filter(|_| is_closed) {
@@ -305,7 +305,7 @@ impl RuledBodyProperty {
                     self.restore(member, rest, &format!("{place}/{name}"))?;
                 }
             }
-            ([None, rest @ ..], Value::Array(items)) => {
+            ([PropertyStep::EachItem, rest @ ..], Value::Array(items)) => {
                 for (index, item) in items.iter_mut().enumerate() {
                     self.restore(item, rest, &format!("{place}/{index}"))?;
                 }
@@ -325,13 +325,13 @@ fn not_offered(argument: &str) -> CallError {
 
 /// Sets a value at the end of a path: everywhere where it `replaces`, else where there is none. Objects on the way that are
 /// missing are made for a value that replaces; lists are not.
-fn set(target: &mut Value, path: &[Option<String>], value: &Value, replaces: bool, place: &str) -> Result<(), CallError> {
+fn set(target: &mut Value, path: &[PropertyStep], value: &Value, replaces: bool, place: &str) -> Result<(), CallError> {
     let of_another_kind = |kind: &str| CallError::InvalidRequest {
         argument: place.to_owned(),
         problem: format!("must be {kind} here, because this server sets a value in it; nothing was sent"),
     };
     match path {
-        [Some(name), rest @ ..] => {
+        [PropertyStep::Member(name), rest @ ..] => {
             let Value::Object(members) = target else {
                 return Err(of_another_kind("an object"));
             };
@@ -342,7 +342,7 @@ fn set(target: &mut Value, path: &[Option<String>], value: &Value, replaces: boo
                     members.insert(name.clone(), value.clone());
                     Ok(())
                 }
-                ([None, ..], None) => Ok(()),
+                ([PropertyStep::EachItem, ..], None) => Ok(()),
                 (rest, Some(member)) => set(member, rest, value, replaces, &inner),
                 (_, None) if !replaces => Ok(()),
                 (rest, None) => {
@@ -353,7 +353,7 @@ fn set(target: &mut Value, path: &[Option<String>], value: &Value, replaces: boo
                 }
             }
         }
-        [None, rest @ ..] => {
+        [PropertyStep::EachItem, rest @ ..] => {
             let Value::Array(items) = target else {
                 return Err(of_another_kind("a list"));
             };

@@ -75,13 +75,22 @@ pub struct OperationRules {
     pub response: Option<ResponseRule>,
 }
 
+/// A step on the way to a property of the body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PropertyStep {
+    /// To the member of an object with that name.
+    Member(String),
+    /// To each item of a list.
+    EachItem,
+}
+
 /// A property of the body that a rule is about, as the input schema has it.
 #[derive(Debug, Clone)]
 pub(crate) struct RuledProperty {
     /// The rule.
     pub(crate) rule: ArgumentRule,
-    /// The names in the input schema that lead to it, `None` for every item of a list; never empty, and the last is a name.
-    pub(crate) path: Vec<Option<String>>,
+    /// The steps that lead to it, by the names in the input schema; never empty, and the last is to a member.
+    pub(crate) path: Vec<PropertyStep>,
     /// The schema of its value, which may refer to definitions of the input schema.
     pub(crate) schema: Value,
 }
