@@ -6,6 +6,7 @@ pub(crate) mod auth;
 pub(crate) mod binding;
 pub(crate) mod cache;
 pub(crate) mod call;
+mod connection_header;
 pub(crate) mod error;
 pub(crate) mod redact;
 pub(crate) mod request;

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use http::header::{CONNECTION, HeaderMap};
+use http::header::HeaderMap;
 use rmcp::model::JsonObject;
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::repair::{EmptyNumber, repair_values};
 use super::repair_notes::RepairNotes;
 use super::validate::{ArgumentVerdict, Validator};
+use crate::proxy::connection_header::is_of_connection;
 use crate::proxy::error::CallError;
 use crate::proxy::request::fixed::is_read_as;
 use crate::spec::Operation;
@@ -248,11 +249,7 @@ impl ValueSource {
             Self::Forward(name) => headers.and_then(|headers| {
                 let mut values = headers.get_all(name).iter();
                 let value = values.next().filter(|_| values.next().is_none())?;
-                value
-                    .to_str()
-                    .ok()
-                    .filter(|_| !is_of_connection(headers, name.as_str()))
-                    .map(str::to_owned)
+                value.to_str().ok().filter(|_| !is_of_connection(headers, name)).map(str::to_owned)
             }),
             Self::Claim(name) => claims.and_then(|claims| match claims.get(name)? {
                 Value::String(text) => Some(text.clone()),
@@ -269,14 +266,6 @@ impl ValueSource {
             ))
         })
     }
-}
-
-/// What a client names in `Connection` belongs to its connection with us (RFC 9110 section 7.6.1).
-fn is_of_connection(headers: &HeaderMap, name: &str) -> bool {
-    let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
-    values
-        .flat_map(|value| value.split(','))
-        .any(|other| other.trim().eq_ignore_ascii_case(name))
 }
 
 impl RuledBodyProperty {

@@ -1,7 +1,8 @@
 //! Client headers that are forwarded to the API: those that the operator lists, under the names that the operator gives.
 
-use http::header::{CONNECTION, HeaderMap, HeaderName};
+use http::header::{HeaderMap, HeaderName};
 
+use crate::proxy::connection_header::is_of_connection;
 use crate::proxy::redact::names::carries_credential;
 use crate::proxy::redact::{Redactor, secrets_of_header};
 
@@ -29,17 +30,7 @@ impl Forwarding {
     #[must_use]
     pub fn pick(&self, client: &HeaderMap) -> HeaderMap {
         let mut picked = HeaderMap::new();
-        // `Connection` names headers of the client's connection to this server (RFC 9110 section 7.6.1).
-        let of_connection: Vec<&str> = client
-            .get_all(CONNECTION)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(',').map(str::trim))
-            .collect();
-        for (ours, theirs) in &self.headers {
-            if of_connection.iter().any(|name| name.eq_ignore_ascii_case(ours.as_str())) {
-                continue;
-            }
+        for (ours, theirs) in self.headers.iter().filter(|(ours, _)| !is_of_connection(client, ours)) {
             for value in client.get_all(ours) {
                 let mut value = value.clone();
                 value.set_sensitive(true);

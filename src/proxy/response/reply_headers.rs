@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::pagination::normalized_name;
 use super::tool_result::ToolResult;
+use crate::proxy::connection_header::is_of_connection;
 use crate::spec::operation::response::header_names;
 use crate::spec::{Document, Location, Operation};
 use crate::text;
@@ -150,13 +151,7 @@ fn is_rate_limit(name: &HeaderName) -> bool {
 }
 
 fn is_hidden(name: &HeaderName, headers: &HeaderMap) -> bool {
-    let is_of_connection = || {
-        let options = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
-        options
-            .flat_map(|value| value.split(','))
-            .any(|option| option.trim().eq_ignore_ascii_case(name.as_str()))
-    };
-    HIDDEN.contains(name) || name.as_str().starts_with("proxy-") || is_of_connection()
+    HIDDEN.contains(name) || name.as_str().starts_with("proxy-") || is_of_connection(headers, name)
 }
 
 /// All values of a header as one clean line.
