@@ -63,25 +63,26 @@ pub use crate::api::{
 };
 pub use crate::cli::run;
 pub use crate::outbound::{Clients, HttpClient, HttpError, Identity, OutboundError, OutboundOptions, Proxy, http_client};
+pub use crate::proxy::Request;
 pub use crate::proxy::cache::CacheOptions;
 pub use crate::proxy::response::sandbox::Sandbox;
 pub use crate::server::McpServer;
 pub use crate::server::http::{HttpOptions, bind as bind_http, serve as serve_http};
 pub use crate::server::stdio::serve as serve_stdio;
 pub use crate::spec::document::external::complete_document;
-pub use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, ReadError, Severity, Source};
+pub use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, Operation, ReadError, Severity, Source};
 
 /// What the tests, the benches and the fuzz targets of this repository reach into. Not a part of the library's promise.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::annotate::{AnnotatedTools, annotate};
+    pub use crate::proxy::Response;
     pub use crate::proxy::arguments::property_names::restore_property_names;
     pub use crate::proxy::request::style::{Keep, percent_encode};
     pub use crate::proxy::request::target::{BaseUrl, PathValue};
     pub use crate::proxy::response::records::{Counter, Framing, records};
     pub use crate::proxy::response::render::{OutputContract, Rendering, render_error, render_reply};
-    pub use crate::proxy::{Request, Response};
     pub use crate::spec::argument_names::sanitize_argument_name;
     pub use crate::spec::document::source::DEFAULT_MAX_SPEC_BYTES;
-    pub use crate::spec::{Operation, PathTemplate, operations};
+    pub use crate::spec::{PathTemplate, operations};
 }

@@ -4,8 +4,8 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use openapi_mcp::Document;
-use openapi_mcp::internals::{self as render, Operation, Response, operations};
+use openapi_mcp::internals::{self as render, Response, operations};
+use openapi_mcp::{Document, Operation};
 
 static OPERATION: OnceLock<Box<Operation>> = OnceLock::new();
 
