@@ -14,6 +14,8 @@ use super::options::AuditTarget;
 
 /// How often the path is compared with the open file.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the log says that lines are lost.
+const LOSS_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// What the thread is told.
 pub(super) enum WriterTask {
@@ -22,9 +24,6 @@ pub(super) enum WriterTask {
     Reopen,
     Flush(Sender<()>),
 }
-
-/// How often the log says that lines are lost.
-const LOSS_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// When the log last said that lines are lost.
 static TOLD: Mutex<Option<Instant>> = Mutex::new(None);
