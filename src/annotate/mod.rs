@@ -52,7 +52,7 @@ pub(crate) use self::names::NameOptions;
 pub use self::output::OutputSchemas;
 use self::output::ReplyDescriber;
 pub(crate) use self::overrides::Override;
-pub(crate) use self::richer::DescriptionDetail;
+pub(crate) use self::richer::{DescriptionDetail, split_at_replacement};
 pub(crate) use self::selection::{LeftOut, Pattern, Selection};
 
 /// The budget of a schema that is not cut for its size.
@@ -124,6 +124,8 @@ pub struct Annotated {
     pub category: Option<String>,
     /// Words by which a search finds it as well.
     pub keywords: Vec<String>,
+    /// The name of the tool that takes the place of a deprecated one, which the description names.
+    pub(crate) replacement: Option<String>,
     /// Whether an output schema is offered.
     pub has_output: bool,
     /// Where property names had to be changed: the input schema with the names on the wire noted in it.
@@ -180,7 +182,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     let titles = descriptions::titles(&operations);
     let said = decisions.iter().map(|decision| &decision.said);
     diagnostics.extend(overrides::allow_slashes(&mut operations, said));
-    let replacements = replacements(&operations, &names, &decisions, options);
+    let mut replacements = replacements(&operations, &names, &decisions, options);
     let mut schemas = Schemas::new(document);
     let mut tools = Vec::with_capacity(operations.len());
     let mut restrictions = Vec::new();
@@ -201,9 +203,10 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             left_out.push((name, why));
             continue;
         }
-        let replacement = replacements.get(index).and_then(Option::as_deref);
+        let replacement = replacements.get_mut(index).and_then(Option::take);
         let detail = said.describe.unwrap_or(options.describe);
-        let description = richer::describe(document, &operation, said.description.as_deref(), &title, replacement, detail);
+        let (words, replaced_by) = (said.description.as_deref(), replacement.as_deref());
+        let description = richer::describe(document, &operation, words, &title, replaced_by, detail);
         let must_confirm = options.confirm.asks([&own, &name], &operation, &enforcement);
         tools.push(Annotated::new(
             name,
@@ -216,6 +219,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
         ));
         let count = count * tools.len() / (index + 1);
         if let Some(tool) = tools.last_mut() {
+            tool.replacement = replacement;
             list.describe_next(tool, count, &mut schemas, &mut rule_findings);
         }
     }
@@ -338,6 +342,7 @@ impl Annotated {
             tool,
             category: category.map(in_a_line).filter(|category| !category.is_empty()),
             keywords: said.keywords.unwrap_or_default(),
+            replacement: None,
             operation,
             hints,
             must_confirm,

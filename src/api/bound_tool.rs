@@ -7,7 +7,7 @@ use rmcp::model::{JsonObject, Tool};
 use super::tool_texts::ToolText;
 use crate::annotate::{Enforcement, Hints};
 use crate::observe::record::CalledOperation;
-use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyNumber, OutputContract};
+use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyNumber, OutputContract, ToolNames};
 use crate::spec::Operation;
 
 /// A tool as it is offered.
@@ -27,6 +27,8 @@ pub struct OfferedTool<'a> {
     pub category: Option<&'a str>,
     /// Words by which a search finds it as well, which are never shown.
     pub keywords: &'a [String],
+    /// The name of the tool that takes the place of a deprecated one.
+    pub replacement: Option<&'a str>,
     /// The whole tool as clients get it, as JSON.
     pub text: &'a str,
 }
@@ -41,6 +43,8 @@ pub(crate) struct BoundTool {
     pub(crate) must_confirm: bool,
     pub(crate) category: Option<Box<str>>,
     pub(crate) keywords: Box<[String]>,
+    /// The name of the tool that takes the place of a deprecated one.
+    pub(crate) replacement: Option<Box<str>>,
     /// The tool as clients get it.
     pub(crate) json: ToolText,
     /// Compiled on first use: most tools of a large API are never called.
@@ -59,15 +63,16 @@ impl BoundTool {
             must_confirm: self.must_confirm,
             category: self.category.as_deref(),
             keywords: &self.keywords,
+            replacement: self.replacement.as_deref(),
             text: self.json.as_str(),
         }
     }
 
-    /// The arguments, repaired where that makes them valid.
+    /// The arguments, repaired where that makes them valid. `names` are those by which the caller knows the tools.
     ///
     /// # Errors
     /// All that is wrong with them.
-    pub(crate) fn check_arguments(&self, tool: &Tool, arguments: JsonObject) -> Result<CheckedArguments, CallError> {
+    pub(crate) fn check_arguments(&self, tool: &Tool, arguments: JsonObject, names: &dyn ToolNames) -> Result<CheckedArguments, CallError> {
         // Without the argument, a call that removes things could remove more.
         let empty = if self.enforcement.is_destructive() {
             EmptyNumber::Kept
@@ -75,7 +80,7 @@ impl BoundTool {
             EmptyNumber::Dropped
         };
         match self.checks.get_or_init(|| self.compile_checks(tool)) {
-            Some(checks) => checks.check(&tool.name, &self.target.operation, arguments, empty),
+            Some(checks) => checks.check((&tool.name, names), &self.target.operation, arguments, empty),
             None => Ok(CheckedArguments::unchecked(arguments)),
         }
     }

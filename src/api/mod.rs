@@ -39,8 +39,8 @@ use crate::observe::metrics::labels::ApiLabel;
 use crate::observe::outcome::CallOutcome;
 use crate::outbound::Clients;
 use crate::proxy::{
-    ApiProxy, Binder, BindingOptions, CacheOptions, CallError, CallOptions, ClientValues, Credentials, Forwarding, Progress, ReplyCache,
-    Sandbox, Tenant, ToolResult, UpstreamOptions, link_etags, render_error,
+    ApiProxy, Binder, BindingOptions, CacheOptions, CallError, CallOptions, ClientValues, Credentials, Forwarding, OwnNames, Progress,
+    ReplyCache, Sandbox, Tenant, ToolNames, ToolResult, UpstreamOptions, link_etags, render_error,
 };
 use crate::search::SearchIndex;
 use crate::spec::operation::security;
@@ -335,14 +335,22 @@ impl Api {
     /// Calls a tool. Everything that goes wrong, here or at the API, is a result with `isError`; `None` means that there is
     /// no such tool. Dropping the future ends the request.
     pub async fn call(&self, name: &str, arguments: Option<JsonObject>, caller: Caller<'_>) -> Option<CallToolResult> {
-        Some(self.call_at(self.find(name)?, arguments, caller).await.into())
+        Some(self.call_at(self.find(name)?, arguments, caller, &OwnNames).await.into())
     }
 
-    /// Calls the tool at that place, like [`Api::call`].
-    pub(crate) async fn call_at(&self, index: ToolIndex, arguments: Option<JsonObject>, caller: Caller<'_>) -> ToolResult {
+    /// Calls the tool at that place, like [`Api::call`]. `names` are those by which the caller knows the tools.
+    pub(crate) async fn call_at(
+        &self,
+        index: ToolIndex,
+        arguments: Option<JsonObject>,
+        caller: Caller<'_>,
+        names: &dyn ToolNames,
+    ) -> ToolResult {
         let (tool, entry) = self.at(index);
         // A panic is a bug of ours; it must not take down the calls of others.
-        let outcome = AssertUnwindSafe(self.run(tool, entry, arguments, caller)).catch_unwind().await;
+        let outcome = AssertUnwindSafe(self.run(tool, entry, arguments, caller, names))
+            .catch_unwind()
+            .await;
         outcome.unwrap_or_else(|_| {
             tracing::error!(tool = %tool.name, "a call ended in a panic; please report this");
             note_outcome(CallOutcome::Panic);
@@ -360,16 +368,17 @@ impl Api {
         on_missing: OnMissingCredential,
         caller: &Caller<'_>,
     ) -> Option<Result<Request, Box<CallToolResult>>> {
-        Some(self.preview_at(self.find(name)?, arguments, on_missing, caller))
+        Some(self.preview_at(self.find(name)?, arguments, on_missing, caller, &OwnNames))
     }
 
-    /// The request of the tool at that place, like [`Api::preview`].
+    /// The request of the tool at that place, like [`Api::preview`]. `names` are those by which the caller knows the tools.
     pub(crate) fn preview_at(
         &self,
         index: ToolIndex,
         arguments: Option<JsonObject>,
         on_missing: OnMissingCredential,
         caller: &Caller<'_>,
+        names: &dyn ToolNames,
     ) -> Result<Request, Box<CallToolResult>> {
         let (tool, bound) = self.at(index);
         let try_preview = || {
@@ -377,7 +386,7 @@ impl Api {
             if on_missing == OnMissingCredential::Refuse {
                 route.credential()?;
             }
-            let checked = bound.check_arguments(tool, arguments.unwrap_or_default())?;
+            let checked = bound.check_arguments(tool, arguments.unwrap_or_default(), names)?;
             self.proxy.preview(route, &bound.target, checked.arguments, on_missing)
         };
         try_preview()
@@ -385,17 +394,24 @@ impl Api {
             .map_err(|error| Box::new(render_error(&bound.target.operation, &error)))
     }
 
-    async fn run(&self, tool: &Tool, bound: &BoundTool, arguments: Option<JsonObject>, caller: Caller<'_>) -> ToolResult {
+    async fn run(
+        &self,
+        tool: &Tool,
+        bound: &BoundTool,
+        arguments: Option<JsonObject>,
+        caller: Caller<'_>,
+        names: &dyn ToolNames,
+    ) -> ToolResult {
         let outcome = async {
             let route = self.proxy.route(&bound.target, caller.headers, caller.claims)?;
             route.credential()?;
-            let checked = bound.check_arguments(tool, arguments.unwrap_or_default())?;
+            let checked = bound.check_arguments(tool, arguments.unwrap_or_default(), names)?;
             let call = self
                 .proxy
                 .prepare(route, &bound.target, checked.arguments, caller.headers, caller.claims)?;
             let reply = self.proxy.send(&call, caller.progress).await?;
             let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
-            let mut result = self.proxy.finish(&call, reply).await;
+            let mut result = self.proxy.finish(&call, reply, names).await;
             checked.repairs.into_iter().for_each(|remark| result.push_text(remark));
             if is_refused {
                 checked.format_mismatch.into_iter().for_each(|remark| result.push_text(remark));

@@ -19,7 +19,7 @@ use super::request::base_url::{ApiLocation, BaseUrls, Destination};
 use super::request::reserved_path::PathPattern;
 use super::request::target::BaseUrl;
 use super::response::render::OutputContract;
-use super::response::reply_headers::{DeclaredHeader, EtagUse, ShownHeaders, declared_headers, if_match_argument};
+use super::response::reply_headers::{DeclaredHeader, EtagAdvice, EtagUse, ShownHeaders, declared_headers, if_match_argument};
 use super::tenants::{Tenant, TenantEntry, TenantOptions, Tenants};
 use super::upstream::{Upstream, UpstreamOptions, Upstreams};
 use crate::observe::metrics::labels::ApiLabel;
@@ -117,12 +117,9 @@ pub(crate) struct Binder<'a> {
 
 impl BoundOperation {
     /// Which headers of its replies are shown.
-    pub(super) fn shown_headers(&self, document: &Document) -> ShownHeaders<'_> {
+    pub(super) fn shown_headers<'s>(&'s self, document: &Document, etag_advice: Option<&'s EtagAdvice<'s>>) -> ShownHeaders<'s> {
         let declared = self.declared_headers.get_or_init(|| declared_headers(document, &self.operation));
-        ShownHeaders {
-            declared,
-            etag_use: self.etag_use.as_ref(),
-        }
+        ShownHeaders { declared, etag_advice }
     }
 }
 
@@ -147,7 +144,7 @@ pub(crate) fn link_etags<'b>(operations: impl Iterator<Item = &'b mut BoundOpera
         if let Some((argument, tools)) = takers.get(&target.operation.path) {
             target.etag_use = Some(EtagUse {
                 argument: argument.as_str().into(),
-                tools: tools.join(", ").into(),
+                tools: tools.iter().map(|tool| tool.as_str().into()).collect(),
             });
         }
     }

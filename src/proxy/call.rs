@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderValue};
+use http::header::{AUTHORIZATION, COOKIE, ETAG, HeaderMap, HeaderValue};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
@@ -29,6 +29,7 @@ use super::response::tool_result::ToolResult;
 use super::response::x_gzip::decompress_x_gzip;
 use super::route::CallRoute;
 use super::tenants::{Tenant, Tenants};
+use super::tool_names::ToolNames;
 use super::upstream::exchange::{CallOptions, Progress};
 use super::upstream::{OutgoingCall, Reply, Upstream};
 use super::{arguments, response};
@@ -277,7 +278,8 @@ impl ApiProxy {
     }
 
     /// The result of a call: the reply without secrets, filtered where the arguments say so, and cut to what a result may hold.
-    pub(crate) async fn finish(&self, call: &PreparedCall<'_>, reply: Reply) -> ToolResult {
+    /// `names` are those by which the caller knows the tools.
+    pub(crate) async fn finish(&self, call: &PreparedCall<'_>, reply: Reply, names: &dyn ToolNames) -> ToolResult {
         let Reply {
             mut response,
             redactors,
@@ -314,12 +316,14 @@ impl ApiProxy {
         {
             remark = response::sandbox::apply_filter(sandbox, filter, &mut response, left()).await.err();
         }
+        let etag_use = call.target.etag_use.as_ref().filter(|_| response.headers.contains_key(ETAG));
+        let etag_advice = etag_use.and_then(|etag_use| etag_use.advice(names));
         let rendering = Rendering {
             promise: call.target.contract,
             max_bytes: self.options.max_result_bytes,
             advice: call.credential.advice.as_ref(),
             document: Some(&self.document),
-            headers: call.target.shown_headers(&self.document),
+            headers: call.target.shown_headers(&self.document, etag_advice.as_ref()),
             next: NextPage::OfReply,
         };
         let mut result = match rule {

@@ -13,6 +13,7 @@ pub(crate) mod request;
 pub(crate) mod response;
 pub(crate) mod route;
 pub(crate) mod tenants;
+pub(crate) mod tool_names;
 pub(crate) mod upstream;
 
 pub(crate) use self::arguments::check::{ArgumentChecks, CheckedArguments};
@@ -36,5 +37,6 @@ pub(crate) use self::response::sandbox::Sandbox;
 pub(crate) use self::response::tool_result::ToolResult;
 pub(crate) use self::tenants::Tenant;
 pub use self::tenants::{TenantEntry, TenantOptions, TenantSource};
+pub(crate) use self::tool_names::{OwnNames, ToolNames};
 pub(crate) use self::upstream::UpstreamOptions;
 pub(crate) use self::upstream::exchange::{CallOptions, Progress};

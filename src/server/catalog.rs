@@ -7,14 +7,11 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ServerConfig};
 
 use super::auth::scopes::{Scopes, ToolScopes};
 use super::gates::{Gates, InnerCall, describe_operations, read_inner_call, search_operations};
-use super::visible::{VisibleApi, VisibleApis};
+use super::visible::{View, VisibleApi, VisibleApis};
 use crate::annotate::gate_names::GateKind;
 use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
 use crate::observe::record::CalledOperation;
 use crate::proxy::{Request, ToolResult};
-
-/// How the JSON of a tool begins; its name follows.
-const JSON_BEFORE_NAME: &str = "{\"name\":\"";
 
 /// The tools of an endpoint, and how its server introduces itself. It never changes: a changed document makes another one.
 pub(crate) struct Catalog {
@@ -58,24 +55,16 @@ pub(crate) struct CatalogApi {
     pub(crate) scopes: Arc<ToolScopes>,
 }
 
-/// What an endpoint shows of its APIs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct View {
-    /// The path of the endpoint.
-    pub(crate) path: Arc<str>,
-    /// Whether names stand without the prefix of their API.
-    pub(crate) strips_prefix: bool,
-    /// Whether there are only tools that read, by what is enforced of them.
-    pub(crate) reads_only: bool,
-}
-
 /// A call of one operation. The tool's name and the arguments of a message are read once, into this value; the scope check, the
 /// confirmation, the limits and the request all use it, so that no two of them can judge different calls.
 #[derive(Clone)]
 pub(crate) struct ResolvedCall {
     api: Arc<Api>,
     scopes: Arc<ToolScopes>,
-    endpoint: Arc<str>,
+    /// What the endpoint shows at which the call was asked for.
+    view: View,
+    /// What the caller's token grants, where that decides which tools of the API it is shown.
+    granted: Option<Scopes>,
     tool: ToolIndex,
     arguments: Option<JsonObject>,
     /// The gate through which the operation is called.
@@ -135,8 +124,7 @@ impl Catalog {
             return self.join_texts(scopes);
         }
         if let [only] = self.apis.as_slice()
-            && (!self.view.strips_prefix || only.api.prefix().is_empty())
-            && !self.view.reads_only
+            && visible_api(only, &self.view, None).shows_all_as_they_are()
             && self.gates.is_none()
         {
             return only.api.list().clone();
@@ -156,39 +144,25 @@ impl Catalog {
             .as_ref()
             .filter(|_| own.is_some())
             .map_or(0, |gates| gates.texts().count());
-        let own = own.iter().flatten().map(|text| [text.as_ref(), ""]);
-        for [head, tail] in own.chain(self.texts(scopes).into_iter().skip(shared)) {
+        let own = own.iter().flatten().map(|text| [text.as_ref(), "", "", ""]);
+        for pieces in own.chain(self.texts(scopes).into_iter().skip(shared)) {
             if !list.is_empty() {
                 list.push(b',');
             }
-            list.extend_from_slice(head.as_bytes());
-            list.extend_from_slice(tail.as_bytes());
+            pieces.iter().for_each(|piece| list.extend_from_slice(piece.as_bytes()));
         }
         list.into()
     }
 
-    /// All tools that a client with these scopes may list, in the order in which they are listed, each as the two pieces of its
-    /// JSON; gates as a client gets them that sees all. Without scopes, a client may list all.
-    pub(crate) fn texts<'c>(&'c self, scopes: Option<&'c Scopes>) -> Vec<[&'c str; 2]> {
+    /// All tools that a client with these scopes may list, in the order in which they are listed, each as the pieces of its JSON;
+    /// gates as a client gets them that sees all. Without scopes, a client may list all.
+    pub(crate) fn texts<'c>(&'c self, scopes: Option<&'c Scopes>) -> Vec<[&'c str; 4]> {
         let seen = self.visible(scopes);
-        let text_of = |api: &VisibleApi<'c>, offered: OfferedTool<'c>| match api.stripped() {
-            "" => [offered.text, ""],
-            prefix => {
-                let rest = offered.text.get(JSON_BEFORE_NAME.len() + prefix.len()..).unwrap_or_default();
-                [JSON_BEFORE_NAME, rest]
-            }
-        };
         let Some(gates) = &self.gates else {
-            return seen.operations().map(|(api, _, offered)| text_of(api, offered)).collect();
+            return seen.operations().map(|(api, _, offered)| api.text_of(&offered)).collect();
         };
-        let mut texts: Vec<[&str; 2]> = gates.texts().map(|text| [text, ""]).collect();
-        for (place, index) in gates.pinned() {
-            if let Some(api) = seen.apis.get(*place) {
-                let offered = api.api.offered(*index);
-                texts.extend(api.shows(&offered).then(|| text_of(api, offered)));
-            }
-        }
-        texts
+        let of_gates = gates.texts().map(|text| [text, "", "", ""]);
+        of_gates.chain(pinned_texts(gates, &seen)).collect()
     }
 
     /// Whether a client with these scopes may list no tool.
@@ -204,7 +178,6 @@ impl Catalog {
     /// What a message asks for; `None` where no tool has that name. Whether the caller may make a call is judged later; what it may
     /// list, by its scopes, is all that is suggested to it.
     pub(crate) fn resolve(self: &Arc<Self>, name: &str, arguments: Option<JsonObject>, scopes: Option<&Scopes>) -> Option<Resolution> {
-        let seen = self.visible(scopes);
         if let Some(gates) = &self.gates
             && let Some(gate) = gates.kind_of(name)
         {
@@ -216,48 +189,44 @@ impl Catalog {
                     granted: scopes.cloned(),
                 }));
             };
-            return match read_inner_call(gates, effect, arguments, &seen) {
-                Ok(inner) => Some(Resolution::Call(self.resolved(&seen, inner, Some(gate))?)),
+            return Some(match read_inner_call(gates, effect, arguments, &self.visible(scopes)) {
+                Ok(InnerCall {
+                    api,
+                    tool,
+                    arguments,
+                    remarks,
+                }) => Resolution::Call(ResolvedCall {
+                    gate: Some(gate),
+                    remarks,
+                    ..self.resolved(&api, tool, Some(arguments))
+                }),
                 Err(refused) => {
-                    let meant = refused.operation.and_then(|(api, tool)| {
-                        let meant = InnerCall {
-                            api,
-                            tool,
-                            arguments: JsonObject::new(),
-                            remarks: Vec::new(),
-                        };
-                        self.resolved(&seen, meant, Some(gate))
+                    let meant = refused.operation.map(|(api, tool)| ResolvedCall {
+                        gate: Some(gate),
+                        ..self.resolved(&api, tool, Some(JsonObject::new()))
                     });
-                    Some(Resolution::Refused(refused.result, meant.map(Box::new)))
+                    Resolution::Refused(refused.result, meant.map(Box::new))
                 }
-            };
+            });
         }
-        let (api, tool) = seen.find(name)?;
-        let mut call = self.resolved(
-            &seen,
-            InnerCall {
-                api,
-                tool,
-                arguments: JsonObject::new(),
-                remarks: Vec::new(),
-            },
-            None,
-        )?;
-        call.arguments = arguments;
-        Some(Resolution::Call(call))
+        // A call looks at one API after the other, without a list of all.
+        let mut seen = self.apis.iter().map(|api| visible_api(api, &self.view, scopes));
+        let (api, tool) = seen.find_map(|api| Some((api, api.find(name)?)))?;
+        Some(Resolution::Call(self.resolved(&api, tool, arguments)))
     }
 
-    fn resolved(&self, seen: &VisibleApis<'_>, inner: InnerCall, gate: Option<GateKind>) -> Option<ResolvedCall> {
-        let api = seen.apis.get(inner.api)?;
-        Some(ResolvedCall {
+    /// A call of that operation by its own name.
+    fn resolved(&self, api: &VisibleApi<'_>, tool: ToolIndex, arguments: Option<JsonObject>) -> ResolvedCall {
+        ResolvedCall {
             api: Arc::clone(api.api),
             scopes: Arc::clone(api.needed),
-            endpoint: Arc::clone(&self.view.path),
-            tool: inner.tool,
-            arguments: Some(inner.arguments),
-            gate,
-            remarks: inner.remarks,
-        })
+            view: self.view.clone(),
+            granted: api.granted().cloned(),
+            tool,
+            arguments,
+            gate: None,
+            remarks: Vec::new(),
+        }
     }
 
     /// The name nearest to one that no tool has, among those that a client with these scopes may list.
@@ -269,11 +238,23 @@ impl Catalog {
 /// What a caller with these scopes sees of the APIs of an endpoint.
 #[must_use]
 pub(crate) fn visible<'c>(apis: &'c [CatalogApi], view: &View, granted: Option<&'c Scopes>) -> VisibleApis<'c> {
-    let of = |api: &'c CatalogApi| VisibleApi::new(&api.api, &api.scopes, view.strips_prefix, view.reads_only, granted);
     VisibleApis {
-        apis: apis.iter().map(of).collect(),
+        apis: apis.iter().map(|api| visible_api(api, view, granted)).collect(),
         names_apis: !view.strips_prefix && apis.iter().any(|api| api.api.name().is_some()),
     }
+}
+
+fn visible_api<'c>(api: &'c CatalogApi, view: &View, granted: Option<&'c Scopes>) -> VisibleApi<'c> {
+    VisibleApi::new(&api.api, &api.scopes, view, granted)
+}
+
+/// The pinned tools that a caller may list, each as the pieces of its JSON.
+fn pinned_texts<'c>(gates: &Gates, seen: &VisibleApis<'c>) -> impl Iterator<Item = [&'c str; 4]> {
+    gates.pinned().iter().filter_map(|(place, index)| {
+        let api = seen.apis.get(*place)?;
+        let offered = api.api.offered(*index);
+        api.shows(&offered).then(|| api.text_of(&offered))
+    })
 }
 
 impl Lookup {
@@ -332,7 +313,17 @@ impl ResolvedCall {
 
     /// The path of the endpoint at which the call was asked for.
     pub(crate) fn endpoint(&self) -> &str {
-        &self.endpoint
+        &self.view.path
+    }
+
+    /// Its API as the caller sees it.
+    fn visible(&self) -> VisibleApi<'_> {
+        VisibleApi::new(&self.api, &self.scopes, &self.view, self.granted.as_ref())
+    }
+
+    /// The name of the tool at the endpoint at which the call was asked for.
+    pub(crate) fn tool_name(&self) -> &str {
+        self.visible().name_of(self.tool)
     }
 
     /// The arguments as the client gave them.
@@ -353,15 +344,17 @@ impl ResolvedCall {
 
     /// The request that the call would make, without credentials, or the result that it would end in before anything is sent.
     pub(crate) fn preview(&self, on_missing: OnMissingCredential, caller: &Caller<'_>) -> Result<Request, Box<CallToolResult>> {
-        self.api.preview_at(self.tool, self.arguments.clone(), on_missing, caller)
+        self.api
+            .preview_at(self.tool, self.arguments.clone(), on_missing, caller, &self.visible())
     }
 
     /// Makes the call. Dropping the future ends the request.
-    pub(crate) async fn call(self, caller: Caller<'_>) -> ToolResult {
+    pub(crate) async fn call(mut self, caller: Caller<'_>) -> ToolResult {
         if let Some(gate) = self.gate {
             tracing::debug!(tool = %self.offered().tool.name, gate = gate.name(), "called through a gate");
         }
-        let result = self.api.call_at(self.tool, self.arguments, caller).await;
+        let arguments = self.arguments.take();
+        let result = self.api.call_at(self.tool, arguments, caller, &self.visible()).await;
         if self.remarks.is_empty() {
             return result;
         }

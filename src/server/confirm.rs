@@ -19,7 +19,6 @@ use super::answered_questions::AnsweredQuestions;
 use super::auth::client_of;
 use super::catalog::ResolvedCall;
 use super::client::ClientKey;
-use crate::api::OfferedTool;
 use crate::observe::call::{note, note_outcome};
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::Request;
@@ -100,7 +99,6 @@ pub(crate) async fn ask(
     context: &RequestContext<RoleServer>,
 ) -> Verdict {
     let modern = context.meta.protocol_version().is_some();
-    let offered = call.offered();
     let client = client_of(context.extensions.get::<Parts>());
     let digest = call_digest(prepared, tenant, call, client);
     if modern && let (Some(state), Some(answers)) = (&request.request_state, &request.input_responses) {
@@ -112,7 +110,7 @@ pub(crate) async fn ask(
             && confirmation.first_answer(&question, client).await
         {
             note_question(&question);
-            return judge(offered, &answer.action);
+            return judge(call, &answer.action);
         }
     }
     let can_ask = context
@@ -122,7 +120,7 @@ pub(crate) async fn ask(
     if !can_ask {
         return refuse(format!(
             "{} was not called: a person has to agree first, and this client cannot ask one (it does not support elicitation). Nothing was sent. The operator can allow it with `--confirm none`, or use a client that supports elicitation.",
-            tool_and_operation(offered)
+            tool_and_operation(call)
         ));
     }
     let question = ElicitRequestParams::FormElicitationParams {
@@ -135,7 +133,7 @@ pub(crate) async fn ask(
         let (Some(seal), Ok(())) = (confirmation.seals.first(), getrandom::fill(&mut question_id)) else {
             return refuse(format!(
                 "{} was not called: nobody can be asked. Nothing was sent.",
-                tool_and_operation(offered)
+                tool_and_operation(call)
             ));
         };
         note_question(&question_id);
@@ -145,20 +143,17 @@ pub(crate) async fn ask(
         return Verdict::Ask(Box::new(InputRequiredResult::new(Some(questions), Some(state))));
     }
     match answer_of_client(question, context).await {
-        Some(Ok(answer)) => judge(offered, &answer.action),
+        Some(Ok(answer)) => judge(call, &answer.action),
         Some(Err(error)) => {
-            tracing::warn!(tool = %offered.tool.name, "the client did not answer the confirmation request: {error}");
+            tracing::warn!(tool = %call.offered().tool.name, "the client did not answer the confirmation request: {error}");
             refuse(format!(
                 "{} was not called: a person has to agree first, and none answered. Nothing was sent.",
-                tool_and_operation(offered)
+                tool_and_operation(call)
             ))
         }
         None => refuse_as(
             CallOutcome::Cancelled,
-            format!(
-                "{} was not called: it was cancelled. Nothing was sent.",
-                tool_and_operation(offered)
-            ),
+            format!("{} was not called: it was cancelled. Nothing was sent.", tool_and_operation(call)),
         ),
     }
 }
@@ -204,7 +199,7 @@ fn call_digest(prepared: &Request, tenant: Option<&str>, call: &ResolvedCall, cl
     digest.finalize().to_vec()
 }
 
-fn judge(offered: OfferedTool<'_>, action: &ElicitationAction) -> Verdict {
+fn judge(call: &ResolvedCall, action: &ElicitationAction) -> Verdict {
     match action {
         ElicitationAction::Accept => {
             note(|record| record.confirmed = true);
@@ -212,16 +207,13 @@ fn judge(offered: OfferedTool<'_>, action: &ElicitationAction) -> Verdict {
         }
         ElicitationAction::Decline => refuse_as(
             CallOutcome::Declined,
-            format!(
-                "{} was not called: the user declined. Nothing was sent.",
-                tool_and_operation(offered)
-            ),
+            format!("{} was not called: the user declined. Nothing was sent.", tool_and_operation(call)),
         ),
         _ => refuse_as(
             CallOutcome::Unanswered,
             format!(
                 "{} was not called: the user gave no answer. Nothing was sent.",
-                tool_and_operation(offered)
+                tool_and_operation(call)
             ),
         ),
     }
@@ -249,8 +241,8 @@ fn request_line(prepared: &Request) -> String {
     format!("{} {}{query}", prepared.method, prepared.url.path())
 }
 
-fn tool_and_operation(offered: OfferedTool<'_>) -> String {
-    format!("{} ({})", offered.tool.name, text::one_line(&offered.operation.label()))
+fn tool_and_operation(call: &ResolvedCall) -> String {
+    format!("{} ({})", call.tool_name(), text::one_line(&call.offered().operation.label()))
 }
 
 /// The question: the operation, its API, the request line and every argument as it will be sent, and then the title from the
@@ -274,7 +266,7 @@ fn question_text(call: &ResolvedCall, request_line: &str) -> String {
         };
         format!("\n- {}: {shown}{more}", visible(&name))
     });
-    let title = offered.tool.title.as_deref().unwrap_or(&offered.tool.name);
+    let title = offered.tool.title.as_deref().unwrap_or_else(|| call.tool_name());
     format!(
         "Allow {} of \u{201c}{}\u{201d}: {}? {weight}{}\n\nThe API calls it \u{201c}{}\u{201d}.",
         visible(call.tool_label()),

@@ -23,8 +23,7 @@ pub(super) fn answer_hint_sources(
     let name = parameters.and_then(|parameters| parameters.get("tool")?.as_str());
     let seen = catalog.visible(granted);
     let found = name.and_then(|name| {
-        let (place, tool) = seen.find(name)?;
-        let api = seen.apis.get(place)?;
+        let (api, tool) = seen.find(name)?;
         let offered = api.api.offered(tool);
         api.shows(&offered).then_some(offered.hints)
     });

@@ -101,7 +101,8 @@ mod tests {
 
     use super::*;
     use crate::api::{Api, ApiOptions};
-    use crate::server::catalog::{Catalog, CatalogApi, View};
+    use crate::server::catalog::{Catalog, CatalogApi};
+    use crate::server::visible::View;
 
     fn api() -> Arc<Api> {
         use crate::outbound::{OutboundOptions, http_client};

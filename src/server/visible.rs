@@ -3,7 +3,20 @@
 use std::sync::Arc;
 
 use super::auth::scopes::{Scopes, ToolScopes};
+use crate::annotate::split_at_replacement;
 use crate::api::{Api, ApiName, OfferedTool, ToolIndex};
+use crate::proxy::ToolNames;
+
+/// What an endpoint shows of its APIs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct View {
+    /// The path of the endpoint.
+    pub(crate) path: Arc<str>,
+    /// Whether names stand without the prefix of their API.
+    pub(crate) strips_prefix: bool,
+    /// Whether there are only tools that read, by what is enforced of them.
+    pub(crate) reads_only: bool,
+}
 
 /// An API as a caller sees it.
 #[derive(Clone, Copy)]
@@ -14,7 +27,7 @@ pub(crate) struct VisibleApi<'c> {
     /// What its tool names stand without here.
     stripped: &'c str,
     reads_only: bool,
-    /// What the caller's token grants; a caller without one sees all.
+    /// What the caller's token grants, where that decides what it may list; without, it may list all.
     granted: Option<&'c Scopes>,
 }
 
@@ -27,19 +40,15 @@ pub(crate) struct VisibleApis<'c> {
 }
 
 impl<'c> VisibleApi<'c> {
-    pub(crate) fn new(
-        api: &'c Arc<Api>,
-        needed: &'c Arc<ToolScopes>,
-        strips_prefix: bool,
-        reads_only: bool,
-        granted: Option<&'c Scopes>,
-    ) -> Self {
+    /// `granted` is what the caller's token grants.
+    pub(crate) fn new(api: &'c Arc<Api>, needed: &'c Arc<ToolScopes>, view: &View, granted: Option<&'c Scopes>) -> Self {
         Self {
             api,
             needed,
-            stripped: if strips_prefix { api.prefix() } else { "" },
-            reads_only,
-            granted,
+            stripped: if view.strips_prefix { api.prefix() } else { "" },
+            reads_only: view.reads_only,
+            // Without scopes of its own, an API shows every caller the same.
+            granted: granted.filter(|_| !needed.is_empty()),
         }
     }
 
@@ -61,15 +70,44 @@ impl<'c> VisibleApi<'c> {
         all.filter(move |(_, offered)| seen.shows(offered))
     }
 
-    /// What its tool names stand without here; most often nothing.
-    pub(crate) fn stripped(&self) -> &'c str {
-        self.stripped
+    /// Whether the caller may list all operations, under the names that they have in their API: then its list is that of the API.
+    pub(crate) fn shows_all_as_they_are(&self) -> bool {
+        self.stripped.is_empty() && !self.reads_only && self.granted.is_none()
+    }
+
+    /// What the caller's token grants, where that decides what it may list.
+    pub(crate) fn granted(&self) -> Option<&'c Scopes> {
+        self.granted
     }
 
     /// The name of an operation at this endpoint.
     pub(crate) fn name_of(&self, index: ToolIndex) -> &'c str {
         let name = self.api.offered(index).tool.name.as_ref();
         name.strip_prefix(self.stripped).unwrap_or(name)
+    }
+
+    /// The name at this endpoint of the tool of that name in its API; `None` where the caller may not list it.
+    fn listed_name(&self, name: &str) -> Option<&'c str> {
+        let index = self.api.find(name)?;
+        self.shows(&self.api.offered(index)).then(|| self.name_of(index))
+    }
+
+    /// The JSON of a tool as it is listed at this endpoint, in pieces. Names stand without the prefix, and the tool that takes the
+    /// place of a deprecated one is named only where the caller may list it.
+    pub(crate) fn text_of(&self, offered: &OfferedTool<'c>) -> [&'c str; 4] {
+        const BEFORE_NAME: &str = "{\"name\":\"";
+        if self.shows_all_as_they_are() {
+            return [offered.text, "", "", ""];
+        }
+        let text = offered.text.get(BEFORE_NAME.len() + self.stripped.len()..).unwrap_or_default();
+        let replacement = offered.replacement.and_then(|name| Some((name, split_at_replacement(text, name)?)));
+        let Some((name, split)) = replacement else {
+            return [BEFORE_NAME, text, "", ""];
+        };
+        match self.listed_name(name) {
+            Some(name) => [BEFORE_NAME, split.before_name, name, split.after_name],
+            None => [BEFORE_NAME, split.before_words, split.after_words, ""],
+        }
     }
 
     /// The operation of that name at this endpoint, whether or not the caller may list it.
@@ -89,6 +127,12 @@ impl<'c> VisibleApi<'c> {
     }
 }
 
+impl ToolNames for VisibleApi<'_> {
+    fn shown_name<'n>(&'n self, name: &'n str) -> Option<&'n str> {
+        self.listed_name(name)
+    }
+}
+
 impl<'c> VisibleApis<'c> {
     /// All operations that the caller may list, each with its API.
     pub(crate) fn operations(&self) -> impl Iterator<Item = (&VisibleApi<'c>, ToolIndex, OfferedTool<'c>)> {
@@ -98,9 +142,8 @@ impl<'c> VisibleApis<'c> {
     }
 
     /// Where the operation of that name is, whether or not the caller may list it.
-    pub(crate) fn find(&self, name: &str) -> Option<(usize, ToolIndex)> {
-        let mut places = self.apis.iter().enumerate();
-        places.find_map(|(place, api)| Some((place, api.find(name)?)))
+    pub(crate) fn find(&self, name: &str) -> Option<(VisibleApi<'c>, ToolIndex)> {
+        self.apis.iter().find_map(|api| Some((*api, api.find(name)?)))
     }
 
     /// The name of an operation that the caller may list, nearest to one that is not there.

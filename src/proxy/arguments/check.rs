@@ -11,6 +11,7 @@ use super::repair::{EmptyNumber, repair_values};
 use super::repair_notes::RepairNotes;
 use super::validate::{ArgumentVerdict, Validator};
 use crate::proxy::error::CallError;
+use crate::proxy::tool_names::ToolNames;
 use crate::spec::Operation;
 
 /// What the arguments of a tool are checked against.
@@ -50,14 +51,15 @@ impl ArgumentChecks {
         Ok(Self { schema, validator })
     }
 
-    /// The arguments, repaired where that makes them valid and only one reading fits. `empty` says what may become of an
-    /// optional number that is given as an empty text.
+    /// The arguments of a tool, repaired where that makes them valid and only one reading fits. The tool is given by its name in the
+    /// API, with the names by which the caller knows tools. `empty` says what may become of an optional number that is given as an
+    /// empty text.
     ///
     /// # Errors
     /// [`CallError::Arguments`] with all that is wrong with them.
     pub(crate) fn check(
         &self,
-        tool: &str,
+        (tool, names): (&str, &dyn ToolNames),
         operation: &Operation,
         arguments: JsonObject,
         empty: EmptyNumber,
@@ -86,7 +88,8 @@ impl ArgumentChecks {
                 return Ok(self.checked(placed, format_mismatch, notes.sentence()));
             }
         }
-        Err(CallError::Arguments(self.validator.explain(tool, &self.schema, &repaired)))
+        let shown = names.shown_name(tool).unwrap_or(tool);
+        Err(CallError::Arguments(self.validator.explain(shown, &self.schema, &repaired)))
     }
 
     fn checked(&self, arguments: Value, format_mismatch: Option<String>, repairs: Option<String>) -> CheckedArguments {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::pagination::normalized_name;
 use super::tool_result::ToolResult;
 use crate::proxy::connection_header::is_of_connection;
+use crate::proxy::tool_names::ToolNames;
 use crate::spec::operation::response::header_names;
 use crate::spec::{Document, Location, Operation};
 use crate::text;
@@ -60,8 +61,28 @@ const PAGE_WORDS: [&str; 7] = ["cursor", "nextpage", "nexttoken", "pagetoken", "
 pub(crate) struct EtagUse {
     /// The name of the argument.
     pub(crate) argument: Box<str>,
-    /// The names of the tools, separated by commas.
-    pub(crate) tools: Box<str>,
+    /// The names of the tools in their API.
+    pub(crate) tools: Box<[Box<str>]>,
+}
+
+/// What a caller is told about the use of an `ETag`.
+#[derive(Debug)]
+pub(crate) struct EtagAdvice<'a> {
+    argument: &'a str,
+    /// The names of the tools that the caller is shown, separated by commas.
+    tools: String,
+}
+
+impl EtagUse {
+    /// What a caller is told that knows the tools by these names; `None` where it is shown none of them.
+    #[must_use]
+    pub(crate) fn advice(&self, names: &dyn ToolNames) -> Option<EtagAdvice<'_>> {
+        let shown: Vec<&str> = self.tools.iter().filter_map(|tool| names.shown_name(tool)).collect();
+        (!shown.is_empty()).then(|| EtagAdvice {
+            argument: &self.argument,
+            tools: shown.join(", "),
+        })
+    }
 }
 
 /// A header that an operation declares for its replies.
@@ -76,7 +97,7 @@ pub(crate) struct DeclaredHeader {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ShownHeaders<'a> {
     pub(crate) declared: &'a [DeclaredHeader],
-    pub(crate) etag_use: Option<&'a EtagUse>,
+    pub(crate) etag_advice: Option<&'a EtagAdvice<'a>>,
 }
 
 /// Where a result tells a header.
@@ -84,7 +105,7 @@ enum Told<'a> {
     /// In `_meta` only.
     InMeta,
     /// In the text as well, with its use.
-    ForIfMatch(&'a EtagUse),
+    ForIfMatch(&'a EtagAdvice<'a>),
     /// In the text as well, under the name that is declared.
     InText(&'a str),
 }
@@ -92,8 +113,8 @@ enum Told<'a> {
 impl<'a> ShownHeaders<'a> {
     /// Where a header is told; `None` where it is not.
     fn told(self, name: &HeaderName, has_body: bool) -> Option<Told<'a>> {
-        if let Some(etag_use) = self.etag_use.filter(|_| *name == ETAG) {
-            return Some(Told::ForIfMatch(etag_use));
+        if let Some(advice) = self.etag_advice.filter(|_| *name == ETAG) {
+            return Some(Told::ForIfMatch(advice));
         }
         if is_standard(name) {
             return Some(Told::InMeta);
@@ -106,7 +127,7 @@ impl<'a> ShownHeaders<'a> {
 
     /// Whether the text of a reply that has no other text tells a header. What an `ETag` is good for stands in a line of its own.
     pub(crate) fn is_in_headline(self, name: &HeaderName) -> bool {
-        let has_own_line = *name == ETAG && self.etag_use.is_some();
+        let has_own_line = *name == ETAG && self.etag_advice.is_some();
         !has_own_line && (IN_HEADLINE.contains(name) || is_rate_limit(name))
     }
 }
@@ -190,7 +211,7 @@ impl HeaderReport {
             room -= size;
             match told {
                 Told::InMeta => {}
-                Told::ForIfMatch(EtagUse { argument, tools }) => {
+                Told::ForIfMatch(EtagAdvice { argument, tools }) => {
                     report.lines.push(format!("ETag: {value} (pass it as {argument} to {tools})"));
                 }
                 Told::InText(shown) => declared.push(format!("{}: {value}", text::one_line(shown))),
@@ -264,7 +285,7 @@ mod tests {
             .into();
         let shown = ShownHeaders {
             declared: &declared,
-            etag_use: None,
+            etag_advice: None,
         };
         let mut headers = HeaderMap::new();
         for (name, value) in [("link", "<a>"), ("x-total-count", "250"), ("x-cursor", &"c".repeat(90))] {

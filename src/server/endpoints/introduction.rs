@@ -4,7 +4,8 @@ use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
 
 use super::api_slot::ApiSlot;
 use crate::api::{Api, ApiName};
-use crate::server::catalog::{CatalogApi, View};
+use crate::server::catalog::CatalogApi;
+use crate::server::visible::View;
 use crate::text::{self, counted};
 
 /// The longest title of one of several APIs, in bytes. Of several, only titles are shown: the description of one document

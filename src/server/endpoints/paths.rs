@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::api::name::ApiName;
-use crate::server::catalog::View;
 use crate::server::state::EndpointState;
+use crate::server::visible::View;
 
 /// The path of the endpoint with all APIs; those of single APIs are below it.
 pub(crate) const MCP_PATH: &str = "/mcp";

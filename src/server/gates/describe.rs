@@ -28,15 +28,14 @@ pub(crate) fn describe_operations(gates: &Gates, seen: &VisibleApis<'_>, argumen
     for name in &names {
         let mut remarks = Vec::new();
         let found = find_operation(gates, name, seen, &mut remarks).ok();
-        let found = found.and_then(|(place, index)| Some((seen.apis.get(place)?, index)));
         let Some((api, index)) = found.filter(|(api, index)| api.shows(&api.api.offered(*index))) else {
             unknown.push(unknown_operation(gates, name, seen));
             continue;
         };
         let mut block = if is_exact {
-            exact(gates, api, index)
+            exact(gates, &api, index)
         } else {
-            compact(gates, api, index)
+            compact(gates, &api, index)
         };
         for remark in remarks {
             block = format!("{remark}\n{block}");
@@ -75,8 +74,14 @@ fn heading(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
     )
 }
 
+/// The operation as a tool of this endpoint.
+fn listed_tool(api: &VisibleApi<'_>, index: ToolIndex) -> Value {
+    let text = api.text_of(&api.api.offered(index)).concat();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
 fn compact(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
-    let tool: Value = serde_json::from_str(api.api.offered(index).text).unwrap_or_default();
+    let tool = listed_tool(api, index);
     let description = tool.get("description").and_then(Value::as_str).map(clean).unwrap_or_default();
     let description = truncate(&one_line(&description), MAX_SHORT_DESCRIPTION_BYTES);
     let signature = tool.get("inputSchema").map(write_signature).unwrap_or_default();
@@ -87,7 +92,7 @@ fn compact(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
 }
 
 fn exact(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
-    let tool: Value = serde_json::from_str(api.api.offered(index).text).unwrap_or_default();
+    let tool = listed_tool(api, index);
     let mut described = json!({ "inputSchema": tool.get("inputSchema") });
     if let (Some(output), Some(members)) = (tool.get("outputSchema"), described.as_object_mut()) {
         members.insert("outputSchema".into(), output.clone());

@@ -15,9 +15,9 @@ use crate::text::{one_line, truncate};
 const MAX_SHOWN_NAME_BYTES: usize = 100;
 
 /// A call of an operation through a gate.
-pub(crate) struct InnerCall {
-    /// The place of its API at the endpoint.
-    pub(crate) api: usize,
+pub(crate) struct InnerCall<'c> {
+    /// Its API as the caller sees it.
+    pub(crate) api: VisibleApi<'c>,
     pub(crate) tool: ToolIndex,
     pub(crate) arguments: JsonObject,
     /// What was read otherwise than it was written, in sentences for the model.
@@ -25,36 +25,32 @@ pub(crate) struct InnerCall {
 }
 
 /// A call through a gate that is not made.
-pub(crate) struct RefusedCall {
+pub(crate) struct RefusedCall<'c> {
     /// What the client is told.
     pub(crate) result: CallToolResult,
-    /// The operation that was meant, with the place of its API, where one is served under the name.
-    pub(crate) operation: Option<(usize, ToolIndex)>,
+    /// The operation that was meant, with its API, where one is served under the name.
+    pub(crate) operation: Option<(VisibleApi<'c>, ToolIndex)>,
 }
 
 /// The call that the arguments of a gate ask for.
 ///
 /// # Errors
 /// The result of a call that is not made: an unknown operation, one of another class, or malformed arguments.
-pub(crate) fn read_inner_call(
+pub(crate) fn read_inner_call<'c>(
     gates: &Gates,
     effect: Effect,
     arguments: Option<JsonObject>,
-    seen: &VisibleApis<'_>,
-) -> Result<InnerCall, Box<RefusedCall>> {
+    seen: &VisibleApis<'c>,
+) -> Result<InnerCall<'c>, Box<RefusedCall<'c>>> {
     let mut arguments = arguments.unwrap_or_default();
     let mut remarks = Vec::new();
-    let unnamed = |result: Box<CallToolResult>| {
+    let (api, tool) = name_operation(gates, &arguments, seen, &mut remarks).map_err(|result| {
         Box::new(RefusedCall {
             result: *result,
             operation: None,
         })
-    };
-    let (api, tool) = name_operation(gates, &arguments, seen, &mut remarks).map_err(unnamed)?;
-    let Some(of) = seen.apis.get(api) else {
-        return Err(unnamed(refuse(unknown_operation(gates, "", seen))));
-    };
-    match read_named_call(gates, effect, (of, tool), &mut arguments, &mut remarks) {
+    })?;
+    match read_named_call(gates, effect, (&api, tool), &mut arguments, &mut remarks) {
         Ok(arguments) => Ok(InnerCall {
             api,
             tool,
@@ -68,13 +64,13 @@ pub(crate) fn read_inner_call(
     }
 }
 
-/// The operation that `operation` names, with the place of its API.
-fn name_operation(
+/// The operation that `operation` names, with its API.
+fn name_operation<'c>(
     gates: &Gates,
     arguments: &JsonObject,
-    seen: &VisibleApis<'_>,
+    seen: &VisibleApis<'c>,
     remarks: &mut Vec<String>,
-) -> Result<(usize, ToolIndex), Box<CallToolResult>> {
+) -> Result<(VisibleApi<'c>, ToolIndex), Box<CallToolResult>> {
     match arguments.get("operation") {
         Some(Value::String(name)) => find_operation(gates, name, seen, remarks),
         Some(_) => Err(refuse(
@@ -153,14 +149,14 @@ fn take_arguments(arguments: &mut JsonObject, remarks: &mut Vec<String>) -> Resu
     }
 }
 
-/// The operation of exactly that name, with the place of its API; or the only one of that operationId, or of that method and path,
+/// The operation of exactly that name, with its API; or the only one of that operationId, or of that method and path,
 /// which is told.
-pub(super) fn find_operation(
+pub(super) fn find_operation<'c>(
     gates: &Gates,
     name: &str,
-    seen: &VisibleApis<'_>,
+    seen: &VisibleApis<'c>,
     remarks: &mut Vec<String>,
-) -> Result<(usize, ToolIndex), Box<CallToolResult>> {
+) -> Result<(VisibleApi<'c>, ToolIndex), Box<CallToolResult>> {
     if gates.kind_of(name).is_some() {
         return Err(refuse(format!(
             "`{}` is not an operation, but a tool of this server that is called by itself. Nothing was sent.",
@@ -171,17 +167,17 @@ pub(super) fn find_operation(
         return Ok(found);
     }
     let mut meant = Vec::new();
-    for (place, api) in seen.apis.iter().enumerate() {
+    for api in &seen.apis {
         let is_meant = |index: &ToolIndex| {
             let operation = api.api.offered(*index).operation;
             operation.id.as_deref() == Some(name) || operation.label() == name
         };
         let found = api.operations().map(|(index, _)| index).filter(is_meant);
-        meant.extend(found.map(|index| (place, api.name_of(index), index)));
+        meant.extend(found.map(|index| (*api, index)));
     }
-    if let [(place, served, only)] = meant.as_slice() {
-        remarks.push(format!("`{}` is served as {served}.", shown(name)));
-        return Ok((*place, *only));
+    if let [(api, only)] = meant.as_slice() {
+        remarks.push(format!("`{}` is served as {}.", shown(name), api.name_of(*only)));
+        return Ok((*api, *only));
     }
     Err(refuse(unknown_operation(gates, name, seen)))
 }

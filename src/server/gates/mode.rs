@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::gate_set::Gates;
 use crate::annotate::Pattern;
 use crate::api::Api;
-use crate::server::visible::{VisibleApi, VisibleApis};
+use crate::server::visible::{View, VisibleApi, VisibleApis};
 use crate::text::TYPICAL_BYTES_PER_TOKEN;
 
 /// What the operator says about the list.
@@ -60,8 +60,13 @@ pub(crate) fn decide(options: &[&ListOptions], all: &VisibleApis<'_>) -> bool {
 #[must_use]
 pub(crate) fn listed_tools(options: &ListOptions, api: &Arc<Api>) -> Vec<String> {
     let needed = Arc::default();
+    let view = View {
+        path: "/mcp".into(),
+        strips_prefix: false,
+        reads_only: false,
+    };
     let all = VisibleApis {
-        apis: vec![VisibleApi::new(api, &needed, false, false, None)],
+        apis: vec![VisibleApi::new(api, &needed, &view, None)],
         names_apis: false,
     };
     if decide(&[options], &all) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{KEYS, Setup, listed, pets_and_bills, post_to};
+use super::{KEYS, Setup, call_statelessly, listed, pets_and_bills, post_statelessly, post_to};
 use crate::support::{HttpServer, LIST, SpecFile, Upstream, call_message, petstore, stateless_meta, wait_until};
 
 fn serve_two(more: &[&str]) -> (Setup, HttpServer, Upstream, Upstream) {
@@ -148,17 +148,9 @@ fn an_answer_of_a_person_at_one_endpoint_counts_at_no_other() {
     }}));
     let server = HttpServer::start(&["--config", &config]);
     server.logged("2 tools");
-    let ask = |path: &str, parameters: Value| {
-        let mut parameters = parameters;
-        parameters["name"] = "create_thing".into();
+    let ask = |path: &str, mut parameters: Value| {
         parameters["_meta"] = stateless_meta(&json!({"elicitation": {}}));
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": parameters}).to_string();
-        let headers = [
-            "MCP-Protocol-Version: 2026-07-28",
-            "Mcp-Method: tools/call",
-            "Mcp-Name: create_thing",
-        ];
-        post_to(&server, path, &headers, &body).2
+        call_statelessly(&server, path, "create_thing", parameters)
     };
     let question = ask("/mcp/pets", json!({"arguments": {}}));
     let state = question["result"]["requestState"].clone();
@@ -221,5 +213,107 @@ fn only_the_endpoints_are_told_whose_own_list_changed() {
     server.logged("the document changed; the new version is served");
     for index in [2, 3, 4] {
         assert!(!is_told(index), "{}: {}", paths[index], heard[index].lock().unwrap());
+    }
+}
+
+/// An API whose replies and descriptions name other tools.
+struct Notes {
+    _setup: Setup,
+    _upstream: Upstream,
+    server: HttpServer,
+    tools: &'static str,
+}
+
+fn serve_notes(tools: &'static str) -> Notes {
+    let setup = Setup::new();
+    let upstream = Upstream::start(Box::new(|_| {
+        crate::support::reply(200, &["Content-Type: application/json", "ETag: \"v1\""], b"{\"ok\":true}")
+    }));
+    let if_match = json!([{"name": "If-Match", "in": "header", "schema": {"type": "string"}}]);
+    let document = json!({"openapi": "3.1.0", "info": {"title": "Notes", "version": "1"}, "paths": {
+        "/note": {"get": {"operationId": "get_note"}, "put": {"operationId": "update_note", "parameters": if_match}},
+        "/old": {"get": {"operationId": "get_old", "deprecated": true, "description": "Use get_note."}},
+        "/older": {"get": {"operationId": "get_older", "deprecated": true, "description": "Use update_note."}},
+    }});
+    setup.write("notes.json", &document.to_string());
+    let api = json!({"spec": "notes.json", "base_url": upstream.url, "describe": "brief"});
+    let config = setup.config(&json!({"tools": tools, "confirm": "write", "apis": {"notes": api}}));
+    let server = HttpServer::start(&["--config", &config]);
+    server.logged("4 tools");
+    Notes {
+        _setup: setup,
+        _upstream: upstream,
+        server,
+        tools,
+    }
+}
+
+impl Notes {
+    /// Calls an operation by its name at that endpoint, in search mode through its gate.
+    fn call(&self, path: &str, operation: &str, arguments: Value) -> Value {
+        let (tool, arguments) = match self.tools {
+            "all" => (operation, arguments),
+            _ if operation.ends_with("update_note") => ("call_destructive", json!({"operation": operation, "arguments": arguments})),
+            _ => ("call_read", json!({"operation": operation, "arguments": arguments})),
+        };
+        call_statelessly(&self.server, path, tool, json!({ "arguments": arguments }))
+    }
+
+    /// What a client of that endpoint reads about an operation.
+    fn described(&self, path: &str, operation: &str) -> String {
+        let answer = if self.tools == "all" {
+            post_statelessly(&self.server, path, "tools/list", json!({}))
+        } else {
+            let arguments = json!({"names": [operation]});
+            call_statelessly(&self.server, path, "describe_operations", json!({ "arguments": arguments }))
+        };
+        let answer = answer["result"].clone();
+        let is_it = |tool: &&Value| tool["name"] == operation;
+        let listed = answer["tools"].as_array().and_then(|tools| tools.iter().find(is_it).cloned());
+        listed.unwrap_or(answer).to_string()
+    }
+}
+
+#[test]
+fn a_result_that_names_a_tool_names_it_as_the_endpoint_does() {
+    for tools in ["all", "search"] {
+        let notes = serve_notes(tools);
+        for (path, prefix) in [("/mcp", "notes_"), ("/mcp/notes", "")] {
+            let call = |tool: &str, arguments: Value| notes.call(path, &format!("{prefix}{tool}"), arguments).to_string();
+            for (answer, words) in [
+                (call("get_note", json!({})), format!("(pass it as If-Match to {prefix}update_note)")),
+                (
+                    call("get_note", json!({"nothing": 1})),
+                    format!("`nothing` is not an argument of {prefix}get_note"),
+                ),
+                (
+                    call("update_note", json!({})),
+                    format!("\"{prefix}update_note (PUT /note) was not called"),
+                ),
+            ] {
+                assert!(answer.contains(&words), "{tools} {path}: {words}: {answer}");
+            }
+        }
+        let answer = notes.call("/mcp/readonly", "notes_get_note", json!({}));
+        assert_eq!(answer["result"]["_meta"]["openapi-mcp/headers"]["etag"], "\"v1\"", "{answer}");
+        assert!(!answer.to_string().contains("update_note"), "it is not at this endpoint: {answer}");
+    }
+}
+
+#[test]
+fn a_description_that_names_a_tool_names_it_as_the_endpoint_does() {
+    for tools in ["all", "search"] {
+        let notes = serve_notes(tools);
+        for (path, operation, words) in [
+            ("/mcp", "notes_get_old", "Deprecated; use `notes_get_note` instead. "),
+            ("/mcp/notes", "get_old", "Deprecated; use `get_note` instead. "),
+            ("/mcp/notes", "get_older", "Deprecated; use `update_note` instead. "),
+            ("/mcp/readonly", "notes_get_old", "Deprecated; use `notes_get_note` instead. "),
+            ("/mcp/notes/readonly", "get_older", "Deprecated. Use update_note."),
+            ("/mcp/readonly", "notes_get_older", "Deprecated. Use update_note."),
+        ] {
+            let said = notes.described(path, operation);
+            assert!(said.contains(words), "{tools} {path} {operation}: {said}");
+        }
     }
 }

@@ -84,6 +84,26 @@ pub fn post_to(server: &HttpServer, path: &str, headers: &[&str], body: &str) ->
     (status, head.to_owned(), serde_json::from_str(body).unwrap_or_default())
 }
 
+/// Posts a request of the version 2026-07-28 and gives the answer.
+pub fn post_statelessly(server: &HttpServer, path: &str, method: &str, mut parameters: Value) -> Value {
+    if parameters.get("_meta").is_none() {
+        parameters["_meta"] = crate::support::stateless_meta(&json!({}));
+    }
+    let name = parameters["name"].as_str().map(|name| format!("Mcp-Name: {name}"));
+    let method_line = format!("Mcp-Method: {method}");
+    let headers = ["MCP-Protocol-Version: 2026-07-28", &method_line]
+        .into_iter()
+        .chain(name.as_deref());
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}).to_string();
+    post_to(server, path, &headers.collect::<Vec<_>>(), &body).2
+}
+
+/// A call of the version 2026-07-28; the tool's name is added to the parameters.
+pub fn call_statelessly(server: &HttpServer, path: &str, tool: &str, mut parameters: Value) -> Value {
+    parameters["name"] = tool.into();
+    post_statelessly(server, path, "tools/call", parameters)
+}
+
 /// The names that an endpoint lists.
 pub fn listed(server: &HttpServer, path: &str, headers: &[&str]) -> Vec<String> {
     let (status, _, answer) = post_to(server, path, headers, crate::support::LIST);
