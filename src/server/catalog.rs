@@ -1,8 +1,7 @@
 //! What one endpoint serves: tools of one API or of several, under the names by which clients call them.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ServerConfig};
 
 use super::auth::scopes::{Scopes, ToolScopes};
@@ -22,8 +21,6 @@ pub(crate) struct Catalog {
     config: ServerConfig,
     /// In search mode, the tools that stand for all operations.
     gates: Option<Gates>,
-    /// The list for clients that may list all tools, made for the first of them.
-    whole_list: OnceLock<Bytes>,
 }
 
 /// What a message asks for.
@@ -82,7 +79,6 @@ impl Catalog {
             awaited,
             config,
             gates: None,
-            whole_list: OnceLock::new(),
         }
     }
 
@@ -116,48 +112,21 @@ impl Catalog {
         self.view.strips_prefix && !self.awaited.is_empty() || self.awaited.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
 
-    /// All tools that a client with these scopes may list, as one text, separated by commas. Clients that may list all tools share it:
-    /// one that reads slowly holds no list of its own.
-    pub(crate) fn list(&self, scopes: Option<&Scopes>) -> Bytes {
-        let scopes = scopes.filter(|_| self.depends_on_scopes());
-        if scopes.is_some() {
-            return self.join_texts(scopes);
-        }
-        if let [only] = self.apis.as_slice()
-            && visible_api(only, &self.view, None).shows_all_as_they_are()
-            && self.gates.is_none()
-        {
-            return only.api.list().clone();
-        }
-        self.whole_list.get_or_init(|| self.join_texts(None)).clone()
-    }
-
-    fn join_texts(&self, scopes: Option<&Scopes>) -> Bytes {
-        let mut list = Vec::new();
-        let own = self
-            .gates
-            .as_ref()
-            .filter(|_| scopes.is_some())
-            .map(|gates| gates.texts_for(&self.visible(scopes)));
-        let shared = self
-            .gates
-            .as_ref()
-            .filter(|_| own.is_some())
-            .map_or(0, |gates| gates.texts().count());
-        let own = own.iter().flatten().map(|text| [text.as_ref(), "", "", ""]);
-        for pieces in own.chain(self.texts(scopes).into_iter().skip(shared)) {
-            if !list.is_empty() {
-                list.push(b',');
-            }
-            pieces.iter().for_each(|piece| list.extend_from_slice(piece.as_bytes()));
-        }
-        list.into()
-    }
-
-    /// All tools that a client with these scopes may list, in the order in which they are listed, each as the pieces of its JSON;
-    /// gates as a client gets them that sees all. Without scopes, a client may list all.
-    pub(crate) fn texts<'c>(&'c self, scopes: Option<&'c Scopes>) -> Vec<[&'c str; 4]> {
+    /// In search mode, the list for a client with these scopes: gates and pinned tools, separated by commas.
+    pub(crate) fn gate_list(&self, scopes: Option<&Scopes>) -> Option<String> {
+        let gates = self.gates.as_ref()?;
         let seen = self.visible(scopes);
+        let mut texts: Vec<String> = match scopes {
+            Some(_) => gates.texts_for(&seen).into_iter().map(String::from).collect(),
+            None => gates.texts().map(str::to_owned).collect(),
+        };
+        texts.extend(pinned_texts(gates, &seen).map(|text| text.concat()));
+        Some(texts.join(","))
+    }
+
+    /// All tools that a client may list that may list all, in the order in which they are listed, each as the pieces of its JSON.
+    pub(crate) fn texts(&self) -> Vec<[&str; 4]> {
+        let seen = self.visible(None);
         let Some(gates) = &self.gates else {
             return seen.operations().map(|(api, _, offered)| api.text_of(&offered)).collect();
         };

@@ -12,6 +12,7 @@ mod handler;
 mod hint_sources;
 pub(crate) mod http;
 pub(crate) mod jsonrpc;
+mod list_pieces;
 pub(crate) mod observed;
 mod progress;
 mod readiness;

@@ -70,7 +70,7 @@ impl EndpointState {
             // Nobody has to be notified about a change of a list that nobody has seen.
             ApiState::Ready(before) => {
                 let is_known = before.is_decided() || self.was_listed_early.load(Ordering::Relaxed);
-                is_known && before.texts(None) != served.texts(None)
+                is_known && before.texts() != served.texts()
             }
         };
         self.state.send_replace(ApiState::Ready(Arc::new(served)));

@@ -16,10 +16,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::auth::scopes::Scopes;
+use super::list_pieces::ListPieces;
 use super::state::EndpointState;
-
-/// How much of a list is given to the connection at once.
-const PIECE: usize = 64 << 10;
 
 /// The stand-in, and its JSON.
 static STAND_IN: LazyLock<(Tool, String)> = LazyLock::new(|| {
@@ -66,26 +64,26 @@ struct AnswerId {
 /// The bytes with the list in place of the stand-in, or `None` where it is not in them.
 pub(crate) fn splice(bytes: &[u8], state: &EndpointState, scopes: Option<&Scopes>) -> Option<Vec<u8>> {
     let (head, tail) = around_stand_in(bytes)?;
-    let list = state.served()?.list(scopes);
-    Some([bytes.get(..head)?, &list, bytes.get(tail..)?].concat())
+    let list = ListPieces::new(state.served()?, scopes);
+    let mut spliced = Vec::with_capacity(bytes.len() + list.length());
+    spliced.extend_from_slice(bytes.get(..head)?);
+    list.for_each(|piece| spliced.extend_from_slice(&piece));
+    spliced.extend_from_slice(bytes.get(tail..)?);
+    Some(spliced)
 }
 
 /// The same in pieces, for who may take them slowly: a list can have megabytes, and many may ask for it at once. With the
-/// length of all of them. The pieces of the list are the list that all clients share.
+/// length of all of them.
 pub(crate) fn pieces(
     bytes: &Bytes,
     state: &EndpointState,
     scopes: Option<&Scopes>,
 ) -> Option<(usize, impl Iterator<Item = Bytes> + Send + use<>)> {
     let (head, tail) = around_stand_in(bytes)?;
-    let mut list = state.served()?.list(scopes);
+    let list = ListPieces::new(state.served()?, scopes);
     let (head, tail) = (bytes.slice(..head), bytes.slice(tail..));
-    let length = head.len() + list.len() + tail.len();
-    let pieces = std::iter::from_fn(move || {
-        let piece = list.split_to(list.len().min(PIECE));
-        (!piece.is_empty()).then_some(piece)
-    });
-    Some((length, std::iter::once(head).chain(pieces).chain(std::iter::once(tail))))
+    let length = head.len() + list.length() + tail.len();
+    Some((length, std::iter::once(head).chain(list).chain(std::iter::once(tail))))
 }
 
 /// Where the stand-in begins and ends.

@@ -317,3 +317,34 @@ fn a_description_that_names_a_tool_names_it_as_the_endpoint_does() {
         }
     }
 }
+
+#[test]
+fn a_long_list_is_whole_at_every_endpoint() {
+    let setup = Setup::new();
+    let words = "Words that make the list long. ".repeat(20);
+    let paths: serde_json::Map<String, Value> = (0..500)
+        .map(|number| {
+            let get = json!({"operationId": format!("list_{number}"), "description": words});
+            let post = json!({"operationId": format!("create_{number}")});
+            (format!("/things/{number}"), json!({"get": get, "post": post}))
+        })
+        .collect();
+    let document = json!({"openapi": "3.1.0", "info": {"title": "Long", "version": "1"}, "paths": paths});
+    setup.write("long.json", &document.to_string());
+    setup.document("pets");
+    let config = setup.config(&json!({"mock": true, "apis": {"long": {"spec": "long.json"}, "pets": {"spec": "pets.json"}}}));
+    let server = HttpServer::start(&["--config", &config]);
+    server.logged("all 2 APIs are served");
+    for (path, expected, first) in [
+        ("/mcp", 1002, "long_list_0"),
+        ("/mcp/readonly", 501, "long_list_0"),
+        ("/mcp/long", 1000, "list_0"),
+        ("/mcp/long/readonly", 500, "list_0"),
+        ("/mcp/pets/readonly", 1, "list_things"),
+    ] {
+        let names = listed(&server, path, &[]);
+        let different: std::collections::HashSet<&String> = names.iter().collect();
+        assert_eq!((names.len(), different.len()), (expected, expected), "{path}");
+        assert_eq!(names[0], first, "{path}");
+    }
+}

@@ -1,0 +1,129 @@
+//! The list of tools in pieces that are made while they are sent: an endpoint keeps no list of its own, however many clients read it
+//! and however slowly. All pieces are made of the texts of the APIs.
+
+use std::sync::Arc;
+use std::vec;
+
+use bytes::Bytes;
+
+use super::auth::scopes::Scopes;
+use super::catalog::Catalog;
+use super::visible::VisibleApi;
+use crate::api::ToolIndex;
+
+/// How much of a list is given to the connection at once, in bytes; a piece that is made has up to one tool more.
+const MAX_PIECE_BYTES: usize = 64 << 10;
+
+/// The list of an endpoint for one client: tools as JSON, separated by commas.
+pub(crate) struct ListPieces {
+    catalog: Arc<Catalog>,
+    /// What the client's token grants, where that decides what it may list.
+    granted: Option<Scopes>,
+    /// What is left of the part that is being given.
+    current: Bytes,
+    parts: vec::IntoIter<ListPart>,
+    length: usize,
+}
+
+/// A part of a list.
+enum ListPart {
+    /// A text that is there.
+    Text(Bytes),
+    /// Tools of the API at that place, which become text when it is their turn.
+    Tools(usize, Vec<ToolIndex>),
+}
+
+/// The parts of a list, with the commas between them, and the bytes of all.
+#[derive(Default)]
+struct ListParts {
+    parts: Vec<ListPart>,
+    length: usize,
+}
+
+impl ListPieces {
+    /// The whole list for a client with these scopes.
+    pub(crate) fn new(catalog: Arc<Catalog>, granted: Option<&Scopes>) -> Self {
+        let granted = granted.filter(|_| catalog.depends_on_scopes()).cloned();
+        let mut all = ListParts::default();
+        if let Some(list) = catalog.gate_list(granted.as_ref()) {
+            all.push(list.len(), ListPart::Text(list.into()));
+        } else {
+            for (place, api) in catalog.visible(granted.as_ref()).apis.iter().enumerate() {
+                all.add_api(place, api);
+            }
+        }
+        Self {
+            catalog,
+            granted,
+            current: Bytes::new(),
+            parts: all.parts.into_iter(),
+            length: all.length,
+        }
+    }
+
+    /// The bytes of the whole list.
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
+    fn write(&self, part: ListPart) -> Bytes {
+        match part {
+            ListPart::Text(text) => text,
+            ListPart::Tools(place, tools) => {
+                let seen = self.catalog.visible(self.granted.as_ref());
+                let texts = seen.apis.get(place).into_iter().flat_map(|api| {
+                    let text_of = |tool: &ToolIndex| api.text_of(&api.api.offered(*tool)).concat();
+                    tools.iter().map(text_of)
+                });
+                texts.collect::<Vec<_>>().join(",").into()
+            }
+        }
+    }
+}
+
+impl ListParts {
+    fn push(&mut self, length: usize, part: ListPart) {
+        if !self.parts.is_empty() {
+            self.parts.push(ListPart::Text(Bytes::from_static(b",")));
+            self.length += 1;
+        }
+        self.parts.push(part);
+        self.length += length;
+    }
+
+    /// What a caller is shown of the API at that place.
+    fn add_api(&mut self, place: usize, api: &VisibleApi<'_>) {
+        if api.shows_all_as_they_are() {
+            let list = api.api.list();
+            if !list.is_empty() {
+                self.push(list.len(), ListPart::Text(list.clone()));
+            }
+            return;
+        }
+        let (mut tools, mut length) = (Vec::new(), 0);
+        for (tool, offered) in api.operations() {
+            if length > MAX_PIECE_BYTES {
+                self.push(length, ListPart::Tools(place, std::mem::take(&mut tools)));
+                length = 0;
+            }
+            let text = api.text_of(&offered);
+            length += usize::from(!tools.is_empty()) + text.map(str::len).iter().sum::<usize>();
+            tools.push(tool);
+        }
+        if !tools.is_empty() {
+            self.push(length, ListPart::Tools(place, tools));
+        }
+    }
+}
+
+impl Iterator for ListPieces {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        if self.current.is_empty() {
+            let part = self.parts.next()?;
+            self.current = self.write(part);
+        }
+        Some(self.current.split_to(self.current.len().min(MAX_PIECE_BYTES)))
+    }
+}
