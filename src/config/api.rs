@@ -19,7 +19,7 @@ use super::path::ConfigSource;
 use super::settings::{ApiSettings, ResponseFilter, ServerSettings};
 use super::transport::Transport;
 use super::variables::counts_as_unset;
-use super::{annotate, credentials, forward, headers, upstream};
+use super::{annotate, credentials, forward, headers, overrides, upstream};
 use crate::annotate::confirm::Confirm;
 use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::api::name::ApiName;
@@ -179,6 +179,11 @@ pub(crate) fn resolve_api(
         tenants,
         warnings,
     };
+    problems.extend(overrides::check_set_headers(
+        &config.annotate.layers.rules,
+        &config.headers,
+        &config.forward,
+    ));
     let tls = config.needs_tls();
     Some(ApiConfig {
         source: source?,

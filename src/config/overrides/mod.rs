@@ -4,6 +4,7 @@
 mod arguments;
 mod response;
 
+use http::HeaderMap;
 use serde_json::{Map, Value};
 
 use crate::annotate::names::is_sayable;
@@ -13,7 +14,9 @@ use crate::annotate::{DescriptionDetail, Override, Pattern, Rule};
 use crate::config::choices::DescribeName;
 use crate::config::transport::Transport;
 use crate::config::wrong_value::{Disclosure, FileProblems, join_path};
-use crate::spec::operation::rules::{ArgumentRule, ValueSource};
+use crate::proxy::Forwarding;
+use crate::spec::Location;
+use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};
 
 const MATCH_KEYS: [(&str, PatternField); 4] = [
     ("operation", PatternField::Operation),
@@ -119,6 +122,31 @@ pub(crate) fn check_client_values(rules: &[Rule], transport: &Transport) -> Vec<
             _ => return None,
         };
         Some(format!("{}: `{}` gets its value from {why}", rule.name, argument.target))
+    };
+    arguments.filter_map(problem).collect()
+}
+
+/// Rules for headers that are no arguments, because another setting sends them: such a rule would change nothing, and a client could
+/// give what the rule says is fixed.
+pub(crate) fn check_set_headers(rules: &[Rule], headers: &HeaderMap, forward: &Forwarding) -> Vec<String> {
+    let arguments = rules
+        .iter()
+        .flat_map(|rule| rule.says.arguments.iter().map(move |argument| (rule, argument)));
+    let problem = |(rule, argument): (&Rule, &ArgumentRule)| {
+        let ArgumentTarget::Parameter(Location::Header, name) = &argument.target else {
+            return None;
+        };
+        let setting = if forward.sets(name) {
+            "--forward-header takes it from the client"
+        } else if headers.contains_key(name) {
+            "--header sets it"
+        } else {
+            return None;
+        };
+        Some(format!(
+            "{}: `{}` is sent whatever the rule says, because {setting}; leave out one of the two",
+            rule.name, argument.target
+        ))
     };
     arguments.filter_map(problem).collect()
 }

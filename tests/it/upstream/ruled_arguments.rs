@@ -171,6 +171,48 @@ fn what_is_wrong_with_rules_for_arguments_ends_the_start() {
 }
 
 #[test]
+fn p31_a_rule_for_a_header_that_another_setting_sends_ends_the_start() {
+    let spec = document();
+    let optional = json!([{ "optional": true, "arguments": { "header:X-Trace": { "value": "fixed" } } }]);
+    let rules = config(&optional);
+    let base = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        "http://127.0.0.1:9",
+        "--config",
+        rules.path(),
+    ];
+    for (flags, words) in [
+        (
+            &["--transport", "http", "--forward-header", "x-trace"][..],
+            "--forward-header takes it from the client",
+        ),
+        (
+            &["--transport", "http", "--forward-header", "X-Client-Trace=X-Trace"],
+            "--forward-header takes it from the client",
+        ),
+        (&["--header", "X-Trace: of-the-operator"], "--header sets it"),
+    ] {
+        let output = command(&[&base[..], flags].concat()).output().unwrap();
+        let log = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {log}");
+        assert!(
+            log.contains("`overrides[0]`: `header:X-Trace` is sent whatever the rule says") && log.contains(words),
+            "{flags:?}: {log}"
+        );
+    }
+    // A rule that takes the header's value from the client needs no other setting.
+    let forwarding = config(&json!([{ "arguments": { "header:X-Trace": { "value": { "forward": "X-Client-Trace" } } } }]));
+    let upstream = Upstream::echo();
+    let server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url, "--config", forwarding.path()]);
+    let call = call_message("act", r#"{"id":"1","tenant":"t"}"#);
+    server.post(&["X-Client-Trace: of-the-client", "X-Trace: another"], &call);
+    assert_eq!(upstream.take_one().header("x-trace"), Some("of-the-client"));
+}
+
+#[test]
 fn a_rule_that_may_match_nothing_may_name_any_argument() {
     let spec = document();
     let rules = config(&json!([{ "optional": true, "arguments": { "query:nowhere": { "hide": true } } }]));
