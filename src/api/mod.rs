@@ -50,7 +50,7 @@ use crate::text;
 
 pub use self::bound_tool::OfferedTool;
 pub use self::name::ApiName;
-pub(crate) use self::scheme_fields::{SchemeField, scheme_fields};
+pub(crate) use self::scheme_fields::scheme_fields;
 #[cfg(test)]
 pub(crate) use crate::annotate::confirm::{Confirm, ConfirmLevel};
 pub(crate) use crate::proxy::auth::scheme::scheme_setting;

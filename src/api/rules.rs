@@ -9,7 +9,7 @@ use crate::spec::{Diagnostic, Severity};
 /// The values of a rule that nobody but the API may read.
 pub(super) fn rule_secrets(rule: &Rule) -> impl Iterator<Item = SecretString> {
     rule.says.arguments.iter().filter_map(|argument| match &argument.value {
-        Some(ValueSource::Secret(secret)) => Some(secret.clone()),
+        Some(ValueSource::Secret { value, .. }) => Some(value.clone()),
         _ => None,
     })
 }

@@ -1,6 +1,6 @@
 //! What a person fills in for a security scheme, and in which variable the server looks for it.
 
-use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES, takes_pair};
+use crate::proxy::auth::values::{CredentialPlace, RESERVED_SUFFIXES, takes_pair};
 use crate::proxy::{CredentialPart, Credentials};
 use crate::spec::SecurityScheme;
 
@@ -15,8 +15,12 @@ pub(crate) struct SchemeField {
     pub(crate) is_secret: bool,
 }
 
-/// The values of a scheme; none where a variable cannot give them (a client certificate, a scheme under the name of a setting).
-pub(crate) fn scheme_fields(name: &str, scheme: Option<&SecurityScheme>) -> Vec<SchemeField> {
+/// The values of a scheme of an API whose credentials are set at that place; none where a variable cannot give them (a client
+/// certificate, a scheme under the name of a setting, tenants).
+pub(crate) fn scheme_fields(place: &CredentialPlace, name: &str, scheme: Option<&SecurityScheme>) -> Vec<SchemeField> {
+    let CredentialPlace::Variables(prefix) = place else {
+        return Vec::new();
+    };
     let suffix = Credentials::suffix(name);
     if RESERVED_SUFFIXES.contains(&suffix.as_str()) {
         return Vec::new();
@@ -39,7 +43,7 @@ pub(crate) fn scheme_fields(name: &str, scheme: Option<&SecurityScheme>) -> Vec<
         Some(SecurityScheme::MutualTls) | None => &[],
     };
     let field = |(part, label): &(CredentialPart, &'static str)| SchemeField {
-        variable: format!("{PREFIX}{suffix}{}", part.suffix()),
+        variable: format!("{prefix}{suffix}{}", part.suffix()),
         label,
         is_secret: part.is_secret(),
     };

@@ -33,9 +33,14 @@ pub(crate) fn api_settings(api: &ApiSettings, file: &ConfigFile, level: LogLevel
 
 /// Reads and checks the settings of a server, and starts logging.
 pub(crate) fn server_settings(api: &ApiSettings, server: &ServerSettings, file: &ConfigFile) -> Result<Config, Failure> {
-    let mut layered = LayeredSettings::read(api, server, &file.choice, file.config.as_deref());
+    let layered = LayeredSettings::read(api, server, &file.choice, file.config.as_deref());
+    resolve_server(layered, LogLevel::Info, LogDelivery::Queued)
+}
+
+/// Checks the settings of a server, which are read already, and starts logging.
+pub(crate) fn resolve_server(mut layered: LayeredSettings, level: LogLevel, delivery: LogDelivery) -> Result<Config, Failure> {
     layered.refuse_choice();
-    let config = resolve(layered, LogLevel::Info, LogDelivery::Queued)?;
+    let config = resolve(layered, level, delivery)?;
     let mut problems = Vec::new();
     for api in &config.apis {
         let transport = &config.process.transport;

@@ -55,6 +55,18 @@ use crate::server::http::ToolScopes;
 #[error("{}", .0.join("\n"))]
 pub(crate) struct ConfigError(pub Vec<String>);
 
+/// The names of several APIs, of which a command takes one.
+#[derive(Debug)]
+pub(crate) struct TooManyApis(pub(crate) Vec<ApiName>);
+
+impl TooManyApis {
+    /// How many there are, with their names.
+    pub(crate) fn counted(&self) -> String {
+        let names: Vec<&str> = self.0.iter().map(ApiName::as_str).collect();
+        format!("{} ({})", names.len(), names.join(", "))
+    }
+}
+
 impl ConfigError {
     /// The problems of one API among several, each with its place.
     pub(crate) fn under(name: &ApiName, problems: Vec<String>) -> impl Iterator<Item = String> + use<> {
@@ -128,6 +140,41 @@ impl LayeredSettings {
         }
     }
 
+    /// The settings of each API; of a single one, without a name.
+    pub(crate) fn each_api_mut(&mut self) -> Vec<(Option<ApiName>, &mut ApiSettings)> {
+        if self.is_several {
+            let named = self.apis.iter_mut();
+            named.map(|api| (Some(api.name.clone()), &mut api.api)).collect()
+        } else {
+            vec![(None, &mut self.api)]
+        }
+    }
+
+    /// For a command that takes one API and gives it no name: of several, the chosen one becomes the only one.
+    ///
+    /// # Errors
+    /// None of several is chosen, or more than one.
+    pub(crate) fn keep_one_without_name(&mut self) -> Result<(), TooManyApis> {
+        if !self.is_several {
+            return Ok(());
+        }
+        let is_kept = |api: &&NamedSettings| self.chosen.is_empty() || self.chosen.contains(&api.name);
+        let kept: Vec<&NamedSettings> = self.apis.iter().filter(is_kept).collect();
+        match kept.as_slice() {
+            // What is wrong with the names is told when the settings are resolved.
+            [] => Ok(()),
+            [only] => {
+                let mut settings = only.api.clone();
+                (settings.log_level, settings.log_format) = (self.api.log_level, self.api.log_format);
+                self.server.http.forward = only.forward.clone();
+                self.api = settings;
+                self.is_several = false;
+                Ok(())
+            }
+            _ => Err(TooManyApis(self.apis.iter().map(|api| api.name.clone()).collect())),
+        }
+    }
+
     /// For a server: it serves all, and chooses none.
     pub(crate) fn refuse_choice(&mut self) {
         for name in std::mem::take(&mut self.chosen) {
@@ -149,6 +196,7 @@ impl LayeredSettings {
             _ => refuse_settings_of_one_api(flags, forward, &mut self.problems),
         }
         for api in &mut self.apis {
+            api.api.client = api.api.client.or(flags.client).or(file.client);
             let of_all = flags.max_result_tokens.or(file.max_result_tokens);
             api.api.max_result_tokens = api.api.max_result_tokens.or(of_all);
             api.api.tools = api.api.tools.or(flags.tools).or(file.tools);

@@ -134,6 +134,15 @@ impl Catalog {
         of_gates.chain(pinned_texts(gates, &seen)).collect()
     }
 
+    /// The names of all tools that are listed for a client that sees all.
+    pub(crate) fn listed_names(&self) -> Vec<String> {
+        let seen = self.visible(None);
+        match &self.gates {
+            Some(gates) => gates.listed_names(&seen),
+            None => seen.operations().map(|(api, index, _)| api.name_of(index).to_owned()).collect(),
+        }
+    }
+
     /// Whether a client with these scopes may list no tool.
     pub(crate) fn is_empty(&self, scopes: Option<&Scopes>) -> bool {
         self.visible(scopes).operations().next().is_none()

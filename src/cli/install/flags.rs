@@ -13,6 +13,9 @@ use crate::config::{self, variables};
 /// What starts programs of a Linux distribution from Windows.
 pub(super) const WSL: &str = "wsl.exe";
 
+/// The flag whose values are names, each with the path of a document.
+const API_FLAG: &str = "api";
+
 /// Where the paths of an entry start.
 pub(crate) struct PathRules {
     pub(crate) scope: InstallScope,
@@ -47,6 +50,8 @@ pub(crate) fn serve_arguments(command: &Command, matches: &ArgMatches, rules: &P
             }
             let value = if names(argument, "FILE") || names(argument, "DIR") {
                 placed(flag, value, rules, problems)
+            } else if let (API_FLAG, Some((name, document))) = (flag, value.split_once('=')) {
+                format!("{name}={}", placed(flag, document, rules, problems))
             } else {
                 value.to_owned()
             };

@@ -188,7 +188,7 @@ async fn command_entry(
     if !problems.is_empty() {
         return Err(Failure::Settings(crate::config::ConfigError(problems)));
     }
-    let needs = EntryNeeds::find(&command.api, &command.server, command.config.config.as_deref(), &settings).await?;
+    let needs = EntryNeeds::find(&command.api, &command.server, &command.config, &settings).await?;
     let name = entry_name(command.target.name.as_deref(), &needs.title)?;
     let mut remarks = needs.check(client, &name, command.target.force)?;
     let system = OperatingSystem::current();

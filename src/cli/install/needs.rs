@@ -1,28 +1,32 @@
 //! What an entry needs besides its command: which variables, which the client's limits are, whether the document is fit.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::flags;
-use crate::api::{Api, SchemeField, scheme_fields};
+use crate::api::{ApiName, scheme_fields};
 use crate::check::{self, used_schemes};
+use crate::cli::ConfigFile;
 use crate::cli::check::require_server;
+use crate::cli::each_api::{self, LoadedApis};
 use crate::cli::load::{self, LoadPurpose, Loaded};
+use crate::cli::log::LogDelivery;
 use crate::config::credentials::SchemeSettings;
+use crate::config::overrides::variables_of_rules;
 use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
-use crate::config::{self, ApiChoice, ApiConfig, ConfigError, LayeredSettings, Transport, variables};
+use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, Transport, variables};
 use crate::error::Failure;
-use crate::server::gates::listed_tools;
 use crate::spec::operation::parameter::Location;
 use crate::spec::{SecurityScheme, Severity};
-use crate::text::{counted, one_line};
+use crate::text::{counted, error_in_a_line, one_line};
 
 /// Said for every client that hands over variables of its environment.
 pub(super) const DOCK_REMARK: &str = "note: a client that is started from a dock or a menu does not see variables of a shell profile; set them where the system's sessions get theirs";
 
 /// What is known of the server that an entry starts.
+#[derive(Default)]
 pub(super) struct EntryNeeds {
+    /// The title of the only document, or the names of several APIs.
     pub(super) title: String,
     /// The variables that secrets come from.
     pub(super) variables: Vec<String>,
@@ -32,104 +36,142 @@ pub(super) struct EntryNeeds {
     warnings: usize,
     longest_tool: String,
     max_tools: Option<(usize, usize)>,
+    has_several_apis: bool,
+}
+
+/// The variables that the settings name.
+#[derive(Default)]
+struct NamedVariables {
+    /// Those without which the server does not start.
+    required: BTreeSet<String>,
+    /// The schemes that the settings give a credential for, each with the name of its API.
+    configured: BTreeSet<(Option<ApiName>, String)>,
+}
+
+impl NamedVariables {
+    /// Takes them out of the settings: nothing is called, so that nothing but the address of a document needs a value now.
+    ///
+    /// # Errors
+    /// What stands in the place of a name is not one.
+    fn take(layered: &mut LayeredSettings) -> Result<Self, Failure> {
+        let mut named = Self::default();
+        for (name, api) in layered.each_api_mut() {
+            let of_headers = [&api.header_env, &api.spec_header_env].into_iter();
+            let of_schemes = api.credentials.auth.values().flat_map(SchemeSettings::variables);
+            let all = of_headers.flat_map(|pairs| config::named_variables(pairs)).chain(of_schemes);
+            let all = all
+                .chain(variables_of_rules(&api.overrides))
+                .chain(api.upstream.proxy_auth_env.as_deref());
+            named.required.extend(all.map(str::to_owned));
+            let schemes = std::mem::take(&mut api.credentials.auth).into_keys();
+            named.configured.extend(schemes.map(|scheme| (name.clone(), scheme)));
+            api.header_env.clear();
+            api.upstream.proxy_auth_env = None;
+        }
+        let not_names = variables::not_variable_names(named.required.iter().map(String::as_str));
+        if not_names.is_empty() {
+            Ok(named)
+        } else {
+            Err(Failure::Settings(ConfigError(not_names)))
+        }
+    }
 }
 
 impl EntryNeeds {
-    /// Reads the document as the server will. Values of variables are not needed, only their names.
+    /// Reads the documents as the server will. Values of variables are not needed, only their names, but for those that rules name.
     ///
     /// # Errors
-    /// The settings or the document are not fit for a server that a client starts.
-    pub(super) async fn find(
-        api: &ApiSettings,
-        server: &ServerSettings,
-        file: Option<&Path>,
-        arguments: &[String],
-    ) -> Result<Self, Failure> {
-        let mut layered = LayeredSettings::read(api, server, &ApiChoice::default(), file);
-        let mut required = BTreeSet::new();
-        let mut of_schemes = BTreeSet::new();
-        required.extend(config::named_variables(&layered.api.header_env).map(str::to_owned));
-        required.extend(config::named_variables(&layered.api.spec_header_env).map(str::to_owned));
-        required.extend(layered.api.upstream.proxy_auth_env.clone());
-        let schemes = layered.api.credentials.auth.values();
-        required.extend(schemes.flat_map(SchemeSettings::variables).map(str::to_owned));
-        let not_names = variables::not_variable_names(required.iter().map(String::as_str));
-        if !not_names.is_empty() {
-            return Err(Failure::Settings(ConfigError(not_names)));
-        }
-        let configured: BTreeSet<String> = layered.api.credentials.auth.keys().cloned().collect();
-        // Nothing is called, so that nothing but the document's own address needs a value now.
-        layered.api.header_env.clear();
-        layered.api.credentials.auth.clear();
-        layered.api.upstream.proxy_auth_env = None;
-        let (process, config) = load::resolve_one_api(layered, LogLevel::Error)?;
+    /// The settings or the documents are not fit for a server that a client starts.
+    pub(super) async fn find(api: &ApiSettings, server: &ServerSettings, file: &ConfigFile, arguments: &[String]) -> Result<Self, Failure> {
+        let mut layered = LayeredSettings::read(api, server, &file.choice, file.config.as_deref());
+        let named = NamedVariables::take(&mut layered)?;
+        let Config { process, apis } = load::resolve_server(layered, LogLevel::Error, LogDelivery::Direct)?;
         if matches!(process.transport, Transport::Http { .. }) {
             return Err(Failure::setting(
                 "--transport http: a client starts its server over stdio; start this one yourself, and install its address with --url"
                     .into(),
             ));
         }
-        let Loaded {
-            api: loaded, diagnostics, ..
-        } = load::load_api(&config, LoadPurpose::Inspect).await?;
-        let loaded = Arc::new(loaded);
-        let (schemes, used) = used_schemes(&loaded);
-        let query_keys: Vec<String> = schemes
-            .values()
-            .filter_map(|scheme| match scheme {
-                SecurityScheme::ApiKey {
-                    location: Location::Query,
-                    name,
-                } => Some(name.clone()),
-                _ => None,
-            })
-            .collect();
-        let unserved = require_server(&config, &loaded)?;
+        let LoadedApis { apis, is_complete } = each_api::load_each(apis, LoadPurpose::Inspect).await?;
+        let mut needs = Self {
+            has_several_apis: apis.iter().any(|(config, _)| config.name.is_some()),
+            title: title_of(&apis),
+            ..Self::default()
+        };
+        if !is_complete {
+            needs
+                .errors
+                .push("an API is left out, because its document cannot be served".into());
+        }
+        let (mut of_schemes, mut query_keys) = (BTreeSet::new(), Vec::new());
+        for (config, loaded) in &apis {
+            needs.check_document(config, loaded)?;
+            let (schemes, used) = used_schemes(&loaded.api);
+            query_keys.extend(schemes.values().filter_map(query_key));
+            let place = loaded.api.credential_place();
+            let is_unset = |scheme: &&String| !config.mock && !named.configured.contains(&(config.name.clone(), (*scheme).clone()));
+            let fields = used
+                .keys()
+                .filter(is_unset)
+                .flat_map(|scheme| scheme_fields(place, scheme, schemes.get(scheme)));
+            of_schemes.extend(fields.map(|field| field.variable));
+        }
         let secrets = flags::written_out_secrets(api, arguments, &query_keys);
         if !secrets.is_empty() {
             return Err(Failure::Settings(ConfigError(secrets)));
         }
-        if !config.mock {
-            for name in used.keys().filter(|name| !configured.contains(*name)) {
-                of_schemes.extend(
-                    scheme_fields(name, schemes.get(name))
-                        .into_iter()
-                        .map(|field: SchemeField| field.variable),
-                );
-            }
-        }
-        let mut needs = Self::of(&config, &loaded, &diagnostics, required, &of_schemes);
-        needs.errors.extend(unserved.map(|error| format!("#/servers: {error}")));
+        needs.look_at_list(&apis)?;
+        needs.variables = named
+            .required
+            .iter()
+            .chain(of_schemes.difference(&named.required))
+            .cloned()
+            .collect();
+        needs.required = named.required.into_iter().collect();
         Ok(needs)
     }
 
-    fn of(
-        config: &ApiConfig,
-        api: &Arc<Api>,
-        diagnostics: &[crate::spec::Diagnostic],
-        required: BTreeSet<String>,
-        variables: &BTreeSet<String>,
-    ) -> Self {
-        let report = check::check(String::new(), api, diagnostics, &config.profile, config.annotate.layers.local);
+    /// Notes what of a document cannot be served, and how many warnings there are.
+    ///
+    /// # Errors
+    /// The server of the only API is not usable.
+    fn check_document(&mut self, config: &ApiConfig, loaded: &Loaded) -> Result<(), Failure> {
+        let report = check::check(
+            String::new(),
+            &loaded.api,
+            &loaded.diagnostics,
+            &config.profile,
+            config.annotate.layers.local,
+        );
         let errors = report.findings.iter().filter(|finding| finding.level == Severity::Error);
         let mut errors: Vec<String> = errors.map(|finding| format!("{}: {}", finding.pointer, finding.message)).collect();
         if report.tools == 0 {
             errors.push("no tool is left to serve".into());
         }
-        let listed = listed_tools(&config.list, api);
-        Self {
-            title: one_line(api.document().title()),
-            errors,
-            warnings: report.count(Severity::Warning),
-            max_tools: config
-                .profile
-                .max_tools
-                .filter(|most| listed.len() > *most)
-                .map(|most| (listed.len(), most)),
-            longest_tool: listed.into_iter().max_by_key(String::len).unwrap_or_default(),
-            variables: required.iter().cloned().chain(variables.difference(&required).cloned()).collect(),
-            required: required.into_iter().collect(),
+        match require_server(config, &loaded.api) {
+            Ok(unserved) => errors.extend(unserved.map(|error| format!("#/servers: {error}"))),
+            Err(failure) if config.name.is_some() => errors.push(error_in_a_line(&failure)),
+            Err(failure) => return Err(failure),
         }
+        match &config.name {
+            Some(name) => self.errors.extend(ConfigError::under(name, errors)),
+            None => self.errors.extend(errors),
+        }
+        self.warnings += report.count(Severity::Warning);
+        Ok(())
+    }
+
+    /// Notes what clients count and measure of the list.
+    ///
+    /// # Errors
+    /// Names of tools clash.
+    fn look_at_list(&mut self, apis: &[(Arc<ApiConfig>, Loaded)]) -> Result<(), Failure> {
+        let catalog = each_api::catalog_of(apis)?;
+        let listed = catalog.map(|catalog| catalog.listed_names()).unwrap_or_default();
+        let most = apis.iter().filter_map(|(config, _)| config.profile.max_tools).min();
+        self.max_tools = most.filter(|most| listed.len() > *most).map(|most| (listed.len(), most));
+        self.longest_tool = listed.into_iter().max_by_key(String::len).unwrap_or_default();
+        Ok(())
     }
 
     /// What stops the installation, and what the user should know.
@@ -151,10 +193,15 @@ impl EntryNeeds {
         if let Some((whole, limit)) = name_limit(client, name, &self.longest_tool)
             && whole > limit
         {
+            let length = self.longest_tool.len().saturating_sub(whole - limit);
+            let setting = if self.has_several_apis {
+                format!("`max_tool_name_length: {length}` under the API")
+            } else {
+                format!("--max-tool-name-length {length}")
+            };
             problems.push(format!(
-                "with the server's name `{name}`, the tool `{}` has {whole} characters in {client}, which takes {limit}; a shorter --name or --max-tool-name-length {} helps",
-                self.longest_tool,
-                self.longest_tool.len().saturating_sub(whole - limit)
+                "with the server's name `{name}`, the tool `{}` has {whole} characters in {client}, which takes {limit}; a shorter --name or {setting} helps",
+                self.longest_tool
             ));
         }
         let hands_over = super::entry::hands_over_variables(client);
@@ -197,6 +244,30 @@ impl EntryNeeds {
             remarks.push(DOCK_REMARK.into());
         }
         remarks
+    }
+}
+
+/// The title of the only document, or the names of several APIs.
+fn title_of(apis: &[(Arc<ApiConfig>, Loaded)]) -> String {
+    let names: Vec<&str> = apis
+        .iter()
+        .filter_map(|(config, _)| config.name.as_ref())
+        .map(ApiName::as_str)
+        .collect();
+    match apis {
+        [(config, loaded)] if config.name.is_none() => one_line(loaded.api.document().title()),
+        _ => names.join("-"),
+    }
+}
+
+/// The query parameter that carries the credential of a scheme.
+fn query_key(scheme: &SecurityScheme) -> Option<String> {
+    match scheme {
+        SecurityScheme::ApiKey {
+            location: Location::Query,
+            name,
+        } => Some(name.clone()),
+        _ => None,
     }
 }
 

@@ -18,7 +18,7 @@ use crate::cli::check::require_server;
 use crate::cli::load::{self, LoadPurpose};
 use crate::cli::{ConfigFile, output};
 use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
-use crate::config::{self, ApiChoice, ConfigError, LayeredSettings, variables};
+use crate::config::{self, ConfigError, LayeredSettings, variables};
 use crate::error::Failure;
 use crate::spec::Document;
 use crate::spec::operation::server::{self, ServerError};
@@ -58,9 +58,15 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     let mut layered = LayeredSettings::read(
         &command.api,
         &ServerSettings::default(),
-        &ApiChoice::default(),
+        &command.config.choice,
         command.config.config.as_deref(),
     );
+    layered.keep_one_without_name().map_err(|found| {
+        Failure::setting(format!(
+            "a bundle holds one API, and the settings have {}; choose one with --api NAME and make a bundle of each, or let `openapi-mcp install --config FILE` write an entry that serves all",
+            found.counted()
+        ))
+    })?;
     layered.forget_server();
     layered.api.client = layered.api.client.or(Some(ClientName::ClaudeDesktop));
     let settings = layered.api.clone();

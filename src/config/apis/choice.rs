@@ -9,7 +9,7 @@ use crate::text;
 /// `--api`, of every command that reads settings.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ApiChoice {
-    /// One API of several, as NAME=SPEC; all its tools begin with NAME_. tools, check and call take NAME alone, which chooses
+    /// One API of several, as NAME=SPEC; all its tools begin with NAME_. tools, check, call and bundle take NAME alone, which chooses
     /// one of the configuration file (repeatable)
     #[arg(
         long = "api",

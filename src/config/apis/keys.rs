@@ -18,7 +18,7 @@ pub(crate) const PROCESS_KEYS: [&str; 8] = [
 ];
 
 /// Settings that may stand at the top of several APIs, where they count for each of them, and under each.
-pub(crate) const KEYS_OF_BOTH: [&str; 4] = ["mock", "max_result_tokens", "tools", "max_list_tokens"];
+pub(crate) const KEYS_OF_BOTH: [&str; 5] = ["client", "mock", "max_result_tokens", "tools", "max_list_tokens"];
 
 /// Says of each flag (or variable) of one API that it cannot be used with several: ignored it would be a surprise, and used for
 /// all it would send what is meant for one to the others.

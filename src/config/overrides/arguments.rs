@@ -163,7 +163,10 @@ fn read_source(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Op
         return None;
     };
     let read = match key.as_str() {
-        "env" => read_variable(name).map(ValueSource::Secret),
+        "env" => read_variable(name).map(|value| ValueSource::Secret {
+            variable: name.clone(),
+            value,
+        }),
         "forward" => read_client_header(name).map(ValueSource::Forward),
         _ => Some(name.trim().to_owned())
             .filter(|name| !name.is_empty())

@@ -126,6 +126,15 @@ pub(crate) fn check_client_values(rules: &[Rule], transport: &Transport) -> Vec<
     arguments.filter_map(problem).collect()
 }
 
+/// The variables of the environment that rules take values from.
+pub(crate) fn variables_of_rules(rules: &[Rule]) -> impl Iterator<Item = &str> {
+    let arguments = rules.iter().flat_map(|rule| &rule.says.arguments);
+    arguments.filter_map(|argument| match &argument.value {
+        Some(ValueSource::Secret { variable, .. }) => Some(variable.as_str()),
+        _ => None,
+    })
+}
+
 /// Rules for headers that are no arguments, because another setting sends them: such a rule would change nothing, and a client could
 /// give what the rule says is fixed.
 pub(crate) fn check_set_headers(rules: &[Rule], headers: &HeaderMap, forward: &Forwarding) -> Vec<String> {

@@ -257,7 +257,7 @@ impl ValueSource {
                 Value::Bool(value) => Some(value.to_string()),
                 _ => None,
             }),
-            Self::Literal(_) | Self::Secret(_) => None,
+            Self::Literal(_) | Self::Secret { .. } => None,
         };
         found.filter(|text| !text.is_empty()).ok_or_else(|| {
             CallError::Setting(format!(
@@ -425,7 +425,7 @@ impl ValueReader<'_> {
                     is_secret: false,
                 }
             }
-            Some(ValueSource::Secret(text)) => {
+            Some(ValueSource::Secret { value: text, .. }) => {
                 let value = convert(text.expose_secret(), schema, self.root);
                 if value.is_none() {
                     self.refuse(

@@ -11,5 +11,5 @@ mod search_tool;
 pub(crate) use self::describe::describe_operations;
 pub(crate) use self::gate_set::Gates;
 pub(crate) use self::inner_call::{InnerCall, read_inner_call};
-pub(crate) use self::mode::{ListMode, ListOptions, decide, listed_tools};
+pub(crate) use self::mode::{ListMode, ListOptions, decide};
 pub(crate) use self::search_tool::search_operations;

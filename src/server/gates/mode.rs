@@ -1,11 +1,7 @@
 //! `--tools`: whether every operation is listed as a tool, or a few gates stand for all of them.
 
-use std::sync::Arc;
-
-use super::gate_set::Gates;
 use crate::annotate::Pattern;
-use crate::api::Api;
-use crate::server::visible::{View, VisibleApi, VisibleApis};
+use crate::server::visible::VisibleApis;
 use crate::text::TYPICAL_BYTES_PER_TOKEN;
 
 /// What the operator says about the list.
@@ -54,23 +50,4 @@ pub(crate) fn decide(options: &[&ListOptions], all: &VisibleApis<'_>) -> bool {
     });
     let max_tools = auto().filter_map(|options| options.max_tools).min();
     is_long || max_tools.is_some_and(|tools| all.operations().count() > tools)
-}
-
-/// The names of the tools that clients of one API are listed: all, or those of search mode and the pinned ones.
-#[must_use]
-pub(crate) fn listed_tools(options: &ListOptions, api: &Arc<Api>) -> Vec<String> {
-    let needed = Arc::default();
-    let view = View {
-        path: "/mcp".into(),
-        strips_prefix: false,
-        reads_only: false,
-    };
-    let all = VisibleApis {
-        apis: vec![VisibleApi::new(api, &needed, &view, None)],
-        names_apis: false,
-    };
-    if decide(&[options], &all) {
-        return Gates::new(&all, &options.prefix, &[&options.pins]).listed_names(&all);
-    }
-    api.tools().iter().map(|tool| tool.name.to_string()).collect()
 }

@@ -24,8 +24,13 @@ pub enum ArgumentTarget {
 pub enum ValueSource {
     /// From the configuration, as it stands there. It is not secret.
     Literal(Value),
-    /// From the environment, as a text. It is secret.
-    Secret(SecretString),
+    /// From a variable of the environment, as a text. It is secret.
+    Secret {
+        /// The name of the variable.
+        variable: String,
+        /// Its value at start.
+        value: SecretString,
+    },
     /// From a header of the client's HTTP request. It is secret.
     Forward(HeaderName),
     /// From a claim of the client's verified access token. It is secret.
@@ -156,7 +161,7 @@ impl ValueSource {
     pub fn describe(&self) -> String {
         match self {
             Self::Literal(_) => "from the configuration".to_owned(),
-            Self::Secret(_) => "from the environment".to_owned(),
+            Self::Secret { .. } => "from the environment".to_owned(),
             Self::Forward(name) => format!("from the client's header `{name}`"),
             Self::Claim(name) => format!("from the claim `{name}` of the client's token"),
         }
@@ -167,7 +172,7 @@ impl PartialEq for ValueSource {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Literal(one), Self::Literal(other)) => one == other,
-            (Self::Secret(one), Self::Secret(other)) => one.expose_secret() == other.expose_secret(),
+            (Self::Secret { value: one, .. }, Self::Secret { value: other, .. }) => one.expose_secret() == other.expose_secret(),
             (Self::Forward(one), Self::Forward(other)) => one == other,
             (Self::Claim(one), Self::Claim(other)) => one == other,
             _ => false,

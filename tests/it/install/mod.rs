@@ -6,6 +6,7 @@ mod layout;
 mod links;
 #[cfg(target_os = "linux")]
 mod program;
+mod several_apis;
 mod surroundings;
 
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{KEYS, Setup, pets_and_bills};
-use crate::support::{Upstream, command, stderr, stdout};
+use crate::support::{Upstream, command, run, stderr, stdout};
 
 fn two() -> (Setup, String, Upstream, Upstream) {
     let (setup, pets, bills) = (Setup::new(), Upstream::echo(), Upstream::echo());
@@ -112,4 +112,56 @@ fn a_document_that_cannot_be_read_costs_its_own_api_and_the_exit_code_says_so() 
     }
     let none = setup.config(&json!({"mock": true, "apis": {"bills": {"spec": "bills.json"}}}));
     assert_eq!(command(&["tools", "--config", &none]).output().unwrap().status.code(), Some(3));
+}
+
+#[test]
+fn a_bundle_holds_one_api_and_says_how_to_choose_it() {
+    let setup = Setup::new();
+    setup.document("pets");
+    setup.document("bills");
+    let api = |spec: &str| json!({"spec": spec, "base_url": "http://127.0.0.1:9", "read_only": true});
+    let config = setup.config(&json!({"apis": {"pets": api("pets.json"), "bills": api("bills.json")}}));
+    let path = |name: &str| setup.folder.path().join(name).display().to_string();
+    let (binary, bundle) = (setup.write("binary", "#!/bin/sh\n"), path("pets.mcpb"));
+    let base = [
+        "bundle",
+        "--config",
+        &config,
+        "--binary",
+        &binary,
+        "--platform",
+        "linux",
+        "--output",
+        &bundle,
+    ];
+    let refused = run(&base);
+    let said = stderr(&refused);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    for words in [
+        "a bundle holds one API, and the settings have 2 (bills, pets)",
+        "choose one with --api NAME",
+        "`openapi-mcp install --config FILE`",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let unknown = run(&[&base[..], &["--api", "pest"]].concat());
+    assert!(stderr(&unknown).contains("did you mean `pets`?"), "{}", stderr(&unknown));
+    let made = run(&[&base[..], &["--api", "pets"]].concat());
+    assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
+    let unpacked = path("unpacked");
+    let unzipped = std::process::Command::new("python3")
+        .args(["-m", "zipfile", "-e", &bundle, &unpacked])
+        .status();
+    if !unzipped.is_ok_and(|status| status.success()) {
+        eprintln!("python3 is not here, and the bundle is not unpacked");
+        return;
+    }
+    // Inside, it is the only API.
+    let listed = run(&["tools", "--config", &format!("{unpacked}/server/openapi-mcp.json")]);
+    let text = stdout(&listed);
+    assert!(
+        text.contains("list_things") && !text.contains("pets_") && !text.contains("create_thing"),
+        "{text}{}",
+        stderr(&listed)
+    );
 }
