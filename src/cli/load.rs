@@ -90,7 +90,8 @@ fn resolve(layered: LayeredSettings, level: LogLevel, delivery: LogDelivery) -> 
 /// The span of what concerns one API, so that each line of the log about one of several names it.
 pub(crate) fn span_of(config: &ApiConfig) -> tracing::Span {
     match &config.name {
-        Some(name) => tracing::info_span!("api", %name),
+        // A field called `name` would be a second key of that name in the JSON of the log.
+        Some(name) => tracing::info_span!("document", api = %name),
         None => tracing::Span::none(),
     }
 }

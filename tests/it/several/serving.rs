@@ -218,6 +218,38 @@ fn metrics_name_the_api_where_there_are_several() {
 }
 
 #[test]
+fn each_line_of_the_log_about_one_api_names_it() {
+    let setup = Setup::new();
+    let mut document = super::document("pets");
+    document["paths"]["/more"] = json!({"get": {"operationId": "more", "parameters": [{"$ref": "#/nowhere"}]}});
+    setup.write("pets.json", &document.to_string());
+    setup.document("bills");
+    let gone = "http://127.0.0.1:9";
+    let api = |spec: &str| json!({"spec": spec, "base_url": gone, "retries": 0, "allow_missing_credentials": true});
+    let config = setup.config(&json!({"apis": {"pets": api("pets.json"), "bills": api("bills.json")}}));
+    for (format, api) in [
+        ("text", "document{api=pets}: "),
+        ("json", r#""spans":[{"api":"pets","name":"document"}]"#),
+    ] {
+        let mut session = Session::start(&["serve", "--config", &config, "--log-format", format]);
+        session.call("pets_list_things", &json!({}));
+        let log = session.end();
+        for words in ["1 remark on the document", "The pets API: 3 tools"] {
+            let line = log
+                .lines()
+                .find(|line| line.contains(words))
+                .unwrap_or_else(|| panic!("{words}: {log}"));
+            assert!(line.contains(api), "{line}");
+        }
+        let call = log
+            .lines()
+            .find(|line| line.contains("the call failed"))
+            .unwrap_or_else(|| panic!("{log}"));
+        assert!(call.contains("pets_list_things"), "{call}");
+    }
+}
+
+#[test]
 fn the_only_entry_has_a_prefix_as_well() {
     let setup = Setup::new();
     setup.document("pets");
