@@ -8,6 +8,7 @@ mod scopes;
 mod search;
 mod serving;
 mod settings;
+mod twenty;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -110,4 +111,25 @@ pub fn listed(server: &HttpServer, path: &str, headers: &[&str]) -> Vec<String> 
     assert_eq!(status, 200, "{path}: {answer}");
     let tools = answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("{path}: {answer}"));
     names(tools).into_iter().map(str::to_owned).collect()
+}
+
+/// The smallest documents of the corpus; none where there is no corpus.
+pub fn corpus_documents(count: usize) -> Vec<std::path::PathBuf> {
+    let Ok(corpus) = std::env::var("OPENAPI_MCP_CORPUS") else {
+        return Vec::new();
+    };
+    let mut folders = vec![std::path::Path::new(&corpus).join("apisguru30")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            match entry.path() {
+                path if path.is_dir() => folders.push(path),
+                path if path.extension().is_some_and(|end| end == "json" || end == "yaml") => files.push(path),
+                _ => {}
+            }
+        }
+    }
+    files.sort_by_key(|path| std::fs::metadata(path).map(|data| data.len()).unwrap_or_default());
+    files.truncate(count);
+    files
 }

@@ -80,25 +80,15 @@ fn a_mock_answers_for_all_and_nothing_leaves() {
 
 #[test]
 fn twenty_real_documents_are_served_at_once() {
-    let Ok(corpus) = std::env::var("OPENAPI_MCP_CORPUS") else { return };
-    let mut folders = vec![std::path::Path::new(&corpus).join("apisguru30")];
-    let mut files = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-            match entry.path() {
-                path if path.is_dir() => folders.push(path),
-                path if path.extension().is_some_and(|end| end == "json" || end == "yaml") => files.push(entry),
-                _ => {}
-            }
-        }
+    let files = super::corpus_documents(20);
+    if files.is_empty() {
+        return;
     }
-    files.sort_by_key(|entry| entry.metadata().map(|data| data.len()).unwrap_or_default());
-    files.truncate(20);
     let setup = Setup::new();
     let apis: serde_json::Map<String, Value> = files
         .iter()
         .enumerate()
-        .map(|(index, entry)| (format!("api{index}"), json!({"spec": entry.path(), "mock": true})))
+        .map(|(index, file)| (format!("api{index}"), json!({"spec": file, "mock": true})))
         .collect();
     let count = apis.len();
     let config = setup.config(&json!({"apis": apis}));
