@@ -16,5 +16,6 @@ mod limits;
 mod redaction;
 mod response_filter;
 mod ruled_arguments;
+mod tables;
 mod tls;
 mod uploads;
