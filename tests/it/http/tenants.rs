@@ -23,6 +23,7 @@ fn document() -> SpecFile {
             "paths": {
                 "/things": {"get": item("list_things"), "delete": item("remove_things")},
                 "/open": {"get": {"operationId": "open", "security": []}},
+                "/own": {"get": {"operationId": "own_server", "security": [], "servers": [{"url": "https://elsewhere.example"}]}},
                 "/token-things": {"get": {"operationId": "token_things", "security": [{"login": []}]}},
             },
         })
@@ -161,6 +162,9 @@ fn p67_a_header_picks_a_tenant_only_where_at_most_one_has_credentials() {
     assert_eq!(acme.take_one().header("x-key"), Some("the-key-of-acme"));
     let (_, answer) = server.post(&["X-Tenant: globex"], &open);
     assert_eq!(globex.take_one().header("x-key"), None, "{answer}");
+    // The servers of an operation do not count either.
+    let (_, answer) = server.post(&["X-Tenant: globex"], &call_message("own_server", "{}"));
+    assert_eq!(globex.take_one().line, "GET /own HTTP/1.1", "{answer}");
     let (_, answer) = server.post(&["X-Tenant: globex"], &list);
     assert!(
         answer.contains("needs a credential") && answer.contains("of its tenant"),

@@ -147,3 +147,20 @@ fn a_reply_that_a_rule_cannot_be_applied_to_is_withheld() {
         assert!(!result.to_string().contains("words-of-the-reply"), "{why}");
     }
 }
+
+#[test]
+fn a_reply_for_which_no_filter_has_a_place_is_withheld() {
+    let upstream = Upstream::start(Box::new(|_| {
+        reply(200, &["Content-Type: application/json"], br#"{"name":"words-of-the-reply"}"#)
+    }));
+    // There are four places, and each program takes one until the call's time is over.
+    let (spec, rule) = (spec(), with_rule(&json!({"jq": "def forever: forever; forever"})));
+    let mut session = Session::serving(&spec, &upstream, &["--config", rule.path(), "--timeout", "2"]);
+    for _ in 0..8 {
+        session.post("tools/call", &json!({"name": "plain", "arguments": {}}));
+    }
+    for _ in 0..8 {
+        let result = session.receive()["result"].to_string();
+        assert!(result.contains("is withheld") && !result.contains("words-of-the-reply"), "{result}");
+    }
+}

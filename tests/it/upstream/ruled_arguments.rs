@@ -147,6 +147,25 @@ fn the_question_to_a_person_masks_secret_values() {
 }
 
 #[test]
+fn what_does_not_go_together_with_a_hidden_value_names_the_arguments_in_the_log_alone() {
+    let spec = SpecFile::with_paths(
+        &json!({"/items": {"post": {"operationId": "act", "requestBody": {"content": {"application/json": {"schema":
+        {"type": "object", "maxProperties": 1, "properties": {"owner": {"type": "string"}, "note": {"type": "string"}}}}}}}}}),
+    );
+    let rules = config(&json!([{ "arguments": { "/owner": { "value": { "env": "RULED_SECRET" } } } }]));
+    let upstream = Upstream::echo();
+    let mut session = Session::serving_with(&spec, &upstream, &["--config", rules.path()], &[("RULED_SECRET", "s3cret-value")]);
+    let result = session.call("act", &json!({ "body": { "note": "n0te-value" } })).to_string();
+    assert!(
+        result.contains("do not go together with a setting of this server") && !result.contains("owner") && !result.contains("s3cret"),
+        "{result}"
+    );
+    assert!(upstream.received().is_empty());
+    let log = session.logged("do not fit the document's schema once those of `overrides` are in: /owner");
+    assert!(!log.contains("s3cret-value") && !log.contains("n0te-value"), "{log}");
+}
+
+#[test]
 fn what_is_wrong_with_rules_for_arguments_ends_the_start() {
     let text = std::fs::read_to_string(project("tests/cases/settings/overrides_problems.yaml")).unwrap();
     let file: Value = serde_yaml::from_str(&text).unwrap();
