@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use foldhash::{HashMap, HashSet};
 
+use super::vocabulary::{Term, Vocabulary};
 use super::words::Writing;
 use crate::annotate::Effect;
 use crate::spec::node::Node;
@@ -30,7 +31,7 @@ pub(crate) struct SearchedOperation<'a> {
 }
 
 /// A place in which words stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(crate) enum Field {
     Summary,
@@ -54,89 +55,150 @@ impl Field {
     pub(crate) const WEIGHTS: [f32; FIELDS] = [4.0, 4.0, 2.0, 2.0, 2.0, 1.0, 0.5, 0.5, 0.3, 0.2, 0.2];
 }
 
-/// Reads the texts of operations; what many of them share is read once.
-pub(crate) struct FieldReader<'d> {
+/// Reads the words of operations, as terms. What many operations share is read once.
+pub(crate) struct FieldReader<'d, 'o> {
     document: &'d Document,
+    vocabulary: Vocabulary,
+    /// The words of each text of a field that operations share, such as a tag or the description of a parameter.
+    shared: HashMap<(Field, &'o str), TermList>,
     /// The names of the properties of each schema that was opened.
-    property_names: HashMap<Span, Vec<String>>,
+    property_names: HashMap<Span, TermList>,
+    /// The words of a text of one operation.
+    own: TermList,
+    text_bytes: usize,
 }
 
-impl<'d> FieldReader<'d> {
+/// The words of a text.
+#[derive(Default)]
+struct TermList {
+    terms: Vec<Term>,
+    /// How long the text is.
+    bytes: usize,
+}
+
+impl TermList {
+    fn add(&mut self, text: &str, writing: Writing, vocabulary: &mut Vocabulary) {
+        self.bytes += text.len();
+        vocabulary.each_term(text, writing, |term| self.terms.push(term));
+    }
+}
+
+impl<'d, 'o> FieldReader<'d, 'o> {
     pub(crate) fn new(document: &'d Document) -> Self {
         Self {
             document,
+            vocabulary: Vocabulary::default(),
+            shared: HashMap::default(),
             property_names: HashMap::default(),
+            own: TermList::default(),
+            text_bytes: 0,
         }
     }
 
-    /// Shows each text of an operation with its field.
-    pub(crate) fn each_text(&mut self, searched: &SearchedOperation<'_>, mut visit: impl FnMut(Field, &str, Writing)) {
+    /// All terms, and how many bytes of text were read.
+    pub(crate) fn finish(self) -> (HashMap<Box<str>, Term>, usize) {
+        (self.vocabulary.into_terms(), self.text_bytes)
+    }
+
+    /// The description of an operation.
+    pub(crate) fn description(&self, operation: &Operation) -> Option<Cow<'d, str>> {
+        let document = self.document;
+        let object = operation.span.and_then(|span| document.node(span).object())?;
+        object.get("description")?.string()
+    }
+
+    /// Shows the words of an operation, field by field in the order of [`Field`], a field maybe in several parts.
+    pub(crate) fn each_field(
+        &mut self,
+        searched: &SearchedOperation<'o>,
+        description: Option<&str>,
+        mut visit: impl FnMut(Field, &[Term]),
+    ) {
         let operation = searched.operation;
-        visit(Field::Summary, searched.title, Writing::Prose);
+        visit(Field::Summary, self.own(searched.title, Writing::Prose));
         for keyword in searched.keywords {
-            visit(Field::Keywords, keyword, Writing::Prose);
+            visit(Field::Keywords, self.own(keyword, Writing::Prose));
         }
-        visit(Field::Name, searched.name, Writing::Identifier);
-        if let Some(id) = operation.id.as_deref().filter(|id| *id != searched.name) {
-            // The name was made of it, as a rule; then it says nothing new.
-            if !searched.name.ends_with(id) {
-                visit(Field::Name, id, Writing::Identifier);
-            }
+        visit(Field::Name, self.own(searched.name, Writing::Identifier));
+        // The name was made of it, as a rule; then it says nothing new.
+        if let Some(id) = operation.id.as_deref().filter(|id| !searched.name.ends_with(id)) {
+            visit(Field::Name, self.own(id, Writing::Identifier));
         }
         for text in literal_parts(&operation.path) {
-            visit(Field::Path, text, Writing::Identifier);
+            visit(Field::Path, self.shared(Field::Path, text, Writing::Identifier));
         }
+        let description = description.map(without_markup).unwrap_or_default();
+        let (opening, rest) = split_opening(&description);
+        visit(Field::Opening, self.own(opening, Writing::Prose));
         for tag in operation.tags.iter().map(String::as_str).chain(searched.category) {
-            visit(Field::Tags, tag, Writing::Prose);
+            visit(Field::Tags, self.shared(Field::Tags, tag, Writing::Prose));
         }
-        let object = operation
-            .span
-            .and_then(|span| self.document.node(span).object())
-            .unwrap_or_default();
-        if let Some(description) = object.get("description").and_then(Node::string) {
-            let description = without_markup(&description);
-            let (opening, rest) = split_opening(&description);
-            visit(Field::Opening, opening, Writing::Prose);
-            visit(Field::Description, rest, Writing::Prose);
-        }
+        visit(Field::Description, self.own(rest, Writing::Prose));
         for parameter in &operation.parameters {
-            visit(Field::Parameters, &parameter.name, Writing::Identifier);
-            if let Some(description) = &parameter.description {
-                visit(Field::Details, &without_markup(description), Writing::Prose);
-            }
+            visit(
+                Field::Parameters,
+                self.shared(Field::Parameters, &parameter.name, Writing::Identifier),
+            );
         }
         match operation.body.as_ref().map(|body| &body.media_type.schema) {
             Some(BodySchema::At(span) | BodySchema::Items(span, _)) => {
-                for name in self.names_at(self.document.node(*span)) {
-                    visit(Field::BodyProperties, name, Writing::Identifier);
-                }
+                visit(Field::BodyProperties, self.names_at(self.document.node(*span)));
             }
             Some(BodySchema::Fields(fields)) => {
                 for field in fields {
-                    visit(Field::BodyProperties, &field.name, Writing::Identifier);
+                    visit(Field::BodyProperties, self.own(&field.name, Writing::Identifier));
                 }
             }
             _ => {}
         }
-        let document = self.document;
-        let first = successes(document, operation).into_iter().next();
+        for description in operation.parameters.iter().filter_map(|parameter| parameter.description.as_deref()) {
+            visit(Field::Details, self.shared(Field::Details, description, Writing::Prose));
+        }
+        let first = successes(self.document, operation).into_iter().next();
         if let Some(schema) = first.and_then(|response| response.media.first().and_then(|media| media.schema)) {
-            for name in self.names_at(schema) {
-                visit(Field::ResponseProperties, name, Writing::Identifier);
-            }
+            visit(Field::ResponseProperties, self.names_at(schema));
         }
     }
 
+    /// The words of a text that is read once.
+    fn own(&mut self, text: &str, writing: Writing) -> &[Term] {
+        self.own.terms.clear();
+        self.own.add(text, writing, &mut self.vocabulary);
+        self.text_bytes += text.len();
+        &self.own.terms
+    }
+
+    /// The words of a text of a field that other operations may have as well.
+    fn shared(&mut self, field: Field, text: &'o str, writing: Writing) -> &[Term] {
+        let vocabulary = &mut self.vocabulary;
+        let words = self.shared.entry((field, text)).or_insert_with(|| {
+            let plain = if field == Field::Details {
+                without_markup(text)
+            } else {
+                text.into()
+            };
+            let mut words = TermList::default();
+            words.add(&plain, writing, vocabulary);
+            words
+        });
+        self.text_bytes += words.bytes;
+        &words.terms
+    }
+
     /// The names of the properties of a schema, or of the items of a list.
-    fn names_at(&mut self, schema: Node<'d>) -> &[String] {
-        let document = self.document;
+    fn names_at(&mut self, schema: Node<'d>) -> &[Term] {
+        let (document, vocabulary) = (self.document, &mut self.vocabulary);
         let schema = document.resolve(schema).unwrap_or(schema);
-        self.property_names.entry(schema.span()).or_insert_with(|| {
+        let words = self.property_names.entry(schema.span()).or_insert_with(|| {
             let items = schema.object().and_then(|object| object.get("items"));
-            let mut seen = HashSet::default();
-            let found = properties(document, Some(items.unwrap_or(schema)), &mut seen);
-            found.into_iter().map(|(name, _)| name).collect()
-        })
+            let mut words = TermList::default();
+            for (name, _) in properties(document, Some(items.unwrap_or(schema)), &mut HashSet::default()) {
+                words.add(&name, Writing::Identifier, vocabulary);
+            }
+            words
+        });
+        self.text_bytes += words.bytes;
+        &words.terms
     }
 }
 
@@ -158,34 +220,35 @@ fn without_markup(text: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(['<', ']', 'h']) {
-        let (before, found) = rest.split_at(at);
+    while let Some(at) = memchr::memchr3(b'<', b']', b':', rest.as_bytes()) {
+        let (before, found) = rest.split_at_checked(at).unwrap_or((rest, ""));
         out.push_str(before);
-        let after = if found.starts_with("](") {
+        let markup = if found.starts_with("](") {
             found.find(')').map(|end| end + 1)
         } else if found.starts_with('<') {
             found.find('>').filter(|end| *end < 200).map(|end| end + 1)
-        } else if found.starts_with("http://") || found.starts_with("https://") {
-            Some(
-                found
-                    .find(|c: char| c.is_whitespace() || matches!(c, ')' | '"' | '\'' | '<'))
-                    .unwrap_or(found.len()),
-            )
+        } else if found.starts_with("://") && drop_scheme(&mut out) {
+            found
+                .find(|c: char| c.is_whitespace() || matches!(c, ')' | '"' | '\'' | '<'))
+                .or(Some(found.len()))
         } else {
             None
         };
-        let skipped = after.unwrap_or_else(|| {
-            let first = found.chars().next();
-            out.extend(first);
-            first.map_or(1, char::len_utf8)
-        });
-        if after.is_some() {
-            out.push(' ');
-        }
-        rest = found.get(skipped..).unwrap_or_default();
+        let (mark, after) = found.split_at_checked(markup.unwrap_or(1)).unwrap_or((found, ""));
+        out.push_str(if markup.is_some() { " " } else { mark });
+        rest = after;
     }
     out.push_str(rest);
     Cow::Owned(out)
+}
+
+/// Drops the scheme of an address of which `://` is next; whether there was one.
+fn drop_scheme(text: &mut String) -> bool {
+    let before = ["https", "http"]
+        .into_iter()
+        .find_map(|scheme| text.strip_suffix(scheme))
+        .map(str::len);
+    before.inspect(|length| text.truncate(*length)).is_some()
 }
 
 /// The first sentence of a text, and the rest.

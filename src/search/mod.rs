@@ -5,11 +5,13 @@ mod derivations;
 mod fields;
 mod index;
 mod needs;
+mod postings;
 mod question;
 mod ranking;
 mod signature;
 mod synonyms;
 mod verbs;
+mod vocabulary;
 mod words;
 
 pub(crate) use self::answer::{Hit, QueryAnswer, SearchAnswer, as_path, as_words};

@@ -1,6 +1,8 @@
 //! Where the identifiers come from that an operation needs: `movie_id` from the operation that searches or lists movies.
 
-use foldhash::{HashMap, HashMapExt as _};
+use std::rc::Rc;
+
+use foldhash::HashMap;
 
 use super::fields::SearchedOperation;
 use super::words::{Writing, each_word, stem};
@@ -23,40 +25,68 @@ pub(crate) struct Need {
     pub(crate) operation: u32,
 }
 
+/// A parameter, as far as it tells where its values come from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct WantedValue<'o> {
+    name: &'o str,
+    /// The path before it, where it stands in the path.
+    before: &'o str,
+    is_path: bool,
+}
+
 /// An operation that lists or searches something.
-struct IdentifierSource {
+struct IdentifierSource<'o> {
     operation: u32,
-    path: Box<str>,
+    path: &'o str,
     variables: usize,
     searches: bool,
 }
 
+/// What a segment of a path says.
+struct SegmentWords {
+    /// The stem of its last word: `pull_requests` is about requests.
+    noun: Rc<str>,
+    searches: bool,
+}
+
 /// All such operations by the stem of what they list.
-struct IdentifierSources {
-    by_noun: HashMap<String, Vec<IdentifierSource>>,
-    by_path: HashMap<Box<str>, u32>,
+#[derive(Default)]
+struct IdentifierSources<'o> {
+    by_noun: HashMap<Rc<str>, Vec<IdentifierSource<'o>>>,
+    by_path: HashMap<&'o str, u32>,
     /// The one that searches everything.
     general: Option<u32>,
+    /// Each segment is read once: many operations have it.
+    segments: HashMap<&'o str, SegmentWords>,
 }
 
 /// For each operation, where the values come from that it needs: one source for each parameter first, then others.
 #[must_use]
-pub(crate) fn find_needs(operations: &[SearchedOperation<'_>]) -> Vec<Vec<Need>> {
-    let sources = IdentifierSources::of(operations);
-    let needs = |(index, searched): (usize, &SearchedOperation<'_>)| needs_of(index, searched.operation, &sources);
-    operations.iter().enumerate().map(needs).collect()
+pub(crate) fn find_needs<'o>(operations: &[SearchedOperation<'o>]) -> Vec<Vec<Need>> {
+    let mut sources = IdentifierSources::of(operations);
+    let mut known: HashMap<WantedValue<'o>, Vec<u32>> = HashMap::default();
+    let mut sources_of = |wanted: WantedValue<'o>, index: usize| -> Vec<u32> {
+        let found = known.entry(wanted).or_insert_with(|| sources.of_parameter(wanted));
+        found.iter().copied().filter(|source| *source as usize != index).collect()
+    };
+    let searched = operations.iter().enumerate();
+    searched
+        .map(|(index, searched)| needs_of(searched.operation, |wanted| sources_of(wanted, index)))
+        .collect()
 }
 
-fn needs_of(index: usize, operation: &Operation, sources: &IdentifierSources) -> Vec<Need> {
+fn needs_of<'o>(operation: &'o Operation, mut sources_of: impl FnMut(WantedValue<'o>) -> Vec<u32>) -> Vec<Need> {
     let parameters = operation.parameters.iter().enumerate();
     let mut wanted: Vec<(usize, u16, Vec<u32>)> = parameters
         .filter(|(_, parameter)| parameter.required && matches!(parameter.location, Location::Path | Location::Query))
         .filter_map(|(number, parameter)| {
             let is_path = parameter.location == Location::Path;
             let at = is_path.then(|| operation.path.find(&format!("{{{}}}", parameter.name))).flatten();
-            let before = at.and_then(|at| operation.path.get(..at)).unwrap_or_default();
-            let mut found = sources.of_parameter(&parameter.name, before, is_path);
-            found.retain(|source| *source as usize != index);
+            let found = sources_of(WantedValue {
+                name: &parameter.name,
+                before: at.and_then(|at| operation.path.get(..at)).unwrap_or_default(),
+                is_path,
+            });
             Some((at.unwrap_or(usize::MAX), u16::try_from(number).ok()?, found))
         })
         .collect();
@@ -78,13 +108,9 @@ fn needs_of(index: usize, operation: &Operation, sources: &IdentifierSources) ->
     needs
 }
 
-impl IdentifierSources {
-    fn of(operations: &[SearchedOperation<'_>]) -> Self {
-        let mut sources = Self {
-            by_noun: HashMap::new(),
-            by_path: HashMap::new(),
-            general: None,
-        };
+impl<'o> IdentifierSources<'o> {
+    fn of(operations: &[SearchedOperation<'o>]) -> Self {
+        let mut sources = Self::default();
         let mut fewest = usize::MAX;
         for (index, searched) in operations.iter().enumerate() {
             let (operation, Ok(number)) = (searched.operation, u32::try_from(index)) else {
@@ -96,18 +122,16 @@ impl IdentifierSources {
                 continue;
             }
             let variables = operation.template.variables().count();
-            let noun = noun_of(last);
-            let searches = path
-                .split('/')
-                .any(|segment| matches!(stem(&segment.to_lowercase()).as_ref(), "search" | "find" | "lookup"));
-            if matches!(noun.as_str(), "search" | "find") && variables == 0 && path.len() < fewest {
+            let noun = Rc::clone(&sources.segment(last).noun);
+            let searches = path.split('/').any(|segment| sources.segment(segment).searches);
+            if matches!(noun.as_ref(), "search" | "find") && variables == 0 && path.len() < fewest {
                 fewest = path.len();
                 sources.general = Some(number);
             }
-            sources.by_path.entry(path.into()).or_insert(number);
+            sources.by_path.entry(path).or_insert(number);
             sources.by_noun.entry(noun).or_default().push(IdentifierSource {
                 operation: number,
-                path: path.into(),
+                path,
                 variables,
                 searches,
             });
@@ -118,8 +142,16 @@ impl IdentifierSources {
         sources
     }
 
-    /// The operations that yield a parameter, best first; `before` is the path before it.
-    fn of_parameter(&self, name: &str, before: &str, is_path: bool) -> Vec<u32> {
+    fn segment(&mut self, segment: &'o str) -> &SegmentWords {
+        self.segments.entry(segment).or_insert_with(|| SegmentWords {
+            noun: noun_of(segment),
+            searches: matches!(stem(&segment.to_lowercase()).as_ref(), "search" | "find" | "lookup"),
+        })
+    }
+
+    /// The operations that yield a parameter, best first.
+    fn of_parameter(&mut self, wanted: WantedValue<'o>) -> Vec<u32> {
+        let WantedValue { name, before, is_path } = wanted;
         let collection = before.trim_end_matches('/');
         let mut found: Vec<u32> = self.by_path.get(collection).copied().into_iter().collect();
         let segment = collection
@@ -131,14 +163,16 @@ impl IdentifierSources {
             return found;
         }
         // `/repos/{owner}`: what stands before a parameter says what it identifies only where their names agree.
-        let names_it = |noun: &String| {
-            owned.as_ref().is_none_or(|owned| owned == noun) && (owned.is_some() || is_identifier(name) || noun_of(name) == *noun)
+        let names_it = |noun: &Rc<str>| match &owned {
+            Some(owned) => owned == noun,
+            None => is_identifier(name) || noun_of(name) == *noun,
         };
-        let nouns = segment.map(noun_of).filter(names_it).into_iter().chain(owned.clone());
-        for noun in nouns {
-            for source in self.by_noun.get(&noun).into_iter().flatten().take(2) {
+        let of_segment = segment.map(|segment| Rc::clone(&self.segment(segment).noun)).filter(names_it);
+        let placeholder = format!("{{{name}}}");
+        for noun in of_segment.iter().chain(&owned) {
+            for source in self.by_noun.get(noun).into_iter().flatten().take(2) {
                 // What stands below the same parameter cannot yield it.
-                let needs_itself = is_path && source.path.contains(&format!("{{{name}}}"));
+                let needs_itself = is_path && source.path.contains(&placeholder);
                 if !needs_itself && (source.searches || source.variables == 0) && !found.contains(&source.operation) {
                     found.push(source.operation);
                 }
@@ -152,13 +186,13 @@ impl IdentifierSources {
     }
 }
 
-/// The stem of the last word of a segment: `pull_requests` is about requests.
-fn noun_of(segment: &str) -> String {
+/// The stem of the last word of a name.
+fn noun_of(name: &str) -> Rc<str> {
     let mut last = String::new();
-    each_word(segment, Writing::Identifier, |word| {
+    each_word(name, Writing::Identifier, |word| {
         word.clone_into(&mut last);
     });
-    stem(&last).into_owned()
+    stem(&last).into()
 }
 
 /// Whether a name stands for the identifier of whatever it is about: `id`.
@@ -167,10 +201,10 @@ fn is_identifier(name: &str) -> bool {
 }
 
 /// What a parameter identifies: `movie_id` a movie. Nothing where its name does not say so.
-fn identified_noun(name: &str) -> Option<String> {
+fn identified_noun(name: &str) -> Option<Rc<str>> {
     let mut words = Vec::new();
     each_word(name, Writing::Identifier, |word| words.push(word.to_owned()));
     let ending = words.pop()?;
     let noun = words.pop()?;
-    IDENTIFIERS.contains(&ending.as_str()).then(|| stem(&noun).into_owned())
+    IDENTIFIERS.contains(&ending.as_str()).then(|| stem(&noun).into())
 }

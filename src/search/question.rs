@@ -1,9 +1,10 @@
 //! A question: its words, what else they may mean, what it wants to do, and the steps that it consists of.
 
 use super::derivations::{derived_stems, glued_parts};
-use super::index::{SearchIndex, Term};
+use super::index::SearchIndex;
 use super::synonyms::alternatives_of;
 use super::verbs::Verb;
+use super::vocabulary::Term;
 use super::words::{Writing, each_word, is_ideograph, is_stop_word, stem};
 
 /// More of a question is not read.

@@ -1,6 +1,7 @@
 //! Ranking: which operations answer a question, best first, or that none does.
 
-use super::index::{IndexEntry, Posting, SearchIndex};
+use super::index::{IndexEntry, SearchIndex};
+use super::postings::Posting;
 use super::question::{Alternative, MAX_QUESTION_CHARACTERS, Question, steps};
 use super::verbs::Verb;
 use crate::annotate::Effect;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use foldhash::{HashMap, HashSet};
 use http::Method;
 
-use super::words::{Writing, each_word, stem};
+use super::words::{Writing, first_words, stem};
 use crate::annotate::Effect;
 
 /// A kind of action.
@@ -106,15 +106,11 @@ impl Verb {
             _ => Self::Create,
         };
         let first_verb = |text: &&str| {
-            let mut found = None;
-            let mut seen = 0;
-            each_word(text, Writing::Identifier, |word| {
-                seen += 1;
-                if seen <= 2 && found.is_none() && word != "post" && word != "put" {
-                    found = Self::of_word(word);
-                }
-            });
-            found
+            let words = first_words(text, Writing::Identifier, 2);
+            words
+                .iter()
+                .filter(|word| !matches!(word.as_str(), "post" | "put"))
+                .find_map(|word| Self::of_word(word))
         };
         texts.iter().find_map(first_verb).unwrap_or(otherwise)
     }

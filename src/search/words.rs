@@ -43,19 +43,49 @@ pub(crate) enum Writing {
 
 /// Shows each word of a text, folded, in order, stop words included; a word of several parts comes in parts.
 pub(crate) fn each_word(text: &str, writing: Writing, mut visit: impl FnMut(&str)) {
-    if text.is_ascii() {
-        for run in text.split(|character: char| !character.is_ascii_alphanumeric()) {
-            each_part(run, writing, &mut visit);
-        }
-        return;
+    // Where words are folded, so that none needs memory of its own.
+    let mut folded = String::new();
+    for run in runs(text) {
+        each_word_of_run(run, writing, &mut folded, &mut visit);
     }
+}
+
+/// The first words of a text, of which no more is read than they take.
+#[must_use]
+pub(crate) fn first_words(text: &str, writing: Writing, count: usize) -> Vec<String> {
+    let (mut found, mut folded) = (Vec::new(), String::new());
+    for run in runs(text) {
+        each_word_of_run(run, writing, &mut folded, &mut |word| found.push(word.to_owned()));
+        if found.len() >= count {
+            break;
+        }
+    }
+    found.truncate(count);
+    found
+}
+
+/// The parts of a text between marks and white space of ASCII.
+fn runs(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|character: char| character.is_ascii() && !character.is_ascii_alphanumeric())
+}
+
+fn each_word_of_run(run: &str, writing: Writing, folded: &mut String, visit: &mut impl FnMut(&str)) {
+    if run.is_ascii() {
+        each_part(run, writing, folded, visit);
+    } else {
+        each_word_of_any_script(run, writing, folded, visit);
+    }
+}
+
+/// As [`each_word_of_run`], of letters that need more than a comparison to be folded.
+fn each_word_of_any_script(text: &str, writing: Writing, folded: &mut String, visit: &mut impl FnMut(&str)) {
     let text = fold_marks(text);
     let mut run = String::new();
     // The last letter of a script without spaces, which forms a pair with the next one.
     let mut last_ideograph: Option<char> = None;
     for character in text.chars() {
         if is_ideograph(character) {
-            each_part(&run, writing, &mut visit);
+            each_part(&run, writing, folded, visit);
             run.clear();
             let mut single = [0; 4];
             visit(character.encode_utf8(&mut single));
@@ -68,12 +98,12 @@ pub(crate) fn each_word(text: &str, writing: Writing, mut visit: impl FnMut(&str
         last_ideograph = None;
         if character.is_alphanumeric() {
             run.push(character);
-        } else if !run.is_empty() {
-            each_part(&run, writing, &mut visit);
+        } else {
+            each_part(&run, writing, folded, visit);
             run.clear();
         }
     }
-    each_part(&run, writing, &mut visit);
+    each_part(&run, writing, folded, visit);
 }
 
 /// A text in compatibility forms without accents (NFKC, marks of Latin, Greek and Cyrillic letters dropped); its case stays.
@@ -92,48 +122,58 @@ pub(crate) fn is_ideograph(character: char) -> bool {
 }
 
 /// The parts of a run of letters and digits: `listPets` is `list` and `pets`, `IPv6` is `ipv` and `ipv6`.
-fn each_part(run: &str, writing: Writing, visit: &mut impl FnMut(&str)) {
+fn each_part(run: &str, writing: Writing, folded: &mut String, visit: &mut impl FnMut(&str)) {
     if run.is_empty() {
         return;
     }
+    folded.clear();
     // Most words are of this form, and of one part.
     let is_lower = run.bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
     if is_lower && run.len() <= MAX_WORD_CHARACTERS {
         match run.as_bytes().first() {
             Some(first) if first.is_ascii_lowercase() => return visit(run),
-            Some(first) if first.is_ascii_uppercase() => return visit(&run.to_ascii_lowercase()),
+            Some(first) if first.is_ascii_uppercase() => {
+                folded.push_str(run);
+                folded.make_ascii_lowercase();
+                return visit(folded);
+            }
             _ => {}
         }
     }
-    let characters: Vec<char> = run.chars().take(MAX_WORD_CHARACTERS).collect();
-    let mut parts: Vec<String> = vec![String::new()];
-    for (index, character) in characters.iter().enumerate() {
-        let before = index.checked_sub(1).and_then(|before| characters.get(before));
+    let mut characters = run.chars().take(MAX_WORD_CHARACTERS).enumerate().peekable();
+    let mut before: Option<char> = None;
+    // Where the part begins that is being read, and how many parts there are with it.
+    let (mut start, mut parts) = (0, 1);
+    while let Some((index, character)) = characters.next() {
         let is_start = before.is_some_and(|before| {
-            let next_is_lower = characters.get(index + 1).is_some_and(|next| next.is_lowercase());
+            let next_is_lower = characters.peek().is_some_and(|(_, next)| next.is_lowercase());
             character.is_uppercase() && (!before.is_uppercase() || next_is_lower)
         });
         // A single letter at the start belongs to what follows: `OAuth`, `iOS`, `IPv6`.
-        let is_first_letter = parts.len() == 1 && index == 1;
+        let is_first_letter = parts == 1 && index == 1;
         if is_start && !is_first_letter {
-            parts.push(String::new());
+            visit_part(folded, start, visit);
+            start = folded.len();
+            parts += 1;
         }
-        if let Some(part) = parts.last_mut() {
-            part.extend(character.to_lowercase());
-        }
+        folded.extend(character.to_lowercase());
+        before = Some(character);
     }
-    for part in &parts {
-        let has_digits = part.chars().any(char::is_numeric);
-        if has_digits {
-            for letters in part.split(char::is_numeric).filter(|letters| letters.chars().count() > 1) {
-                visit(letters);
-            }
-        }
-        visit(part);
+    visit_part(folded, start, visit);
+    if writing == Writing::Prose && parts == 2 {
+        visit(folded);
     }
-    if writing == Writing::Prose && parts.len() == 2 {
-        visit(&parts.concat());
+}
+
+/// Shows the part that begins at `start`; of one with digits, first its letters.
+fn visit_part(folded: &str, start: usize, visit: &mut impl FnMut(&str)) {
+    let part = folded.get(start..).unwrap_or_default();
+    if part.contains(char::is_numeric) {
+        part.split(char::is_numeric)
+            .filter(|letters| letters.chars().nth(1).is_some())
+            .for_each(&mut *visit);
     }
+    visit(part);
 }
 
 /// The stem of a folded word; only English is stemmed, so that words of other scripts stay whole.
@@ -167,6 +207,8 @@ mod tests {
             ("Улица й", "улица и"),
             ("猫を飼う", "猫 を 猫を 飼 を飼 う 飼う"),
             ("a猫b", "a 猫 b"),
+            ("猫-犬 — “Zoë’s” caféBar", "猫 犬 zoe s cafe bar cafebar"),
+            ("sha256Sum v10", "sha sha256 sum sha256sum v10"),
             ("\u{202e}x\u{0}y", "x y"),
         ] {
             assert_eq!(words(text, Writing::Prose), expected, "{text}");
