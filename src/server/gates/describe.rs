@@ -3,7 +3,7 @@
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
 
-use super::gate_set::{Gates, describe_unknown_key, refused, unknown_keys};
+use super::gate_set::{Gates, describe_unknown_key, read_strings, refused, unknown_keys};
 use super::inner_call::{find_operation, unknown_operation};
 use crate::annotate::gate_names::GateKind;
 use crate::api::ToolIndex;
@@ -108,16 +108,10 @@ fn read_names(arguments: &JsonObject) -> Result<(Vec<String>, bool), Vec<String>
     for key in unknown_keys(arguments, &KNOWN) {
         problems.push(describe_unknown_key(key, &KNOWN));
     }
-    let names = match arguments.get("names") {
-        Some(Value::String(name)) => vec![name.clone()],
-        Some(Value::Array(items)) if items.iter().all(Value::is_string) => {
-            items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-        }
-        _ => {
-            problems.push("`names` must be a list of names of operations".into());
-            Vec::new()
-        }
-    };
+    let names = arguments.get("names").and_then(read_strings).unwrap_or_else(|| {
+        problems.push("`names` must be a list of names of operations".into());
+        Vec::new()
+    });
     if problems.is_empty() && !(1..=MAX_NAMES).contains(&names.len()) {
         problems.push(format!("`names` must be 1 to {MAX_NAMES} names"));
     }

@@ -1,11 +1,13 @@
 //! The gates of an endpoint: which are listed, under which names.
 
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use serde_json::Value;
 
 use super::listing::{about_gates, effects_of, write_gates};
 use crate::annotate::gate_names::{self, GateKind};
 use crate::annotate::{Effect, Pattern};
 use crate::api::ToolIndex;
+use crate::json;
 use crate::server::visible::{VisibleApi, VisibleApis};
 use crate::text::{MAX_DESCRIPTION_BYTES, nearest, one_line, truncate};
 
@@ -104,6 +106,21 @@ impl Gates {
 #[must_use]
 pub(crate) fn refused(text: String) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
+/// The strings that an argument gives: one, a list of them, or the JSON text of such a list; `None` where it is something else.
+pub(super) fn read_strings(value: &Value) -> Option<Vec<String>> {
+    let list = |value: &Value| -> Option<Vec<String>> {
+        let items = value.as_array()?.iter();
+        items.map(|item| item.as_str().map(str::to_owned)).collect()
+    };
+    match value {
+        Value::String(text) => {
+            let read = text.trim_start().starts_with('[').then(|| json::parse_text(text).ok()).flatten();
+            Some(read.as_ref().and_then(list).unwrap_or_else(|| vec![text.clone()]))
+        }
+        other => list(other),
+    }
 }
 
 /// The keys of some arguments that are not among the known ones.

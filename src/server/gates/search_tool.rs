@@ -3,7 +3,7 @@
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
 
-use super::gate_set::{Gates, describe_unknown_key, refused, unknown_keys};
+use super::gate_set::{Gates, describe_unknown_key, read_strings, refused, unknown_keys};
 use super::listing::{tag_counts, vocabulary};
 use crate::annotate::Effect;
 use crate::annotate::gate_names::GateKind;
@@ -49,6 +49,9 @@ pub(crate) fn search_operations(gates: &Gates, seen: &VisibleApis<'_>, arguments
         seen.apis.retain(|api| api.label() == Some(wanted.as_str()));
     }
     let seen = &seen;
+    if let Some(unknown) = describe_unknown_tag(seen, &request) {
+        return refused(unknown);
+    }
     let answers: Vec<(&String, Option<QueryAnswer>)> = request
         .queries
         .iter()
@@ -76,12 +79,27 @@ pub(crate) fn search_operations(gates: &Gates, seen: &VisibleApis<'_>, arguments
 impl SearchRequest {
     /// Whether an operation is among those that are asked about.
     fn admits(&self, offered: &OfferedTool<'_>) -> bool {
-        let has_tag = |tag: &str| {
-            let tags = offered.operation.tags.iter().map(String::as_str).chain(offered.category);
-            tags.map(str::to_lowercase).any(|own| own == tag.to_lowercase())
-        };
-        self.effect.is_none_or(|effect| offered.enforcement.effect() == effect) && self.tag.as_deref().is_none_or(has_tag)
+        self.effect.is_none_or(|effect| offered.enforcement.effect() == effect)
+            && self.tag.as_deref().is_none_or(|tag| has_tag(offered, tag))
     }
+}
+
+fn has_tag(offered: &OfferedTool<'_>, tag: &str) -> bool {
+    let tags = offered.operation.tags.iter().map(String::as_str).chain(offered.category);
+    tags.map(str::to_lowercase).any(|own| own == tag.to_lowercase())
+}
+
+/// What is said of a tag that no operation has; nothing where one has it.
+fn describe_unknown_tag(seen: &VisibleApis<'_>, request: &SearchRequest) -> Option<String> {
+    let tag = request.tag.as_deref()?;
+    let is_known = seen.operations().any(|(_, _, offered)| has_tag(&offered, tag));
+    (!is_known).then(|| {
+        format!(
+            "The search was not made: no operation has the tag `{}`.{}",
+            as_words(tag),
+            near_tags(seen, tag)
+        )
+    })
 }
 
 fn render(answer: &SearchAnswer) -> CallToolResult {
@@ -116,7 +134,7 @@ fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Optio
         .filter_map(|place| hit_of(seen, *place))
         .collect();
     let remark = if total > 0 {
-        None
+        hits.is_empty().then(|| past_the_end(total, request.offset))
     } else if is_known {
         Some(format!(
             "No operation fits. Ask in other words, if this API can do it at all.{}",
@@ -165,17 +183,24 @@ fn browse(seen: &VisibleApis<'_>, request: &SearchRequest) -> QueryAnswer {
         admitted.map(move |(index, _)| (place, index))
     });
     let all: Vec<HitPlace> = places.collect();
+    let shown = all.iter().skip(request.offset).take(request.limit);
+    let hits: Vec<Hit> = shown.filter_map(|place| hit_of(seen, *place)).collect();
+    let remark = match (all.len(), hits.len()) {
+        (0, _) => Some(format!("No operation is like that. {}", vocabulary(seen))),
+        (total, 0) => Some(past_the_end(total, request.offset)),
+        _ => None,
+    };
     QueryAnswer {
         query: String::new(),
-        hits: all
-            .iter()
-            .skip(request.offset)
-            .take(request.limit)
-            .filter_map(|place| hit_of(seen, *place))
-            .collect(),
+        hits,
         total: all.len(),
-        remark: all.is_empty().then(|| format!("No operation is like that. {}", vocabulary(seen))),
+        remark,
     }
+}
+
+/// What is said where the hits end before the offset.
+fn past_the_end(total: usize, offset: usize) -> String {
+    format!("There are {}, none from {offset} on.", counted(total, "hit"))
 }
 
 fn hit_of(seen: &VisibleApis<'_>, (place, index): HitPlace) -> Option<Hit> {
@@ -292,18 +317,10 @@ fn read_request(arguments: &JsonObject, seen: &VisibleApis<'_>) -> Result<Search
     }
     let queries = match arguments.get("queries") {
         None | Some(Value::Null) => Vec::new(),
-        Some(Value::String(query)) => vec![query.clone()],
-        Some(Value::Array(items)) => {
-            let texts: Vec<String> = items.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-            if texts.len() != items.len() {
-                problems.push("`queries` must be strings".into());
-            }
-            texts
-        }
-        Some(_) => {
+        Some(given) => read_strings(given).unwrap_or_else(|| {
             problems.push("`queries` must be a list of strings".into());
             Vec::new()
-        }
+        }),
     };
     if queries.len() > MAX_QUERIES {
         problems.push(format!(

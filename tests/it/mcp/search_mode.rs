@@ -1,8 +1,9 @@
 //! `--tools search`: a few tools that search, describe and call all operations, split by what a call does.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, Session, SpecFile, Upstream, run, stdout, text, wait_until};
+use crate::support::{HttpServer, Session, SpecFile, Upstream, project, run, stdout, text, wait_until};
 
 /// A shop in which `prunePets` is harmless by its method alone, and one summary wants to look like something else.
 fn shop() -> SpecFile {
@@ -345,7 +346,10 @@ fn auto_follows_the_length_of_the_list_and_the_client() {
         (&["--tools", "auto", "--max-list-tokens", "200"], true),
         (&["--client", "cursor", "--max-list-tokens", "200"], true),
         (&["--client", "cursor", "--max-list-tokens", "200", "--tools", "all"], false),
+        // Hosts that search among listed tools themselves get all of them.
         (&["--client", "claude", "--max-list-tokens", "200"], false),
+        (&["--client", "codex", "--max-list-tokens", "200"], false),
+        (&["--client", "openai", "--max-list-tokens", "200", "--tools", "all"], false),
     ] {
         let mut session = Session::serving(&spec, &upstream, flags);
         assert_eq!(names(&session.tools())[0] == "search_operations", searches, "{flags:?}");
@@ -396,6 +400,33 @@ fn p33_titles_cannot_look_like_hits() {
         "{line}"
     );
     assert!(!text(&found).lines().any(|line| line.starts_with("fake")), "{found}");
+}
+
+#[derive(Deserialize)]
+struct Mistake {
+    tool: String,
+    arguments: Value,
+    #[serde(default)]
+    ok: bool,
+    says: Vec<String>,
+}
+
+#[test]
+fn what_a_model_gets_wrong_is_answered_or_told() {
+    let (spec, upstream) = (shop(), Upstream::echo());
+    let mut session = searching(&spec, &upstream, &[]);
+    let mistakes = std::fs::read_to_string(project("tests/cases/search/mistakes.yaml")).unwrap();
+    for mistake in serde_yaml::from_str::<Vec<Mistake>>(&mistakes).unwrap() {
+        let Mistake { tool, arguments, ok, says } = mistake;
+        let answer = session.call(&tool, &arguments);
+        let told = answer["content"].to_string();
+        assert_eq!(answer["isError"] != true, ok, "{tool} {arguments}: {told}");
+        for part in says {
+            assert!(told.contains(&part), "{tool} {arguments}: no {part:?} in {told}");
+        }
+    }
+    let sent = upstream.take_all();
+    assert!(sent.iter().all(|request| request.line == "GET /pets/7 HTTP/1.1"), "{sent:?}");
 }
 
 #[test]
