@@ -1,6 +1,7 @@
 //! MCP on both transports: the protocol eras, confirmations, and how a server ends.
 
 mod confirmation;
+mod gate_adversary;
 mod life_cycle;
 mod protocol;
 mod search_gates;
