@@ -3,7 +3,9 @@
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command};
+use clap::{Arg, Command, ValueEnum as _};
+
+use crate::config::settings::ClientName;
 
 /// The sections of `--help` and of `config/openapi-mcp.yaml`, each with its settings.
 const SECTIONS: [(&str, &[&str]); 9] = [
@@ -282,6 +284,22 @@ fn arrange_for_short_help(command: &str, argument: Arg) -> Arg {
     }
 }
 
+/// What other servers call their settings, and what does the same here.
+const NAMES_ELSEWHERE: [(&str, &str); 9] = [
+    ("host", "--transport http --bind 127.0.0.1:8080"),
+    ("http", "--transport http"),
+    ("openapi", "--spec FILE"),
+    ("openapi-url", "--spec URL"),
+    ("port", "--transport http --bind 127.0.0.1:8080"),
+    ("server-url", "--base-url URL"),
+    ("stdio", "--transport stdio, which is the default"),
+    ("swagger", "--spec FILE"),
+    (
+        "token",
+        "--auth-token-env VARIABLE for the token of clients; OPENAPI_MCP_AUTH_<SCHEME> holds a credential of the API",
+    ),
+];
+
 /// Adds what was probably meant to an error of the command line.
 pub(crate) fn explain_usage(mut error: clap::Error, command: &Command) -> clap::Error {
     if let Some(hint) = usage_hint(&error, command) {
@@ -304,9 +322,14 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
                 Some(flag) => {
                     let flag = flag.split('=').next().unwrap_or(flag);
                     let owners = flag_owners(flag, command);
-                    (!owners.is_empty()).then(|| format!("--{flag} belongs to {}", owners.join(", ")))
+                    let elsewhere = NAMES_ELSEWHERE.iter().find(|(name, _)| *name == flag);
+                    match elsewhere {
+                        Some((_, here)) => Some(format!("write {here}")),
+                        None => (!owners.is_empty()).then(|| format!("--{flag} belongs to {}", owners.join(", "))),
+                    }
                 }
                 None if given.starts_with('-') => None,
+                None if ClientName::from_str(given, true).is_ok() => Some(format!("did you mean --client {given}?")),
                 None => Some(format!("did you mean --spec {given}?")),
             }
         }
