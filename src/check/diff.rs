@@ -1,10 +1,9 @@
 //! What changed between two lists of tools, and what of it breaks a client.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::schema_changes::{InputChanges, lost_properties};
 use crate::annotate::Hint;
 use crate::api::Api;
 use crate::text::one_line;
@@ -124,28 +123,27 @@ fn push(changes: &mut Vec<ToolChange>, impact: Impact, tool: &str, change: Strin
 
 fn compare_tool(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolChange>) {
     compare_hints(before, after, changes);
-    let mut found = Vec::new();
-    let mut input = SchemaPair {
-        old_root: &before.input,
-        new_root: &after.input,
-        found: &mut found,
-    };
-    input.compare_input(&before.input, &after.input, "", 0);
-    let is_silent = found.is_empty();
-    for change in found {
-        push(changes, Impact::Breaking, &after.name, change);
-    }
-    if is_silent && before.input != after.input {
-        push(
-            changes,
-            Impact::Compatible,
-            &after.name,
-            "its arguments changed, and calls that were valid stay valid".into(),
-        );
-    }
+    compare_input(before, after, changes);
     compare_output(before, after, changes);
     if before.description != after.description {
         push(changes, Impact::Compatible, &after.name, "its description changed".into());
+    }
+}
+
+fn compare_input(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolChange>) {
+    if before.input == after.input {
+        return;
+    }
+    let found = InputChanges::find(&before.input, &after.input);
+    if found.narrowed.is_empty() && found.unclear.is_empty() {
+        let harmless = "its arguments changed, and calls that were valid stay valid".to_owned();
+        push(changes, Impact::Compatible, &after.name, harmless);
+    }
+    for change in found.narrowed {
+        push(changes, Impact::Breaking, &after.name, change);
+    }
+    for change in found.unclear {
+        push(changes, Impact::Compatible, &after.name, change);
     }
 }
 
@@ -169,119 +167,15 @@ fn compare_hints(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolCh
 }
 
 fn compare_output(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolChange>) {
-    let required = |schema: &Option<Value>| required_of(schema.as_ref().unwrap_or(&Value::Null));
-    if before.output.is_some() && after.output.is_none() {
-        push(
-            changes,
-            Impact::Compatible,
-            &after.name,
-            "its results are no longer described".into(),
-        );
+    let Some(old) = &before.output else { return };
+    let Some(new) = &after.output else {
+        let change = "its results are no longer described".to_owned();
+        push(changes, Impact::Compatible, &after.name, change);
         return;
-    }
-    for name in required(&before.output).difference(&required(&after.output)) {
-        push(
-            changes,
-            Impact::Breaking,
-            &after.name,
-            format!("its result no longer always has `{}`", one_line(name)),
-        );
-    }
-}
-
-fn required_of(schema: &Value) -> BTreeSet<String> {
-    let names = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    names.filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-/// Two input schemas, with the roots that their references start from.
-struct SchemaPair<'s, 'f> {
-    old_root: &'s Value,
-    new_root: &'s Value,
-    found: &'f mut Vec<String>,
-}
-
-/// Schemas that are nested more deeply are compared as a whole.
-const MAX_DEPTH: usize = 16;
-
-impl<'s> SchemaPair<'s, '_> {
-    fn compare_input(&mut self, old: &'s Value, new: &'s Value, place: &str, depth: usize) {
-        let (old, new) = (resolve(self.old_root, old), resolve(self.new_root, new));
-        if old == new || depth > MAX_DEPTH {
-            return;
-        }
-        let shown = if place.is_empty() {
-            "the arguments".to_owned()
-        } else {
-            format!("`{place}`")
-        };
-        if let (Some(before), Some(after)) = (types_of(old), types_of(new)) {
-            let accepted = |kind: &&String| after.contains(*kind) || (kind.as_str() == "integer" && after.contains("number"));
-            if !before.iter().all(|kind| accepted(&kind)) {
-                self.found.push(format!("{shown} takes fewer types"));
-            }
-        }
-        match (values_of(old), values_of(new)) {
-            (None, Some(_)) => self.found.push(format!("{shown} takes only some values now")),
-            (Some(before), Some(after)) if !before.iter().all(|value| after.contains(value)) => {
-                self.found.push(format!("{shown} takes fewer values"));
-            }
-            _ => {}
-        }
-        let empty = Map::new();
-        let members = |schema: &'s Value| schema.get("properties").and_then(Value::as_object);
-        let (before, after) = (members(old), members(new));
-        let inside = |name: &str| {
-            if place.is_empty() {
-                name.to_owned()
-            } else {
-                format!("{place}/{name}")
-            }
-        };
-        for name in required_of(new).difference(&required_of(old)) {
-            self.found.push(format!("`{}` is required now", one_line(&inside(name))));
-        }
-        for (name, schema) in before.into_iter().flatten() {
-            match after.unwrap_or(&empty).get(name) {
-                None if after.is_some() => self.found.push(format!("`{}` is gone", one_line(&inside(name)))),
-                None => {}
-                Some(_) => {
-                    // The borrow of `after` ends with the roots, not with this call.
-                    if let Some(next) = after.and_then(|after| after.get(name)) {
-                        self.compare_input(schema, next, &inside(name), depth + 1);
-                    }
-                }
-            }
-        }
-        if let (Some(before), Some(after)) = (old.get("items"), new.get("items")) {
-            self.compare_input(before, after, &inside("[]"), depth + 1);
-        }
-    }
-}
-
-fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
-    let target = schema
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| reference.strip_prefix('#'));
-    target.and_then(|pointer| root.pointer(pointer)).unwrap_or(schema)
-}
-
-/// The types that a schema names; nothing where it takes any.
-fn types_of(schema: &Value) -> Option<BTreeSet<String>> {
-    match schema.get("type")? {
-        Value::String(kind) => Some(BTreeSet::from([kind.clone()])),
-        Value::Array(kinds) => Some(kinds.iter().filter_map(Value::as_str).map(str::to_owned).collect()),
-        _ => None,
-    }
-}
-
-/// The values that a schema names; nothing where it takes any.
-fn values_of(schema: &Value) -> Option<Vec<Value>> {
-    match (schema.get("enum"), schema.get("const")) {
-        (Some(Value::Array(values)), _) => Some(values.clone()),
-        (_, Some(value)) => Some(vec![value.clone()]),
-        _ => None,
+    };
+    for name in lost_properties(old, new) {
+        let change = format!("its result no longer always has `{}`", one_line(&name));
+        push(changes, Impact::Breaking, &after.name, change);
     }
 }
 
@@ -299,65 +193,6 @@ mod tests {
             input,
             output: None,
             description: Value::Null,
-        }
-    }
-
-    fn said(old: Value, new: Value) -> Vec<String> {
-        let changes = compare(&[tool("a", old)], &[tool("a", new)]);
-        changes
-            .into_iter()
-            .map(|change| format!("{:?}: {}", change.impact, change.change))
-            .collect()
-    }
-
-    #[test]
-    fn what_breaks_a_call_is_told_from_what_does_not() {
-        let object = |properties: Value, required: Value| json!({"type": "object", "properties": properties, "required": required});
-        let one = |schema: Value| object(json!({ "x": schema }), json!([]));
-        for (old, new, expected) in [
-            (
-                one(json!({"type": "string"})),
-                object(json!({"x": {"type": "string"}}), json!(["x"])),
-                "Breaking: `x` is required now",
-            ),
-            (one(json!({})), object(json!({}), json!([])), "Breaking: `x` is gone"),
-            (
-                one(json!({"type": "number"})),
-                one(json!({"type": "integer"})),
-                "Breaking: `x` takes fewer types",
-            ),
-            (
-                one(json!({"type": "integer"})),
-                one(json!({"type": "number"})),
-                "Compatible: its arguments changed, and calls that were valid stay valid",
-            ),
-            (
-                one(json!({"enum": ["a", "b"]})),
-                one(json!({"enum": ["a"]})),
-                "Breaking: `x` takes fewer values",
-            ),
-            (
-                one(json!({"enum": ["a"]})),
-                one(json!({"enum": ["a", "b"]})),
-                "Compatible: its arguments changed, and calls that were valid stay valid",
-            ),
-            (
-                one(json!({"type": "string"})),
-                one(json!({"type": "string", "enum": ["a"]})),
-                "Breaking: `x` takes only some values now",
-            ),
-            (
-                one(json!({"type": "array", "items": {"type": ["string", "null"]}})),
-                one(json!({"type": "array", "items": {"type": "string"}})),
-                "Breaking: `x/[]` takes fewer types",
-            ),
-            (
-                json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/X"}}, "$defs": {"X": {"type": "object", "properties": {"y": {}}}}}),
-                json!({"type": "object", "properties": {"x": {"type": "object", "properties": {"y": {}}, "required": ["y"]}}}),
-                "Breaking: `x/y` is required now",
-            ),
-        ] {
-            assert_eq!(said(old, new), [expected]);
         }
     }
 

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::load::{self, LoadPurpose};
 use super::log::spinner::Spinner;
 use super::{ConfigFile, output};
+use crate::annotate::OutputSchemas;
 use crate::check::diff::{Impact, ToolChange, ToolFacts, compare, facts_of};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
 use crate::config::{ApiChoice, LayeredSettings};
@@ -85,7 +86,11 @@ async fn tools_of(command: &DiffCommand, document: &str) -> Result<Vec<ToolFacts
         command.config.config.as_deref(),
     );
     layered.forget_server();
-    let (_, config) = load::resolve_one_api(layered, LogLevel::Error)?;
+    let (_, mut config) = load::resolve_one_api(layered, LogLevel::Error)?;
+    // The usual output schemas describe replies and promise nothing; what the document promises is compared.
+    if config.annotate.output != OutputSchemas::Off {
+        config.annotate.output = OutputSchemas::Strict;
+    }
     let loaded = load::load_api(&config, LoadPurpose::Inspect).await?;
     Ok(facts_of(&loaded.api))
 }

@@ -1,6 +1,59 @@
 //! `openapi-mcp diff`.
 
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
 use crate::support::{SpecFile, petstore, project, run, stderr, stdout};
+
+#[derive(Deserialize)]
+struct Versions {
+    #[serde(default)]
+    name: String,
+    old: Value,
+    new: Value,
+    says: BTreeSet<String>,
+}
+
+#[derive(Deserialize)]
+struct Cases {
+    schemas: Vec<Versions>,
+    operations: Vec<Versions>,
+}
+
+/// What `diff` says of two path items.
+fn changes(old: &Value, new: &Value) -> BTreeSet<String> {
+    let document = |item: &Value| {
+        let whole = json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": "https://h.example"}], "paths": {"/a": item}});
+        SpecFile::new(&whole.to_string())
+    };
+    let (old, new) = (document(old), document(new));
+    let output = run(&["diff", old.path(), new.path(), "--format", "json"]);
+    let report: Value = serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let changes = report["changes"].as_array().unwrap();
+    let said: BTreeSet<String> = changes
+        .iter()
+        .map(|change| format!("{}: {}", change["impact"].as_str().unwrap(), change["change"].as_str().unwrap()))
+        .filter(|change| change != "compatible: its description changed")
+        .collect();
+    let breaks = said.iter().any(|change| change.starts_with("breaking"));
+    assert_eq!(output.status.code(), Some(i32::from(breaks)), "{said:?}");
+    said
+}
+
+#[test]
+fn what_breaks_a_client_is_told_from_what_does_not() {
+    let text = std::fs::read_to_string(project("tests/cases/diff.yaml")).unwrap();
+    let cases: Cases = serde_yaml::from_str(&text).unwrap();
+    for Versions { old, new, says, .. } in cases.schemas {
+        let item = |schema: &Value| json!({"get": {"operationId": "a", "parameters": [{"name": "x", "in": "query", "schema": schema}]}});
+        assert_eq!(changes(&item(&old), &item(&new)), says, "{old} {new}");
+    }
+    for Versions { name, old, new, says } in cases.operations {
+        assert_eq!(changes(&old, &new), says, "{name}");
+    }
+}
 
 #[test]
 fn a_new_version_is_compared_as_the_tools_that_clients_see() {
