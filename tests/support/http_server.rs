@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 
 use serde_json::{Value, json};
 
-use super::{Logs, PATIENCE, command, initialize_parameters, stateless_meta, wait};
+use super::{Logs, TIMEOUT, command, initialize_parameters, stateless_meta, wait};
 
 const SERVE_HTTP: [&str; 5] = ["serve", "--transport", "http", "--bind", "127.0.0.1:0"];
 
@@ -108,7 +108,7 @@ impl HttpServer {
             }
         });
         let address = first
-            .recv_timeout(PATIENCE)
+            .recv_timeout(TIMEOUT)
             .unwrap_or_else(|_| panic!("it does not listen:\n{}", logs.so_far()));
         Self { child, address, logs }
     }
@@ -145,7 +145,7 @@ impl HttpServer {
     /// A connection whose reads do not wait for ever.
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("connected");
-        stream.set_read_timeout(Some(2 * PATIENCE)).expect("set");
+        stream.set_read_timeout(Some(2 * TIMEOUT)).expect("set");
         stream
     }
 

@@ -26,7 +26,7 @@ pub use self::session::Session;
 pub use self::upstream::{Received, Upstream, listener, reply};
 
 /// A limit for whatever happens at once on an idle machine; what takes longer has hung.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+pub const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A `tools/list` request.
 pub const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
@@ -120,7 +120,7 @@ impl SpecFile {
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {
-        assert!(started.elapsed() < PATIENCE, "{what}");
+        assert!(started.elapsed() < TIMEOUT, "{what}");
         std::thread::park_timeout(Duration::from_millis(5));
     }
 }
@@ -170,7 +170,7 @@ impl Logs {
             if logs.contains(text) {
                 return logs;
             }
-            assert!(started.elapsed() < PATIENCE, "the log does not say `{text}`: {logs}");
+            assert!(started.elapsed() < TIMEOUT, "the log does not say `{text}`: {logs}");
             std::thread::park_timeout(Duration::from_millis(5));
         }
     }

@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 /// A Redis server that ends with this value. Nothing is written to a disk.
 pub struct Redis {
@@ -47,7 +47,7 @@ impl Redis {
 
     fn listens(&mut self) -> bool {
         let started = Instant::now();
-        while started.elapsed() < PATIENCE {
+        while started.elapsed() < TIMEOUT {
             if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
                 return self.child.try_wait().is_ok_and(|ended| ended.is_none());
             }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
 
-use super::{Logs, PATIENCE, SpecFile, Upstream, command, initialize_parameters, wait};
+use super::{Logs, SpecFile, TIMEOUT, Upstream, command, initialize_parameters, wait};
 
 pub struct Session {
     child: Child,
@@ -104,7 +104,7 @@ impl Session {
     pub fn receive(&self) -> Value {
         let line = self
             .lines
-            .recv_timeout(PATIENCE)
+            .recv_timeout(TIMEOUT)
             .unwrap_or_else(|_| panic!("no line came; the log says:\n{}", self.logs()));
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout had something else than JSON ({error}): {line}"))
     }

@@ -96,7 +96,7 @@ fn p44_over_http_calls_are_answered_although_standard_error_is_not_read() {
 fn exchange(address: &str, request: &str) -> std::io::Result<String> {
     use std::io::{Read as _, Write as _};
     let mut stream = std::net::TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(crate::support::PATIENCE))?;
+    stream.set_read_timeout(Some(crate::support::TIMEOUT))?;
     stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
-use crate::support::{PATIENCE, Upstream, binary, petstore, reply, wait};
+use crate::support::{TIMEOUT, Upstream, binary, petstore, reply, wait};
 
 /// A shell command in a terminal of so many columns; nothing where this machine has no `script`.
 pub(crate) fn in_terminal(columns: usize, args: &str) -> Option<Command> {
@@ -66,7 +66,7 @@ fn a_document_that_takes_long_shows_a_spinner_in_a_terminal() {
     let answered = Mutex::new(answered);
     let document = std::fs::read(petstore()).unwrap();
     let site = Upstream::start(Box::new(move |_| {
-        let _ = answered.lock().unwrap().recv_timeout(PATIENCE);
+        let _ = answered.lock().unwrap().recv_timeout(TIMEOUT);
         reply(200, &["Content-Type: application/yaml"], &document)
     }));
     let Some(mut command) = in_terminal(200, &format!("tools --spec {}/petstore.yaml", site.url)) else {

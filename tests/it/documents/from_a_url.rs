@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use serde_json::{Value, json};
 
 use crate::support::http_server::http_request;
-use crate::support::{HttpServer, LIST, PATIENCE, Session, Upstream, petstore, reply, run, signal, stderr, stdout};
+use crate::support::{HttpServer, LIST, Session, TIMEOUT, Upstream, petstore, reply, run, signal, stderr, stdout};
 
 /// A server of documents that answers when it is told to.
 fn slow_document() -> (Upstream, std::sync::mpsc::Sender<()>) {
@@ -15,7 +15,7 @@ fn slow_document() -> (Upstream, std::sync::mpsc::Sender<()>) {
     let wait = Mutex::new(wait);
     let document = std::fs::read(petstore()).unwrap();
     let upstream = Upstream::start(Box::new(move |_| {
-        let _ = wait.lock().unwrap().recv_timeout(PATIENCE);
+        let _ = wait.lock().unwrap().recv_timeout(TIMEOUT);
         reply(200, &["Content-Type: application/yaml"], &document)
     }));
     (upstream, release)
@@ -57,7 +57,7 @@ fn requests_that_wait_for_a_document_that_never_comes_get_an_error() {
     let (release, wait) = channel::<()>();
     let wait = Mutex::new(wait);
     let upstream = Upstream::start(Box::new(move |_| {
-        let _ = wait.lock().unwrap().recv_timeout(PATIENCE);
+        let _ = wait.lock().unwrap().recv_timeout(TIMEOUT);
         reply(500, &[], b"")
     }));
     let url = format!("{}/secret-place.yaml", upstream.url);

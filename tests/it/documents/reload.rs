@@ -10,9 +10,7 @@ use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::support::{
-    HttpServer, PATIENCE, Session, SpecFile, Upstream, binary, command, initialize_parameters, reply, stderr, wait_until,
-};
+use crate::support::{HttpServer, Session, SpecFile, TIMEOUT, Upstream, binary, command, initialize_parameters, reply, stderr, wait_until};
 
 fn document(id: &str) -> String {
     json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "paths": {"/a": {"get": {"operationId": id}}}}).to_string()
@@ -198,7 +196,7 @@ fn clients_without_a_handshake_listen_for_changes() {
             let mut subscription = client.listen(filter()).await.unwrap();
             assert_eq!(subscription.acknowledged().tools_list_changed, Some(true), "{transport}");
             std::fs::write(&path, document("second")).unwrap();
-            let notification = tokio::time::timeout(PATIENCE, subscription.next()).await.unwrap().unwrap();
+            let notification = tokio::time::timeout(TIMEOUT, subscription.next()).await.unwrap().unwrap();
             assert!(notification.is_some(), "{transport}");
             assert_eq!(client.list_all_tools().await.unwrap()[0].name, "second", "{transport}");
             drop(subscription);
@@ -231,7 +229,7 @@ fn clients_with_a_session_over_http_are_told_and_list_anew() {
             .unwrap();
         assert_eq!(client.list_all_tools().await.unwrap()[0].name, "first");
         std::fs::write(spec.path(), document("second")).unwrap();
-        tokio::time::timeout(PATIENCE, listener.0.notified()).await.unwrap();
+        tokio::time::timeout(TIMEOUT, listener.0.notified()).await.unwrap();
         assert_eq!(client.list_all_tools().await.unwrap()[0].name, "second");
         client.cancel().await.unwrap();
     });

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{CALL, HttpServer, PATIENCE, Session, SpecFile, Upstream, call_message, petstore, reply, signal, wait_until};
+use crate::support::{CALL, HttpServer, Session, SpecFile, TIMEOUT, Upstream, call_message, petstore, reply, signal, wait_until};
 
 /// An audit log in a folder of its own.
 pub struct Log {
@@ -65,7 +65,7 @@ fn upstream() -> Upstream {
     Upstream::start(Box::new(|request| {
         if request.line.contains("/slow") {
             let (_never, wait) = std::sync::mpsc::channel::<()>();
-            let _ = wait.recv_timeout(PATIENCE);
+            let _ = wait.recv_timeout(TIMEOUT);
         }
         let status = if request.line.contains("/broken") { 500 } else { 200 };
         reply(status, &["Content-Type: application/json"], br#"{"secret":"the-reply-itself"}"#)

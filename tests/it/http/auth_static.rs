@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
 use crate::support::http_server::http_request;
-use crate::support::{CALL, HttpServer, LIST, PATIENCE, Upstream, command, petstore, run, stderr, wait_until};
+use crate::support::{CALL, HttpServer, LIST, TIMEOUT, Upstream, command, petstore, run, stderr, wait_until};
 
 const TOKEN: &str = "a-token-of-one-client-4711";
 const OTHER: &str = "another-token-of-a-client";
@@ -297,7 +297,7 @@ fn p58_connections_beyond_the_limit_wait_for_a_free_place() {
     waiting.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     assert!(waiting.read(&mut [0; 16]).is_err(), "a third connection is served beside two");
     drop(held);
-    waiting.set_read_timeout(Some(PATIENCE)).unwrap();
+    waiting.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut answer = String::new();
     waiting.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");

@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use serde_json::json;
 
 use crate::support::http_server::answer_header;
-use crate::support::{HttpServer, PATIENCE, SpecFile, Upstream, call_message, petstore, reply, signal, wait_until};
+use crate::support::{HttpServer, SpecFile, TIMEOUT, Upstream, call_message, petstore, reply, signal, wait_until};
 
 fn status(answer: &str) -> &str {
     answer.split(' ').nth(1).unwrap_or_default()
@@ -18,7 +18,7 @@ fn a_server_lives_from_listening_on_and_is_ready_when_its_document_is_there() {
     let (release, wait) = channel::<()>();
     let wait = Mutex::new(wait);
     let documents = Upstream::start(Box::new(move |_| {
-        let _ = wait.lock().unwrap().recv_timeout(PATIENCE);
+        let _ = wait.lock().unwrap().recv_timeout(TIMEOUT);
         reply(
             200,
             &["Content-Type: application/json"],

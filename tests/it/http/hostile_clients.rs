@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::http_server::http_request;
 use crate::support::{
-    CALL, HttpServer, LIST, PATIENCE, SpecFile, Upstream, call_message, listener, petstore, reply, soak, stateless_meta, within,
+    CALL, HttpServer, LIST, SpecFile, TIMEOUT, Upstream, call_message, listener, petstore, reply, soak, stateless_meta, within,
 };
 
 /// The credential that the petstore asks for.
@@ -297,7 +297,7 @@ fn p24_a_client_that_leaves_ends_its_request_upstream() {
             .write_all(http_request(&server.address, "POST", headers, body).as_bytes())
             .unwrap();
         let (mut upstream, _) = listener.accept().unwrap();
-        upstream.set_read_timeout(Some(PATIENCE)).unwrap();
+        upstream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let mut buffer = [0; 4096];
         assert!(upstream.read(&mut buffer).unwrap() > 0, "the request is there");
         drop(client);

@@ -11,7 +11,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::support::certificates::write_self_signed as certificate;
 use crate::support::http_server::http_request;
-use crate::support::{HttpServer, LIST, PATIENCE, petstore, run, stderr, within};
+use crate::support::{HttpServer, LIST, TIMEOUT, petstore, run, stderr, within};
 
 fn trusting(certificate: &CertificateDer<'static>) -> ClientConfig {
     trusting_with(certificate, rustls::DEFAULT_VERSIONS)
@@ -32,7 +32,7 @@ fn ask(server: &HttpServer, config: ClientConfig) -> std::io::Result<String> {
     let name = "localhost".to_owned().try_into().unwrap();
     let connection = ClientConnection::new(Arc::new(config), name).unwrap();
     let stream = TcpStream::connect(&server.address)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     let mut tls = StreamOwned::new(connection, stream);
     tls.write_all(http_request("localhost", "POST", &["Connection: close"], LIST).as_bytes())?;
     let mut answer = Vec::new();
@@ -147,7 +147,7 @@ fn p32_p57_a_client_that_does_not_speak_tls_learns_nothing_and_delays_no_other()
     // The server waits 10 s for a handshake.
     let started = Instant::now();
     for stream in &mut silent {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         assert_eq!(stream.read(&mut [0; 64]).unwrap_or(0), 0);
     }
     assert!(started.elapsed() < within(15), "{:?}", started.elapsed());

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::support::http_server::http_request;
-use crate::support::{HttpServer, PATIENCE, Session, SpecFile, Upstream, call_message, petstore, reply, signal, text, wait_until, within};
+use crate::support::{HttpServer, Session, SpecFile, TIMEOUT, Upstream, call_message, petstore, reply, signal, text, wait_until, within};
 
 fn spec() -> SpecFile {
     SpecFile::with_paths(&json!({"/fast": {"get": {"operationId": "fast"}}, "/slow": {"get": {"operationId": "slow"}}}))
@@ -23,7 +23,7 @@ fn held() -> (Upstream, std::sync::mpsc::Sender<()>, std::sync::mpsc::Receiver<(
     let upstream = Upstream::start(Box::new(move |request| {
         if request.line.contains("/slow") {
             let _ = asked.lock().unwrap().send(());
-            let _ = wait.lock().unwrap().recv_timeout(PATIENCE);
+            let _ = wait.lock().unwrap().recv_timeout(TIMEOUT);
         }
         reply(200, &["Content-Type: application/json"], b"{\"done\":true}")
     }));
@@ -48,7 +48,7 @@ fn p39_the_end_of_stdin_answers_what_is_in_flight() {
         "tools/call",
         &json!({"name": "slow", "arguments": {}, "_meta": {"progressToken": 1}}),
     );
-    asked.recv_timeout(PATIENCE).unwrap();
+    asked.recv_timeout(TIMEOUT).unwrap();
     session.close_stdin();
     release.send(()).unwrap();
     let answer = loop {
@@ -68,7 +68,7 @@ fn p38_a_signal_answers_what_is_in_flight_on_both_transports() {
     let spec = spec();
     let mut session = Session::serving(&spec, &upstream, &[]);
     session.post("tools/call", &json!({"name": "slow", "arguments": {}}));
-    asked.recv_timeout(PATIENCE).unwrap();
+    asked.recv_timeout(TIMEOUT).unwrap();
     signal(session.pid(), "TERM");
     session.logged("stopping");
     release.send(()).unwrap();
@@ -79,7 +79,7 @@ fn p38_a_signal_answers_what_is_in_flight_on_both_transports() {
     let pid = server.pid();
     let answer = std::thread::scope(|scope| {
         let call = scope.spawn(|| server.post(&["MCP-Protocol-Version: 2025-11-25"], &call_message("slow", "{}")));
-        asked.recv_timeout(PATIENCE).unwrap();
+        asked.recv_timeout(TIMEOUT).unwrap();
         signal(pid, "INT");
         server.logged("stopping");
         release.send(()).unwrap();
@@ -102,7 +102,7 @@ fn p38_twenty_calls_in_flight_are_answered_and_new_work_is_refused() {
             .map(|_| scope.spawn(|| server.post(&["MCP-Protocol-Version: 2025-11-25"], call)))
             .collect();
         for _ in 0..20 {
-            asked.recv_timeout(PATIENCE).unwrap();
+            asked.recv_timeout(TIMEOUT).unwrap();
         }
         signal(pid, "TERM");
         server.logged("stopping");
@@ -155,7 +155,7 @@ fn p38_an_open_stream_and_a_hung_upstream_delay_the_end_for_a_while_only() {
     let mut calling = server.connect();
     let call = http_request(&server.address, "POST", &[&session], &call_message("slow", "{}"));
     calling.write_all(call.as_bytes()).unwrap();
-    was_asked.recv_timeout(PATIENCE).unwrap();
+    was_asked.recv_timeout(TIMEOUT).unwrap();
     let started = Instant::now();
     signal(server.pid(), "TERM");
     let code = server.wait();
@@ -198,7 +198,7 @@ fn p38_a_second_signal_ends_at_once() {
     let spec = spec();
     let mut session = Session::serving(&spec, &upstream, &[]);
     session.post("tools/call", &json!({"name": "slow", "arguments": {}}));
-    asked.recv_timeout(PATIENCE).unwrap();
+    asked.recv_timeout(TIMEOUT).unwrap();
     let started = Instant::now();
     signal(session.pid(), "TERM");
     // The first one is acted on before the second is sent.
@@ -214,7 +214,7 @@ fn p10_p23_a_slow_call_holds_up_no_other_and_ends_at_its_time_limit() {
     let spec = spec();
     let mut session = Session::serving(&spec, &upstream, &[]);
     let slow = session.post("tools/call", &json!({"name": "slow", "arguments": {}}));
-    asked.recv_timeout(PATIENCE).unwrap();
+    asked.recv_timeout(TIMEOUT).unwrap();
     for _ in 0..10 {
         let fast = session.post("tools/call", &json!({"name": "fast", "arguments": {}}));
         let answer = session.receive();
@@ -244,9 +244,9 @@ fn p24_a_cancelled_call_closes_its_request() {
     let spec = spec();
     let mut session = Session::serving(&spec, &upstream, &[]);
     let id = session.post("tools/call", &json!({"name": "slow", "arguments": {}}));
-    assert_eq!(seen.recv_timeout(PATIENCE).unwrap(), "asked");
+    assert_eq!(seen.recv_timeout(TIMEOUT).unwrap(), "asked");
     session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
-    assert_eq!(seen.recv_timeout(PATIENCE).unwrap(), "closed");
+    assert_eq!(seen.recv_timeout(TIMEOUT).unwrap(), "closed");
     assert!(session.request("ping", &json!({}))["result"].is_object());
 }
 

@@ -6,7 +6,7 @@ use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifec
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, PATIENCE, SpecFile, Upstream, binary, reply};
+use crate::support::{HttpServer, SpecFile, TIMEOUT, Upstream, binary, reply};
 
 const METHODS: [&str; 8] = ["get", "head", "options", "post", "put", "patch", "delete", "trace"];
 
@@ -49,7 +49,7 @@ fn modes() -> [(&'static str, ClientLifecycleMode); 2] {
 
 /// The client of these tests waits without end for an answer that it cannot read.
 async fn in_time(check: impl Future<Output = ()>) {
-    tokio::time::timeout(PATIENCE, check).await.expect("every answer comes");
+    tokio::time::timeout(TIMEOUT, check).await.expect("every answer comes");
 }
 
 async fn check(era: &str, client: RunningService<RoleClient, ClientConfig>, upstream: &Upstream) {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{api, document};
 use crate::support::http_server::scrape;
-use crate::support::{Collector, HttpServer, PATIENCE, Session, listener, reply, signal, wait_until, within};
+use crate::support::{Collector, HttpServer, Session, TIMEOUT, listener, reply, signal, wait_until, within};
 
 fn dropped(session: &Session) -> usize {
     let logs = session.logs();
@@ -25,7 +25,7 @@ fn dropped(session: &Session) -> usize {
 fn silent() -> Collector {
     Collector::answering(|_| {
         let (_never, wait) = std::sync::mpsc::channel::<()>();
-        let _ = wait.recv_timeout(PATIENCE);
+        let _ = wait.recv_timeout(TIMEOUT);
         Vec::new()
     })
 }

@@ -36,7 +36,7 @@ pub fn api() -> Upstream {
     Upstream::start(Box::new(|request| {
         if request.line.contains("/slow") {
             let (_never, wait) = std::sync::mpsc::channel::<()>();
-            let _ = wait.recv_timeout(crate::support::PATIENCE);
+            let _ = wait.recv_timeout(crate::support::TIMEOUT);
         }
         let status = if request.line.contains("/broken") { 503 } else { 200 };
         reply(status, &["Content-Type: application/json"], br#"{"secret":"the-reply-itself"}"#)

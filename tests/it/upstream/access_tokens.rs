@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::credentials::{carried, document};
-use crate::support::{PATIENCE, Session, SpecFile, Upstream, command, reply, stderr, text};
+use crate::support::{Session, SpecFile, TIMEOUT, Upstream, command, reply, stderr, text};
 
 /// A token endpoint and an API in one: `/token` numbers its tokens, `/pets` takes only the newest, in `Authorization`.
 fn authority(life: &'static str) -> Upstream {
@@ -234,7 +234,7 @@ fn a_cancelled_call_does_not_lose_a_refresh_token() {
         let turn = rotation.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         if turn == 0 {
             asked.lock().unwrap().send(()).unwrap();
-            let _ = wait.lock().unwrap().recv_timeout(PATIENCE);
+            let _ = wait.lock().unwrap().recv_timeout(TIMEOUT);
         }
         let given = String::from_utf8(request.body.clone()).unwrap();
         if !given.contains(&format!("refresh_token=refresh-{turn}")) {
@@ -250,7 +250,7 @@ fn a_cancelled_call_does_not_lose_a_refresh_token() {
     ];
     let mut session = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
     let id = session.post("tools/call", &json!({"name": "pets", "arguments": {"body": {}}}));
-    was_asked.recv_timeout(PATIENCE).unwrap();
+    was_asked.recv_timeout(TIMEOUT).unwrap();
     session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
     // Answered after the notification was read.
     session.request("ping", &json!({}));
@@ -266,7 +266,7 @@ fn a_token_that_expires_at_once_is_fetched_once_for_all_calls_that_wait() {
     let upstream = Upstream::start(Box::new(move |request| {
         if request.line.contains("/token") {
             // Only the first one waits.
-            let _ = wait.lock().unwrap().recv_timeout(PATIENCE);
+            let _ = wait.lock().unwrap().recv_timeout(TIMEOUT);
             let token = b"{\"access_token\":\"access-token\",\"expires_in\":0}";
             return reply(200, &["Content-Type: application/json"], token);
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use crate::support::http_server::scrape;
-use crate::support::{HttpServer, PATIENCE, Session, SpecFile, Upstream, call_message, project, reply, soak, text, wait_until};
+use crate::support::{HttpServer, Session, SpecFile, TIMEOUT, Upstream, call_message, project, reply, soak, text, wait_until};
 
 const FRESH: &[&str] = &["Content-Type: application/json", "Cache-Control: max-age=60"];
 
@@ -199,7 +199,7 @@ fn many_that_ask_for_the_same_at_a_time_ask_the_api_once() {
     let (release, wait) = channel::<()>();
     let wait = Mutex::new(wait);
     let upstream = Upstream::start(Box::new(move |_| {
-        let _ = wait.lock().unwrap().recv_timeout(PATIENCE);
+        let _ = wait.lock().unwrap().recv_timeout(TIMEOUT);
         reply(200, FRESH, b"{\"done\":true}")
     }));
     let spec = spec();
@@ -285,7 +285,7 @@ fn many_urls_stay_within_the_bytes_of_the_cache() {
 
 #[test]
 fn p10_a_read_that_waits_for_another_one_ends_within_its_own_time_limit() {
-    let upstream = Upstream::raw(|_, _| std::thread::park_timeout(2 * PATIENCE));
+    let upstream = Upstream::raw(|_, _| std::thread::park_timeout(2 * TIMEOUT));
     let spec = spec();
     let mut session = Session::start(&[
         "serve",

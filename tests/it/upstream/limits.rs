@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, Session, SpecFile, Upstream, reply, run, stderr, text, wait_until};
+use crate::support::{Session, SpecFile, TIMEOUT, Upstream, reply, run, stderr, text, wait_until};
 
 /// One operation per method, called like it, and `gone`, a GET.
 fn document() -> SpecFile {
@@ -139,7 +139,7 @@ impl Held {
             state.now += 1;
             state.most = state.most.max(state.now);
             changed.notify_all();
-            state = changed.wait_timeout_while(state, PATIENCE, |state| !state.open).unwrap().0;
+            state = changed.wait_timeout_while(state, TIMEOUT, |state| !state.open).unwrap().0;
             state.now -= 1;
             reply(200, OK, b"{}")
         }));
@@ -150,7 +150,7 @@ impl Held {
     fn wait(&self, held: usize) {
         let (lock, changed) = &*self.state;
         let state = lock.lock().unwrap();
-        let (state, waited) = changed.wait_timeout_while(state, PATIENCE, |state| state.now < held).unwrap();
+        let (state, waited) = changed.wait_timeout_while(state, TIMEOUT, |state| state.now < held).unwrap();
         assert!(!waited.timed_out(), "{} of {held} came", state.now);
     }
 
