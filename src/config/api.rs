@@ -143,53 +143,50 @@ pub(crate) fn resolve_api(
         Transport::Stdio => Forwarding::default(),
         Transport::Http { .. } => forward::resolve_forwarding(sources.forward, problems),
     };
-    let config = ApiConfig {
+    let max_spec_bytes = max_spec_bytes(api, problems);
+    let annotate = AnnotateOptions {
+        confirm: sources.confirm,
+        ..annotate::options(api, name, problems)
+    };
+    let list = annotate::list_options(api, name, problems);
+    let cache = resolve_cache(&server_settings.operations.cache, problems).map(|cache| divide_cache(cache, tenants.as_ref()));
+    let upstream = UpstreamOptions {
+        propagates_trace: server_settings.operations.propagate_trace.unwrap_or(false),
+        shared: shared_state,
+        ..upstream::upstream_limits(&api.upstream, problems)
+    };
+    let reload = reload_interval(server_settings, source.as_ref(), problems);
+    problems.extend(overrides::check_set_headers(&annotate.layers.rules, &headers, &forward));
+    let mut config = ApiConfig {
         name: name.cloned(),
-        // Replaced below; what else is wrong is told as well where there is none.
-        source: source.clone().unwrap_or(Source::Stdin),
+        source: source?,
         source_headers,
         overlays,
         external_references: api.external_refs.map(ExternalReferences::from).unwrap_or_default(),
-        max_spec_bytes: max_spec_bytes(api, problems),
+        max_spec_bytes,
         base_url,
         server,
         mock: api.mock.unwrap_or(false),
         headers,
         credentials,
         forward,
-        annotate: AnnotateOptions {
-            confirm: sources.confirm,
-            ..annotate::options(api, name, problems)
-        },
-        list: annotate::list_options(api, name, problems),
+        annotate,
+        list,
         profile: annotate::known_client(api).profile(),
         strict: api.strict.unwrap_or(false),
         sandbox: sandbox(api, call.max_response_bytes, sources.filters),
-        cache: resolve_cache(&server_settings.operations.cache, problems).map(|cache| divide_cache(cache, tenants.as_ref())),
+        cache,
         call,
-        upstream: UpstreamOptions {
-            propagates_trace: server_settings.operations.propagate_trace.unwrap_or(false),
-            shared: shared_state,
-            ..upstream::upstream_limits(&api.upstream, problems)
-        },
+        upstream,
         outbound,
-        reload: reload_interval(server_settings, source.as_ref(), problems),
+        reload,
         scopes: sources.scopes,
         secrets_of_all: Vec::new(),
         tenants,
         warnings,
     };
-    problems.extend(overrides::check_set_headers(
-        &config.annotate.layers.rules,
-        &config.headers,
-        &config.forward,
-    ));
-    let tls = config.needs_tls();
-    Some(ApiConfig {
-        source: source?,
-        outbound: OutboundOptions { tls, ..config.outbound },
-        ..config
-    })
+    config.outbound.tls = config.needs_tls();
+    Some(config)
 }
 
 impl ApiConfig {
