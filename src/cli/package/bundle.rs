@@ -7,21 +7,24 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
+use url::Url;
 
 use super::archive::{ArchivedFile, write_archive};
 use super::document_files;
 use super::manifest::{ManifestParts, manifest};
 use super::platform::BundlePlatform;
 use super::program::BundledProgram;
+use crate::api::Api;
 use crate::check::used_schemes;
 use crate::cli::check::require_server;
 use crate::cli::load::{self, LoadPurpose};
 use crate::cli::{ConfigFile, output};
 use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
-use crate::config::{self, ConfigError, LayeredSettings, variables};
+use crate::config::{self, ApiConfig, ConfigError, LayeredSettings, variables};
 use crate::error::Failure;
 use crate::spec::Document;
 use crate::spec::operation::server::{self, ServerError};
+use crate::spec::operation::server_template::ServerTemplate;
 use crate::text::{counted, hex, name_from_title};
 
 /// Restores the executable bit that a host may have lost, and becomes the server.
@@ -55,32 +58,8 @@ pub(crate) struct BundleCommand {
 }
 
 pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
-    let mut layered = LayeredSettings::read(
-        &command.api,
-        &ServerSettings::default(),
-        &command.config.choice,
-        command.config.config.as_deref(),
-    );
-    layered.keep_one_without_name().map_err(|found| {
-        Failure::setting(format!(
-            "a bundle holds one API, and the settings have {}; choose one with --api NAME and make a bundle of each, or let `openapi-mcp install --config FILE` write an entry that serves all",
-            found.counted()
-        ))
-    })?;
-    layered.forget_server();
-    layered.api.client = layered.api.client.or(Some(ClientName::ClaudeDesktop));
-    let settings = layered.api.clone();
-    // A host asks the user for their values.
-    let named_variables: Vec<String> = config::named_variables(&settings.header_env).map(str::to_owned).collect();
-    let mut problems = config::secret_headers(&settings);
-    problems.extend(unportable(&settings));
-    problems.extend(variables::not_variable_names(named_variables.iter().map(String::as_str)));
-    if !problems.is_empty() {
-        return Err(Failure::Settings(ConfigError(problems)));
-    }
-    layered.api.header_env.clear();
-    let config = load::resolve_one_api(layered, LogLevel::Error)?.1;
-    let loaded = load::load_api(&config, LoadPurpose::Inspect).await?;
+    let settings = BundleSettings::read(command)?;
+    let loaded = load::load_api(&settings.config, LoadPurpose::Inspect).await?;
     let api = &loaded.api;
     let document = api.document();
     if api.tools().is_empty() {
@@ -89,16 +68,8 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
         ));
     }
     let servers = server::declared_servers(document);
-    let asked_server = servers.first().filter(|_| settings.base_url.is_none() && settings.server.is_none());
-    match require_server(&config, api) {
-        // The host asks for the variables of the server.
-        Err(Failure::Server(ServerError::Variable { .. })) if asked_server.is_some() => {}
-        found => {
-            if let Some(error) = found? {
-                output::print_remark(&format!("warning: not all operations can be called: {error}"));
-            }
-        }
-    }
+    let asked_server = settings.asked_server(&servers);
+    warn_about_servers(&settings.config, api, asked_server.is_some())?;
     let name = bundle_name(command.name.as_deref(), document.title())?;
     let program = BundledProgram::read(command.binary.as_deref(), command.platform)?;
     let version = bundle_version(command.bundle_version.as_deref(), document.api_version())?;
@@ -110,26 +81,17 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
         platform: program.platform,
         schemes: &schemes,
         used: &used,
-        named_variables: &named_variables,
+        named_variables: &settings.named_variables,
         server: asked_server,
-        server_variables: &config.server.variables,
+        server_variables: &settings.config.server.variables,
         fetched_on: document.url.as_ref().map(|_| today()),
     });
-    let base_url = document.url.as_ref().filter(|_| config.base_url.is_none()).and_then(|_| {
-        // A server that is relative to the document's address has none inside a bundle.
-        let alone = server::root_url(&servers, None, &config.server);
-        alone
-            .err()
-            .and_then(|_| server::root_url(&servers, document.url.as_ref(), &config.server).ok())
-    });
-    let names = document_files::file_names(document, &config.source).map_err(Failure::setting)?;
+    let names = document_files::file_names(document, &settings.config.source).map_err(Failure::setting)?;
     let root = names.first().map_or("api.json", String::as_str);
-    let settings = inner_settings(&settings, root, base_url.map(String::from));
-    let bytes = write_bundle(&manifest, &settings, document, &names, &program)?;
-    let path = command
-        .output
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(format!("{name}-{}.mcpb", program.suffix())));
+    let inner = inner_settings(&settings.given, root, settings.base_url(document, &servers));
+    let bytes = write_bundle(&manifest, &inner, document, &names, &program)?;
+    let default_path = || PathBuf::from(format!("{name}-{}.mcpb", program.suffix()));
+    let path = command.output.clone().unwrap_or_else(default_path);
     write_file(&path, &bytes, command.force)?;
     output::print_result(&format!("{}\n", path.display()))?;
     output::print_remark(&format!(
@@ -140,6 +102,77 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
         sha256(&bytes)
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The settings of the API in a bundle.
+struct BundleSettings {
+    /// As they were given.
+    given: ApiSettings,
+    /// The variables of headers, for whose values the host asks the user.
+    named_variables: Vec<String>,
+    /// The same settings, checked, without the values of these variables.
+    config: ApiConfig,
+}
+
+impl BundleSettings {
+    /// Reads and checks the settings.
+    ///
+    /// # Errors
+    /// There is not exactly one API, or something in the settings is wrong, secret, or of this machine.
+    fn read(command: &BundleCommand) -> Result<Self, Failure> {
+        let file = &command.config;
+        let mut layered = LayeredSettings::read(&command.api, &ServerSettings::default(), &file.choice, file.config.as_deref());
+        layered.keep_one_without_name().map_err(|found| {
+            Failure::setting(format!(
+                "a bundle holds one API, and the settings have {}; choose one with --api NAME and make a bundle of each, or let `openapi-mcp install --config FILE` write an entry that serves all",
+                found.counted()
+            ))
+        })?;
+        layered.forget_server();
+        layered.api.client = layered.api.client.or(Some(ClientName::ClaudeDesktop));
+        let given = layered.api.clone();
+        let named_variables: Vec<String> = config::named_variables(&given.header_env).map(str::to_owned).collect();
+        let mut problems = config::secret_headers(&given);
+        problems.extend(unportable(&given));
+        problems.extend(variables::not_variable_names(named_variables.iter().map(String::as_str)));
+        if !problems.is_empty() {
+            return Err(Failure::Settings(ConfigError(problems)));
+        }
+        layered.api.header_env.clear();
+        Ok(Self {
+            given,
+            named_variables,
+            config: load::resolve_one_api(layered, LogLevel::Error)?.1,
+        })
+    }
+
+    /// The server for whose variables the host asks the user.
+    fn asked_server<'s>(&self, servers: &'s [ServerTemplate]) -> Option<&'s ServerTemplate> {
+        let is_chosen = self.given.base_url.is_some() || self.given.server.is_some();
+        servers.first().filter(|_| !is_chosen)
+    }
+
+    /// The base URL where the document's server is relative to the document's address: inside a bundle, it has none.
+    fn base_url(&self, document: &Document, servers: &[ServerTemplate]) -> Option<Url> {
+        let address = document.url.as_ref().filter(|_| self.config.base_url.is_none())?;
+        let is_relative = server::root_url(servers, None, &self.config.server).is_err();
+        server::root_url(servers, Some(address), &self.config.server)
+            .ok()
+            .filter(|_| is_relative)
+    }
+}
+
+/// Warns of operations that have no server. `asks` says that the host asks for the variables of a server.
+fn warn_about_servers(config: &ApiConfig, api: &Api, asks: bool) -> Result<(), Failure> {
+    match require_server(config, api) {
+        Err(Failure::Server(ServerError::Variable { .. })) if asks => {}
+        found => {
+            if let Some(error) = found? {
+                output::print_remark(&format!("warning: not all operations can be called: {error}"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The digest by which a registry knows a file, in hexadecimal.
@@ -166,7 +199,7 @@ fn unportable(settings: &ApiSettings) -> Vec<String> {
 }
 
 /// The settings inside a bundle: what concerns the document is done, and no flag names it again.
-fn inner_settings(settings: &ApiSettings, root: &str, base_url: Option<String>) -> Map<String, Value> {
+fn inner_settings(settings: &ApiSettings, root: &str, base_url: Option<Url>) -> Map<String, Value> {
     const DONE: [&str; 6] = ["spec", "spec_header", "spec_header_env", "overlay", "external_refs", "log_level"];
     let mut map = match serde_json::to_value(settings) {
         Ok(Value::Object(map)) => map,
@@ -177,7 +210,7 @@ fn inner_settings(settings: &ApiSettings, root: &str, base_url: Option<String>) 
     }
     map.insert("spec".into(), format!("../document/{root}").into());
     if let Some(url) = base_url {
-        map.insert("base_url".into(), url.into());
+        map.insert("base_url".into(), String::from(url).into());
     }
     map
 }
