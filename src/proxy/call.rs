@@ -9,12 +9,13 @@ use http::header::{AUTHORIZATION, COOKIE, ETAG, HeaderMap, HeaderValue};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-use super::arguments::ruled::{ClientValues, MASK, RuledCall};
+use super::arguments::ruled::RuledCall;
 use super::auth::authenticator::Authenticator;
 use super::auth::forward::{self, Forwarding};
 use super::auth::resolve::{Credential, OperationAccess};
 use super::binding::BoundOperation;
 use super::cache::{CacheDecision, ReplyCache};
+use super::client_values::{ClientValues, MASK};
 use super::error::CallError;
 use super::redact::Redactor;
 use super::redact::json::NumberMark;

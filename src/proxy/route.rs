@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::arguments::ruled::ClientValues;
 use super::auth::resolve::{Credential, OperationAccess};
 use super::binding::BoundOperation;
+use super::client_values::ClientValues;
 use super::error::CallError;
 use super::request::target::BaseUrl;
 use super::tenants::{Tenant, Tenants};

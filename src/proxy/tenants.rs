@@ -8,10 +8,10 @@ use std::sync::Arc;
 use http::header::HeaderName;
 use url::Url;
 
-use super::arguments::ruled::ClientValues;
 use super::auth::resolve::OperationAccess;
 use super::auth::values::Credentials;
 use super::cache::ReplyCache;
+use super::client_values::ClientValues;
 use super::error::CallError;
 use super::redact::Redactor;
 use super::request::target::BaseUrl;
