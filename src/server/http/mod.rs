@@ -16,6 +16,7 @@ pub(crate) mod idle_timeout;
 pub(crate) mod limits;
 mod metrics_page;
 pub(crate) mod page;
+pub(super) mod readiness;
 mod refused_calls;
 mod router;
 pub(crate) mod sessions;
