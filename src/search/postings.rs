@@ -11,7 +11,7 @@ const K1: f32 = 1.2;
 const B: f32 = 0.5;
 /// The bit of a posting that says that the term stands in the title of the operation.
 const IN_TITLE: u32 = 1 << 31;
-/// More words of a field do not count: nobody buys the first place.
+/// More words of a field do not count, so that a long text cannot raise the rank of its operation.
 const MAX_FIELD_WORDS: usize = 500;
 
 /// An operation that has a term.
