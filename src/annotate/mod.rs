@@ -13,7 +13,7 @@ pub(crate) mod hints;
 mod infer;
 pub(crate) mod input;
 pub(crate) mod layers;
-mod list_budget;
+pub(crate) mod list;
 pub(crate) mod names;
 pub(crate) mod output;
 pub(crate) mod overrides;
@@ -29,9 +29,9 @@ use serde_json::{Map, Value};
 use self::confirm::{Confirm, ConfirmLevel};
 use self::enforcement::Restriction;
 use self::layers::{Decision, careful_hints};
-use self::list_budget::{ListBudget, SizedTool};
+use self::list::list_budget::{ListBudget, SizedTool};
+use self::list::on_use::{InputTime, InputTimes, UnfinishedTool, complete_input};
 use self::overrides::arguments::{RuleFindings, rule_arguments, rules_name_arguments};
-use self::overrides::ruled_output::ruled_output;
 use self::overrides::ruled_schema::rule_schema;
 use self::overrides::unmatched::{self, NamedOperations};
 use self::tool_json::{Grouping, ToolParts, to_json, write_tool};
@@ -50,7 +50,6 @@ pub use self::layers::Policy;
 pub(crate) use self::layers::{HintTrust, Layers, Rule};
 pub(crate) use self::names::NameOptions;
 pub use self::output::OutputSchemas;
-use self::output::ReplyDescriber;
 pub(crate) use self::overrides::Override;
 pub(crate) use self::richer::{DescriptionDetail, split_at_replacement};
 pub(crate) use self::selection::{LeftOut, Pattern, Selection};
@@ -83,6 +82,9 @@ pub struct AnnotateOptions {
     pub output: OutputSchemas,
     /// How many bytes the list may take for `auto` to offer output schemas.
     pub output_budget: usize,
+    /// Where only the operations that match are listed: input schemas of the others are made when they are used, once those made at
+    /// the start take [`AnnotateOptions::output_budget`].
+    pub on_use: Option<Vec<Pattern>>,
 }
 
 impl Default for AnnotateOptions {
@@ -102,6 +104,7 @@ impl Default for AnnotateOptions {
             list_budget: 6 << 20,
             output: OutputSchemas::Auto,
             output_budget: 1 << 20,
+            on_use: None,
         }
     }
 }
@@ -134,6 +137,8 @@ pub struct Annotated {
     pub(crate) unruled: Option<Arc<Map<String, Value>>>,
     /// The properties of the body that rules are about.
     pub(crate) ruled_properties: Vec<RuledProperty>,
+    /// Whether its input schema is made when it is used.
+    is_finished_on_use: bool,
     /// Its long parts.
     parts: ToolParts,
 }
@@ -188,6 +193,12 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     let mut restrictions = Vec::new();
     let mut left_out = Vec::new();
     let mut list = ListBudget::new(options.list_budget, &options.schemas, options);
+    let mut input_times = InputTimes {
+        pins: options.on_use.as_deref(),
+        prefix: &options.names.prefix,
+        output_budget: (options.output == OutputSchemas::Auto).then_some(options.output_budget),
+        bytes: 0,
+    };
     let count = operations.len();
     let all = names.into_iter().zip(own).zip(titles).zip(operations).zip(decisions);
     for (index, ((((name, own), title), operation), decision)) in all.enumerate() {
@@ -218,23 +229,33 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             must_confirm,
         ));
         let count = count * tools.len() / (index + 1);
-        if let Some(tool) = tools.last_mut() {
-            tool.replacement = replacement;
-            list.describe_next(tool, count, &mut schemas, &mut rule_findings);
+        let Some(tool) = tools.last_mut() else { continue };
+        tool.replacement = replacement;
+        match input_times.of(&tool.tool.name, &tool.operation) {
+            InputTime::InList => list.describe_next(tool, count, &mut schemas, &mut rule_findings),
+            InputTime::AtStart => {
+                list.pass_over();
+                diagnostics.extend(tool.describe_whole_input(options, &mut schemas, &mut rule_findings));
+                input_times.bytes += tool.bytes();
+            }
+            InputTime::OnUse => {
+                list.pass_over();
+                tool.is_finished_on_use = true;
+            }
         }
     }
     list.finish(&mut tools, &mut schemas, &mut diagnostics, &mut rule_findings);
     drop(schemas);
-    describe_outputs(document, &mut tools, options, &mut diagnostics);
-    tools.iter_mut().for_each(|tool| tool.describe_shaped_output(document));
     unmatched.extend(rule_findings.into_problems());
-    AnnotatedTools {
+    let mut annotated = AnnotatedTools {
         tools,
         restrictions,
         left_out,
         unmatched,
         diagnostics,
-    }
+    };
+    annotated.describe_outputs(document, options);
+    annotated
 }
 
 /// The tools that take the place of deprecated operations, where descriptions say so.
@@ -351,6 +372,7 @@ impl Annotated {
             wire: None,
             unruled: None,
             ruled_properties: Vec::new(),
+            is_finished_on_use: false,
             parts: ToolParts {
                 description,
                 ..ToolParts::default()
@@ -380,13 +402,24 @@ impl Annotated {
         self.bytes()
     }
 
-    /// Where a rule shapes its replies, the output schema describes what is left of them.
-    fn describe_shaped_output(&mut self, document: &Document) {
-        let Some(rule) = self.operation.rules.response.as_ref().filter(|_| self.has_output) else {
-            return;
-        };
-        let output = ruled_output(rule, document, &self.operation);
-        (self.has_output, self.parts.output) = (output.is_some(), output.map(|schema| to_json(&schema)));
+    /// What is known of it without its input schema, where that is made when it is used.
+    pub(crate) fn take_unfinished(&mut self) -> Option<UnfinishedTool> {
+        self.is_finished_on_use
+            .then(|| UnfinishedTool::new(std::mem::take(&mut self.parts)))
+    }
+
+    /// Describes the input of a tool that is not listed, and gives the remarks on it.
+    fn describe_whole_input(
+        &mut self,
+        options: &AnnotateOptions,
+        schemas: &mut Schemas<'_>,
+        findings: &mut RuleFindings,
+    ) -> Vec<Diagnostic> {
+        let mut warnings = Vec::new();
+        let fit = self.describe_input(&options.schemas, options, schemas, &mut warnings, findings);
+        warnings.extend(fit.warning(options.schemas.budget));
+        let remark = |warning| Diagnostic::warning(self.operation.pointer.clone(), warning);
+        warnings.into_iter().map(remark).collect()
     }
 }
 
@@ -402,10 +435,8 @@ impl SizedTool for Annotated {
         warnings: &mut Vec<String>,
         rule_findings: &mut RuleFindings,
     ) -> Fit {
-        let mut completed = input::input_schema(&self.operation, schemas, limits, options.files, warnings);
-        if options.filter {
-            input::offer_filter(&mut completed, &self.operation);
-        }
+        let shape = (options.files, options.filter);
+        let mut completed = complete_input(&self.operation, schemas, limits, shape, warnings);
         let fit = completed.fit;
         if self.operation.rules.fixed.is_empty() && self.operation.rules.arguments.is_empty() {
             self.parts.input = to_json(&completed.schema);
@@ -417,10 +448,7 @@ impl SizedTool for Annotated {
                     budget: WHOLE_SCHEMA_BYTES,
                     ..limits.clone()
                 };
-                completed = input::input_schema(&self.operation, schemas, &whole, options.files, &mut Vec::new());
-                if options.filter {
-                    input::offer_filter(&mut completed, &self.operation);
-                }
+                completed = complete_input(&self.operation, schemas, &whole, shape, &mut Vec::new());
                 ruled = rule_schema(&self.operation, &completed);
             }
             rule_findings.note_properties(&ruled);
@@ -457,49 +485,4 @@ fn clean_tags(tags: &mut Vec<String>) {
         *tag = text::truncate(&text::one_line(tag), descriptions::MAX_TITLE_BYTES);
     }
     tags.retain(|tag| !tag.is_empty());
-}
-
-fn describe_outputs(document: &Document, tools: &mut [Annotated], options: &AnnotateOptions, diagnostics: &mut Vec<Diagnostic>) {
-    let inputs: usize = tools.iter().map(Annotated::bytes).sum();
-    let over = || {
-        Diagnostic::note(
-            "#",
-            format!(
-                "the list of tools would take more than {} bytes with output schemas, so that none are offered; --output-schemas lenient insists on them",
-                options.output_budget
-            ),
-        )
-    };
-    match options.output {
-        OutputSchemas::Off => {}
-        OutputSchemas::Auto if inputs > options.output_budget => diagnostics.push(over()),
-        OutputSchemas::Auto | OutputSchemas::Lenient => {
-            let mut replies = ReplyDescriber::new(document);
-            let outputs: Vec<_> = tools
-                .iter()
-                .map(|tool| replies.lenient(&tool.operation).map(|schema| to_json(&schema)))
-                .collect();
-            let bytes: usize = outputs.iter().flatten().map(|schema| schema.get().len()).sum();
-            if options.output == OutputSchemas::Auto && inputs + bytes > options.output_budget {
-                diagnostics.push(over());
-                return;
-            }
-            for (tool, output) in tools.iter_mut().zip(outputs) {
-                (tool.has_output, tool.parts.output) = (output.is_some(), output);
-            }
-        }
-        OutputSchemas::Strict => {
-            let mut schemas = Schemas::for_output(document);
-            for tool in tools {
-                let mut warnings = Vec::new();
-                let output = output::strict(document, &tool.operation, &mut schemas, &options.schemas, &mut warnings);
-                diagnostics.extend(
-                    warnings
-                        .into_iter()
-                        .map(|warning| Diagnostic::warning(tool.operation.pointer.clone(), warning)),
-                );
-                (tool.has_output, tool.parts.output) = (output.is_some(), output.map(|schema| to_json(&schema)));
-            }
-        }
-    }
 }

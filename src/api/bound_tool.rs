@@ -4,7 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use rmcp::model::{JsonObject, Tool};
 
+use super::finished_tools::FinishedTool;
 use super::tool_texts::ToolText;
+use crate::annotate::list::on_use::UnfinishedTool;
 use crate::annotate::{Enforcement, Hints};
 use crate::observe::record::CalledOperation;
 use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyNumber, OutputContract, ToolNames};
@@ -29,7 +31,7 @@ pub struct OfferedTool<'a> {
     pub keywords: &'a [String],
     /// The name of the tool that takes the place of a deprecated one.
     pub replacement: Option<&'a str>,
-    /// The whole tool as clients get it, as JSON.
+    /// The whole tool as clients get it, as JSON; empty where its input schema is made when it is used.
     pub text: &'a str,
 }
 
@@ -45,8 +47,10 @@ pub(crate) struct BoundTool {
     pub(crate) keywords: Box<[String]>,
     /// The name of the tool that takes the place of a deprecated one.
     pub(crate) replacement: Option<Box<str>>,
-    /// The tool as clients get it.
+    /// The tool as clients get it; empty where it is not finished.
     pub(crate) json: ToolText,
+    /// What is known of it, where its input schema is made when it is used.
+    pub(crate) unfinished: Option<Box<UnfinishedTool>>,
     /// Compiled on first use: most tools of a large API are never called.
     pub(crate) checks: OnceLock<Option<ArgumentChecks>>,
     /// Its names for those who observe calls, made on the first call as well.
@@ -68,34 +72,46 @@ impl BoundTool {
         }
     }
 
-    /// The arguments, repaired where that makes them valid. `names` are those by which the caller knows the tools.
+    /// The arguments, repaired where that makes them valid. `finished` is the tool where it was made when it is used; `names` are those by
+    /// which the caller knows the tools.
     ///
     /// # Errors
     /// All that is wrong with them.
-    pub(crate) fn check_arguments(&self, tool: &Tool, arguments: JsonObject, names: &dyn ToolNames) -> Result<CheckedArguments, CallError> {
+    pub(crate) fn check_arguments(
+        &self,
+        tool: &Tool,
+        finished: Option<&FinishedTool>,
+        arguments: JsonObject,
+        names: &dyn ToolNames,
+    ) -> Result<CheckedArguments, CallError> {
         // Without the argument, a call that removes things could remove more.
         let empty = if self.enforcement.is_destructive() {
             EmptyNumber::Kept
         } else {
             EmptyNumber::Dropped
         };
-        match self.checks.get_or_init(|| self.compile_checks(tool)) {
+        let checks = match finished {
+            Some(finished) => finished.checks.get_or_init(|| compile_checks(&tool.name, &finished.json)),
+            None => self.checks.get_or_init(|| compile_checks(&tool.name, self.json.as_str())),
+        };
+        match checks {
             Some(checks) => checks.check((&tool.name, names), &self.target.operation, arguments, empty),
             None => Ok(CheckedArguments::unchecked(arguments)),
         }
     }
+}
 
-    fn compile_checks(&self, tool: &Tool) -> Option<ArgumentChecks> {
-        let compile = || {
-            let tool = serde_json::from_str::<Tool>(self.json.as_str()).map_err(|error| error.to_string())?;
-            ArgumentChecks::compile(tool.input_schema)
-        };
-        compile()
-            .map_err(|error: String| {
-                tracing::warn!(tool = %tool.name, "the input schema cannot be checked: {error}");
-            })
-            .ok()
-    }
+/// What checks the arguments of the tool of that name; `json` is the whole tool.
+fn compile_checks(name: &str, json: &str) -> Option<ArgumentChecks> {
+    let compile = || {
+        let tool = serde_json::from_str::<Tool>(json).map_err(|error| error.to_string())?;
+        ArgumentChecks::compile(tool.input_schema)
+    };
+    compile()
+        .map_err(|error: String| {
+            tracing::warn!(tool = %name, "the input schema cannot be checked: {error}");
+        })
+        .ok()
 }
 
 /// What a tool promises of its results.

@@ -30,8 +30,9 @@ pub(super) fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, out
     let mut texts = ToolTexts::with_capacity(annotated.len(), bytes);
     let mut first_error = None;
     let mut problems = Vec::new();
-    for annotated in annotated {
-        let text = annotated.to_json();
+    for mut annotated in annotated {
+        let unfinished = annotated.take_unfinished().map(Box::new);
+        let text = unfinished.is_none().then(|| annotated.to_json());
         let rules = CallRules {
             tool: annotated.tool.name.to_string().into_boxed_str(),
             repeats: annotated.enforcement.may_repeat(),
@@ -51,7 +52,7 @@ pub(super) fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, out
         });
         match binder.bind(annotated.operation, rules) {
             Ok(mut target) => {
-                texts.push(&text);
+                texts.push(text.as_deref());
                 target.rules = ruled.map(Box::new);
                 tools.push(annotated.tool);
                 bound.push(BoundTool {
@@ -63,6 +64,7 @@ pub(super) fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, out
                     keywords: annotated.keywords.into_boxed_slice(),
                     replacement: annotated.replacement.map(String::into_boxed_str),
                     json: unwritten.clone(),
+                    unfinished,
                     checks: OnceLock::new(),
                     called: OnceLock::new(),
                 });

@@ -6,6 +6,7 @@ pub(crate) mod bound_tool;
 mod bound_tools;
 mod called;
 pub(crate) mod clashes;
+mod finished_tools;
 pub(crate) mod name;
 #[cfg(test)]
 mod repair_proptests;
@@ -15,6 +16,7 @@ mod rules;
 mod scheme_fields;
 pub(crate) mod search;
 mod tool_texts;
+mod tools_on_use;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
@@ -30,9 +32,11 @@ use thiserror::Error;
 
 use self::bound_tool::BoundTool;
 use self::bound_tools::{BoundTools, bind_tools};
+use self::finished_tools::FinishedTools;
 use self::reserved_paths::{known_paths, reserve_paths};
 use self::rules::{explain_unmatched, rule_secrets};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
+use crate::annotate::list::on_use::InputOptions;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, annotate};
 use crate::observe::call::note_outcome;
 use crate::observe::metrics::labels::ApiLabel;
@@ -136,6 +140,9 @@ pub struct Api {
     credential_place: CredentialPlace,
     proxy: ApiProxy,
     search_index: OnceLock<SearchIndex>,
+    /// How the input schemas are made that are made when they are used.
+    inputs: InputOptions,
+    finished_tools: FinishedTools,
 }
 
 impl Api {
@@ -225,6 +232,12 @@ impl Api {
                 tenants,
             },
             search_index: OnceLock::new(),
+            inputs: InputOptions {
+                schemas: options.annotate.schemas,
+                files: options.annotate.files,
+                filter: options.annotate.filter,
+            },
+            finished_tools: FinishedTools::default(),
         };
         Ok((api, diagnostics))
     }
@@ -279,7 +292,8 @@ impl Api {
         &self.tools
     }
 
-    /// All tools as clients get them, in the order of the document, each as JSON.
+    /// All tools as clients get them, in the order of the document, each as JSON; an empty text for one whose input schema is made when
+    /// it is used.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.bound.iter().map(|entry| entry.json.as_str())
     }
@@ -346,11 +360,9 @@ impl Api {
         caller: Caller<'_>,
         names: &dyn ToolNames,
     ) -> ToolResult {
-        let (tool, entry) = self.at(index);
+        let (tool, _) = self.at(index);
         // A panic is a bug of ours; it must not take down the calls of others.
-        let outcome = AssertUnwindSafe(self.run(tool, entry, arguments, caller, names))
-            .catch_unwind()
-            .await;
+        let outcome = AssertUnwindSafe(self.run(index, arguments, caller, names)).catch_unwind().await;
         outcome.unwrap_or_else(|_| {
             tracing::error!(tool = %tool.name, "a call ended in a panic; please report this");
             note_outcome(CallOutcome::Panic);
@@ -380,13 +392,13 @@ impl Api {
         caller: &Caller<'_>,
         names: &dyn ToolNames,
     ) -> Result<Request, Box<CallToolResult>> {
-        let (tool, bound) = self.at(index);
+        let (_, bound) = self.at(index);
         let try_preview = || {
             let route = self.proxy.route(&bound.target, caller.headers, caller.claims)?;
             if on_missing == OnMissingCredential::Refuse {
                 route.credential()?;
             }
-            let checked = bound.check_arguments(tool, arguments.unwrap_or_default(), names)?;
+            let checked = self.wire_arguments(index, arguments.unwrap_or_default(), names)?;
             self.proxy.preview(route, &bound.target, checked.arguments, on_missing)
         };
         try_preview()
@@ -394,18 +406,12 @@ impl Api {
             .map_err(|error| Box::new(render_error(&bound.target.operation, &error)))
     }
 
-    async fn run(
-        &self,
-        tool: &Tool,
-        bound: &BoundTool,
-        arguments: Option<JsonObject>,
-        caller: Caller<'_>,
-        names: &dyn ToolNames,
-    ) -> ToolResult {
+    async fn run(&self, index: ToolIndex, arguments: Option<JsonObject>, caller: Caller<'_>, names: &dyn ToolNames) -> ToolResult {
+        let (_, bound) = self.at(index);
         let outcome = async {
             let route = self.proxy.route(&bound.target, caller.headers, caller.claims)?;
             route.credential()?;
-            let checked = bound.check_arguments(tool, arguments.unwrap_or_default(), names)?;
+            let checked = self.wire_arguments(index, arguments.unwrap_or_default(), names)?;
             let call = self
                 .proxy
                 .prepare(route, &bound.target, checked.arguments, caller.headers, caller.claims)?;

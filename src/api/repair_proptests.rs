@@ -63,7 +63,7 @@ fn sent(arguments: &Value) -> Option<(String, String)> {
 
 fn checked(arguments: &JsonObject) -> Option<(JsonObject, Option<String>)> {
     let (tool, bound) = API.at(API.find("update").unwrap());
-    let checked = bound.check_arguments(tool, arguments.clone(), &crate::proxy::OwnNames).ok()?;
+    let checked = bound.check_arguments(tool, None, arguments.clone(), &crate::proxy::OwnNames).ok()?;
     Some((checked.arguments, checked.repairs))
 }
 

@@ -44,13 +44,13 @@ impl ToolTexts {
         }
     }
 
-    /// Adds one; texts are separated by commas.
-    pub(crate) fn push(&mut self, text: &str) {
-        if !self.list.is_empty() {
+    /// Adds one; texts are separated by commas. A tool without a text is not in the list.
+    pub(crate) fn push(&mut self, text: Option<&str>) {
+        if text.is_some() && !self.list.is_empty() {
             self.list.push(',');
         }
         let start = self.list.len();
-        self.list.push_str(text);
+        self.list.push_str(text.unwrap_or_default());
         self.places.push(start..self.list.len());
     }
 
@@ -74,12 +74,13 @@ mod tests {
     #[test]
     fn each_text_is_a_slice_of_the_list() {
         let mut texts = ToolTexts::with_capacity(2, 0);
-        texts.push("{\"a\":1}");
-        texts.push("{\"b\":\"é\"}");
+        texts.push(Some("{\"a\":1}"));
+        texts.push(None);
+        texts.push(Some("{\"b\":\"é\"}"));
         let (list, parts) = texts.finish();
         assert_eq!(list, "{\"a\":1},{\"b\":\"é\"}");
         let texts: Vec<&str> = parts.iter().map(ToolText::as_str).collect();
-        assert_eq!(texts, ["{\"a\":1}", "{\"b\":\"é\"}"]);
+        assert_eq!(texts, ["{\"a\":1}", "", "{\"b\":\"é\"}"]);
         assert_eq!(ToolTexts::with_capacity(0, 0).finish().0, "");
     }
 }

@@ -8,12 +8,14 @@ use tokio::sync::Semaphore;
 
 use super::log::{self, LogDelivery};
 use super::{Cli, ConfigFile};
+use crate::annotate::AnnotateOptions;
 use crate::api::{Api, ApiOptions, BuildError, Destination};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, ProcessConfig};
 use crate::error::Failure;
 use crate::mock;
 use crate::outbound::{self, Clients, HttpClient, OutboundOptions};
+use crate::server::gates::ListMode;
 use crate::spec::document::source::{FetchedSource, redacted};
 use crate::spec::document::web_page::is_web_page;
 use crate::spec::document::{discovery, external, overlay};
@@ -273,7 +275,12 @@ fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Run
         (LoadPurpose::Serve, None) => Destination::Declared(config.server.clone()),
     };
     ApiOptions {
-        annotate: config.annotate.clone(),
+        annotate: AnnotateOptions {
+            // Under --strict, the start must know of all that is read loosely.
+            on_use: (purpose == LoadPurpose::Serve && config.list.mode == ListMode::Search && !config.strict)
+                .then(|| config.list.pins.clone()),
+            ..config.annotate.clone()
+        },
         destination,
         headers: config.headers.clone(),
         // A mock needs no credentials, and tenants have their own.

@@ -69,8 +69,9 @@ fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
         tracing::warn!("there is no tool to serve; check --tool-include, --tool-exclude, --read-only, --no-destructive and the document");
     }
     if searches {
+        let about = if api.is_finished_on_use() { "more than" } else { "about" };
         tracing::info!(
-            "--tools search: clients list a few tools that search and call these, instead of a list of about {} tokens",
+            "--tools search: clients list a few tools that search and call these, instead of a list of {about} {} tokens",
             cost::list_tokens(api)
         );
         return;

@@ -9,6 +9,7 @@ use http::header::{AUTHORIZATION, COOKIE, ETAG, HeaderMap, HeaderValue};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
+use super::arguments::property_names::with_wire_names;
 use super::arguments::ruled::RuledCall;
 use super::auth::authenticator::Authenticator;
 use super::auth::forward::{self, Forwarding};
@@ -22,6 +23,7 @@ use super::redact::json::NumberMark;
 use super::request::fixed::check_fixed_arguments;
 use super::request::target::BaseUrl;
 use super::request::{self, Injected, Request, RequestTemplate};
+use super::response;
 use super::response::render::{self, NextPage, OutputContract, Rendering};
 use super::response::sandbox::Sandbox;
 use super::response::shape::{ShapedReply, shape_reply};
@@ -33,7 +35,6 @@ use super::tenants::{Tenant, Tenants};
 use super::tool_names::ToolNames;
 use super::upstream::exchange::{CallOptions, Progress};
 use super::upstream::{OutgoingCall, Reply, Upstream};
-use super::{arguments, response};
 use crate::observe::call::{note, record_begin};
 use crate::spec::Document;
 use crate::text;
@@ -413,18 +414,8 @@ impl BoundOperation {
             },
         };
         Ok(RuledCall {
-            arguments: self.with_wire_names(completed.arguments),
+            arguments: with_wire_names(completed.arguments, self.wire.as_deref()),
             ..completed
         })
-    }
-
-    fn with_wire_names(&self, arguments: JsonObject) -> JsonObject {
-        let Some(wire) = &self.wire else { return arguments };
-        let mut value = Value::Object(arguments);
-        arguments::property_names::restore_property_names(&mut value, wire.get());
-        match value {
-            Value::Object(arguments) => arguments,
-            _ => JsonObject::new(),
-        }
     }
 }

@@ -95,12 +95,20 @@ impl<'c> VisibleApi<'c> {
     /// The JSON of a tool as it is listed at this endpoint, in pieces. Names stand without the prefix, and the tool that takes the
     /// place of a deprecated one is named only where the caller may list it.
     pub(crate) fn text_of(&self, offered: &OfferedTool<'c>) -> [&'c str; 4] {
+        self.pieces_of(offered.text, offered.replacement)
+    }
+
+    /// The same of the JSON of any tool, with the name of the one that takes its place.
+    pub(crate) fn pieces_of<'t>(&self, text: &'t str, replacement: Option<&str>) -> [&'t str; 4]
+    where
+        'c: 't,
+    {
         const BEFORE_NAME: &str = "{\"name\":\"";
         if self.shows_all_as_they_are() {
-            return [offered.text, "", "", ""];
+            return [text, "", "", ""];
         }
-        let text = offered.text.get(BEFORE_NAME.len() + self.stripped.len()..).unwrap_or_default();
-        let replacement = offered.replacement.and_then(|name| Some((name, split_at_replacement(text, name)?)));
+        let text = text.get(BEFORE_NAME.len() + self.stripped.len()..).unwrap_or_default();
+        let replacement = replacement.and_then(|name| Some((name, split_at_replacement(text, name)?)));
         let Some((name, split)) = replacement else {
             return [BEFORE_NAME, text, "", ""];
         };

@@ -1,8 +1,9 @@
 //! Property names as they are on the wire, in place of the ones that model APIs accept.
 
+use rmcp::model::JsonObject;
 use serde_json::{Map, Value};
 
-use crate::spec::schema::{of_item, of_member, schemas_of_same_value, wire_names};
+use crate::spec::schema::{WireSchema, of_item, of_member, schemas_of_same_value, wire_names};
 
 /// Deeper than this no schema reaches.
 const MAX_DEPTH: usize = 128;
@@ -11,6 +12,18 @@ const MAX_DEPTH: usize = 128;
 /// it; only what the schema describes at that place is renamed, so that free keys of the caller stay as they are.
 pub fn restore_property_names(arguments: &mut Value, wire: &Map<String, Value>) {
     rename_value(arguments, &[wire], wire, 0);
+}
+
+/// The arguments of a call with the names on the wire, where the input schema had to change some.
+#[must_use]
+pub(crate) fn with_wire_names(arguments: JsonObject, wire: Option<&WireSchema>) -> JsonObject {
+    let Some(wire) = wire else { return arguments };
+    let mut value = Value::Object(arguments);
+    restore_property_names(&mut value, wire.get());
+    match value {
+        Value::Object(arguments) => arguments,
+        _ => JsonObject::new(),
+    }
 }
 
 fn rename_value(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String, Value>, depth: usize) {

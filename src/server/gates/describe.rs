@@ -76,8 +76,9 @@ fn heading(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
 
 /// The operation as a tool of this endpoint.
 fn listed_tool(api: &VisibleApi<'_>, index: ToolIndex) -> Value {
-    let text = api.text_of(&api.api.offered(index)).concat();
-    serde_json::from_str(&text).unwrap_or_default()
+    let text = api.api.tool_json(index);
+    let pieces = api.pieces_of(&text, api.api.offered(index).replacement);
+    serde_json::from_str(&pieces.concat()).unwrap_or_default()
 }
 
 fn compact(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::listing::{about_gates, effects_of, write_gates};
 use crate::annotate::gate_names::{self, GateKind};
+use crate::annotate::list::on_use::is_pinned;
 use crate::annotate::{Effect, Pattern};
 use crate::api::ToolIndex;
 use crate::json;
@@ -29,13 +30,9 @@ impl Gates {
         let pinned_of = |(place, api): (usize, &VisibleApi<'_>)| {
             let pins = pins.get(place).copied().unwrap_or_default();
             let own = api.api.prefix();
-            let is_pinned = move |name: &str, operation: &_| {
-                let without = name.strip_prefix(own).unwrap_or(name);
-                pins.iter().any(|pin| pin.matches([name, without], operation))
-            };
             let pinned = api
                 .operations()
-                .filter(|(_, offered)| is_pinned(&offered.tool.name, offered.operation));
+                .filter(move |(_, offered)| is_pinned(pins, &offered.tool.name, own, offered.operation));
             pinned.map(|(index, _)| (place, index)).collect::<Vec<_>>()
         };
         Self {

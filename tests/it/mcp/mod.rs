@@ -6,3 +6,4 @@ mod life_cycle;
 mod protocol;
 mod search_gates;
 mod search_mode;
+mod search_on_use;

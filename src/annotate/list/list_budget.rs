@@ -46,8 +46,8 @@ pub(crate) struct ListBudget<'o, T: SizedTool> {
     /// The limits of a single schema.
     limits: &'o SchemaOptions,
     options: &'o T::Options,
-    /// One for each tool that is described.
-    described: Vec<Described>,
+    /// One for each tool; `None` for those that are not listed.
+    described: Vec<Option<Described>>,
     /// The budget for the schema of the next tool.
     guess: usize,
     next_estimate: usize,
@@ -75,6 +75,11 @@ impl<'o, T: SizedTool> ListBudget<'o, T> {
         }
     }
 
+    /// Passes over the next tool, which is not listed.
+    pub(crate) fn pass_over(&mut self) {
+        self.described.push(None);
+    }
+
     /// Describes the input of the next tool, of about `count` in all.
     pub(crate) fn describe_next(&mut self, tool: &mut T, count: usize, schemas: &mut Schemas<'_>, findings: &mut T::Findings) {
         if self.described.len() == self.next_estimate {
@@ -83,11 +88,11 @@ impl<'o, T: SizedTool> ListBudget<'o, T> {
         }
         let mut warnings = Vec::new();
         let fit = self.describe(tool, self.guess, schemas, &mut warnings, findings);
-        self.described.push(Described {
+        self.described.push(Some(Described {
             fit,
             whole: None,
             warnings,
-        });
+        }));
         let index = self.described.len() - 1;
         self.learn(index, tool, schemas, findings);
     }
@@ -103,12 +108,14 @@ impl<'o, T: SizedTool> ListBudget<'o, T> {
         let cap = self.learn_cap(tools, schemas, findings);
         let full = self.limits.budget;
         for (index, tool) in tools.iter_mut().enumerate() {
-            let Some(known) = self.described.get(index) else { continue };
+            let Some(known) = self.known(index) else { continue };
             let is_whole = cap.is_none_or(|cap| known.whole.is_some_and(|whole| whole <= cap));
             let budget = cap.filter(|_| !is_whole).unwrap_or(full);
             let is_same = known.fit.same_for.contains(budget);
             let fit = (!is_same).then(|| self.describe(tool, budget, schemas, &mut Vec::new(), findings));
-            let Some(known) = self.described.get_mut(index) else { continue };
+            let Some(known) = self.described.get_mut(index).and_then(Option::as_mut) else {
+                continue;
+            };
             known.fit = fit.unwrap_or(known.fit);
             let warnings = std::mem::take(&mut known.warnings);
             let warnings = warnings.into_iter().chain(known.fit.warning(budget));
@@ -119,7 +126,7 @@ impl<'o, T: SizedTool> ListBudget<'o, T> {
     /// Finds out what the tool takes with the budget for a single schema, where what it was described with does not tell.
     fn learn(&mut self, index: usize, tool: &mut T, schemas: &mut Schemas<'_>, findings: &mut T::Findings) {
         let full = self.limits.budget;
-        let Some(known) = self.described.get(index) else { return };
+        let Some(known) = self.known(index) else { return };
         if known.whole.is_some() {
             return;
         }
@@ -133,7 +140,7 @@ impl<'o, T: SizedTool> ListBudget<'o, T> {
     }
 
     fn set_whole(&mut self, index: usize, fit: Fit, tool: &T) {
-        if let Some(known) = self.described.get_mut(index) {
+        if let Some(known) = self.described.get_mut(index).and_then(Option::as_mut) {
             known.fit = fit;
             known.whole = Some(tool.bytes());
         }
@@ -146,7 +153,7 @@ impl<'o, T: SizedTool> ListBudget<'o, T> {
             let cap = cap(self.sizes(), self.max_bytes)?;
             let mut is_known = true;
             for (index, tool) in tools.iter_mut().enumerate() {
-                let Some(known) = self.described.get(index) else { continue };
+                let Some(known) = self.known(index) else { continue };
                 let least = tool.bytes_without_input() + known.fit.least_bytes_with(full);
                 if known.whole.is_none() && (cap >= full || least <= cap) {
                     let fit = self.describe(tool, full, schemas, &mut Vec::new(), findings);
@@ -165,7 +172,7 @@ impl<'o, T: SizedTool> ListBudget<'o, T> {
         let full = self.limits.budget;
         let room = self.max_bytes.saturating_mul(self.described.len()) / count.max(1);
         // What is only just over the budget may still turn out to fit.
-        let slack = if self.described.iter().all(|known| known.whole.is_some()) {
+        let slack = if self.described.iter().flatten().all(|known| known.whole.is_some()) {
             room / 4
         } else {
             0
@@ -178,7 +185,12 @@ impl<'o, T: SizedTool> ListBudget<'o, T> {
 
     /// How many bytes each tool takes; what is not known is more than any cap.
     fn sizes(&self) -> Vec<usize> {
-        self.described.iter().map(|known| known.whole.unwrap_or(usize::MAX)).collect()
+        let listed = self.described.iter().flatten();
+        listed.map(|known| known.whole.unwrap_or(usize::MAX)).collect()
+    }
+
+    fn known(&self, index: usize) -> Option<&Described> {
+        self.described.get(index)?.as_ref()
     }
 
     fn describe(
