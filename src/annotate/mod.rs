@@ -215,9 +215,8 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             continue;
         }
         let replacement = replacements.get_mut(index).and_then(Option::take);
-        let detail = said.describe.unwrap_or(options.describe);
-        let (words, replaced_by) = (said.description.as_deref(), replacement.as_deref());
-        let description = richer::describe(document, &operation, words, &title, replaced_by, detail);
+        let (words, detail) = (said.description.as_deref(), said.describe.unwrap_or(options.describe));
+        let description = richer::describe(document, &operation, words, &title, replacement.as_deref(), detail);
         let must_confirm = options.confirm.asks([&own, &name], &operation, &enforcement);
         tools.push(Annotated::new(
             name,

@@ -7,6 +7,7 @@ use rmcp::model::Tool;
 
 use super::bound_tool::{BoundTool, output_contract};
 use super::tool_texts::{ToolText, ToolTexts};
+use crate::annotate::list::replacement::forget_replacements_left_out;
 use crate::annotate::{Annotated, OutputSchemas};
 use crate::proxy::{ArgumentRules, Binder, CallRules};
 use crate::spec::operation::server::ServerError;
@@ -21,7 +22,8 @@ pub(super) struct BoundTools {
 
 /// Binds each tool to the calls of its operation. A tool whose operation has no usable server is left out; the first such
 /// error is returned as well.
-pub(super) fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, output: OutputSchemas) -> BoundTools {
+pub(super) fn bind_tools(mut annotated: Vec<Annotated>, binder: &mut Binder<'_>, output: OutputSchemas) -> BoundTools {
+    forget_replacements_left_out(&mut annotated);
     let mut tools = Vec::with_capacity(annotated.len());
     let mut bound = Vec::with_capacity(annotated.len());
     // In the place of each text until the list is complete.

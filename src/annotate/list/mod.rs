@@ -1,5 +1,7 @@
-//! Which schemas tools have: how large they may be in the list, which are made when they are used, and which replies have one.
+//! Which schemas tools have: how large they may be in the list, which are made when they are used, which replies have one, and
+//! which other tools descriptions name.
 
 pub(super) mod list_budget;
 pub(crate) mod on_use;
 mod outputs;
+pub(crate) mod replacement;

@@ -216,7 +216,35 @@ fn only_the_endpoints_are_told_whose_own_list_changed() {
     }
 }
 
-/// An API whose replies and descriptions name other tools.
+#[test]
+fn a_description_names_no_tool_that_the_settings_leave_out() {
+    let setup = Setup::new();
+    setup.write("notes.json", &notes().to_string());
+    for (settings, words) in [
+        (json!({}), "Deprecated; use `notes_update_note` instead. Use update_note."),
+        (json!({"read_only": true}), "Deprecated. Use update_note."),
+        (json!({"tool_exclude": ["update_note"]}), "Deprecated. Use update_note."),
+    ] {
+        let mut api = json!({"spec": "notes.json", "describe": "brief", "mock": true});
+        api.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+        let config = setup.config(&json!({"apis": {"notes": api}}));
+        let tools = crate::support::Session::start(&["serve", "--config", &config]).tools();
+        let older = tools.iter().find(|tool| tool["name"] == "notes_get_older").unwrap();
+        assert!(older["description"].as_str().unwrap().starts_with(words), "{settings}: {older}");
+    }
+}
+
+/// A document whose replies and descriptions name other tools.
+fn notes() -> Value {
+    let if_match = json!([{"name": "If-Match", "in": "header", "schema": {"type": "string"}}]);
+    json!({"openapi": "3.1.0", "info": {"title": "Notes", "version": "1"}, "paths": {
+        "/note": {"get": {"operationId": "get_note"}, "put": {"operationId": "update_note", "parameters": if_match}},
+        "/old": {"get": {"operationId": "get_old", "deprecated": true, "description": "Use get_note."}},
+        "/older": {"get": {"operationId": "get_older", "deprecated": true, "description": "Use update_note."}},
+    }})
+}
+
+/// A server of that document.
 struct Notes {
     _setup: Setup,
     _upstream: Upstream,
@@ -229,13 +257,7 @@ fn serve_notes(tools: &'static str) -> Notes {
     let upstream = Upstream::start(Box::new(|_| {
         crate::support::reply(200, &["Content-Type: application/json", "ETag: \"v1\""], b"{\"ok\":true}")
     }));
-    let if_match = json!([{"name": "If-Match", "in": "header", "schema": {"type": "string"}}]);
-    let document = json!({"openapi": "3.1.0", "info": {"title": "Notes", "version": "1"}, "paths": {
-        "/note": {"get": {"operationId": "get_note"}, "put": {"operationId": "update_note", "parameters": if_match}},
-        "/old": {"get": {"operationId": "get_old", "deprecated": true, "description": "Use get_note."}},
-        "/older": {"get": {"operationId": "get_older", "deprecated": true, "description": "Use update_note."}},
-    }});
-    setup.write("notes.json", &document.to_string());
+    setup.write("notes.json", &notes().to_string());
     let api = json!({"spec": "notes.json", "base_url": upstream.url, "describe": "brief"});
     let config = setup.config(&json!({"tools": tools, "confirm": "write", "apis": {"notes": api}}));
     let server = HttpServer::start(&["--config", &config]);
