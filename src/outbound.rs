@@ -78,6 +78,7 @@ impl HttpClient {
     }
 
     /// A POST request of its own, as for traces.
+    #[cfg(feature = "otel")]
     pub(crate) fn post(&self, url: Url) -> reqwest::RequestBuilder {
         self.client.post(url)
     }
