@@ -6,6 +6,9 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{Draft, JsonType, PatternOptions, ValidationError};
 use serde_json::{Map, Value};
 
+use super::property_names::gather_schemas;
+use super::spelling::declared_properties;
+use crate::spec::operation::request_body::BODY;
 use crate::text;
 
 /// More problems than this do not help anybody.
@@ -249,30 +252,41 @@ fn only_fitting_branch<'e, 'i>(context: &'e [Vec<ValidationError<'i>>], pointer:
     only(&|_| true).or_else(|| only(&is_null))
 }
 
-/// `` `limt` is not an argument of list_pets; did you mean `limit`? ``
+/// `` `limt` is not an argument of list_pets; did you mean `limit`? ``, or where it belongs.
 fn describe_unknown_property(place: &str, name: &str, at_root: bool, tool: &str, schema: &Map<String, Value>) -> String {
-    let known: Vec<&str> = if at_root {
-        schema
-            .get("properties")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-            .map(|(key, _)| key.as_str())
-            .collect()
-    } else {
-        Vec::new()
-    };
-    let what = if at_root {
-        format!("an argument of {tool}")
-    } else {
-        "known here".to_owned()
-    };
-    match text::nearest(name, known.iter().copied(), 0.75) {
-        Some(key) => format!("{place}`{name}` is not {what}; did you mean `{key}`?"),
-        None if at_root && known.is_empty() => format!("{place}`{name}` is not {what}; it takes none"),
-        None if at_root => format!("{place}`{name}` is not {what}; it takes `{}`", known.join("`, `")),
-        None => format!("{place}`{name}` is not {what}"),
+    if !at_root {
+        return format!("{place}`{name}` is not known here");
     }
+    let known: Vec<&str> = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key.as_str())
+        .collect();
+    let in_body = properties_of_body(schema);
+    let nearest = |names: &[&str]| text::nearest(name, names.iter().copied(), 0.75).map(str::to_owned);
+    let advice = if in_body.contains(&name) {
+        format!("it is a member of `{BODY}`")
+    } else if let Some(key) = nearest(&known) {
+        format!("did you mean `{key}`?")
+    } else if let Some(key) = nearest(&in_body) {
+        format!("did you mean `{key}` in `{BODY}`?")
+    } else if known.is_empty() {
+        "it takes none".to_owned()
+    } else {
+        format!("it takes `{}`", known.join("`, `"))
+    };
+    format!("{place}`{name}` is not an argument of {tool}; {advice}")
+}
+
+/// The properties that the argument for the body declares.
+fn properties_of_body(schema: &Map<String, Value>) -> Vec<&str> {
+    let mut schemas = Vec::new();
+    if let Some(body) = schema.get("properties").and_then(|properties| properties.get(BODY)?.as_object()) {
+        gather_schemas(body, schema, &mut schemas, 0);
+    }
+    declared_properties(&schemas)
 }
 
 /// What the schema says about a missing argument.
