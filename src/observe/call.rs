@@ -217,7 +217,7 @@ impl OpenCall {
             });
         }
         if let Some(span) = self.span.as_ref().filter(|span| span.is_sampled()) {
-            end_server_span(span, self.method, &self.record(), outcome, self.started.elapsed());
+            end_server_span(span, self.method, &self.record(), outcome);
         }
         if self.is_ended_with_the_process() {
             open_calls().remove(&self.number);

@@ -2,7 +2,6 @@
 //! call, a text of an error, or what lets its holder in, such as the identifier of a session.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use super::metrics::TOOLS_CALL;
 use super::observers;
@@ -17,11 +16,11 @@ const MAX_ID_CHARS: usize = 64;
 const MAX_TITLE_BYTES: usize = 256;
 
 /// Ends the span of a request with that method of MCP.
-pub(super) fn end_server_span(span: &OpenSpan, method: &'static str, record: &CallRecord, outcome: CallOutcome, duration: Duration) {
+pub(super) fn end_server_span(span: &OpenSpan, method: &'static str, record: &CallRecord, outcome: CallOutcome) {
     let Some(tracer) = observers::tracer() else { return };
     let name = record.tool().map_or_else(|| method.to_owned(), |tool| format!("{method} {tool}"));
     let attributes = attributes(method, record, outcome);
-    tracer.finish(span.end(name, duration, attributes, !outcome.error_type().is_empty()));
+    tracer.finish(span.end(name, attributes, !outcome.error_type().is_empty()));
 }
 
 fn attributes(method: &'static str, record: &CallRecord, outcome: CallOutcome) -> Attributes {

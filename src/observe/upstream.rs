@@ -146,7 +146,7 @@ impl TimedRequest<'_> {
             Some(template) => format!("{method} {template}"),
             None => method.to_owned(),
         };
-        let span = open.span.end(name, self.started.elapsed(), attributes, has_failed);
+        let span = open.span.end(name, attributes, has_failed);
         open.tracer.finish(span);
     }
 

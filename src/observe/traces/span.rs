@@ -115,14 +115,15 @@ impl OpenSpan {
         format!("{:032x}", self.place.trace_id)
     }
 
-    /// Ends it.
-    pub(crate) fn end(&self, name: String, duration: Duration, attributes: Attributes, has_failed: bool) -> FinishedSpan {
+    /// Ends it now. It is measured with the clock that it began with, so that one below it that has ended before ends before in the trace
+    /// as well.
+    pub(crate) fn end(&self, name: String, attributes: Attributes, has_failed: bool) -> FinishedSpan {
         FinishedSpan {
             place: self.place.clone(),
             kind: self.kind,
             name,
             started: self.started,
-            duration,
+            duration: self.opened.elapsed(),
             attributes,
             has_failed,
         }
@@ -144,4 +145,33 @@ pub(super) fn random_trace_id() -> u128 {
     let [high, low] = &*KEYS;
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     u128::from(high.hash_one(number)) << 64 | u128::from(low.hash_one(number).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::sleep;
+
+    #[test]
+    fn a_span_ends_no_earlier_than_those_below_it_that_have_ended() {
+        let place = SpanPlace {
+            trace_id: random_trace_id(),
+            span_id: random_span_id(),
+            parent: None,
+            has_remote_parent: false,
+            is_sampled: true,
+            state: None,
+            links: Vec::new(),
+        };
+        let end = |span: &OpenSpan| {
+            let span = span.end(String::new(), Attributes::new(), false);
+            (span.started, span.started + span.duration)
+        };
+        let parent = OpenSpan::new(place, SpanKind::Server);
+        // The thread may wait at any point, so also between the begin of the span and whatever else is begun with it.
+        sleep(Duration::from_millis(2));
+        let child = parent.child(SpanKind::Client);
+        let ((child_began, child_ended), (began, ended)) = (end(&child), end(&parent));
+        assert!(began + Duration::from_millis(2) <= child_began && child_began <= child_ended && child_ended <= ended);
+    }
 }
