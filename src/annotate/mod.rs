@@ -173,11 +173,11 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
     let mut decisions = options.layers.author(document, &operations, &mut diagnostics);
     // Rules know a tool by the name that it has without them, and by the one that it has without anybody. The latter has no
     // prefix: one that comes with the name of an API must not change what a pattern matches.
-    let own = without_prefix(&names, &options.names.prefix);
-    apply_wished_names(&mut names, &operations, &decisions, options, &mut diagnostics);
+    let own = names::without_prefix(&names, &options.names.prefix);
+    names::apply_wished_names(&mut names, &operations, &decisions, &options.names, &mut diagnostics);
     let authored = names.clone();
     options.layers.operate(&mut decisions, &own, &names, &operations);
-    apply_wished_names(&mut names, &operations, &decisions, options, &mut diagnostics);
+    names::apply_wished_names(&mut names, &operations, &decisions, &options.names, &mut diagnostics);
     for pattern in options.selection.idle(&own, &names, &operations) {
         diagnostics.push(Diagnostic::warning("#", format!("the pattern `{pattern}` matches no operation")));
     }
@@ -272,7 +272,7 @@ fn replacements(operations: &[Box<Operation>], names: &[String], decisions: &[De
 fn given_names(document: &Document, operations: &[Box<Operation>], own: &[String], options: &AnnotateOptions) -> Vec<String> {
     let mut given = own.to_vec();
     let decisions = options.layers.author(document, operations, &mut Vec::new());
-    apply_wished_names(&mut given, operations, &decisions, options, &mut Vec::new());
+    names::apply_wished_names(&mut given, operations, &decisions, &options.names, &mut Vec::new());
     given
 }
 
@@ -305,37 +305,6 @@ fn restriction(
         },
         is_left_out,
     })
-}
-
-/// The names without the prefix that all of them have.
-fn without_prefix(names: &[String], prefix: &str) -> Vec<String> {
-    let bare = |name: &String| name.strip_prefix(prefix).unwrap_or(name).to_owned();
-    names.iter().map(bare).collect()
-}
-
-/// Replaces the names by those that the document or the operator asked for. One without any character that a name may have is
-/// reported and ignored.
-fn apply_wished_names(
-    names: &mut Vec<String>,
-    operations: &[Box<Operation>],
-    decisions: &[Decision],
-    options: &AnnotateOptions,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
-    if decisions.iter().all(|decision| decision.said.name.is_none()) {
-        return;
-    }
-    let wished = |index: usize| decisions.get(index).and_then(|decision| decision.said.name.as_deref());
-    for (decision, operation) in decisions.iter().zip(operations) {
-        if let Some(name) = decision.said.name.as_deref().filter(|name| !names::is_sayable(name)) {
-            let message = format!("the name `{name}` has no letter or digit that a tool name may have, and is ignored");
-            let diagnostic = Diagnostic::warning(operation.pointer.clone(), message);
-            if !diagnostics.contains(&diagnostic) {
-                diagnostics.push(diagnostic);
-            }
-        }
-    }
-    *names = names::name_operations(operations, wished, &options.names);
 }
 
 impl Annotated {

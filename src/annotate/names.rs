@@ -3,7 +3,8 @@
 use foldhash::{HashMap, HashSet};
 
 use super::gate_names::GateKind;
-use crate::spec::{Operation, argument_names};
+use super::layers::Decision;
+use crate::spec::{Diagnostic, Operation, argument_names};
 
 /// The longest name that every client accepts, its own prefix not counted.
 pub(crate) const MAX_NAME_BYTES: usize = 64;
@@ -35,8 +36,7 @@ pub(crate) fn names(operations: &[Box<Operation>], options: &NameOptions) -> Vec
 }
 
 /// [`names`], with the name that the document or the operator `wished` for the operation of that index.
-#[must_use]
-pub(crate) fn name_operations<'w>(
+fn name_operations<'w>(
     operations: &[Box<Operation>],
     wished: impl Fn(usize) -> Option<&'w str>,
     options: &NameOptions,
@@ -138,6 +138,37 @@ fn shorten_name(prefix: &str, mut name: String, operation: &Operation, max_bytes
     } else {
         argument_names::shorten_with_hash(&name, &operation.label(), max_bytes)
     }
+}
+
+/// The names without the prefix that all of them have.
+pub(crate) fn without_prefix(names: &[String], prefix: &str) -> Vec<String> {
+    let bare = |name: &String| name.strip_prefix(prefix).unwrap_or(name).to_owned();
+    names.iter().map(bare).collect()
+}
+
+/// Replaces the names by those that the document or the operator asked for. One without any character that a name may have is
+/// reported and ignored.
+pub(crate) fn apply_wished_names(
+    names: &mut Vec<String>,
+    operations: &[Box<Operation>],
+    decisions: &[Decision],
+    options: &NameOptions,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    if decisions.iter().all(|decision| decision.said.name.is_none()) {
+        return;
+    }
+    let wished = |index: usize| decisions.get(index).and_then(|decision| decision.said.name.as_deref());
+    for (decision, operation) in decisions.iter().zip(operations) {
+        if let Some(name) = decision.said.name.as_deref().filter(|name| !is_sayable(name)) {
+            let message = format!("the name `{name}` has no letter or digit that a tool name may have, and is ignored");
+            let diagnostic = Diagnostic::warning(operation.pointer.clone(), message);
+            if !diagnostics.contains(&diagnostic) {
+                diagnostics.push(diagnostic);
+            }
+        }
+    }
+    *names = name_operations(operations, wished, options);
 }
 
 #[cfg(test)]
