@@ -36,11 +36,7 @@ pub(crate) fn names(operations: &[Box<Operation>], options: &NameOptions) -> Vec
 }
 
 /// [`names`], with the name that the document or the operator `wished` for the operation of that index.
-fn name_operations<'w>(
-    operations: &[Box<Operation>],
-    wished: impl Fn(usize) -> Option<&'w str>,
-    options: &NameOptions,
-) -> Vec<String> {
+fn name_operations<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> Option<&'w str>, options: &NameOptions) -> Vec<String> {
     let wish = |(index, operation)| {
         let wished = wished(index).map(legal).filter(|name| !name.is_empty());
         let wish = wished.unwrap_or_else(|| wish(operation));

@@ -22,16 +22,18 @@ pub(super) async fn observe_refused_calls(request: Request, next: Next) -> Respo
     let Ok(bytes) = to_bytes(body, MAX_REQUEST_BYTES).await else {
         return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     };
-    let message = serde_json::from_slice::<CalledMessage<'_>>(&bytes);
-    if !message.is_ok_and(|message| message.is_call() && message.parameters().is_some()) {
-        return next.run(Request::from_parts(parts, Body::from(bytes))).await;
-    }
     let arrival = observed::early_arrival(&parts);
     let handled = HandledCall::default();
     parts.extensions.insert(handled.clone());
-    let response = next.run(Request::from_parts(parts, Body::from(bytes))).await;
-    if response.status().is_client_error() && !handled.is_handled() {
+    let response = next.run(Request::from_parts(parts, Body::from(bytes.clone()))).await;
+    if response.status().is_client_error() && !handled.is_handled() && is_call(&bytes) {
         CallObservation::begin(|| arrival).end(CallOutcome::InvalidMessage, |_| {});
     }
     response
+}
+
+/// Whether it is a call as far as its text goes.
+fn is_call(message: &[u8]) -> bool {
+    let message = serde_json::from_slice::<CalledMessage<'_>>(message);
+    message.is_ok_and(|message| message.is_call() && message.parameters().is_some())
 }
