@@ -15,7 +15,7 @@ impl Api {
 
     /// Its label in metrics.
     pub(crate) fn metrics_label(&self) -> ApiLabel {
-        ApiLabel::new(self.name.as_ref().map(ApiName::as_str))
+        ApiName::metrics_label(self.name.as_ref())
     }
 
     /// The name of a tool as metrics and logs have it: without the prefix of one of several APIs.

@@ -434,7 +434,7 @@ impl Api {
 impl ApiOptions {
     /// The label in metrics.
     fn label(&self) -> ApiLabel {
-        ApiLabel::new(self.name.as_ref().map(ApiName::as_str))
+        ApiName::metrics_label(self.name.as_ref())
     }
 
     fn binding(&self) -> BindingOptions {

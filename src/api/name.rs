@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::observe::metrics::labels::ApiLabel;
+
 /// What `/mcp/readonly` is: no API can have this name.
 const RESERVED: &str = "readonly";
 /// The longest name, in characters.
@@ -44,6 +46,11 @@ impl ApiName {
     #[must_use]
     pub fn in_variables(&self) -> String {
         self.0.to_ascii_uppercase().replace('-', "_")
+    }
+
+    /// The label in metrics of an API of that name; none of one that is alone.
+    pub(crate) fn metrics_label(name: Option<&Self>) -> ApiLabel {
+        ApiLabel::new(name.map(Self::as_str))
     }
 
     /// Whether two names are one: those that differ in `-` and `_` only cannot be told apart in variables.

@@ -37,7 +37,6 @@ use self::state::{Changes, EndpointState};
 use crate::api::Api;
 use crate::api::name::ApiName;
 use crate::observe;
-use crate::observe::metrics::labels::ApiLabel;
 use crate::shared_state::state::SharedState;
 
 /// How long calls in flight are waited for once no more can come.
@@ -170,7 +169,7 @@ impl McpServer {
         self.apis.note_reload(index, is_served);
         if let Some(metrics) = observe::metrics() {
             let name = self.apis.slots().get(index).and_then(|slot| slot.name.as_ref());
-            metrics.reloaded(ApiLabel::new(name.map(ApiName::as_str)), is_served);
+            metrics.reloaded(ApiName::metrics_label(name), is_served);
         }
     }
 
