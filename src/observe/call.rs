@@ -53,7 +53,7 @@ impl CallObservation {
         Self::observe(TOOLS_CALL, true, arrival)
     }
 
-    /// A request with that method of MCP has arrived, which is no call that the audit log tells of.
+    /// A request with that method of MCP has arrived. The audit log has no line of it.
     pub(crate) fn of_method(method: &'static str, arrival: impl FnOnce() -> Arrival) -> Self {
         Self::observe(method, false, arrival)
     }

@@ -105,7 +105,7 @@ impl RuledSchema {
             .push(format!("{origin}: `{}` of {} {why}", rule.target, operation.label()));
     }
 
-    /// A body of which a call gives nothing is no argument, and one of which it must give nothing need not be given.
+    /// A body of which a call gives nothing is not an argument, and one of which it must give nothing need not be given.
     fn relax_body(&mut self) {
         if !self
             .properties

@@ -135,7 +135,7 @@ pub(crate) fn variables_of_rules(rules: &[Rule]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Rules for headers that are no arguments, because another setting sends them: such a rule would change nothing, and a client could
+/// Rules for headers that are not arguments, because another setting sends them: such a rule would change nothing, and a client could
 /// give what the rule says is fixed.
 pub(crate) fn check_set_headers(rules: &[Rule], headers: &HeaderMap, forward: &Forwarding) -> Vec<String> {
     let arguments = rules
