@@ -1,6 +1,8 @@
 //! Rules of the operator for arguments, where an adversary looks for a way around them: the values of clients, the dry run, the
 //! question to a person, the log, and the settings themselves.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use crate::support::{HttpServer, Session, SpecFile, Upstream, call_message, command, project, reply, stderr, stdout};
@@ -16,6 +18,12 @@ fn document() -> SpecFile {
 
 fn config(rules: &Value) -> SpecFile {
     SpecFile::new(&json!({ "overrides": rules }).to_string())
+}
+
+/// A command for an API that is not there, with these rules.
+fn with_rules(subcommand: &[&str], spec: &SpecFile, rules: &SpecFile, more: &[&str]) -> Command {
+    let settings = ["--spec", spec.path(), "--base-url", "http://127.0.0.1:9", "--config", rules.path()];
+    command(&[subcommand, &settings, more].concat())
 }
 
 #[test]
@@ -82,22 +90,7 @@ fn a_secret_value_is_masked_in_the_dry_run_and_in_the_log() {
         "/owner": { "value": { "env": "RULED_SECRET" } },
     } }]));
     let args = |more: &[&str]| {
-        let mut command = command(
-            &[
-                &[
-                    "call",
-                    "act",
-                    "--spec",
-                    spec.path(),
-                    "--base-url",
-                    "http://127.0.0.1:9",
-                    "--config",
-                    rules.path(),
-                ],
-                more,
-            ]
-            .concat(),
-        );
+        let mut command = with_rules(&["call", "act"], &spec, &rules, more);
         command.env("RULED_SECRET", "s3cret-value");
         command.output().unwrap()
     };
@@ -172,17 +165,7 @@ fn what_is_wrong_with_rules_for_arguments_ends_the_start() {
     let spec = SpecFile::new(&file["document"].to_string());
     for case in file["cases"].as_array().unwrap() {
         let rules = config(&json!([case["rule"]]));
-        let output = command(&[
-            "serve",
-            "--spec",
-            spec.path(),
-            "--base-url",
-            "http://127.0.0.1:9",
-            "--config",
-            rules.path(),
-        ])
-        .output()
-        .unwrap();
+        let output = with_rules(&["serve"], &spec, &rules, &[]).output().unwrap();
         let log = stderr(&output);
         assert!(output.status.code().is_some_and(|code| code > 0), "{case}: {log}");
         assert!(log.contains(case["problem"].as_str().unwrap()), "{case}: {log}");
@@ -194,15 +177,6 @@ fn p31_a_rule_for_a_header_that_another_setting_sends_ends_the_start() {
     let spec = document();
     let optional = json!([{ "optional": true, "arguments": { "header:X-Trace": { "value": "fixed" } } }]);
     let rules = config(&optional);
-    let base = [
-        "serve",
-        "--spec",
-        spec.path(),
-        "--base-url",
-        "http://127.0.0.1:9",
-        "--config",
-        rules.path(),
-    ];
     for (flags, words) in [
         (
             &["--transport", "http", "--forward-header", "x-trace"][..],
@@ -214,7 +188,7 @@ fn p31_a_rule_for_a_header_that_another_setting_sends_ends_the_start() {
         ),
         (&["--header", "X-Trace: of-the-operator"], "--header sets it"),
     ] {
-        let output = command(&[&base[..], flags].concat()).output().unwrap();
+        let output = with_rules(&["serve"], &spec, &rules, flags).output().unwrap();
         let log = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{flags:?}: {log}");
         assert!(
