@@ -92,6 +92,11 @@ impl Catalog {
         visible(&self.apis, &self.view, granted)
     }
 
+    /// What a caller may see of the API at that place.
+    pub(crate) fn visible_api<'c>(&'c self, place: usize, granted: Option<&'c Scopes>) -> Option<VisibleApi<'c>> {
+        Some(visible_api(self.apis.get(place)?, &self.view, granted))
+    }
+
     /// In search mode, the tools that stand for all operations.
     pub(crate) fn gates(&self) -> Option<&Gates> {
         self.gates.as_ref()

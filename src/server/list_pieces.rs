@@ -70,11 +70,10 @@ impl ListPieces {
         match part {
             ListPart::Text(text) => text,
             ListPart::Tools(place, tools) => {
-                let seen = self.catalog.visible(self.granted.as_ref());
-                let texts = seen.apis.get(place).into_iter().flat_map(|api| {
-                    let text_of = |tool: &ToolIndex| api.text_of(&api.api.offered(*tool)).concat();
-                    tools.iter().map(text_of)
-                });
+                let Some(api) = self.catalog.visible_api(place, self.granted.as_ref()) else {
+                    return Bytes::new();
+                };
+                let texts = tools.iter().map(|tool| api.text_of(&api.api.offered(*tool)).concat());
                 texts.collect::<Vec<_>>().join(",").into()
             }
         }
