@@ -5,6 +5,7 @@ pub(crate) mod diff;
 mod findings;
 pub(crate) mod format;
 mod misspelled;
+mod object_kind;
 mod schema_changes;
 
 use std::cmp::Reverse;
