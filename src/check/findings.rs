@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use super::cost::list_warnings;
+use super::dangling::dangling_references;
 use super::misspelled::misspelled_keys;
 use crate::annotate::ClientProfile;
 use crate::annotate::hint_review::{HintAdvice, review_hints};
@@ -74,13 +75,14 @@ impl UnplacedFinding {
     }
 }
 
-/// What was read differently from how it is written, what is written twice, and what is misspelled.
+/// What was read differently from how it is written, what is written twice, what is misspelled, and what refers to nothing.
 pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Vec<UnplacedFinding> {
     let all = diagnostics
         .iter()
         .cloned()
         .chain(duplicate_keys(document))
-        .chain(misspelled_keys(document));
+        .chain(misspelled_keys(document))
+        .chain(dangling_references(document, diagnostics));
     all.map(|diagnostic| UnplacedFinding::new("document", diagnostic)).collect()
 }
 

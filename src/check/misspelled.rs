@@ -1,7 +1,9 @@
 //! Keys of a document that are not read although they look as if they were: misspelled ones, such as `pots` for `post`, and those
 //! of another version. Nothing else speaks of them.
 
-use super::object_kind::{ObjectKind, is_extension, push_below};
+use std::ops::ControlFlow;
+
+use super::object_kind::{KnownObject, ObjectKind, each_known_object, is_extension};
 use crate::spec::document::Version;
 use crate::spec::node::Node;
 use crate::spec::{Diagnostic, Document, pointer};
@@ -9,49 +11,37 @@ use crate::spec::{Diagnostic, Document, pointer};
 /// More of them say nothing new.
 const MAX_MISSPELLED_KEYS: usize = 100;
 
-/// The keys that are misspelled, each with the key that was meant, and those of another version. Files that the document refers to
-/// are not looked into.
+/// The keys that are misspelled, each with the key that was meant, and those of another version.
 pub(super) fn misspelled_keys(document: &Document) -> Vec<Diagnostic> {
     let version = document.version();
     let mut found = Vec::new();
-    let root = document
-        .files()
-        .first()
-        .map(|file| (String::from("#"), file.root(), ObjectKind::Root));
-    let mut open: Vec<(String, Node<'_>, ObjectKind)> = root.into_iter().collect();
-    while let Some((place, node, kind)) = open.pop() {
-        if found.len() >= MAX_MISSPELLED_KEYS {
-            break;
-        }
-        for (index, item) in node.array().into_iter().flatten().enumerate() {
-            let mut place = place.clone();
-            pointer::push_index(&mut place, index);
-            open.push((place, item, kind));
-        }
-        let Some(object) = node.object() else { continue };
-        let keys = kind.keys(version);
-        let known = || keys.iter().copied().flatten();
-        for (key, value) in object.iter() {
-            match known().find(|(known, _)| *known == key) {
-                Some((_, below)) => push_below(&mut open, &place, key, value, *below),
-                None if is_extension(key) => {}
-                None => {
-                    let meant = || nearest_key(key, known().map(|(known, _)| *known)).filter(|meant| object.get(meant).is_none());
-                    let why = version_of_key(key, kind)
-                        .map(|version| format!("`{key}` is a key of {} in {version} and is ignored here", kind.name()))
-                        .or_else(|| {
-                            let meant = meant()?;
-                            Some(format!(
-                                "`{key}` is not a key of {} and is ignored; did you mean `{meant}`?",
-                                kind.name()
-                            ))
-                        });
-                    found.extend(why.map(|why| at_key(&place, key, value, why)));
-                }
+    each_known_object(document, |object| {
+        for (key, value) in object.members.iter() {
+            if !is_extension(key) && !object.kind.has_key(key, version) {
+                let why = explain_unknown_key(key, object, version);
+                found.extend(why.map(|why| at_key(&object.place, key, value, why)));
             }
         }
-    }
+        if found.len() < MAX_MISSPELLED_KEYS {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    });
     found
+}
+
+/// What an unknown key looks like; `None` where it looks like nothing known.
+fn explain_unknown_key(key: &str, object: &KnownObject<'_>, version: Version) -> Option<String> {
+    let kind = object.kind;
+    if let Some(version) = version_of_key(key, kind) {
+        return Some(format!("`{key}` is a key of {} in {version} and is ignored here", kind.name()));
+    }
+    let meant = nearest_key(key, kind.known_keys(version)).filter(|meant| object.members.get(meant).is_none())?;
+    Some(format!(
+        "`{key}` is not a key of {} and is ignored; did you mean `{meant}`?",
+        kind.name()
+    ))
 }
 
 /// The version of the specification that has the key, where it is not the document's.
@@ -61,8 +51,8 @@ fn version_of_key(key: &str, kind: ObjectKind) -> Option<&'static str> {
         (Version::V3_1, "OpenAPI 3"),
         (Version::V3_2, "OpenAPI 3.2"),
     ];
-    let has = |version: Version| kind.keys(version).into_iter().flatten().any(|(known, _)| *known == key);
-    versions.into_iter().find(|(version, _)| has(*version)).map(|(_, name)| name)
+    let has_key = |(version, _): &(Version, &str)| kind.has_key(key, *version);
+    versions.into_iter().find(has_key).map(|(_, name)| name)
 }
 
 fn at_key(place: &str, key: &str, value: Node<'_>, message: String) -> Diagnostic {

@@ -1,6 +1,7 @@
 //! `openapi-mcp check`: everything that serving a document would bring to light, as one report.
 
 pub(crate) mod cost;
+mod dangling;
 pub(crate) mod diff;
 mod findings;
 pub(crate) mod format;

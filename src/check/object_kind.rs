@@ -1,8 +1,10 @@
 //! The objects of a document that are looked through, by the keys that each of them may have.
 
+use std::ops::ControlFlow;
+
 use crate::spec::document::Version;
-use crate::spec::node::Node;
-use crate::spec::pointer;
+use crate::spec::node::{Node, Object};
+use crate::spec::{Document, pointer};
 
 /// An object whose keys are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +22,7 @@ pub(super) enum ObjectKind {
 
 /// What stands under a key.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Below {
+enum Below {
     /// Something else.
     Other,
     /// Such an object, or a list of them.
@@ -34,7 +36,7 @@ pub(super) enum Below {
 use Below::{Named, NamedTwice, Other};
 use ObjectKind::{Components, MediaType, Operation, Parameter, PathItem, RequestBody, Response, Root, Schema};
 
-pub(super) type KnownKeys = &'static [(&'static str, Below)];
+type KnownKeys = &'static [(&'static str, Below)];
 
 const ROOT: KnownKeys = &[
     ("openapi", Other),
@@ -243,8 +245,24 @@ impl ObjectKind {
         }
     }
 
+    /// What stands under a key; `None` where the object has no such key in that version.
+    fn below(self, key: &str, version: Version) -> Option<Below> {
+        let mut all = self.keys(version).into_iter().flatten();
+        all.find(|(known, _)| *known == key).map(|(_, below)| *below)
+    }
+
+    /// Whether the object may have that key in that version.
+    pub(super) fn has_key(self, key: &str, version: Version) -> bool {
+        self.below(key, version).is_some()
+    }
+
+    /// The keys that the object may have in that version.
+    pub(super) fn known_keys(self, version: Version) -> impl Iterator<Item = &'static str> {
+        self.keys(version).into_iter().flatten().map(|(key, _)| *key)
+    }
+
     /// The lists of its keys.
-    pub(super) fn keys(self, version: Version) -> [KnownKeys; 3] {
+    fn keys(self, version: Version) -> [KnownKeys; 3] {
         let swagger = version == Version::V2_0;
         let own = match self {
             Root if swagger => SWAGGER_ROOT,
@@ -270,8 +288,46 @@ impl ObjectKind {
     }
 }
 
+/// An object of a document whose kind is known.
+pub(super) struct KnownObject<'d> {
+    /// Where it is, as a JSON Pointer fragment.
+    pub place: String,
+    pub kind: ObjectKind,
+    pub node: Node<'d>,
+    pub members: Object<'d>,
+}
+
+/// Calls `visit` with each of them until it breaks. Files that the document refers to are not looked into.
+pub(super) fn each_known_object<'d>(document: &'d Document, mut visit: impl FnMut(&KnownObject<'d>) -> ControlFlow<()>) {
+    let version = document.version();
+    let root = document.files().first().map(|file| (String::from("#"), file.root(), Root));
+    let mut open: Vec<(String, Node<'d>, ObjectKind)> = root.into_iter().collect();
+    while let Some((place, node, kind)) = open.pop() {
+        for (index, item) in node.array().into_iter().flatten().enumerate() {
+            let mut place = place.clone();
+            pointer::push_index(&mut place, index);
+            open.push((place, item, kind));
+        }
+        let Some(members) = node.object() else { continue };
+        for (key, value) in members.iter() {
+            if let Some(below) = kind.below(key, version) {
+                push_below(&mut open, &place, key, value, below);
+            }
+        }
+        let object = KnownObject {
+            place,
+            kind,
+            node,
+            members,
+        };
+        if visit(&object).is_break() {
+            return;
+        }
+    }
+}
+
 /// Opens what stands under a key, where it holds objects.
-pub(super) fn push_below<'a>(open: &mut Vec<(String, Node<'a>, ObjectKind)>, place: &str, key: &str, value: Node<'a>, below: Below) {
+fn push_below<'a>(open: &mut Vec<(String, Node<'a>, ObjectKind)>, place: &str, key: &str, value: Node<'a>, below: Below) {
     let within = |place: &str, key: &str| {
         let mut place = place.to_owned();
         pointer::push(&mut place, key);

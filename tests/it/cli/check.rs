@@ -28,6 +28,58 @@ fn a_report_names_place_loss_cost_and_advice() {
 }
 
 #[test]
+fn a_reference_that_leads_nowhere_is_told_once_wherever_it_stands() {
+    let missing = |kind: &str, name: &str| json!({ "$ref": format!("#/components/{kind}/{name}") });
+    let json_of = |schema: &Value| json!({"content": {"application/json": {"schema": schema}}});
+    let spec = SpecFile::new(
+        &json!({
+            "openapi": "3.0.3",
+            "info": {"title": "T", "version": "1"},
+            "paths": {"/a": {"post": {
+                "requestBody": json_of(&missing("schemas", "NoBody")),
+                "responses": {
+                    "200": json_of(&missing("schemas", "Pet")),
+                    "201": json_of(&json!({"type": "array", "items": missing("schemas", "NoItem")})),
+                    "202": json_of(&json!({"type": "object", "properties": {"$ref": {"type": "string"}}})),
+                    "404": missing("responses", "NoReply"),
+                    "409": json_of(&missing("schemas", "NoItem")),
+                }}}},
+            "components": {"schemas": {
+                "Pet": {"type": "object", "properties": {"owner": missing("schemas", "NoOwner")}, "example": missing("schemas", "AsData")},
+            }},
+        })
+        .to_string(),
+    );
+    let output = run(&["check", "--spec", spec.path(), "--format", "json"]);
+    let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let dangling = findings
+        .iter()
+        .filter(|finding| finding["message"].as_str().unwrap().contains("points to nothing"));
+    let mut told: Vec<(&str, &str)> = dangling
+        .map(|finding| {
+            let message = finding["message"].as_str().unwrap();
+            assert!(finding["level"] == "warning" && finding["line"] == 1, "{finding}");
+            (message.split('`').nth(1).unwrap(), finding["pointer"].as_str().unwrap())
+        })
+        .collect();
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [
+            ("#/components/responses/NoReply", "#/paths/~1a/post/responses/404/$ref"),
+            ("#/components/schemas/NoBody", "#/paths/~1a/post"),
+            (
+                "#/components/schemas/NoItem",
+                "#/paths/~1a/post/responses/409/content/application~1json/schema/$ref"
+            ),
+            ("#/components/schemas/NoOwner", "#/components/schemas/Pet/properties/owner/$ref"),
+        ]
+    );
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
 fn findings_are_grouped_by_kind_and_dangerous_hints_come_first() {
     let paths: serde_json::Map<String, Value> = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]
         .map(|name| {
