@@ -12,6 +12,7 @@ use crate::cli::each_api::{self, LoadedApis};
 use crate::cli::load::{self, LoadPurpose, Loaded};
 use crate::cli::log::LogDelivery;
 use crate::config::credentials::SchemeSettings;
+use crate::config::operations::shared_state::SharedStateSettings;
 use crate::config::overrides::variables_of_rules;
 use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, Transport, variables};
@@ -49,6 +50,24 @@ struct NamedVariables {
 }
 
 impl NamedVariables {
+    /// Takes those of the whole process out of the settings where they have no value here, and what cannot be read without that value.
+    fn take_process_wide(&mut self, layered: &mut LayeredSettings) {
+        let shared = &mut layered.api.shared_state;
+        let has_key = shared.state_key_env.is_some();
+        let names = [
+            &mut layered.server.operations.audit_key_env,
+            &mut shared.shared_state_password_env,
+            &mut shared.state_key_env,
+        ];
+        for name in names {
+            self.required.extend(name.clone());
+            name.take_if(|name| variables::read_variable(name).is_none());
+        }
+        if has_key && shared.state_key_env.is_none() {
+            *shared = SharedStateSettings::default();
+        }
+    }
+
     /// Takes them out of the settings: nothing is called, so that nothing but the address of a document needs a value now.
     ///
     /// # Errors
@@ -68,6 +87,7 @@ impl NamedVariables {
             api.header_env.clear();
             api.upstream.proxy_auth_env = None;
         }
+        named.take_process_wide(layered);
         let not_names = variables::not_variable_names(named.required.iter().map(String::as_str));
         if not_names.is_empty() {
             Ok(named)
@@ -207,7 +227,7 @@ impl EntryNeeds {
         let hands_over = super::entry::hands_over_variables(client);
         if !hands_over && !self.required.is_empty() {
             problems.push(format!(
-                "{client} hands over no variables, and the server needs {}; write a configuration file with `auth: {{ SCHEME: {{ file: PATH }} }}` and give --config, or make a bundle with `openapi-mcp bundle`",
+                "{client} hands over no variables, and the server needs {}; name files instead (--audit-key-file, --state-key-file, --shared-state-password-file, or `auth: {{ SCHEME: {{ file: PATH }} }}` in a configuration file that --config names), or make a bundle with `openapi-mcp bundle`",
                 self.required.join(", ")
             ));
         }

@@ -580,6 +580,48 @@ fn an_entry_for_an_address_is_ours_in_the_form_that_install_writes() {
 }
 
 #[test]
+fn an_entry_names_the_variables_of_the_keys_that_the_server_needs() {
+    let home = Home::new();
+    let spec = petstore();
+    let args = [
+        &["install", "--client", "claude-code", "--spec", &spec, "--audit-log", "calls.jsonl"][..],
+        &["--audit-key-env", "AUDIT_KEY", "--shared-state", "redis://127.0.0.1:6379"],
+        &["--shared-state-password-env", "STATE_PASSWORD", "--state-key-env", "STATE_KEY"],
+    ]
+    .concat();
+    let key = "0123456789abcdef".repeat(4);
+    for variables in [
+        &[][..],
+        &[("AUDIT_KEY", key.as_str()), ("STATE_KEY", &key), ("STATE_PASSWORD", "hunter2")],
+    ] {
+        let output = home.run(&args, variables);
+        let (entry, said) = (stdout(&output), stderr(&output));
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        for name in ["AUDIT_KEY", "STATE_KEY", "STATE_PASSWORD"] {
+            assert!(entry.contains(&format!("\"{name}\": \"${{{name}}}\"")), "{name}: {entry}");
+        }
+        assert!(!entry.contains(&key) && !entry.contains("hunter2"), "{entry}");
+    }
+    // A value that is there is checked, as the server will.
+    let output = home.run(&args, &[("AUDIT_KEY", "short")]);
+    assert!(
+        stderr(&output).contains("--audit-key-env") && output.status.code() == Some(2),
+        "{}",
+        stderr(&output)
+    );
+    // A client that hands over no variables cannot start this server.
+    let args: Vec<&str> = args
+        .iter()
+        .map(|arg| if *arg == "claude-code" { "claude-desktop" } else { arg })
+        .collect();
+    let said = stderr(&home.run(&args, &[]));
+    assert!(
+        said.contains("AUDIT_KEY, STATE_KEY, STATE_PASSWORD") && said.contains("--state-key-file"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_value_in_place_of_a_variables_name_is_refused_and_not_repeated() {
     let home = Home::new();
     std::fs::create_dir(home.path(".cursor")).unwrap();
