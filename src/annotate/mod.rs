@@ -15,26 +15,26 @@ pub(crate) mod input;
 pub(crate) mod layers;
 pub(crate) mod list;
 pub(crate) mod names;
+pub(crate) mod options;
 pub(crate) mod output;
 pub(crate) mod overrides;
 pub(crate) mod richer;
 pub(crate) mod selection;
-mod tool_json;
 
 use std::sync::Arc;
 
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
 
-use self::confirm::{Confirm, ConfirmLevel};
+use self::confirm::ConfirmLevel;
 use self::enforcement::Restriction;
 use self::layers::{Decision, careful_hints};
 use self::list::list_budget::{ListBudget, SizedTool};
 use self::list::on_use::{InputTime, InputTimes, UnfinishedTool, complete_input};
+use self::list::tool_json::{Grouping, ToolParts, to_json, write_tool};
 use self::overrides::arguments::{RuleFindings, rule_arguments, rules_name_arguments};
 use self::overrides::ruled_schema::rule_schema;
 use self::overrides::unmatched::{self, NamedOperations};
-use self::tool_json::{Grouping, ToolParts, to_json, write_tool};
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::RuledProperty;
 use crate::spec::schema::{Fit, SchemaOptions, Schemas, WireSchema};
@@ -49,6 +49,7 @@ pub(crate) use self::files::Files;
 pub use self::layers::Policy;
 pub(crate) use self::layers::{HintTrust, Layers, Rule};
 pub(crate) use self::names::NameOptions;
+pub use self::options::AnnotateOptions;
 pub use self::output::OutputSchemas;
 pub(crate) use self::overrides::Override;
 pub(crate) use self::richer::{DescriptionDetail, split_at_replacement};
@@ -56,58 +57,6 @@ pub(crate) use self::selection::{LeftOut, Pattern, Selection};
 
 /// The budget of a schema that is not cut for its size.
 const WHOLE_SCHEMA_BYTES: usize = 4 << 20;
-
-/// What an operator sets about the look of tools.
-#[derive(Debug, Clone)]
-pub struct AnnotateOptions {
-    /// How tools are named.
-    pub names: NameOptions,
-    /// Which operations become tools.
-    pub selection: Selection,
-    /// Which calls a person is asked about first.
-    pub confirm: Confirm,
-    /// The sources of hints and texts.
-    pub layers: Layers,
-    /// Whether tools have an argument that filters their replies.
-    pub filter: bool,
-    /// How much descriptions say.
-    pub describe: DescriptionDetail,
-    /// How input schemas are made self-contained, and how much each may take.
-    pub schemas: SchemaOptions,
-    /// How files may be given.
-    pub files: Files,
-    /// How many bytes the whole list should take at the most.
-    pub list_budget: usize,
-    /// Which output schemas are offered.
-    pub output: OutputSchemas,
-    /// How many bytes the list may take for `auto` to offer output schemas.
-    pub output_budget: usize,
-    /// Where only the operations that match are listed: input schemas of the others are made when they are used, once those made at
-    /// the start take [`AnnotateOptions::output_budget`].
-    pub on_use: Option<Vec<Pattern>>,
-}
-
-impl Default for AnnotateOptions {
-    fn default() -> Self {
-        Self {
-            names: NameOptions::default(),
-            selection: Selection::default(),
-            confirm: Confirm::default(),
-            layers: Layers::default(),
-            filter: false,
-            describe: DescriptionDetail::Plain,
-            schemas: SchemaOptions {
-                budget: 64 << 10,
-                inline_all: false,
-            },
-            files: Files::Inline,
-            list_budget: 6 << 20,
-            output: OutputSchemas::Auto,
-            output_budget: 1 << 20,
-            on_use: None,
-        }
-    }
-}
 
 /// A tool and the operation it stands for.
 ///

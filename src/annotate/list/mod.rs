@@ -5,3 +5,4 @@ pub(super) mod list_budget;
 pub(crate) mod on_use;
 mod outputs;
 pub(crate) mod replacement;
+pub(crate) mod tool_json;

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 
 use crate::annotate::files::Files;
 use crate::annotate::input::{input_schema, offer_filter};
+use crate::annotate::list::tool_json::{Grouping, ToolParts, to_json, write_tool};
 use crate::annotate::selection::Pattern;
-use crate::annotate::tool_json::{Grouping, ToolParts, to_json, write_tool};
 use crate::spec::schema::{Completed, SchemaOptions, Schemas, WireSchema};
 use crate::spec::{Document, Operation};
 

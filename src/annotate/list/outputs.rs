@@ -1,8 +1,8 @@
 //! Which tools have an output schema.
 
+use crate::annotate::list::tool_json::to_json;
 use crate::annotate::output::{OutputSchemas, ReplyDescriber, strict};
 use crate::annotate::overrides::ruled_output::ruled_output;
-use crate::annotate::tool_json::to_json;
 use crate::annotate::{AnnotateOptions, Annotated, AnnotatedTools};
 use crate::spec::schema::Schemas;
 use crate::spec::{Diagnostic, Document};
