@@ -26,15 +26,14 @@ use std::sync::Arc;
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
 
-use self::confirm::ConfirmLevel;
 use self::enforcement::Restriction;
-use self::layers::{Decision, careful_hints};
+use self::layers::Decision;
+use self::list::candidate::{Candidate, Candidates};
 use self::list::list_budget::{ListBudget, SizedTool};
 use self::list::on_use::{InputTime, InputTimes, UnfinishedTool, complete_input};
 use self::list::tool_json::{Grouping, ToolParts, to_json, write_tool};
-use self::overrides::arguments::{RuleFindings, rule_arguments, rules_name_arguments};
+use self::overrides::arguments::RuleFindings;
 use self::overrides::ruled_schema::rule_schema;
-use self::overrides::unmatched::{self, NamedOperations};
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::RuledProperty;
 use crate::spec::schema::{Fit, SchemaOptions, Schemas, WireSchema};
@@ -110,37 +109,19 @@ pub struct AnnotatedTools {
 /// One tool per operation that is selected, each with the operation it stands for.
 #[must_use]
 pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &AnnotateOptions) -> AnnotatedTools {
-    // Names come from all operations, so that a selection never changes the name of a tool.
-    let mut names = names::names(&operations, &options.names);
-    let mut diagnostics = Vec::new();
-    let mut operations = operations;
-    let mut rule_findings = RuleFindings::default();
-    if rules_name_arguments(&options.layers) {
-        let given = given_names(document, &operations, &names, options);
-        rule_arguments(&mut operations, &options.layers, [&names, &given], &mut rule_findings);
-    }
-    let mut decisions = options.layers.author(document, &operations, &mut diagnostics);
-    // Rules know a tool by the name that it has without them, and by the one that it has without anybody. The latter has no
-    // prefix: one that comes with the name of an API must not change what a pattern matches.
-    let own = names::without_prefix(&names, &options.names.prefix);
-    names::apply_wished_names(&mut names, &operations, &decisions, &options.names, &mut diagnostics);
-    let authored = names.clone();
-    options.layers.operate(&mut decisions, &own, &names, &operations);
-    names::apply_wished_names(&mut names, &operations, &decisions, &options.names, &mut diagnostics);
-    for pattern in options.selection.idle(&own, &names, &operations) {
-        diagnostics.push(Diagnostic::warning("#", format!("the pattern `{pattern}` matches no operation")));
-    }
-    let [ruled, selected] = [&authored, &names].map(|given| NamedOperations::new(&own, given, &operations));
-    let mut unmatched = unmatched::unmatched_patterns(&options.selection, &options.confirm, selected);
-    unmatched.extend(unmatched::unmatched_rules(&options.layers, ruled));
-    let titles = descriptions::titles(&operations);
-    let said = decisions.iter().map(|decision| &decision.said);
-    diagnostics.extend(overrides::allow_slashes(&mut operations, said));
-    let mut replacements = replacements(&operations, &names, &decisions, options);
+    let Candidates {
+        all: candidates,
+        unmatched,
+        diagnostics,
+        mut rule_findings,
+    } = Candidates::find(document, operations, options);
+    let mut annotated = AnnotatedTools {
+        tools: Vec::with_capacity(candidates.len()),
+        unmatched,
+        diagnostics,
+        ..AnnotatedTools::default()
+    };
     let mut schemas = Schemas::new(document);
-    let mut tools = Vec::with_capacity(operations.len());
-    let mut restrictions = Vec::new();
-    let mut left_out = Vec::new();
     let mut list = ListBudget::new(options.list_budget, &options.schemas, options);
     let mut input_times = InputTimes {
         pins: options.on_use.as_deref(),
@@ -148,42 +129,28 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
         output_budget: (options.output == OutputSchemas::Auto).then_some(options.output_budget),
         bytes: 0,
     };
-    let count = operations.len();
-    let all = names.into_iter().zip(own).zip(titles).zip(operations).zip(decisions);
-    for (index, ((((name, own), title), operation), decision)) in all.enumerate() {
-        let Decision { hints, said } = &decision;
-        if said.enabled == Some(false) {
-            left_out.push((name, LeftOut::Disabled));
+    let count = candidates.len();
+    for (index, candidate) in candidates.into_iter().enumerate() {
+        if candidate.is_disabled() {
+            annotated.left_out.push((candidate.name, LeftOut::Disabled));
             continue;
         }
-        let inferred = careful_hints(options.layers.local, &operation, document, hints);
-        let enforcement = Enforcement::new(hints, &inferred);
-        restrictions.extend(restriction([&own, &name], &operation, hints, &enforcement, options));
-        if let Some(why) = options.selection.leaves_out([&own, &name], &operation, &enforcement) {
-            left_out.push((name, why));
+        let enforcement = candidate.enforcement(document, options);
+        annotated.restrictions.extend(candidate.restriction(&enforcement, options));
+        if let Some(why) = options.selection.leaves_out(candidate.names(), &candidate.operation, &enforcement) {
+            annotated.left_out.push((candidate.name, why));
             continue;
         }
-        let replacement = replacements.get_mut(index).and_then(Option::take);
-        let (words, detail) = (said.description.as_deref(), said.describe.unwrap_or(options.describe));
-        let description = richer::describe(document, &operation, words, &title, replacement.as_deref(), detail);
-        let must_confirm = options.confirm.asks([&own, &name], &operation, &enforcement);
-        tools.push(Annotated::new(
-            name,
-            title,
-            description,
-            operation,
-            decision,
-            enforcement,
-            must_confirm,
-        ));
-        let count = count * tools.len() / (index + 1);
-        let Some(tool) = tools.last_mut() else { continue };
-        tool.replacement = replacement;
+        let mut tool = Annotated::new(candidate, enforcement, document, options);
         match input_times.of(&tool.tool.name, &tool.operation) {
-            InputTime::InList => list.describe_next(tool, count, &mut schemas, &mut rule_findings),
+            InputTime::InList => {
+                let expected = count * (annotated.tools.len() + 1) / (index + 1);
+                list.describe_next(&mut tool, expected, &mut schemas, &mut rule_findings);
+            }
             InputTime::AtStart => {
                 list.pass_over();
-                diagnostics.extend(tool.describe_whole_input(options, &mut schemas, &mut rule_findings));
+                let remarks = tool.describe_whole_input(options, &mut schemas, &mut rule_findings);
+                annotated.diagnostics.extend(remarks);
                 input_times.bytes += tool.bytes();
             }
             InputTime::OnUse => {
@@ -191,82 +158,28 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
                 tool.is_finished_on_use = true;
             }
         }
+        annotated.tools.push(tool);
     }
-    list.finish(&mut tools, &mut schemas, &mut diagnostics, &mut rule_findings);
+    list.finish(&mut annotated.tools, &mut schemas, &mut annotated.diagnostics, &mut rule_findings);
     drop(schemas);
-    unmatched.extend(rule_findings.into_problems());
-    let mut annotated = AnnotatedTools {
-        tools,
-        restrictions,
-        left_out,
-        unmatched,
-        diagnostics,
-    };
+    annotated.unmatched.extend(rule_findings.into_problems());
     annotated.describe_outputs(document, options);
     annotated
 }
 
-/// The tools that take the place of deprecated operations, where descriptions say so.
-fn replacements(operations: &[Box<Operation>], names: &[String], decisions: &[Decision], options: &AnnotateOptions) -> Vec<Option<String>> {
-    let details = decisions.iter().map(|decision| decision.said.describe.unwrap_or(options.describe));
-    let replacement = |(operation, detail): (&Operation, DescriptionDetail)| {
-        let others = operations.iter().map(Box::as_ref).zip(names.iter().map(String::as_str));
-        let found = (detail != DescriptionDetail::Plain).then(|| richer::replacement(operation, others));
-        found.flatten().map(str::to_owned)
-    };
-    operations.iter().map(Box::as_ref).zip(details).map(replacement).collect()
-}
-
-/// The names that the document gives to operations, by which rules know them as well.
-fn given_names(document: &Document, operations: &[Box<Operation>], own: &[String], options: &AnnotateOptions) -> Vec<String> {
-    let mut given = own.to_vec();
-    let decisions = options.layers.author(document, operations, &mut Vec::new());
-    names::apply_wished_names(&mut given, operations, &decisions, &options.names, &mut Vec::new());
-    given
-}
-
-/// What the settings would not do to the operation by its hints alone, but do because of a word in its name.
-fn restriction(
-    names: [&str; 2],
-    operation: &Operation,
-    hints: &Hints,
-    enforcement: &Enforcement,
-    options: &AnnotateOptions,
-) -> Option<Restriction> {
-    let word = enforcement.word()?;
-    let by_hints = Enforcement::of_hints(hints);
-    if !options.selection.admits(names, operation, &by_hints) {
-        return None;
-    }
-    let is_left_out = !options.selection.admits(names, operation, enforcement);
-    let asks = |enforcement: &Enforcement| options.confirm.asks(names, operation, enforcement);
-    let is_asked_about = asks(enforcement) && !asks(&by_hints);
-    let must_read = options.selection.read_only || options.confirm.level == ConfirmLevel::Write;
-    (is_left_out || is_asked_about).then(|| Restriction {
-        tool: names[1].to_owned(),
-        label: text::one_line(&operation.label()),
-        pointer: operation.pointer.clone(),
-        word,
-        frees: if must_read && by_hints.is_read_only() {
-            (Hint::ReadOnly, true)
-        } else {
-            (Hint::Destructive, false)
-        },
-        is_left_out,
-    })
-}
-
 impl Annotated {
     /// A tool without its schemas.
-    fn new(
-        name: String,
-        title: String,
-        description: String,
-        mut operation: Box<Operation>,
-        Decision { hints, said }: Decision,
-        enforcement: Enforcement,
-        must_confirm: bool,
-    ) -> Self {
+    fn new(candidate: Candidate, enforcement: Enforcement, document: &Document, options: &AnnotateOptions) -> Self {
+        let description = candidate.description(document, options);
+        let must_confirm = options.confirm.asks(candidate.names(), &candidate.operation, &enforcement);
+        let Candidate {
+            name,
+            title,
+            mut operation,
+            decision: Decision { hints, said },
+            replacement,
+            ..
+        } = candidate;
         let in_a_line = |text: String| text::truncate(&text::one_line(&text), descriptions::MAX_TITLE_BYTES);
         let title = said.title.map_or(title, in_a_line);
         let mut tool = Tool::new_with_raw(name, None, Arc::default()).with_title(title);
@@ -280,7 +193,7 @@ impl Annotated {
             tool,
             category: category.map(in_a_line).filter(|category| !category.is_empty()),
             keywords: said.keywords.unwrap_or_default(),
-            replacement: None,
+            replacement,
             operation,
             hints,
             must_confirm,

@@ -1,6 +1,7 @@
-//! Which schemas tools have: how large they may be in the list, which are made when they are used, which replies have one, and
-//! which other tools descriptions name.
+//! Which operations may become tools, and which schemas those have: how large they may be in the list, which are made when they are
+//! used, which replies have one, and which other tools descriptions name.
 
+pub(super) mod candidate;
 pub(super) mod list_budget;
 pub(crate) mod on_use;
 mod outputs;

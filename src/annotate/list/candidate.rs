@@ -1,0 +1,152 @@
+//! The operations of a document before they are described: how each is called, and what was decided about it.
+
+use crate::annotate::confirm::ConfirmLevel;
+use crate::annotate::enforcement::Restriction;
+use crate::annotate::layers::{Decision, careful_hints};
+use crate::annotate::overrides::arguments::{RuleFindings, rule_arguments, rules_name_arguments};
+use crate::annotate::overrides::unmatched::{self, NamedOperations};
+use crate::annotate::{AnnotateOptions, DescriptionDetail, Enforcement, Hint, descriptions, names, overrides, richer};
+use crate::spec::{Diagnostic, Document, Operation};
+use crate::text;
+
+/// An operation that may become a tool.
+pub(crate) struct Candidate {
+    /// The name that it has without anybody's wish, and without the prefix of all names.
+    own_name: String,
+    /// The name of the tool.
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) operation: Box<Operation>,
+    pub(crate) decision: Decision,
+    /// The tool that takes the place of a deprecated operation, where the description says so.
+    pub(crate) replacement: Option<String>,
+}
+
+/// The operations of a document, and what was found while they were named and decided about.
+pub(crate) struct Candidates {
+    /// In the order of the document.
+    pub(crate) all: Vec<Candidate>,
+    /// A sentence for each pattern of the settings that had to match an operation, and matches none.
+    pub(crate) unmatched: Vec<String>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(crate) rule_findings: RuleFindings,
+}
+
+impl Candidates {
+    /// Names all operations and decides about each.
+    pub(crate) fn find(document: &Document, mut operations: Vec<Box<Operation>>, options: &AnnotateOptions) -> Self {
+        // Names come from all operations, so that a selection never changes the name of a tool.
+        let mut names = names::names(&operations, &options.names);
+        let mut diagnostics = Vec::new();
+        let mut rule_findings = RuleFindings::default();
+        if rules_name_arguments(&options.layers) {
+            let given = given_names(document, &operations, &names, options);
+            rule_arguments(&mut operations, &options.layers, [&names, &given], &mut rule_findings);
+        }
+        let mut decisions = options.layers.author(document, &operations, &mut diagnostics);
+        // Rules know a tool by the name that it has without them, and by the one that it has without anybody. The latter has no
+        // prefix: one that comes with the name of an API must not change what a pattern matches.
+        let own = names::without_prefix(&names, &options.names.prefix);
+        names::apply_wished_names(&mut names, &operations, &decisions, &options.names, &mut diagnostics);
+        let authored = names.clone();
+        options.layers.operate(&mut decisions, &own, &names, &operations);
+        names::apply_wished_names(&mut names, &operations, &decisions, &options.names, &mut diagnostics);
+        for pattern in options.selection.idle(&own, &names, &operations) {
+            diagnostics.push(Diagnostic::warning("#", format!("the pattern `{pattern}` matches no operation")));
+        }
+        let [ruled, selected] = [&authored, &names].map(|given| NamedOperations::new(&own, given, &operations));
+        let mut unmatched = unmatched::unmatched_patterns(&options.selection, &options.confirm, selected);
+        unmatched.extend(unmatched::unmatched_rules(&options.layers, ruled));
+        let titles = descriptions::titles(&operations);
+        let said = decisions.iter().map(|decision| &decision.said);
+        diagnostics.extend(overrides::allow_slashes(&mut operations, said));
+        let replacements = replacements(&operations, &names, &decisions, options);
+        let of_each = operations.into_iter().zip(decisions).zip(replacements);
+        let candidates = own.into_iter().zip(names).zip(titles).zip(of_each);
+        let candidates = candidates.map(|(((own_name, name), title), ((operation, decision), replacement))| Candidate {
+            own_name,
+            name,
+            title,
+            operation,
+            decision,
+            replacement,
+        });
+        Self {
+            all: candidates.collect(),
+            unmatched,
+            diagnostics,
+            rule_findings,
+        }
+    }
+}
+
+impl Candidate {
+    /// The names by which patterns know it.
+    pub(crate) fn names(&self) -> [&str; 2] {
+        [&self.own_name, &self.name]
+    }
+
+    /// Whether somebody said that there is no such tool.
+    pub(crate) fn is_disabled(&self) -> bool {
+        self.decision.said.enabled == Some(false)
+    }
+
+    /// What is enforced of it.
+    pub(crate) fn enforcement(&self, document: &Document, options: &AnnotateOptions) -> Enforcement {
+        let hints = &self.decision.hints;
+        Enforcement::new(hints, &careful_hints(options.layers.local, &self.operation, document, hints))
+    }
+
+    /// What the settings would not do to it by its hints alone, but do because of a word in its name.
+    pub(crate) fn restriction(&self, enforcement: &Enforcement, options: &AnnotateOptions) -> Option<Restriction> {
+        let (names, operation) = (self.names(), &self.operation);
+        let word = enforcement.word()?;
+        let by_hints = Enforcement::of_hints(&self.decision.hints);
+        if !options.selection.admits(names, operation, &by_hints) {
+            return None;
+        }
+        let is_left_out = !options.selection.admits(names, operation, enforcement);
+        let asks = |enforcement: &Enforcement| options.confirm.asks(names, operation, enforcement);
+        let is_asked_about = asks(enforcement) && !asks(&by_hints);
+        let must_read = options.selection.read_only || options.confirm.level == ConfirmLevel::Write;
+        (is_left_out || is_asked_about).then(|| Restriction {
+            tool: self.name.clone(),
+            label: text::one_line(&operation.label()),
+            pointer: operation.pointer.clone(),
+            word,
+            frees: if must_read && by_hints.is_read_only() {
+                (Hint::ReadOnly, true)
+            } else {
+                (Hint::Destructive, false)
+            },
+            is_left_out,
+        })
+    }
+
+    /// What the description of its tool says.
+    pub(crate) fn description(&self, document: &Document, options: &AnnotateOptions) -> String {
+        let said = &self.decision.said;
+        let detail = said.describe.unwrap_or(options.describe);
+        let (words, replacement) = (said.description.as_deref(), self.replacement.as_deref());
+        richer::describe(document, &self.operation, words, &self.title, replacement, detail)
+    }
+}
+
+/// The tools that take the place of deprecated operations, where descriptions say so.
+fn replacements(operations: &[Box<Operation>], names: &[String], decisions: &[Decision], options: &AnnotateOptions) -> Vec<Option<String>> {
+    let details = decisions.iter().map(|decision| decision.said.describe.unwrap_or(options.describe));
+    let replacement = |(operation, detail): (&Operation, DescriptionDetail)| {
+        let others = operations.iter().map(Box::as_ref).zip(names.iter().map(String::as_str));
+        let found = (detail != DescriptionDetail::Plain).then(|| richer::replacement(operation, others));
+        found.flatten().map(str::to_owned)
+    };
+    operations.iter().map(Box::as_ref).zip(details).map(replacement).collect()
+}
+
+/// The names that the document gives to operations, by which rules know them as well.
+fn given_names(document: &Document, operations: &[Box<Operation>], own: &[String], options: &AnnotateOptions) -> Vec<String> {
+    let mut given = own.to_vec();
+    let decisions = options.layers.author(document, operations, &mut Vec::new());
+    names::apply_wished_names(&mut given, operations, &decisions, &options.names, &mut Vec::new());
+    given
+}
