@@ -38,7 +38,7 @@ pub(crate) enum Resolution {
 #[derive(Clone)]
 pub(crate) struct Lookup {
     catalog: Arc<Catalog>,
-    is_search: bool,
+    gate: GateKind,
     arguments: Option<JsonObject>,
     /// What the caller's token grants.
     granted: Option<Scopes>,
@@ -167,7 +167,7 @@ impl Catalog {
             let Some(effect) = gate.effect() else {
                 return Some(Resolution::Lookup(Lookup {
                     catalog: Arc::clone(self),
-                    is_search: gate == GateKind::Search,
+                    gate,
                     arguments,
                     granted: scopes.cloned(),
                 }));
@@ -243,20 +243,20 @@ fn pinned_texts<'c>(gates: &Gates, seen: &VisibleApis<'c>) -> impl Iterator<Item
 impl Lookup {
     /// The tool that is called.
     pub(crate) fn gate(&self) -> GateKind {
-        if self.is_search { GateKind::Search } else { GateKind::Describe }
+        self.gate
     }
 
     /// The answer. The first search of an API builds its index, which takes long for a large one: not on an asynchronous thread.
     pub(crate) fn answer(self) -> CallToolResult {
         let Self {
             catalog,
-            is_search,
+            gate,
             arguments,
             granted,
         } = self;
         let seen = catalog.visible(granted.as_ref());
         match &catalog.gates {
-            Some(gates) if is_search => search_operations(gates, &seen, arguments),
+            Some(gates) if gate == GateKind::Search => search_operations(gates, &seen, arguments),
             Some(gates) => describe_operations(gates, &seen, arguments),
             None => CallToolResult::error(Vec::new()),
         }
