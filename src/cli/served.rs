@@ -55,13 +55,19 @@ pub(crate) struct Served {
 fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
     let tools = api.tools().len();
     let read_only = api.iter().filter(|offered| offered.hints.is_read_only()).count();
+    let confirmed = api.iter().filter(|offered| offered.must_confirm).count();
+    let confirmed = if confirmed == 0 {
+        String::new()
+    } else {
+        format!(", {confirmed} only after a person agreed")
+    };
     let left_out = if lost == 0 {
         String::new()
     } else {
         format!(", {} left out", counted(lost, "operation"))
     };
     tracing::info!(
-        "{}: {} ({read_only} read-only){left_out}",
+        "{}: {} ({read_only} read-only{confirmed}){left_out}",
         one_line(api.document().title()),
         counted(tools, "tool")
     );

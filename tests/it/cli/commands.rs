@@ -225,6 +225,18 @@ fn health_asks_a_running_server() {
 }
 
 #[test]
+fn the_start_says_how_many_calls_a_person_is_asked_about() {
+    for (level, said) in [
+        ("none", "20 tools (9 read-only)"),
+        ("destructive", "20 tools (9 read-only, 7 only after a person agreed)"),
+        ("write", "20 tools (9 read-only, 11 only after a person agreed)"),
+    ] {
+        let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--confirm", level]);
+        assert!(server.logs().contains(said), "{level}: {}", server.logs());
+    }
+}
+
+#[test]
 fn logs_may_be_json_lines() {
     let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--log-format", "json"]);
     let logs = server.logs();
