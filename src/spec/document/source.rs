@@ -10,6 +10,7 @@ use http::header::{ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATC
 use thiserror::Error;
 use url::Url;
 
+use super::missing_file::explain_missing;
 use super::web_page::{MAX_PAGE_BYTES, is_web_page};
 use crate::outbound::bounded_body::BodyError;
 use crate::outbound::{HttpClient, HttpError};
@@ -185,7 +186,7 @@ impl Source {
                     source_name: self.to_string(),
                     error,
                 };
-                let metadata = std::fs::metadata(path).map_err(io)?;
+                let metadata = std::fs::metadata(path).map_err(|error| io(explain_missing(path, error)))?;
                 // `/dev/zero` never ends, a FIFO may never begin.
                 if !metadata.is_file() {
                     return Err(ReadError::NotAFile(path.display().to_string()));
