@@ -215,10 +215,6 @@ impl McpServer {
         if self.refuses_plain_calls {
             return None;
         }
-        // Arguments under these names may be there twice, which is refused on the way of all other messages.
-        if arguments.contains_key("operation") || arguments.contains_key("arguments") {
-            return None;
-        }
         // Searches and refusals take the way of all other messages.
         let Resolution::Call(call) = state.served()?.resolve(name, Some(arguments), None)? else {
             return None;

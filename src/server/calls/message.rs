@@ -82,10 +82,35 @@ struct Envelope<'m> {
 #[serde(deny_unknown_fields)]
 struct PlainParameters<'m> {
     name: &'m str,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "read_arguments")]
     arguments: JsonObject,
     #[serde(rename = "_meta", default)]
     meta: Metadata,
+}
+
+/// Reads arguments, each of which is there once: of those of a gate, another reader might take the other one.
+fn read_arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<JsonObject, D::Error> {
+    deserializer.deserialize_map(ArgumentsVisitor)
+}
+
+struct ArgumentsVisitor;
+
+impl<'de> Visitor<'de> for ArgumentsVisitor {
+    type Value = JsonObject;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("arguments")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonObject, A::Error> {
+        let mut arguments = JsonObject::new();
+        while let Some((name, value)) = map.next_entry()? {
+            if arguments.insert(name, value).is_some() {
+                return Err(A::Error::custom("an argument is there twice"));
+            }
+        }
+        Ok(arguments)
+    }
 }
 
 /// What a plain call says in `_meta`: nothing that asks for more than the answer.
@@ -282,6 +307,8 @@ mod tests {
             r#"{"name":"a","arguments":null}"#,
             r#"{"name":"a","arguments":[]}"#,
             r#"{"name":"a","arguments":{},"arguments":{}}"#,
+            r#"{"name":"a","arguments":{"operation":"b","operation":"c"}}"#,
+            r#"{"name":"a","arguments":{"x":1,"\u0078":2}}"#,
             r#"{"name":"a","arguments":{"x":"\ud800"}}"#,
             r#"{"name":"a","task":{}}"#,
             r#"{"name":"a","requestState":"x"}"#,

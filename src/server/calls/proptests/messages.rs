@@ -21,8 +21,16 @@ fn any_arguments() -> impl Strategy<Value = String> {
         "1", "pretty", "twice", "escapes", "half", "secret", "list", "number", "broken", "reserved", "more", "long", "deep", "text",
         "image", "none", "missing", "bad", "redirect", "..", "", "a b/c",
     ]);
+    let inner = id.clone();
     prop_oneof![
         12 => id.prop_map(|id| format!("{{\"id\":\"{id}\"}}")),
+        4 => inner.prop_map(|id| format!("{{\"operation\":\"get_item\",\"arguments\":{{\"id\":\"{id}\"}}}}")),
+        2 => proptest::sample::select(vec![
+            r#"{"operation":"delete_item","arguments":{"id":"x"}}"#, r#"{"operation":"add_item","arguments":{"body":{"n":1}}}"#,
+            r#"{"operation":"get_item","id":"x"}"#, r#"{"operation":"get_item","arguments":"{\"id\":\"x\"}"}"#, r#"{"operation":7}"#,
+            r#"{"operation":"get_item","operation":"add_item","arguments":{"id":"x"}}"#, r#"{"operation":"nothing","arguments":{}}"#,
+            r#"{"operation":"get_item","arguments":{"id":"x"},"arguments":{"id":"y"}}"#, r#"{"query":"an item"}"#,
+        ]).prop_map(str::to_owned),
         6 => proptest::sample::select(vec![
             r#"{"id":"x","page":3,"q":["a","b"]}"#, r#"{"id":"x","page":"3"}"#, r#"{"id":7}"#, r#"{"id":"x","id":"y"}"#,
             r#"{"\u0069d":"x"}"#, r#"{"id":"\ud800"}"#, r#"{"id":"\u00e9"}"#, r#"{"id":null}"#, "{}", "null", "[]", "\"x\"", r#"{"id":"x",}"#,
@@ -59,6 +67,9 @@ fn any_params() -> impl Strategy<Value = (String, &'static str)> {
         8 => Just(("\"get_item\"", "get_item")),
         3 => Just(("\"add_item\"", "add_item")),
         2 => Just(("\"delete_item\"", "delete_item")),
+        2 => Just(("\"call_read\"", "call_read")),
+        1 => Just(("\"call_destructive\"", "call_destructive")),
+        1 => Just(("\"search_operations\"", "search_operations")),
         1 => Just(("\"get_itm\"", "get_itm")),
         1 => Just(("\"get\\u005fitem\"", "get_item")),
         1 => Just(("7", "get_item")),
@@ -85,7 +96,16 @@ pub(super) fn any_message() -> impl Strategy<Value = (String, &'static str)> {
 
 fn plain_message() -> impl Strategy<Value = (String, &'static str)> {
     let id = prop_oneof![(0..1000_i64).prop_map(|id| id.to_string()), Just("\"an id\"".to_owned())];
-    let name = proptest::sample::select(vec!["get_item", "get_item", "add_item", "delete_item"]);
+    let name = proptest::sample::select(vec![
+        "get_item",
+        "get_item",
+        "get_item",
+        "get_item",
+        "add_item",
+        "delete_item",
+        "call_read",
+        "call_write",
+    ]);
     let meta = proptest::sample::select(vec![
         String::new(),
         ",\"_meta\":{\"host/key\":[1.5,{\"a\":\"b\"}]}".to_owned(),

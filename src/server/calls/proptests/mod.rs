@@ -71,6 +71,11 @@ fn plain_calls_over_http_answer_what_rmcp_does_where_a_person_is_asked() {
     compare_over_http(ServerKind { confirms: true, ..OPEN }, 300);
 }
 
+#[test]
+fn plain_calls_over_http_answer_what_rmcp_does_where_gates_stand_for_operations() {
+    compare_over_http(ServerKind { searches: true, ..OPEN }, 600);
+}
+
 /// Returns how many calls were in plain form.
 fn compare_over_stdio(kind: ServerKind, beginning: &[&str], cases: u32) -> usize {
     let mut clients = [true, false].map(|is_plain| Client::start(ServerKind { is_plain, ..kind }));

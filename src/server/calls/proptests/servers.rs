@@ -13,6 +13,8 @@ use tracing::field::{Field, Visit};
 use crate::api::{Api, ApiOptions, Confirm, ConfirmLevel, Destination};
 use crate::outbound::{OutboundOptions, http_client};
 use crate::server::McpServer;
+use crate::server::endpoints::api_slot::ApiSlot;
+use crate::server::gates::{ListMode, ListOptions};
 use crate::server::http::{self, AccessOptions, HttpOptions, StaticToken};
 use crate::spec::Document;
 
@@ -21,12 +23,13 @@ pub(super) const TOKEN: &str = "a-token-of-clients-0123456789";
 /// How long anything is waited for.
 pub(super) const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Without confirmation, authentication and secrets.
+/// Without confirmation, authentication, secrets and gates.
 pub(super) const OPEN: ServerKind = ServerKind {
     is_plain: true,
     confirms: false,
     has_tokens: false,
     has_secret: false,
+    searches: false,
 };
 
 const DOCUMENT: &str = r#"{"openapi":"3.1.0","info":{"title":"T","version":"1"},"paths":{
@@ -223,6 +226,8 @@ pub(super) struct ServerKind {
     pub(super) confirms: bool,
     pub(super) has_tokens: bool,
     pub(super) has_secret: bool,
+    /// Whether a few tools stand for all operations.
+    pub(super) searches: bool,
 }
 
 /// Runs a server in a thread of its own, whose events are kept.
@@ -256,7 +261,16 @@ pub(super) fn start<T: Send + 'static>(
             }
             let document = Document::parse(DOCUMENT.as_bytes().to_vec(), None).unwrap();
             let (api, _) = Api::build(document, options, http_client(&plain).unwrap()).unwrap();
-            let mut server = McpServer::new(Arc::new(api)).with_confirm(kind.confirms);
+            let mode = if kind.searches { ListMode::Search } else { ListMode::All };
+            let slot = ApiSlot {
+                list: ListOptions {
+                    mode,
+                    ..ListOptions::default()
+                },
+                ..ApiSlot::default()
+            };
+            let mut server = McpServer::awaiting(vec![slot], None).with_confirm(kind.confirms);
+            server.ready(Arc::new(api));
             if !kind.is_plain {
                 server = server.without_plain_calls();
             }
