@@ -30,6 +30,9 @@ pub(crate) struct SearchedOperation<'a> {
     pub(crate) keywords: &'a [String],
 }
 
+/// How deep lists of lists are opened.
+const MAX_LISTS: usize = 4;
+
 /// A place in which words stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -187,18 +190,32 @@ impl<'d, 'o> FieldReader<'d, 'o> {
 
     /// The names of the properties of a schema, or of the items of a list.
     fn names_at(&mut self, schema: Node<'d>) -> &[Term] {
+        let described = self.past_lists(schema);
         let (document, vocabulary) = (self.document, &mut self.vocabulary);
-        let schema = document.resolve(schema).unwrap_or(schema);
-        let words = self.property_names.entry(schema.span()).or_insert_with(|| {
-            let items = schema.object().and_then(|object| object.get("items"));
+        let words = self.property_names.entry(described.span()).or_insert_with(|| {
             let mut words = TermList::default();
-            for (name, _) in properties(document, Some(items.unwrap_or(schema)), &mut HashSet::default()) {
+            for (name, _) in properties(document, Some(described), &mut HashSet::default()) {
                 words.add(&name, Writing::Identifier, vocabulary);
             }
             words
         });
         self.text_bytes += words.bytes;
         &words.terms
+    }
+
+    /// The schema that is not one of a list any more: many operations list what has one schema.
+    fn past_lists(&self, mut schema: Node<'d>) -> Node<'d> {
+        for _ in 0..MAX_LISTS {
+            schema = self.document.resolve(schema).unwrap_or(schema);
+            if self.property_names.contains_key(&schema.span()) {
+                return schema;
+            }
+            match schema.object().and_then(|object| object.get("items")) {
+                Some(items) => schema = items,
+                None => return schema,
+            }
+        }
+        schema
     }
 }
 
