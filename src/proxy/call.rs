@@ -202,9 +202,13 @@ impl ApiProxy {
         match cache.decide(cacheable, sending.deadline).await {
             CacheDecision::Reply(reply) => Ok(reply),
             CacheDecision::TimedOut => Err(CallError::Timeout(self.options.timeout)),
-            CacheDecision::Ask(inquiry) => {
+            CacheDecision::Ask(mut inquiry) => {
                 let conditions = &inquiry.conditions;
-                let outcome = self.ask(call, SendOptions { conditions, ..sending }).await;
+                let mut outcome = self.ask(call, SendOptions { conditions, ..sending }).await;
+                if outcome.as_ref().is_ok_and(|reply| inquiry.is_contradicted_by(&reply.response)) {
+                    inquiry.forget_stored();
+                    outcome = self.ask(call, sending).await;
+                }
                 cache.settle(*inquiry, outcome)
             }
         }

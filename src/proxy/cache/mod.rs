@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use http::header::{self, HeaderMap};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use tokio::time::timeout_at;
 
@@ -222,24 +222,39 @@ impl ReplyCache {
     pub(crate) fn settle(&self, inquiry: Inquiry<'_>, outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
         let now = self.clock.now();
         let Inquiry {
-            call, stored, mut place, ..
+            call,
+            stored,
+            mut place,
+            conditions,
         } = inquiry;
+        let mut end = |outcome| {
+            if let Some(place) = &mut place {
+                place.end(outcome);
+            }
+        };
         let failed = match &outcome {
             Ok(reply) => matches!(reply.response.status.as_u16(), 500 | 502 | 503 | 504),
             Err(error) => error.is_of_the_api(),
         };
         if failed && let Some(stored) = stored.as_ref().filter(|stored| stored.freshness.may_be_stale_on_error(now)) {
             self.tell("hit", true);
+            end(FlightOutcome::NotStored);
             return Ok(stored.reply(now));
         }
-        let mut reply = outcome?;
-        let is_revalidated = stored.is_some_and(|stored| revalidate(stored, &mut reply));
+        let mut reply = match outcome {
+            Ok(reply) => reply,
+            Err(error) => {
+                self.tell("miss", false);
+                end(FlightOutcome::NotStored);
+                return Err(error);
+            }
+        };
+        let asked_about = stored.filter(|_| !conditions.is_empty());
+        let is_revalidated = asked_about.is_some_and(|stored| revalidate(stored, &mut reply));
         self.tell(if is_revalidated { "revalidated" } else { "miss" }, is_revalidated);
         reply.response.headers = detached_headers(&reply.response.headers);
         let is_kept = self.keep(&call, &reply, now);
-        if let Some(place) = &mut place {
-            place.end(if is_kept { FlightOutcome::Stored } else { FlightOutcome::NotStored });
-        }
+        end(if is_kept { FlightOutcome::Stored } else { FlightOutcome::NotStored });
         Ok(reply)
     }
 
@@ -296,6 +311,31 @@ impl<'c> Inquiry<'c> {
             conditions,
         }
     }
+
+    /// Whether the reply confirms another one than that which was asked about (RFC 9111 section 4.3.4). It says nothing of what is kept,
+    /// so that the API has to be asked without conditions.
+    pub(crate) fn is_contradicted_by(&self, reply: &Response) -> bool {
+        let Some(stored) = self.stored.as_ref().filter(|_| reply.status == StatusCode::NOT_MODIFIED) else {
+            return false;
+        };
+        let differs = |name: HeaderName| {
+            let said = reply.headers.get(&name).map(opaque_tag);
+            said.is_some() && said != stored.response.headers.get(&name).map(opaque_tag)
+        };
+        differs(header::ETAG) || !reply.headers.contains_key(header::ETAG) && differs(header::LAST_MODIFIED)
+    }
+
+    /// Forgets what is kept, so that the API is asked for the whole reply.
+    pub(crate) fn forget_stored(&mut self) {
+        self.stored = None;
+        self.conditions.clear();
+    }
+}
+
+/// A validator without the mark of a weak one (RFC 9110 section 8.8.3.2, weak comparison).
+fn opaque_tag(validator: &HeaderValue) -> &[u8] {
+    let bytes = validator.as_bytes();
+    bytes.strip_prefix(b"W/").unwrap_or(bytes)
 }
 
 /// Makes a reply that confirms the stored one (RFC 9111 section 4.3.4) that one, with its headers updated; whether it does.

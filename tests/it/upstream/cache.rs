@@ -1,6 +1,8 @@
 //! `--cache`: the rules of RFC 9111 as data, and what belongs to whom.
 
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -57,13 +59,13 @@ fn replies_are_used_again_as_rfc_9111_allows() {
 }
 
 fn run_case(case: &Value) {
-    let next: Arc<Mutex<Option<Vec<u8>>>> = Arc::default();
+    let next: Arc<Mutex<VecDeque<Vec<u8>>>> = Arc::default();
     let given = Arc::clone(&next);
     let upstream = Upstream::start(Box::new(move |_| {
         given
             .lock()
             .unwrap()
-            .take()
+            .pop_front()
             .unwrap_or_else(|| reply(599, &[], b"the API was not to be asked"))
     }));
     let texts = |value: &Value| -> Vec<String> {
@@ -82,17 +84,21 @@ fn run_case(case: &Value) {
     let mut session = Session::serving(&spec(), &upstream, &flags);
     for (index, step) in case["steps"].as_array().unwrap().iter().enumerate() {
         let title = format!("{}, step {index}", case["name"]);
-        let answer = &step["reply"];
-        *next.lock().unwrap() = answer.is_object().then(|| {
+        let answers: Vec<&Value> = [&step["reply"], &step["then"]]
+            .into_iter()
+            .filter(|answer| answer.is_object())
+            .collect();
+        let replies = answers.iter().map(|answer| {
             let mut headers = texts(&answer["headers"]);
             headers.push("Content-Type: text/plain".into());
             let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
             let status = u16::try_from(answer["status"].as_u64().unwrap_or(200)).unwrap();
             reply(status, &headers, answer["body"].as_str().unwrap_or_default().as_bytes())
         });
+        *next.lock().unwrap() = replies.collect();
         let result = session.call("list", step.get("arguments").unwrap_or(&json!({})));
         let received = upstream.take_all();
-        assert_eq!(received.len(), usize::from(answer.is_object()), "{title}: {result}");
+        assert_eq!(received.len(), answers.len(), "{title}: {result}");
         for condition in texts(&step["conditions"]) {
             assert!(received[0].headers.contains(&condition), "{title}: {:?}", received[0].headers);
         }
@@ -218,6 +224,38 @@ fn many_that_ask_for_the_same_at_a_time_ask_the_api_once() {
 }
 
 #[test]
+fn those_that_wait_for_a_call_that_fails_ask_all_at_once() {
+    let (release, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    let (is_first, asking) = (AtomicBool::new(true), AtomicUsize::new(0));
+    let upstream = Upstream::raw(move |_, stream| {
+        if is_first.swap(false, SeqCst) {
+            let _ = wait.lock().unwrap().recv_timeout(TIMEOUT);
+            return;
+        }
+        asking.fetch_add(1, SeqCst);
+        wait_until("two ask at a time", || asking.load(SeqCst) > 1);
+        let _ = stream.write_all(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 13\r\nConnection: close\r\n\r\n{\"done\":true}",
+        );
+    });
+    let flags = ["--cache", "1000000", "--retries", "0", "--metrics-bind", "127.0.0.1:0"];
+    let mut session = Session::serving(&spec(), &upstream, &flags);
+    for _ in 0..8 {
+        session.post("tools/call", &json!({"name": "list", "arguments": {}}));
+    }
+    wait_until("the API is asked", || !upstream.received().is_empty());
+    session.post("ping", &json!({}));
+    assert_eq!(session.receive()["result"], json!({}));
+    release.send(()).unwrap();
+    let results: Vec<Value> = (0..8).map(|_| session.receive()).collect();
+    let failed = results.iter().filter(|answer| answer["result"]["isError"] == true).count();
+    assert_eq!(failed, 1, "{results:?}");
+    let page = metrics_page(&session);
+    assert!(page.contains("openapi_mcp_cache_misses_total 8\n"), "{page}");
+}
+
+#[test]
 fn a_hit_is_redacted_and_shortened_like_any_reply() {
     let upstream = Upstream::start(Box::new(|_| reply(200, FRESH, br#"{"echo":"the-secret-of-the-operator"}"#)));
     let mut session = Session::serving_with(
@@ -252,10 +290,14 @@ fn a_reply_that_could_never_be_used_takes_no_room() {
 }
 
 /// What the page of metrics says of the cache.
-fn cached_bytes(session: &Session) -> usize {
+fn metrics_page(session: &Session) -> String {
     let logs = session.logged("metrics at http://");
     let (_, address) = logs.split_once("metrics at http://").unwrap();
-    let page = scrape(address.split('/').next().unwrap());
+    scrape(address.split('/').next().unwrap())
+}
+
+fn cached_bytes(session: &Session) -> usize {
+    let page = metrics_page(session);
     let held = page.lines().find_map(|line| line.strip_prefix("openapi_mcp_cache_size_bytes "));
     held.and_then(|held| held.parse().ok()).unwrap_or_else(|| panic!("{page}"))
 }
