@@ -260,11 +260,14 @@ impl TokenTurn<'_> {
         Ok(())
     }
 
-    /// Makes sure that the turn lasts, before the refresh token is used.
+    /// Makes sure that the turn lasts and that there is room for the new token, before the refresh token is used.
     ///
     /// # Errors
-    /// It does not, in words for a model.
+    /// It does not, or the new token could not be written; in words for a model.
     pub(crate) async fn begin_renewal(&self) -> Result<(), &'static str> {
+        if let Some(file) = &self.file {
+            file.reserve()?;
+        }
         let Some(shared) = &self.keeper.shared else { return Ok(()) };
         let Some(lock) = &self.lock else { return Err(OCCUPIED) };
         match shared.record.begin_renewal(lock).await {

@@ -21,6 +21,8 @@ const SEALED_VERSION: u32 = 2;
 const SEALED_NAME: &str = "token store";
 /// How long a process waits for its turn; a token request ends before.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(35);
+/// Room for what a new token takes beside those that are stored.
+const RESERVED_BYTES: usize = 16 << 10;
 /// How often it looks whether it is its turn.
 const LOCK_INTERVAL: Duration = Duration::from_millis(25);
 
@@ -206,6 +208,27 @@ impl LockedTokenStore<'_> {
         Ok(record.map(StoredToken::from))
     }
 
+    /// Makes sure that a new token can be written, before a refresh token is used that may be good for one use.
+    ///
+    /// # Errors
+    /// It could not be written; in words for a model.
+    pub(crate) fn reserve(&self) -> Result<(), &'static str> {
+        let reserve = || {
+            let length = std::fs::metadata(&self.store.path).map_or(0, |metadata| metadata.len());
+            let room = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(RESERVED_BYTES);
+            let mut file = private_options().create(true).truncate(false).open(self.store.beside(".new"))?;
+            file.write_all(&vec![0; room])?;
+            file.sync_all()
+        };
+        reserve().map_err(|error: io::Error| {
+            tracing::error!(
+                "the token store `{}` cannot be written: {error}; no refresh token is used until it can",
+                self.store.path.display()
+            );
+            "the token store of this server cannot be written, and without it the refresh token must not be used"
+        })
+    }
+
     /// Replaces the tokens of an owner, those of another refresh token in the settings included. They are on the disk afterwards.
     pub(crate) fn put(&self, owner: &TokenOwner, token: &StoredToken) -> Result<(), String> {
         let mut file = self.store.read()?;
@@ -234,8 +257,10 @@ impl LockedTokenStore<'_> {
     /// Writes a file beside, and renames it once it is on the disk: whoever reads sees the old file or the new one, whole.
     fn replace(&self, text: &[u8]) -> io::Result<()> {
         let fresh = self.store.beside(".new");
-        let mut file = private_options().create(true).truncate(true).open(&fresh)?;
+        // Not truncated first: the room of [`Self::reserve`] would be lost.
+        let mut file = private_options().create(true).truncate(false).open(&fresh)?;
         file.write_all(text)?;
+        file.set_len(u64::try_from(text.len()).unwrap_or(u64::MAX))?;
         file.sync_all()?;
         std::fs::rename(&fresh, &self.store.path)?;
         #[cfg(unix)]

@@ -534,6 +534,27 @@ fn a_replaced_refresh_token_survives_a_restart_and_is_shared_by_processes() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn no_refresh_token_is_used_while_the_disk_is_full() {
+    let (upstream, folder) = (rotating(), tempfile::tempdir().unwrap());
+    let store = folder.path().join("tokens.json");
+    let new = folder.path().join("tokens.json.new");
+    std::os::unix::fs::symlink("/dev/full", &new).unwrap();
+    let mut session = stored_session(&upstream, &store);
+    let result = session.call("pets", &json!({"body": {}}));
+    assert!(
+        result["isError"] == true && text_of(&result).contains("the token store of this server cannot be written"),
+        "{result}"
+    );
+    assert_eq!(count(&upstream, "/token"), 0);
+    session.logged("No space left on device");
+    std::fs::remove_file(&new).unwrap();
+    assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false, "{}", session.logs());
+    let stored = std::fs::read_to_string(&store).unwrap();
+    assert!(stored.contains("refresh-s3cret-1") && stored.ends_with('}'), "{stored:?}");
+}
+
 #[test]
 fn with_a_state_key_the_store_is_encrypted_and_what_was_in_the_clear_as_well() {
     let upstream = rotating();
