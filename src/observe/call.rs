@@ -240,9 +240,9 @@ impl OpenCall {
         });
         line.text("claimed", claimed.as_deref(), 512);
         line.text("tool", record.tool(), 256);
+        line.text("gate", record.gate, 32);
         if let Some(operation) = &record.operation {
             line.text("api", Some(&operation.api), 256);
-            line.text("gate", record.gate, 32);
             line.text("method", Some(&operation.method), 32);
             line.text("path", Some(&operation.path_template), 512);
             line.text("effect", Some(operation.effect), 32);

@@ -3,19 +3,19 @@
 
 pub(crate) mod line;
 pub(crate) mod options;
+mod refusals;
 mod writer;
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use aws_lc_rs::hmac;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-use self::line::AuditLine;
 use self::options::AuditOptions;
+use self::refusals::RefusalCounts;
 use self::writer::WriterTask;
 use crate::text::hex;
 
@@ -25,10 +25,6 @@ const MAX_QUEUED_LINES: usize = 8192;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the end of the process waits for the lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often the log says that requests were refused for one reason.
-const REFUSAL_INTERVAL: Duration = Duration::from_mins(1);
-/// Reasons that are told apart; they are ours.
-const MAX_REASONS: usize = 32;
 
 /// The log.
 pub(crate) struct AuditLog {
@@ -37,12 +33,7 @@ pub(crate) struct AuditLog {
     key_id: String,
     required: bool,
     on_loss: fn(),
-    refusals: Mutex<HashMap<&'static str, Refusals>>,
-}
-
-struct Refusals {
-    told: Instant,
-    untold: u64,
+    refusals: Arc<RefusalCounts>,
 }
 
 impl AuditLog {
@@ -62,9 +53,11 @@ impl AuditLog {
         };
         let output = writer::AuditOutput::open(&options.target)?;
         let (sender, receiver) = sync_channel(MAX_QUEUED_LINES);
+        let refusals = Arc::new(RefusalCounts::default());
+        let counted = Arc::clone(&refusals);
         std::thread::Builder::new()
             .name("audit".into())
-            .spawn(move || writer::write_lines(output, &receiver, on_loss))
+            .spawn(move || writer::write_lines(output, &receiver, &counted, on_loss))
             .map_err(|error| format!("its thread cannot be started: {error}"))?;
         let key_id = hmac::sign(&key, b"openapi-mcp audit key");
         Ok(Self {
@@ -73,7 +66,7 @@ impl AuditLog {
             key,
             required: options.required,
             on_loss,
-            refusals: Mutex::default(),
+            refusals,
         })
     }
 
@@ -134,34 +127,9 @@ impl AuditLog {
 
     /// A request was refused before its body was read: one line a minute for each reason, with how many there were.
     pub(super) fn refused_request(&self, reason: &'static str) {
-        let count = {
-            let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-            if refusals.len() >= MAX_REASONS && !refusals.contains_key(reason) {
-                return;
-            }
-            match refusals.get_mut(reason) {
-                Some(known) if known.told.elapsed() < REFUSAL_INTERVAL => {
-                    known.untold += 1;
-                    return;
-                }
-                Some(known) => {
-                    known.told = Instant::now();
-                    std::mem::take(&mut known.untold) + 1
-                }
-                None => {
-                    let first = Refusals {
-                        told: Instant::now(),
-                        untold: 0,
-                    };
-                    refusals.insert(reason, first);
-                    1
-                }
-            }
-        };
-        let mut line = AuditLine::new("refused", SystemTime::now());
-        line.text("reason", Some(reason), 64);
-        line.number("count", Some(count));
-        self.write(line.finish());
+        if let Some(line) = self.refusals.count(reason) {
+            self.write(line);
+        }
     }
 
     /// Opens the file anew, which may have been renamed.

@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::options::AuditTarget;
+use super::refusals::RefusalCounts;
 
 /// How often the path is compared with the open file.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// How often the log says that lines are lost.
+/// How often the log says that lines are lost, or that the file cannot be opened again.
 const LOSS_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// What the thread is told.
@@ -26,14 +27,24 @@ pub(super) enum WriterTask {
 }
 
 /// When the log last said that lines are lost.
-static TOLD: Mutex<Option<Instant>> = Mutex::new(None);
+static LOSS_TOLD: Mutex<Option<Instant>> = Mutex::new(None);
+/// When the log last said that the file cannot be opened again.
+static REOPEN_TOLD: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// Whether something was not told within the last [`LOSS_LOG_INTERVAL`]; it is told now.
+fn is_due(told: &Mutex<Option<Instant>>) -> bool {
+    let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_due = told.is_none_or(|told| told.elapsed() >= LOSS_LOG_INTERVAL);
+    if is_due {
+        *told = Some(Instant::now());
+    }
+    is_due
+}
 
 /// Counts a lost line, and says so at most once in [`LOSS_LOG_INTERVAL`].
 pub(super) fn count_lost(on_loss: fn(), why: &str) {
     on_loss();
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    if told.is_none_or(|told| told.elapsed() >= LOSS_LOG_INTERVAL) {
-        *told = Some(Instant::now());
+    if is_due(&LOSS_TOLD) {
         tracing::error!("a line of the audit log is lost: {why}; openapi_mcp_audit_lost_total counts them");
     }
 }
@@ -109,10 +120,11 @@ impl AuditOutput {
         if let Self::File { path, file, is_torn } = self {
             match open_file(path) {
                 Ok(fresh) => (*file, *is_torn) = (fresh, ends_within_line(path)),
-                Err(error) => tracing::error!(
+                Err(error) if is_due(&REOPEN_TOLD) => tracing::error!(
                     "the audit log `{}` cannot be opened again ({error}); lines still go to the old file",
                     path.display()
                 ),
+                Err(_) => {}
             }
         }
     }
@@ -171,8 +183,15 @@ fn open_file(path: &Path) -> io::Result<File> {
 }
 
 /// The thread: writes lines until nobody can send any more.
-pub(super) fn write_lines(mut output: AuditOutput, messages: &Receiver<WriterTask>, on_loss: fn()) {
+pub(super) fn write_lines(mut output: AuditOutput, messages: &Receiver<WriterTask>, refusals: &RefusalCounts, on_loss: fn()) {
     let mut checked = Instant::now();
+    let write = |output: &mut AuditOutput, line: &[u8]| {
+        let written = output.write(line);
+        if let Err(error) = &written {
+            count_lost(on_loss, &error.to_string());
+        }
+        written.is_ok()
+    };
     loop {
         let message = messages.recv_timeout(CHECK_INTERVAL);
         if checked.elapsed() >= CHECK_INTERVAL {
@@ -180,19 +199,22 @@ pub(super) fn write_lines(mut output: AuditOutput, messages: &Receiver<WriterTas
             if output.was_moved() {
                 output.reopen();
             }
+            for line in refusals.due() {
+                write(&mut output, &line);
+            }
         }
         match message {
             Ok(WriterTask::Line(line, waiting)) => {
-                let written = output.write(&line);
-                if let Err(error) = &written {
-                    count_lost(on_loss, &error.to_string());
-                }
+                let is_written = write(&mut output, &line);
                 if let Some(waiting) = waiting {
-                    let _ = waiting.send(written.is_ok());
+                    let _ = waiting.send(is_written);
                 }
             }
             Ok(WriterTask::Reopen) => output.reopen(),
             Ok(WriterTask::Flush(done)) => {
+                for line in refusals.rest() {
+                    write(&mut output, &line);
+                }
                 let _ = done.send(());
             }
             Err(RecvTimeoutError::Timeout) => {}

@@ -256,7 +256,7 @@ fn a_question_and_its_answer_are_two_lines() {
 #[test]
 fn strangers_do_not_fill_the_disk_and_tokens_are_named_by_hashes() {
     let log = Log::new();
-    let server = HttpServer::start_with(
+    let mut server = HttpServer::start_with(
         &[
             "--spec",
             &petstore(),
@@ -280,6 +280,15 @@ fn strangers_do_not_fill_the_disk_and_tokens_are_named_by_hashes() {
     );
     let client = lines[1]["client"].as_str().unwrap();
     assert!(client.starts_with("token:") && !client.contains("sixteen"), "{client}");
+    // None is left out of the count in the end.
+    signal(server.pid(), "TERM");
+    server.wait();
+    let lines = log.wait_for(3);
+    assert_eq!(
+        (&lines[2]["reason"], &lines[2]["count"]),
+        (&json!("no_token"), &json!(19)),
+        "{lines:?}"
+    );
 }
 
 #[cfg(unix)]

@@ -162,6 +162,30 @@ fn two_servers_may_write_to_one_file() {
 }
 
 #[test]
+fn a_wrong_call_of_a_tool_that_stands_for_operations_is_none_of_the_api() {
+    let log = Log::new();
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--tools", "search", "--audit-log", log.name()]);
+    for (tool, arguments) in [
+        ("search_operations", r#"{"zzz":1}"#),
+        ("describe_operations", r#"{"zzz":1}"#),
+        ("call_read", r#"{"operation":"no_such_operation"}"#),
+        ("call_read", "{}"),
+    ] {
+        server.post(&["MCP-Protocol-Version: 2025-11-25"], &call_message(tool, arguments));
+    }
+    let lines = log.wait_for(4);
+    let seen: Vec<(&str, &str)> = lines
+        .iter()
+        .map(|line| {
+            let tool = line["tool"].as_str().or(line["gate"].as_str());
+            (tool.unwrap_or_default(), line["outcome"].as_str().unwrap_or_default())
+        })
+        .collect();
+    let expected = ["search_operations", "describe_operations", "call_read", "call_read"].map(|tool| (tool, "invalid_arguments"));
+    assert_eq!(seen, expected);
+}
+
+#[test]
 fn what_a_person_answers_is_named() {
     let log = Log::new();
     let server = asking_server(&log);

@@ -1,0 +1,76 @@
+//! Requests that are refused before their body is read: the log tells each reason once a minute, with how many there were.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::line::AuditLine;
+
+/// How often the log says that requests were refused for one reason.
+const REFUSAL_INTERVAL: Duration = Duration::from_mins(1);
+/// Reasons that are told apart; they are ours.
+const MAX_REASONS: usize = 32;
+
+/// The refused requests, by reason.
+#[derive(Default)]
+pub(super) struct RefusalCounts(Mutex<BTreeMap<&'static str, RefusalCount>>);
+
+struct RefusalCount {
+    told: Instant,
+    untold: u64,
+}
+
+impl RefusalCounts {
+    /// Counts a refused request. Gives the line of a reason that was not told within the last minute.
+    pub(super) fn count(&self, reason: &'static str) -> Option<Vec<u8>> {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if counts.len() >= MAX_REASONS && !counts.contains_key(reason) {
+            return None;
+        }
+        if let Some(known) = counts.get_mut(reason) {
+            known.untold += 1;
+            return known.tell(reason, |known| known.told.elapsed() >= REFUSAL_INTERVAL);
+        }
+        let first = RefusalCount {
+            told: Instant::now(),
+            untold: 0,
+        };
+        counts.insert(reason, first);
+        Some(line_of(reason, 1))
+    }
+
+    /// The lines of what was not told for a minute.
+    pub(super) fn due(&self) -> Vec<Vec<u8>> {
+        self.tell_where(|known| known.told.elapsed() >= REFUSAL_INTERVAL)
+    }
+
+    /// The lines of all that was not told.
+    pub(super) fn rest(&self) -> Vec<Vec<u8>> {
+        self.tell_where(|_| true)
+    }
+
+    fn tell_where(&self, is_due: impl Fn(&RefusalCount) -> bool) -> Vec<Vec<u8>> {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts
+            .iter_mut()
+            .filter_map(|(reason, known)| known.tell(reason, &is_due))
+            .collect()
+    }
+}
+
+impl RefusalCount {
+    fn tell(&mut self, reason: &str, is_due: impl Fn(&Self) -> bool) -> Option<Vec<u8>> {
+        if self.untold == 0 || !is_due(self) {
+            return None;
+        }
+        self.told = Instant::now();
+        Some(line_of(reason, std::mem::take(&mut self.untold)))
+    }
+}
+
+fn line_of(reason: &str, count: u64) -> Vec<u8> {
+    let mut line = AuditLine::new("refused", SystemTime::now());
+    line.text("reason", Some(reason), 64);
+    line.number("count", Some(count));
+    line.finish()
+}
