@@ -117,6 +117,12 @@ impl Catalog {
         self.view.strips_prefix && !self.awaited.is_empty() || self.awaited.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
 
+    /// Whether an operation is served under that name, whoever may call it.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let mut apis = self.apis.iter().map(|api| visible_api(api, &self.view, None));
+        apis.any(|api| api.find(name).is_some())
+    }
+
     /// In search mode, the list for a client with these scopes: gates and pinned tools, separated by commas.
     pub(crate) fn gate_list(&self, scopes: Option<&Scopes>) -> Option<String> {
         let gates = self.gates.as_ref()?;

@@ -24,6 +24,7 @@ use super::endpoints::introduction::introduce_nothing;
 use super::hint_sources::{self, answer_hint_sources};
 use super::progress::ProgressReporter;
 use super::{McpServer, auth, observed, tool_list};
+use crate::annotate::gate_names::{self, GateKind};
 use crate::api::{Caller, OnMissingCredential};
 use crate::observe::call::{CallObservation, note, note_outcome};
 use crate::observe::metrics::labels::OTHER;
@@ -242,7 +243,7 @@ impl McpServer {
         } else {
             let catalog = tokio::select! {
                 () = context.ct.cancelled() => return Err(cancelled()),
-                catalog = self.state.catalog_for(&request.name) => catalog?,
+                catalog = self.state.catalog_for(&request.name, request.arguments.as_ref()) => catalog?,
             };
             let scopes = auth::scopes_of(parts);
             let resolved = catalog.resolve(&request.name, request.arguments.take(), scopes);
@@ -253,6 +254,8 @@ impl McpServer {
             Resolution::Refused(refused, meant) => {
                 if let Some(meant) = &meant {
                     observed::note_operation(meant);
+                } else {
+                    note(|record| record.gate = gate_names::kind_of(&request.name).map(GateKind::name));
                 }
                 note_outcome(CallOutcome::InvalidArguments);
                 return Ok(with_meta(refused, &context).into());
@@ -263,7 +266,12 @@ impl McpServer {
                 return tokio::select! {
                     () = context.ct.cancelled() => Err(cancelled()),
                     answer = answer => match answer {
-                        Ok(answer) => Ok(with_meta(answer, &context).into()),
+                        Ok(answer) => {
+                            if answer.is_error == Some(true) {
+                                note_outcome(CallOutcome::InvalidArguments);
+                            }
+                            Ok(with_meta(answer, &context).into())
+                        }
                         Err(_) => Err(ErrorData::internal_error("the search failed because of an error inside this server", None)),
                     },
                 };

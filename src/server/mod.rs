@@ -27,6 +27,7 @@ use std::time::Duration;
 use rmcp::model::JsonObject;
 use tokio_util::task::TaskTracker;
 
+use self::auth::scopes::Scopes;
 use self::catalog::{Resolution, ResolvedCall};
 use self::confirm::Confirmation;
 use self::endpoints::api_slot::ApiSlot;
@@ -210,13 +211,19 @@ impl McpServer {
     }
 
     /// The call of a tool of an endpoint, where nobody has to agree to it. `None` as well where there is no such tool.
-    pub(crate) fn plain_call(&self, state: &EndpointState, name: &str, arguments: JsonObject) -> Option<ResolvedCall> {
+    pub(crate) fn plain_call(
+        &self,
+        state: &EndpointState,
+        name: &str,
+        arguments: JsonObject,
+        scopes: Option<&Scopes>,
+    ) -> Option<ResolvedCall> {
         #[cfg(test)]
         if self.refuses_plain_calls {
             return None;
         }
         // Searches and refusals take the way of all other messages.
-        let Resolution::Call(call) = state.served()?.resolve(name, Some(arguments), None)? else {
+        let Resolution::Call(call) = state.served()?.resolve(name, Some(arguments), scopes)? else {
             return None;
         };
         if self.asks_before_calls() && call.offered().must_confirm {

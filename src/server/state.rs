@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorData, JsonObject};
 use rmcp::service::{Peer, SubscriptionContext};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -122,9 +122,15 @@ impl EndpointState {
         Ok(catalog)
     }
 
-    /// The catalog in which a tool of that name is looked for: waits for an API that may have it, and for no other.
-    pub(crate) async fn catalog_for(&self, name: &str) -> Result<Arc<Catalog>, ErrorData> {
+    /// The catalog in which a tool of that name is looked for: waits for an API that may have it, and for no other. `arguments` may name
+    /// the operation of a gate.
+    pub(crate) async fn catalog_for(&self, name: &str, arguments: Option<&JsonObject>) -> Result<Arc<Catalog>, ErrorData> {
         if gate_names::kind_of(name).is_some() {
+            let operation = arguments.and_then(|arguments| arguments.get("operation")?.as_str());
+            let catalog = self.catalog().await?;
+            if operation.is_some_and(|operation| catalog.has(operation)) {
+                return Ok(catalog);
+            }
             // Gates stand for all APIs.
             return self.catalog_to_list().await;
         }

@@ -63,7 +63,7 @@ pub(crate) async fn demand_scope(
         };
         // Unknown names and arguments that are not an object are refused later, in the same way for every client.
         if let Some(arguments) = arguments
-            && let Ok(catalog) = endpoint.state.catalog_for(&name).await
+            && let Ok(catalog) = endpoint.state.catalog_for(&name, arguments.as_ref()).await
             && let Some(resolution) = catalog.resolve(&name, arguments, Some(&caller.scopes))
         {
             // What is refused anyway, such as a call through the wrong gate, asks for no wider token.

@@ -263,6 +263,7 @@ impl ServedApis {
                 };
                 let mut config = introduction.write();
                 let gates = self.gates(endpoint, &slots, &apis, awaited.is_empty());
+                let gates = gates.map(|gates| gates.lacking_apis(!awaited.is_empty() || !failures.is_empty()));
                 let awaited = awaited.iter().map(|slot| slot.prefix.clone()).collect();
                 if let Some(gates) = &gates {
                     config = config.with_instructions(gates.instructions(&visible(&apis, &endpoint.view, None)));

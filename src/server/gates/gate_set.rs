@@ -21,6 +21,8 @@ pub(crate) struct Gates {
     texts: Vec<Box<str>>,
     /// The operations that are listed beside the gates, each with the place of its API.
     pinned: Vec<(usize, ToolIndex)>,
+    /// Whether an API of the endpoint is missing, which may have what a caller means.
+    lacks_apis: bool,
 }
 
 impl Gates {
@@ -40,7 +42,18 @@ impl Gates {
             texts: write_gates(all, prefix),
             effects: effects_of(all),
             pinned: all.apis.iter().enumerate().flat_map(pinned_of).collect(),
+            lacks_apis: false,
         }
+    }
+
+    /// The same, while some of the endpoint's APIs are missing.
+    pub(crate) fn lacking_apis(self, lacks_apis: bool) -> Self {
+        Self { lacks_apis, ..self }
+    }
+
+    /// Whether an API of the endpoint is missing: then only its own name says which operation is meant.
+    pub(crate) fn lacks_apis(&self) -> bool {
+        self.lacks_apis
     }
 
     /// The gates as clients get them that see everything.

@@ -166,16 +166,23 @@ pub(super) fn find_operation<'c>(
     if let Some(found) = seen.find(name) {
         return Ok(found);
     }
+    if gates.lacks_apis() {
+        let why = "An API of this server is not there at the moment; until it is, an operation is found by its name alone.";
+        return Err(refuse(format!("{} {why}", unknown_operation(gates, name, seen))));
+    }
+    // What a caller may not list is counted too: a narrower token must not choose among operations.
     let mut meant = Vec::new();
     for api in &seen.apis {
         let is_meant = |index: &ToolIndex| {
-            let operation = api.api.offered(*index).operation;
-            operation.id.as_deref() == Some(name) || operation.label() == name
+            let offered = api.api.offered(*index);
+            let operation = offered.operation;
+            api.has(&offered) && (operation.id.as_deref() == Some(name) || operation.label() == name)
         };
-        let found = api.operations().map(|(index, _)| index).filter(is_meant);
-        meant.extend(found.map(|index| (*api, index)));
+        meant.extend(api.api.indexes().filter(is_meant).map(|index| (*api, index)));
     }
-    if let [(api, only)] = meant.as_slice() {
+    if let [(api, only)] = meant.as_slice()
+        && api.shows(&api.api.offered(*only))
+    {
         remarks.push(format!("`{}` is served as {}.", shown(name), api.name_of(*only)));
         return Ok((*api, *only));
     }

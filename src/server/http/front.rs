@@ -23,7 +23,7 @@ use super::body::receive_body;
 use super::host::Allowed;
 use crate::observe;
 use crate::server::McpServer;
-use crate::server::auth::ClientAdmission;
+use crate::server::auth::{self, ClientAdmission};
 use crate::server::calls::message::{CallMessage, LEGACY_VERSIONS, MODERN_VERSION};
 use crate::server::calls::{caller_of, write_answer};
 use crate::server::catalog::ResolvedCall;
@@ -162,7 +162,9 @@ impl PlainWay {
         if !fits {
             return None;
         }
-        let call = self.server.plain_call(self.state_at(parts.uri.path())?, name, arguments)?;
+        let call = self
+            .server
+            .plain_call(self.state_at(parts.uri.path())?, name, arguments, auth::scopes_of(Some(parts)))?;
         let is_allowed = |admission: &Arc<ClientAdmission>| admission.allows(&parts.extensions, &call);
         self.admission.as_ref().is_none_or(is_allowed).then_some((id, call, is_modern))
     }

@@ -140,7 +140,7 @@ impl PlainCalls {
             arguments,
             is_modern,
         } = message;
-        let Some(call) = self.server.plain_call(self.server.state(), name, arguments) else {
+        let Some(call) = self.server.plain_call(self.server.state(), name, arguments, None) else {
             return false;
         };
         let version = if is_modern { MODERN_VERSION } else { state.version };

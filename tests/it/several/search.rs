@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::scopes::{PUBLIC, serve_with};
 use super::{KEYS, Setup, listed, pets_and_bills, post_to};
 use crate::support::http_server::answer_header;
-use crate::support::{HttpServer, LIST, Upstream, call_message};
+use crate::support::{HttpServer, LIST, SpecFile, Upstream, call_message};
 
 fn call(server: &HttpServer, path: &str, headers: &[&str], tool: &str, arguments: &Value) -> Value {
     post_to(server, path, headers, &call_message(tool, &arguments.to_string())).2
@@ -117,6 +117,12 @@ fn p55_search_shows_a_token_only_what_it_may_list_and_a_step_up_names_all_scopes
     );
     let (status, _, answer) = post_to(&served.server, "/mcp", &[&token], &message("call_read", "bills_create_thing"));
     assert!(status == 200 && words(&answer).contains("call_write"), "{status} {answer}");
+    // Two operations have this identifier; that one of them is hidden makes the other no answer.
+    let (status, _, answer) = post_to(&served.server, "/mcp", &[&token], &message("call_read", "list_things"));
+    assert!(
+        status == 200 && words(&answer).contains("There is no operation"),
+        "{status} {answer}"
+    );
     // With the scope, it is listed and called.
     let wide = served.token(PUBLIC, "mcp bills:read");
     let (status, _, answer) = post_to(&served.server, "/mcp", &[&wide], &message("call_read", "bills_list_things"));
@@ -129,6 +135,76 @@ fn p55_search_shows_a_token_only_what_it_may_list_and_a_step_up_names_all_scopes
         &json!({"queries": "list things"}),
     );
     assert!(hits(&found).contains(&"bills_list_things"), "{found}");
+}
+
+#[test]
+fn while_an_api_is_missing_an_operation_is_found_by_its_own_name_alone() {
+    let (setup, pets) = (Setup::new(), Upstream::echo());
+    setup.document("pets");
+    setup.write("bills.json", "{");
+    let (_silent, url) = crate::support::listener();
+    for missing in ["bills.json".to_owned(), format!("{url}/openapi.json")] {
+        // Without a prefix, it may have any name.
+        let config = setup.config(&json!({"tools": "search", "apis": {
+            "pets": {"spec": "pets.json", "base_url": pets.url, "allow_missing_credentials": true},
+            "bills": {"spec": missing, "base_url": "http://127.0.0.1:9", "tool_prefix": ""},
+        }}));
+        // With an audit log, calls take the long way.
+        let log = setup.write("audit.jsonl", "");
+        for more in [&[][..], &["--audit-log", &log]] {
+            let server = HttpServer::start_with(&[&["--config", &config][..], more].concat(), &KEYS);
+            server.logged("The pets API: 2 tools");
+            let started = std::time::Instant::now();
+            let called = call(&server, "/mcp", &[], "call_read", &json!({"operation": "pets_list_things"}));
+            assert_eq!(called["result"]["isError"], false, "{called}");
+            assert!(started.elapsed() < crate::support::within(2), "it waited for the other");
+            pets.take_one();
+            if missing == "bills.json" {
+                for name in ["list_things", "GET /things"] {
+                    let refused = call(&server, "/mcp", &[], "call_read", &json!({ "operation": name }));
+                    assert!(words(&refused).contains("found by its name alone"), "{name}: {refused}");
+                }
+                assert!(pets.received().is_empty());
+            }
+            // At the endpoint of that API nothing is missing.
+            let called = call(&server, "/mcp/pets", &[], "call_read", &json!({"operation": "GET /things"}));
+            assert_eq!(called["result"]["isError"], false, "{called}");
+            pets.take_one();
+        }
+    }
+}
+
+#[test]
+fn p55_a_result_names_no_tool_that_the_token_may_not_list() {
+    let upstream = Upstream::start(Box::new(|_| {
+        crate::support::reply(200, &["Content-Type: application/json", "ETag: \"v1\""], b"{\"ok\":true}")
+    }));
+    let if_match = json!([{"name": "If-Match", "in": "header", "schema": {"type": "string"}}]);
+    let spec = SpecFile::with_paths(&json!({"/note": {
+        "get": {"operationId": "get_note"}, "put": {"operationId": "update_note", "parameters": if_match},
+    }}));
+    for (tools, tool, arguments) in [
+        ("all", "notes_get_note", "{}"),
+        ("search", "call_read", r#"{"operation":"notes_get_note"}"#),
+    ] {
+        let served = serve_with(
+            &[],
+            &json!({"mock": false, "tools": tools, "apis": {
+                "notes": {"spec": spec.path(), "base_url": upstream.url, "oauth_write_scope": "notes:write"},
+                "pets": {"spec": "pets.json", "base_url": upstream.url, "allow_missing_credentials": true},
+            }}),
+        );
+        for (scope, names_it) in [("mcp", false), ("mcp notes:write", true)] {
+            let token = served.token(PUBLIC, scope);
+            let (_, _, answer) = post_to(&served.server, "/mcp", &[&token], &call_message(tool, arguments));
+            assert_eq!(answer["result"]["isError"], false, "{tools} {scope}: {answer}");
+            assert_eq!(
+                answer.to_string().contains("notes_update_note"),
+                names_it,
+                "{tools} {scope}: {answer}"
+            );
+        }
+    }
 }
 
 #[test]
