@@ -9,7 +9,7 @@ use rmcp::service::Peer;
 
 /// A client that does not take a notification for this long gets no more of them: after the end of stdin nobody drains
 /// the queue, and an unbounded wait would lose the answer itself.
-const NOTIFY_TIMEOUT: Duration = Duration::from_millis(100);
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Reports progress to the client that asked for it.
 pub(super) struct ProgressReporter {

@@ -100,7 +100,7 @@ fn a_file_is_read_anew_when_the_request_is_sent_again() {
 #[test]
 fn a_long_upload_is_told_as_it_goes() {
     let (upstream, spec, (_outside, root)) = (Upstream::echo(), spec(), folder());
-    let mut session = Session::serving(&spec, &upstream, &["--allow-file-args", &root]);
+    let mut session = Session::serving(&spec, &upstream, &["--allow-file-args", &root, "--timeout", "300"]);
     let mut told = |body: Value| {
         session.post(
             "tools/call",
@@ -143,7 +143,7 @@ fn a_reply_that_drips_is_told_now_and_then_and_at_its_end() {
         }
     });
     let spec = spec();
-    let mut session = Session::serving(&spec, &upstream, &[]);
+    let mut session = Session::serving(&spec, &upstream, &["--timeout", "300"]);
     let started = Instant::now();
     session.post(
         "tools/call",
