@@ -106,8 +106,7 @@ impl<'d, 'o> FieldReader<'d, 'o> {
     /// The description of an operation.
     pub(crate) fn description(&self, operation: &Operation) -> Option<Cow<'d, str>> {
         let document = self.document;
-        let object = operation.span.and_then(|span| document.node(span).object())?;
-        object.get("description")?.string()
+        document.node(operation.span?).first_member("description")?.string()
     }
 
     /// Shows the words of an operation, field by field in the order of [`Field`], a field maybe in several parts.

@@ -26,6 +26,29 @@ pub(super) fn split_object<'t, T>(text: &'t str, member: impl Fn(Cow<'t, str>, &
     }
 }
 
+/// A text of which only a whole parser can tell what it holds.
+pub(super) struct NeedsParser;
+
+/// The first member of that name in the text of an object, of which no more is read.
+///
+/// # Errors
+/// As `None` of [`split_object`].
+pub(super) fn find_member<'t>(text: &'t str, name: &str) -> Result<Option<&'t str>, NeedsParser> {
+    let mut splitter = Splitter { text, at: 0 };
+    splitter.pass(b'{').ok_or(NeedsParser)?;
+    let mut has_next = splitter.peek() != Some(b'}');
+    while has_next {
+        let key = splitter.key().ok_or(NeedsParser)?;
+        splitter.pass(b':').ok_or(NeedsParser)?;
+        let value = splitter.value().ok_or(NeedsParser)?;
+        if key == name {
+            return Ok(Some(value));
+        }
+        has_next = splitter.pass(b',').is_some();
+    }
+    splitter.end(b'}').map(|()| None).ok_or(NeedsParser)
+}
+
 /// What `item` makes of the items of an array, as [`split_object`].
 pub(super) fn split_array<'t, T>(text: &'t str, item: impl Fn(&'t str) -> T) -> Option<Vec<T>> {
     let mut splitter = Splitter { text, at: 0 };
@@ -214,6 +237,10 @@ mod tests {
                         prop_assert_eq!(&serde_json::from_str::<Value>(slice).unwrap(), value);
                         prop_assert_eq!(slice.trim(), *slice);
                     }
+                    for (key, slice) in &split {
+                        prop_assert_eq!(find_member(&text, key).ok().flatten(), Some(*slice));
+                    }
+                    prop_assert_eq!(find_member(&text, "absent").ok(), Some(None));
                 }
                 Value::Array(_) => {
                     let parsed: Vec<&RawValue> = serde_json::from_str(&text).unwrap();

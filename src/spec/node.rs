@@ -10,7 +10,7 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::members::{split_array, split_object};
+use super::members::{NeedsParser, find_member, split_array, split_object};
 use super::span::Span;
 
 /// The key under which `serde_json` hands a number to a visitor when numbers keep all their digits.
@@ -105,6 +105,14 @@ impl<'a> Node<'a> {
             return Some(Object { members });
         }
         read_node(self, Slices { around: self }).ok().flatten()
+    }
+
+    /// The first member of that name; what stands behind it is not read, so that a repeated member is not seen.
+    pub(crate) fn first_member(self, name: &str) -> Option<Node<'a>> {
+        match find_member(self.text, name) {
+            Ok(found) => found.map(|text| self.inner(text)),
+            Err(NeedsParser) => self.object()?.get(name),
+        }
     }
 
     /// The items, or `None` where the value is not an array.
