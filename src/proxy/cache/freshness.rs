@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime};
 
-use http::header::{AGE, CACHE_CONTROL, EXPIRES, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, PRAGMA};
+use http::header::{AGE, CACHE_CONTROL, DATE, EXPIRES, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, PRAGMA};
 use http::request::Parts;
 use http::{StatusCode, response};
 use http_cache_semantics::{BeforeRequest, CacheOptions as PolicyOptions, CachePolicy};
@@ -51,6 +51,7 @@ impl Freshness {
     /// `None` where the reply must not be stored.
     pub(crate) fn new(response: &Response, now: SystemTime, default_ttl: Option<Duration>) -> Option<Self> {
         let mut headers = fold_directives(&response.headers);
+        headers.insert(AGE, HeaderValue::from(age_at_arrival(&headers, now)));
         let says_nothing = [CACHE_CONTROL, EXPIRES, PRAGMA].iter().all(|name| !headers.contains_key(name));
         if let Some(ttl) = default_ttl.filter(|_| says_nothing && response.status == StatusCode::OK) {
             let directive = HeaderValue::from_str(&format!("max-age={}", ttl.as_secs())).ok()?;
@@ -116,6 +117,16 @@ fn response_parts(status: StatusCode, headers: &HeaderMap) -> response::Parts {
     parts.status = status;
     parts.headers = headers.clone();
     parts
+}
+
+/// The age of a reply that arrives now, in seconds: what `Age` says, and at least what `Date` says (RFC 9111 section 4.2.3). Of several
+/// ages, the first counts (section 5.1).
+fn age_at_arrival(headers: &HeaderMap, now: SystemTime) -> u64 {
+    let text = |name: HeaderName| headers.get(name)?.to_str().ok();
+    let said = text(AGE).and_then(|age| age.split(',').next()?.trim().parse().ok());
+    let date = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok());
+    let apparent = date.and_then(|date| now.duration_since(date).ok()).map(|age| age.as_secs());
+    said.max(apparent).unwrap_or(0).min(MAX_SECONDS)
 }
 
 /// The headers with the directives of `Cache-Control` and `Pragma` in lower case, and with no number of seconds above the maximum.

@@ -147,9 +147,19 @@ impl ReplyStore {
         }
     }
 
-    /// Drops what a change at a path may concern: the path with any query, the path above (the list), and all below.
+    /// Drops what a change at a path may concern: the path with any query, the path above (the list), and all below. A change at
+    /// `/pets/7:archive` may be one of `/pets/7`.
     pub(crate) fn drop_around(&mut self, path: &str) {
         let path = path.trim_end_matches('/');
+        self.drop_near(path);
+        if let Some((resource, verb)) = path.rsplit_once(':')
+            && !verb.contains('/')
+        {
+            self.drop_near(resource);
+        }
+    }
+
+    fn drop_near(&mut self, path: &str) {
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
         let concerns = |other: &str| {
             let other = other.trim_end_matches('/');
@@ -254,6 +264,24 @@ mod tests {
             store.drop_around("/pets/7");
             assert_eq!(store.get(&key(&keys, 0)).is_none(), is_dropped, "{path}");
             assert_eq!(store.bytes() == 0, is_dropped, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_method_of_a_resource_drops_what_a_change_of_the_resource_does() {
+        let keys = KeyMaker::new().unwrap();
+        for (changed, path, is_dropped) in [
+            ("/pets:archive", "/pets", true),
+            ("/pets:archive", "/pets/7", true),
+            ("/pets/7:archive", "/pets/7", true),
+            ("/pets/7:archive", "/pets/8", false),
+            ("/items/urn:isbn:1", "/items/urn:isbn:1", true),
+            ("/urn:x/1", "/urn", false),
+        ] {
+            let mut store = ReplyStore::new(1 << 20);
+            store.put(key(&keys, 0), stored(path, 1), 0);
+            store.drop_around(changed);
+            assert_eq!(store.get(&key(&keys, 0)).is_none(), is_dropped, "{changed}: {path}");
         }
     }
 

@@ -50,6 +50,7 @@ fn replies_are_used_again_as_rfc_9111_allows() {
     };
     let file = file
         .replace("$NOW", &date(0))
+        .replace("$OLDER", &date(-7200))
         .replace("$OLD", &date(-3600))
         .replace("$NEXT", &date(3600));
     let file: Value = serde_yaml::from_str(&file).unwrap();
