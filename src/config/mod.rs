@@ -232,6 +232,7 @@ impl LayeredSettings {
         };
         let shared = resolve_shared_state(&self.api.shared_state, authorities, &mut problems);
         let process = process::resolve_process(&self.server, shared.state.as_ref(), &mut problems);
+        self.check_own_files(&mut problems);
         let apis = if self.is_several {
             self.resolve_several(&process, &shared, &mut problems)
         } else {
@@ -256,6 +257,20 @@ impl LayeredSettings {
             Ok(Config { process, apis })
         } else {
             Err(ConfigError(problems))
+        }
+    }
+
+    /// An audit log and a token store in one file would destroy each other.
+    fn check_own_files(&mut self, problems: &mut Vec<String>) {
+        let Some(log) = self.server.operations.audit_log.clone() else {
+            return;
+        };
+        let mut apis = self.each_api_mut().into_iter();
+        if apis.any(|(_, api)| api.credentials.token_store.as_ref() == Some(&log)) {
+            problems.push(format!(
+                "--audit-log and --token-store name one file, `{}`; each needs its own",
+                log.display()
+            ));
         }
     }
 

@@ -383,10 +383,12 @@ fn a_required_log_has_two_lines_and_says_what_began() {
 fn what_cannot_be_a_log_ends_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("no/such/folder/log");
+    let both = folder.path().join("both").display().to_string();
     for (args, expected) in [
         (&["--audit-log", "-"][..], "over stdio, standard output belongs to the protocol"),
         (&["--audit-log", missing.to_str().unwrap()], "cannot be opened"),
         (&["--audit-log", folder.path().to_str().unwrap()], "--audit-log"),
+        (&["--audit-log", &both, "--token-store", &both], "name one file"),
         (&["--audit-log-required"], "--audit-log-required needs --audit-log"),
         (&["--audit-key-env", "NOT_SET_ANYWHERE"], "NOT_SET_ANYWHERE"),
     ] {
