@@ -18,7 +18,7 @@ const MIN_CACHE_BYTES: usize = 64 << 10;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct CacheSettings {
-    /// Keep replies to GET requests of read-only tools, as the API allows, in up to this many bytes of memory [default: 0, off]
+    /// Keep replies to GET requests of read-only tools, as the API allows, in up to this many bytes of memory, for each API [default: 0, off]
     #[arg(long, env = "OPENAPI_MCP_CACHE", value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<usize>,
