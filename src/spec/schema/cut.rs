@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::instance::schemas_of_same_value;
 use super::keywords::{has_keyword, keyword, keyword_mut, remove_keyword};
 use super::notes::Note;
-use super::walk::{each, each_mut, reference, references};
+use super::walk::{copy_member, each, each_mut, holds_schemas, reference, references};
 use crate::text;
 
 /// What stands in the description of a schema that had to go.
@@ -24,17 +24,18 @@ pub(crate) fn drop_dangling(value: &mut Value, defs: &HashSet<String>) {
     each_mut(object, |inner| drop_dangling(inner, defs));
 }
 
-/// Removes what gets stricter where something inside of it, or beside it, gets looser.
+/// What gets stricter where something inside of it, or beside it, gets looser.
+const STRICTER: [&str; 7] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "maxContains",
+];
+
 fn remove_contravariant(object: &mut Map<String, Value>) {
-    const STRICTER: [&str; 7] = [
-        "not",
-        "if",
-        "then",
-        "else",
-        "unevaluatedProperties",
-        "unevaluatedItems",
-        "maxContains",
-    ];
     if object.keys().any(|key| STRICTER.contains(&key.as_str())) {
         for key in STRICTER {
             object.remove(key);
@@ -53,6 +54,24 @@ pub(crate) fn prune(value: &mut Value, depth: usize) {
         return;
     }
     each_mut(object, |inner| prune(inner, depth.saturating_sub(1)));
+}
+
+/// A copy of a schema that is cut as [`prune`] does. What is deeper is not copied, which is most of a large schema.
+pub(crate) fn pruned_copy(value: &Value, depth: usize) -> Value {
+    let Value::Object(object) = value else { return value.clone() };
+    let mut members: Vec<(&String, &Value)> = object.iter().collect();
+    for key in STRICTER {
+        // In the order in which `Map::remove` leaves the others.
+        if let Some(at) = members.iter().position(|(name, _)| *name == key) {
+            members.swap_remove(at);
+        }
+    }
+    if depth == 0 && members.iter().any(|(key, value)| holds_schemas(key, value)) {
+        return left_out(object);
+    }
+    let copy = |inner: &Value| pruned_copy(inner, depth.saturating_sub(1));
+    let copies = members.into_iter().map(|(key, value)| (key.clone(), copy_member(key, value, copy)));
+    Value::Object(copies.collect())
 }
 
 /// What refuses the members or items that nothing has described goes where something that described some is lost.
@@ -154,5 +173,61 @@ pub(crate) fn drop_unused(root: &mut Value) {
         && keyword(root, "$defs").and_then(Value::as_object).is_some_and(Map::is_empty)
     {
         root.remove("$defs");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_schema() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(json!(true)),
+            Just(json!({})),
+            Just(json!({"type": "string", "description": "A word."})),
+            Just(json!({"$ref": "#/$defs/A", "enum": [{"not": {}}]})),
+        ];
+        leaf.prop_recursive(5, 40, 4, |inner| {
+            let key = proptest::sample::select(vec![
+                "properties",
+                "$defs",
+                "items",
+                "not",
+                "if",
+                "allOf",
+                "prefixItems",
+                "unevaluatedProperties",
+                "maxContains",
+                "description",
+                "additionalProperties",
+                "example",
+                "x-own",
+            ]);
+            let held = prop_oneof![
+                4 => inner.clone(),
+                2 => proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                4 => proptest::collection::vec(("[a-c]", inner), 0..3)
+                    .prop_map(|members| members.into_iter().collect::<Map<_, _>>().into()),
+            ];
+            proptest::collection::vec((key, held), 0..6).prop_map(|members| {
+                members
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value))
+                    .collect::<Map<_, _>>()
+                    .into()
+            })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_copy_that_is_cut_is_the_whole_copy_cut(schema in any_schema(), depth in 0..4_usize) {
+            let mut whole = schema.clone();
+            prune(&mut whole, depth);
+            // The order of members counts as well.
+            prop_assert_eq!(pruned_copy(&schema, depth).to_string(), whole.to_string());
+        }
     }
 }

@@ -8,7 +8,7 @@ use foldhash::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::budget::SchemaBudget;
-use super::cut::prune;
+use super::cut::pruned_copy;
 use super::graph::merge_siblings;
 use super::size::json_size;
 use super::walk::{each_mut, reference, references};
@@ -244,11 +244,7 @@ impl Definition {
 
     /// As much of the definition as fits: its upper levels, and how many bytes they take.
     fn upper(&self, fits: impl Fn(usize) -> bool) -> Option<(Value, usize)> {
-        let cut = |depth: usize| {
-            let mut schema = self.schema.clone();
-            prune(&mut schema, depth);
-            schema
-        };
+        let cut = |depth: usize| pruned_copy(&self.schema, depth);
         let sizes = DEFINITION_DEPTHS.into_iter().zip(&self.cut_sizes);
         sizes
             .map(|(depth, size)| (depth, *size.get_or_init(|| json_size(&cut(depth)))))

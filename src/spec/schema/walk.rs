@@ -70,6 +70,29 @@ pub(crate) fn each_mut(schema: &mut Map<String, Value>, mut visit: impl FnMut(&m
     }
 }
 
+/// Whether a member of a schema holds any schema.
+pub(crate) fn holds_schemas(key: &str, value: &Value) -> bool {
+    match (value, held_by(key)) {
+        (Value::Object(named), Some(Holds::Named)) => !named.is_empty(),
+        (Value::Object(_), Some(Holds::Single)) => true,
+        (Value::Array(listed), Some(Holds::Listed)) => !listed.is_empty(),
+        _ => false,
+    }
+}
+
+/// A copy of a member of a schema, with what `copy` makes of each schema directly inside of it.
+pub(crate) fn copy_member(key: &str, value: &Value, mut copy: impl FnMut(&Value) -> Value) -> Value {
+    match (value, held_by(key)) {
+        (Value::Object(named), Some(Holds::Named)) => {
+            let copies = named.iter().map(|(name, schema)| (name.clone(), copy(schema)));
+            Value::Object(copies.collect())
+        }
+        (Value::Object(_), Some(Holds::Single)) => copy(value),
+        (Value::Array(listed), Some(Holds::Listed)) => listed.iter().map(copy).collect(),
+        _ => value.clone(),
+    }
+}
+
 /// The `$defs` name that a schema refers to.
 #[must_use]
 pub(crate) fn reference(schema: &Map<String, Value>) -> Option<&str> {
