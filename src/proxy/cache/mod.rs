@@ -219,43 +219,37 @@ impl ReplyCache {
     ///
     /// # Errors
     /// Those of `outcome`, unless the API allows an old reply then (RFC 5861).
-    pub(crate) fn settle(&self, inquiry: Inquiry<'_>, outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
+    pub(crate) fn settle(&self, mut inquiry: Inquiry<'_>, outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
+        let place = inquiry.place.take();
+        let settled = self.settle_reply(inquiry, outcome);
+        if let Some(mut place) = place {
+            let is_kept = settled.as_ref().is_ok_and(|(_, is_kept)| *is_kept);
+            place.end(if is_kept { FlightOutcome::Stored } else { FlightOutcome::NotStored });
+        }
+        settled.map(|(reply, _)| reply)
+    }
+
+    /// The reply to the call, and whether those that wait for it find it kept.
+    fn settle_reply(&self, inquiry: Inquiry<'_>, outcome: Result<Reply, CallError>) -> Result<(Reply, bool), CallError> {
         let now = self.clock.now();
         let Inquiry {
-            call,
-            stored,
-            mut place,
-            conditions,
+            call, stored, conditions, ..
         } = inquiry;
-        let mut end = |outcome| {
-            if let Some(place) = &mut place {
-                place.end(outcome);
-            }
-        };
         let failed = match &outcome {
             Ok(reply) => matches!(reply.response.status.as_u16(), 500 | 502 | 503 | 504),
             Err(error) => error.is_of_the_api(),
         };
         if failed && let Some(stored) = stored.as_ref().filter(|stored| stored.freshness.may_be_stale_on_error(now)) {
             self.tell("hit", true);
-            end(FlightOutcome::NotStored);
-            return Ok(stored.reply(now));
+            return Ok((stored.reply(now), false));
         }
-        let mut reply = match outcome {
-            Ok(reply) => reply,
-            Err(error) => {
-                self.tell("miss", false);
-                end(FlightOutcome::NotStored);
-                return Err(error);
-            }
-        };
+        let mut reply = outcome.inspect_err(|_| self.tell("miss", false))?;
         let asked_about = stored.filter(|_| !conditions.is_empty());
         let is_revalidated = asked_about.is_some_and(|stored| revalidate(stored, &mut reply));
         self.tell(if is_revalidated { "revalidated" } else { "miss" }, is_revalidated);
         reply.response.headers = detached_headers(&reply.response.headers);
         let is_kept = self.keep(&call, &reply, now);
-        end(if is_kept { FlightOutcome::Stored } else { FlightOutcome::NotStored });
-        Ok(reply)
+        Ok((reply, is_kept))
     }
 
     /// Keeps a reply where that is allowed; whether the next call that asks for the same gets it.
