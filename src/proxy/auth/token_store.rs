@@ -21,6 +21,8 @@ const SEALED_VERSION: u32 = 2;
 const SEALED_NAME: &str = "token store";
 /// How long a process waits for its turn; a token request ends before.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(35);
+/// What the name of the file ends in that is written before it takes the place of the store.
+const NEW_SUFFIX: &str = ".new";
 /// Room for what a new token takes beside those that are stored.
 const RESERVED_BYTES: usize = 16 << 10;
 /// How often it looks whether it is its turn.
@@ -102,7 +104,12 @@ impl TokenStore {
 
     /// `FILE.lock`: a lock on the file itself would be lost with the rename that replaces it.
     fn open_lock(&self) -> io::Result<File> {
-        private_options().create(true).truncate(false).open(self.beside(".lock"))
+        self.open_beside(".lock")
+    }
+
+    /// Opens a file beside the store, with what it holds, or makes it.
+    fn open_beside(&self, suffix: &str) -> io::Result<File> {
+        private_options().create(true).truncate(false).open(self.beside(suffix))
     }
 
     fn beside(&self, suffix: &str) -> PathBuf {
@@ -216,7 +223,7 @@ impl LockedTokenStore<'_> {
         let reserve = || {
             let length = std::fs::metadata(&self.store.path).map_or(0, |metadata| metadata.len());
             let room = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(RESERVED_BYTES);
-            let mut file = private_options().create(true).truncate(false).open(self.store.beside(".new"))?;
+            let mut file = self.store.open_beside(NEW_SUFFIX)?;
             file.write_all(&vec![0; room])?;
             file.sync_all()
         };
@@ -256,13 +263,12 @@ impl LockedTokenStore<'_> {
 
     /// Writes a file beside, and renames it once it is on the disk: whoever reads sees the old file or the new one, whole.
     fn replace(&self, text: &[u8]) -> io::Result<()> {
-        let fresh = self.store.beside(".new");
         // Not truncated first: the room of [`Self::reserve`] would be lost.
-        let mut file = private_options().create(true).truncate(false).open(&fresh)?;
+        let mut file = self.store.open_beside(NEW_SUFFIX)?;
         file.write_all(text)?;
         file.set_len(u64::try_from(text.len()).unwrap_or(u64::MAX))?;
         file.sync_all()?;
-        std::fs::rename(&fresh, &self.store.path)?;
+        std::fs::rename(self.store.beside(NEW_SUFFIX), &self.store.path)?;
         #[cfg(unix)]
         if let Some(folder) = self.store.path.parent() {
             let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
