@@ -35,6 +35,7 @@ const STRICTER: [&str; 7] = [
     "maxContains",
 ];
 
+/// Removes what would get stricter, see [`STRICTER`].
 fn remove_contravariant(object: &mut Map<String, Value>) {
     if object.keys().any(|key| STRICTER.contains(&key.as_str())) {
         for key in STRICTER {
@@ -47,13 +48,16 @@ fn remove_contravariant(object: &mut Map<String, Value>) {
 pub(crate) fn prune(value: &mut Value, depth: usize) {
     let Value::Object(object) = value else { return };
     remove_contravariant(object);
-    let mut inner = false;
-    each(object, |_| inner = true);
-    if inner && depth == 0 {
+    if depth == 0 && has_inner(object.iter()) {
         *value = left_out(object);
         return;
     }
     each_mut(object, |inner| prune(inner, depth.saturating_sub(1)));
+}
+
+/// Whether there is any schema inside of one with these members.
+fn has_inner<'m>(mut members: impl Iterator<Item = (&'m String, &'m Value)>) -> bool {
+    members.any(|(key, value)| holds_schemas(key, value))
 }
 
 /// A copy of a schema that is cut as [`prune`] does. What is deeper is not copied, which is most of a large schema.
@@ -66,7 +70,7 @@ pub(crate) fn pruned_copy(value: &Value, depth: usize) -> Value {
             members.swap_remove(at);
         }
     }
-    if depth == 0 && members.iter().any(|(key, value)| holds_schemas(key, value)) {
+    if depth == 0 && has_inner(members.iter().copied()) {
         return left_out(object);
     }
     let copy = |inner: &Value| pruned_copy(inner, depth.saturating_sub(1));
