@@ -29,7 +29,7 @@ impl RefusalCounts {
         }
         if let Some(known) = counts.get_mut(reason) {
             known.untold += 1;
-            return known.tell(reason, |known| known.told.elapsed() >= REFUSAL_INTERVAL);
+            return known.is_due().then(|| known.tell(reason));
         }
         let first = RefusalCount {
             told: Instant::now(),
@@ -41,7 +41,7 @@ impl RefusalCounts {
 
     /// The lines of what was not told for a minute.
     pub(super) fn due(&self) -> Vec<Vec<u8>> {
-        self.tell_where(|known| known.told.elapsed() >= REFUSAL_INTERVAL)
+        self.tell_where(RefusalCount::is_due)
     }
 
     /// The lines of all that was not told.
@@ -53,18 +53,21 @@ impl RefusalCounts {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         counts
             .iter_mut()
-            .filter_map(|(reason, known)| known.tell(reason, &is_due))
+            .filter(|(_, known)| known.untold > 0 && is_due(known))
+            .map(|(reason, known)| known.tell(reason))
             .collect()
     }
 }
 
 impl RefusalCount {
-    fn tell(&mut self, reason: &str, is_due: impl Fn(&Self) -> bool) -> Option<Vec<u8>> {
-        if self.untold == 0 || !is_due(self) {
-            return None;
-        }
+    /// Whether the reason was not told within the last minute.
+    fn is_due(&self) -> bool {
+        self.told.elapsed() >= REFUSAL_INTERVAL
+    }
+
+    fn tell(&mut self, reason: &str) -> Vec<u8> {
         self.told = Instant::now();
-        Some(line_of(reason, std::mem::take(&mut self.untold)))
+        line_of(reason, std::mem::take(&mut self.untold))
     }
 }
 
