@@ -1,37 +1,49 @@
 //! References that lead nowhere, wherever they stand in a document: in replies nothing else speaks of them.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 
-use super::object_kind::{KnownObject, each_known_object};
+use super::object_kind::KnownObject;
 use crate::spec::node::Node;
 use crate::spec::{Diagnostic, Document, pointer};
 
 /// More of them say nothing new.
 const MAX_DANGLING_REFERENCES: usize = 100;
 
-/// The references that lead nowhere, each target once. Those of which the other `diagnostics` speak are left out.
-pub(super) fn dangling_references(document: &Document, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
-    let mut told = HashSet::new();
-    let mut found = Vec::new();
-    each_known_object(document, |object| {
-        if let Some(why) = why_dangling(document, object)
-            && !diagnostics.iter().any(|diagnostic| diagnostic.message.contains(&why))
-            && told.insert(why.clone())
+/// The references that lead nowhere, each target once.
+pub(super) struct DanglingReferences<'d> {
+    document: &'d Document,
+    /// Those that other diagnostics speak of are left out.
+    others: &'d [Diagnostic],
+    seen: HashSet<String>,
+    pub(super) found: Vec<Diagnostic>,
+}
+
+impl<'d> DanglingReferences<'d> {
+    pub(super) fn new(document: &'d Document, others: &'d [Diagnostic]) -> Self {
+        Self {
+            document,
+            others,
+            seen: HashSet::new(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Adds the reference that stands in place of an object, where it leads nowhere.
+    pub(super) fn add(&mut self, object: &KnownObject<'_>) {
+        if self.found.len() >= MAX_DANGLING_REFERENCES {
+            return;
+        }
+        if let Some(why) = why_dangling(self.document, object)
+            && self.seen.insert(why.clone())
+            && !self.others.iter().any(|other| other.message.contains(&why))
         {
             let mut place = object.place.clone();
             pointer::push(&mut place, "$ref");
             let mut diagnostic = Diagnostic::warning(place, format!("{why}; what it stands for is not described to clients"));
             diagnostic.span = object.members.get("$ref").map(Node::span);
-            found.push(diagnostic);
+            self.found.push(diagnostic);
         }
-        if found.len() < MAX_DANGLING_REFERENCES {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
-        }
-    });
-    found
+    }
 }
 
 /// Why the object's reference leads nowhere; `None` where it leads somewhere, or the object has none.

@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use super::cost::list_warnings;
-use super::dangling::dangling_references;
-use super::misspelled::misspelled_keys;
+use super::dangling::DanglingReferences;
+use super::misspelled::add_misspelled_keys;
+use super::object_kind::each_known_object;
 use crate::annotate::ClientProfile;
 use crate::annotate::hint_review::{HintAdvice, review_hints};
 use crate::api::{Api, OfferedTool};
@@ -77,12 +78,17 @@ impl UnplacedFinding {
 
 /// What was read differently from how it is written, what is written twice, what is misspelled, and what refers to nothing.
 pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Vec<UnplacedFinding> {
+    let (mut misspelled, mut dangling) = (Vec::new(), DanglingReferences::new(document, diagnostics));
+    each_known_object(document, |object| {
+        add_misspelled_keys(object, document.version(), &mut misspelled);
+        dangling.add(object);
+    });
     let all = diagnostics
         .iter()
         .cloned()
         .chain(duplicate_keys(document))
-        .chain(misspelled_keys(document))
-        .chain(dangling_references(document, diagnostics));
+        .chain(misspelled)
+        .chain(dangling.found);
     all.map(|diagnostic| UnplacedFinding::new("document", diagnostic)).collect()
 }
 

@@ -1,34 +1,25 @@
 //! Keys of a document that are not read although they look as if they were: misspelled ones, such as `pots` for `post`, and those
 //! of another version. Nothing else speaks of them.
 
-use std::ops::ControlFlow;
-
-use super::object_kind::{KnownObject, ObjectKind, each_known_object, is_extension};
+use super::object_kind::{KnownObject, ObjectKind, is_extension};
 use crate::spec::document::Version;
 use crate::spec::node::Node;
-use crate::spec::{Diagnostic, Document, pointer};
+use crate::spec::{Diagnostic, pointer};
 
 /// More of them say nothing new.
 const MAX_MISSPELLED_KEYS: usize = 100;
 
-/// The keys that are misspelled, each with the key that was meant, and those of another version.
-pub(super) fn misspelled_keys(document: &Document) -> Vec<Diagnostic> {
-    let version = document.version();
-    let mut found = Vec::new();
-    each_known_object(document, |object| {
-        for (key, value) in object.members.iter() {
-            if !is_extension(key) && !object.kind.has_key(key, version) {
-                let why = explain_unknown_key(key, object, version);
-                found.extend(why.map(|why| at_key(&object.place, key, value, why)));
-            }
+/// Adds the keys of an object that are misspelled, each with the key that was meant, and those of another version.
+pub(super) fn add_misspelled_keys(object: &KnownObject<'_>, version: Version, found: &mut Vec<Diagnostic>) {
+    if found.len() >= MAX_MISSPELLED_KEYS {
+        return;
+    }
+    for (key, value) in object.members.iter() {
+        if !is_extension(key) && !object.kind.has_key(key, version) {
+            let why = explain_unknown_key(key, object, version);
+            found.extend(why.map(|why| at_key(&object.place, key, value, why)));
         }
-        if found.len() < MAX_MISSPELLED_KEYS {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
-        }
-    });
-    found
+    }
 }
 
 /// What an unknown key looks like; `None` where it looks like nothing known.

@@ -1,7 +1,5 @@
 //! The objects of a document that are looked through, by the keys that each of them may have.
 
-use std::ops::ControlFlow;
-
 use crate::spec::document::Version;
 use crate::spec::node::{Node, Object};
 use crate::spec::{Document, pointer};
@@ -297,8 +295,8 @@ pub(super) struct KnownObject<'d> {
     pub members: Object<'d>,
 }
 
-/// Calls `visit` with each of them until it breaks. Files that the document refers to are not looked into.
-pub(super) fn each_known_object<'d>(document: &'d Document, mut visit: impl FnMut(&KnownObject<'d>) -> ControlFlow<()>) {
+/// Calls `visit` with each of them. Files that the document refers to are not looked into.
+pub(super) fn each_known_object<'d>(document: &'d Document, mut visit: impl FnMut(&KnownObject<'d>)) {
     let version = document.version();
     let root = document.files().first().map(|file| (String::from("#"), file.root(), Root));
     let mut open: Vec<(String, Node<'d>, ObjectKind)> = root.into_iter().collect();
@@ -314,15 +312,12 @@ pub(super) fn each_known_object<'d>(document: &'d Document, mut visit: impl FnMu
                 push_below(&mut open, &place, key, value, below);
             }
         }
-        let object = KnownObject {
+        visit(&KnownObject {
             place,
             kind,
             node,
             members,
-        };
-        if visit(&object).is_break() {
-            return;
-        }
+        });
     }
 }
 
