@@ -48,6 +48,12 @@ impl SchemaBudget {
         self.decide(limit_for_early(bytes))
     }
 
+    /// Whether the limit is below so many bytes. Nothing may be decided by that but whether it is worth to find out more.
+    #[must_use]
+    pub(crate) fn is_below(&self, bytes: usize) -> bool {
+        self.max_bytes < bytes
+    }
+
     /// Another limit may give another schema, whatever was decided.
     pub(crate) fn pin(&self) {
         self.same.set(BudgetRange {

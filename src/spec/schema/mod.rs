@@ -298,7 +298,17 @@ impl<'d> Schemas<'d> {
 /// be too much by themselves. Says whether anything was cut.
 fn cut_depth(root: &mut Value, mut bytes: usize, budget: &SchemaBudget) -> bool {
     let is_over = |root: &Value, size: usize| {
-        budget.is_exceeded_early_by(size) || (budget.is_exceeded_by(size.saturating_mul(4)) && budget.is_exceeded_by(size + unsaid(root)))
+        if budget.is_exceeded_early_by(size) {
+            return true;
+        }
+        // Descriptions are counted only where they may matter, because that takes a walk over the schema.
+        let enough = size.saturating_mul(4);
+        let least = if budget.is_below(enough) {
+            enough.min(size + unsaid(root))
+        } else {
+            enough
+        };
+        budget.is_exceeded_by(least)
     };
     let mut depth = MAX_CUT_DEPTH;
     while depth > MIN_CUT_DEPTH && is_over(root, bytes) {
@@ -512,6 +522,39 @@ mod tests {
                 );
 
                 assert!(jsonschema::is_valid(&Value::Object(completed.schema), &given), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn budgets_that_decide_alike_give_the_same_schema_and_what_fits_is_not_made_again_for_a_larger_one() {
+        let leaf = json!({"type": "object", "properties": {"name": {"type": "string"}, "x": {}, "size": {"type": "integer"}}});
+        let branch = json!({"type": "object", "properties": {"leaf": {"$ref": "#/components/schemas/Leaf"}, "list": {"type": "array", "items": {"$ref": "#/components/schemas/Leaf"}}}});
+        let named: Map<String, Value> = (0..60).map(|n| (format!("p{n}"), json!({}))).collect();
+        let document = json!({
+            "openapi": "3.1.0", "paths": {},
+            "small": leaf, "nested": {"type": "object", "properties": {"branch": {"$ref": "#/components/schemas/Branch"}, "other": branch}},
+            "wide": {"type": "object", "properties": named},
+            "components": {"schemas": {"Leaf": leaf, "Branch": branch}},
+        });
+        let document = Document::parse(document.to_string().into_bytes(), None).unwrap();
+        for member in ["small", "nested", "wide"] {
+            let span = document.member(member).unwrap().span();
+            let with = |budget: usize| {
+                let mut schemas = Schemas::new(&document);
+                let Value::Object(root) = schemas.translate(span, &mut Vec::new()) else {
+                    panic!("no object")
+                };
+                let completed = schemas.complete(root, &SchemaOptions { budget, inline_all: false }, &mut Vec::new());
+                (Value::Object(completed.schema).to_string(), completed.fit)
+            };
+            let all: Vec<_> = (60..4000).step_by(13).map(|budget| (budget, with(budget))).collect();
+            for (budget, (schema, fit)) in &all {
+                assert!(fit.same_for.contains(*budget));
+                for (other, (theirs, _)) in all.iter().filter(|(other, _)| fit.same_for.contains(*other)) {
+                    assert_eq!(schema, theirs, "{member} with {budget} and {other} bytes");
+                }
+                assert!(fit.is_cut || fit.same_for.contains(64 << 10), "{member} with {budget} bytes");
             }
         }
     }
