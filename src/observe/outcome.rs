@@ -10,7 +10,7 @@ pub(crate) enum CallOutcome {
     UnknownTool,
     /// A request with a method that is not served.
     UnknownMethod,
-    /// The headers or the metadata of the message are not those that MCP demands.
+    /// The headers, the metadata or the parameters of the message are not those that MCP demands.
     InvalidMessage,
     InvalidArguments,
     /// The arguments fit the schema, but no request can be made of them.

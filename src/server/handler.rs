@@ -8,9 +8,10 @@ use rmcp::RoleServer;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, DiscoverResult, ErrorCode, ErrorData, InitializeRequestParams, InitializeResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerConfig, SubscriptionFilter,
+    CustomResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    MetaObject, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SetLevelRequestMethod,
+    SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestMethod, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use serde_json::json;
@@ -27,6 +28,7 @@ use super::{McpServer, auth, observed, tool_list};
 use crate::annotate::gate_names::{self, GateKind};
 use crate::api::{Caller, OnMissingCredential};
 use crate::observe::call::{CallObservation, note, note_outcome};
+use crate::observe::metrics::TOOLS_CALL;
 use crate::observe::metrics::labels::OTHER;
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::Progress;
@@ -100,6 +102,24 @@ impl ServerHandler for McpServer {
         observed::observe_method("resources/templates/list", &context, none).await
     }
 
+    // Methods that are not served are told to those who observe requests, as all others are.
+    #[expect(deprecated, reason = "clients of earlier protocol versions send it")]
+    async fn set_level(&self, _: rmcp::model::SetLevelRequestParams, context: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        observed::refuse_method::<SetLevelRequestMethod, _>(&context).await
+    }
+
+    async fn get_prompt(&self, _: GetPromptRequestParams, context: RequestContext<RoleServer>) -> Result<GetPromptResponse, ErrorData> {
+        observed::refuse_method::<GetPromptRequestMethod, _>(&context).await
+    }
+
+    async fn subscribe(&self, _: SubscribeRequestParams, context: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        observed::refuse_method::<SubscribeRequestMethod, _>(&context).await
+    }
+
+    async fn unsubscribe(&self, _: UnsubscribeRequestParams, context: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        observed::refuse_method::<UnsubscribeRequestMethod, _>(&context).await
+    }
+
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let Some(unreported_changes) = self.unreported_changes.as_ref().filter(|_| self.state.tells_changes) else {
             return;
@@ -155,12 +175,14 @@ impl ServerHandler for McpServer {
             };
             return observed::observe_method(OTHER, &context, answer).await;
         }
-        let known = ["tools/call", "tools/list"].into_iter().find(|known| *known == request.method);
-        let refusal = match known {
-            Some(method) => ErrorData::invalid_params(format!("the parameters of {method} are not valid"), None),
-            None => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None),
-        };
-        // A call that cannot be read has no line in the audit log.
+        let invalid = |method| ErrorData::invalid_params(format!("the parameters of {method} are not valid"), None);
+        if request.method == TOOLS_CALL {
+            observed::note_handled(&context);
+            observed::observe_unreadable_call(|| observed::arrival(&context));
+            return Err(invalid(TOOLS_CALL));
+        }
+        let known = Some("tools/list").filter(|known| *known == request.method);
+        let refusal = known.map_or_else(|| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None), invalid);
         observed::observe_method(known.unwrap_or(OTHER), &context, async { Err(refusal) }).await
     }
 }

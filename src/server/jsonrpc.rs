@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use foldhash::HashMap;
 use rmcp::RoleServer;
 use rmcp::service::RxJsonRpcMessage;
 use serde::Deserialize;
@@ -11,6 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::json;
+use crate::observe::metrics::TOOLS_CALL;
 
 /// The members that can still be read of an invalid message.
 #[derive(Deserialize)]
@@ -58,9 +60,18 @@ pub(crate) struct CallParameters {
     pub(crate) arguments: Value,
 }
 
+/// Whether a text that may not be a valid message names the method of calls.
+pub(crate) fn names_call(text: &[u8]) -> bool {
+    let members = serde_json::from_slice::<HashMap<Cow<'_, str>, &RawValue>>(text).unwrap_or_default();
+    let method = members
+        .get("method")
+        .map(|method| serde_json::from_str::<Cow<'_, str>>(method.get()));
+    matches!(method, Some(Ok(method)) if method == TOOLS_CALL)
+}
+
 impl CalledMessage<'_> {
     pub(crate) fn is_call(&self) -> bool {
-        self.method.as_deref() == Some("tools/call")
+        self.method.as_deref() == Some(TOOLS_CALL)
     }
 
     /// `None` where they are missing, or cannot be read.

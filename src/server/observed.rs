@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use http::Version;
 use http::request::Parts;
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResponse, ErrorCode, ErrorData, Implementation};
+use rmcp::model::{CallToolResponse, ConstString, ErrorCode, ErrorData, Implementation};
 use rmcp::service::RequestContext;
 
 use super::calls::message::MODERN_VERSION;
@@ -70,8 +70,14 @@ impl HandledCall {
 
 /// Notes that a call has reached the handler.
 pub(crate) fn note_handled(context: &RequestContext<RoleServer>) {
-    let parts = context.extensions.get::<Parts>();
-    if let Some(HandledCall(is_handled)) = parts.and_then(|parts| parts.extensions.get()) {
+    if let Some(parts) = context.extensions.get::<Parts>() {
+        note_observed(parts);
+    }
+}
+
+/// Notes that whoever answers the call tells of it.
+pub(crate) fn note_observed(parts: &Parts) {
+    if let Some(HandledCall(is_handled)) = parts.extensions.get() {
         is_handled.store(true, Ordering::Release);
     }
 }
@@ -194,6 +200,11 @@ pub(crate) async fn observe_method<T>(
     observation.watch(answer, judge_answer).await
 }
 
+/// Refuses a request with a method of MCP that is not served here.
+pub(crate) async fn refuse_method<M: ConstString, T>(context: &RequestContext<RoleServer>) -> Result<T, ErrorData> {
+    observe_method(M::VALUE, context, async { Err(ErrorData::method_not_found::<M>()) }).await
+}
+
 /// Makes a call in plain form. `arrival` is asked only where somebody is told of calls.
 pub(crate) async fn observe_plain_call(call: ResolvedCall, caller: Caller<'_>, arrival: impl FnOnce() -> Arrival) -> ToolResult {
     if !observe::is_on() {
@@ -205,6 +216,11 @@ pub(crate) async fn observe_plain_call(call: ResolvedCall, caller: Caller<'_>, a
         call.call(caller).await
     };
     observation.watch(making, judge_result).await
+}
+
+/// Tells of a call that is refused because its message cannot be read.
+pub(crate) fn observe_unreadable_call(arrival: impl FnOnce() -> Arrival) {
+    CallObservation::begin(arrival).end(CallOutcome::InvalidMessage, |_| {});
 }
 
 /// Notes which operation the current call is of.

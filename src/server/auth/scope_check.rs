@@ -71,6 +71,7 @@ pub(crate) async fn demand_scope(
                 && let reads = call.offered().enforcement.effect() == Effect::Read
                 && let Some(needed) = oauth.lacking(&caller.scopes, call.scopes(), reads, resource)
             {
+                observed::note_observed(&parts);
                 CallObservation::begin(|| observed::early_arrival(&parts)).end(CallOutcome::ScopeMissing, |record| {
                     observed::name_operation(record, call);
                 });

@@ -66,9 +66,6 @@ fn behind_body(server: &McpServer, admission: Option<&Arc<ClientAdmission>>, str
             router.route_service(&endpoint.view.path, mcp)
         };
     }
-    if observe::is_on() {
-        router = router.layer(middleware::from_fn(observe_refused_calls));
-    }
     if with_sessions {
         router = router.layer(middleware::from_fn_with_state(sessions, sessions::limit_sessions));
     }
@@ -77,7 +74,11 @@ fn behind_body(server: &McpServer, admission: Option<&Arc<ClientAdmission>>, str
         let judges = (Arc::clone(admission), Arc::clone(server.apis()));
         router = router.layer(middleware::from_fn_with_state(judges, auth::scope_check::demand_scope));
     }
-    router.layer(middleware::from_fn(check_message))
+    router = router.layer(middleware::from_fn(check_message));
+    if observe::is_on() {
+        router = router.layer(middleware::from_fn(observe_refused_calls));
+    }
+    router
 }
 
 /// All routes, with all that a request passes before.

@@ -197,7 +197,12 @@ impl Input {
                         calls.note_received(&message);
                         return Some(message);
                     }
-                    Err(refusal) => refusal,
+                    Err(refusal) => {
+                        if refusal.is_some() {
+                            calls.note_unreadable(&line);
+                        }
+                        refusal
+                    }
                 },
                 Ok(Some(Line::TooLong { head, tail, max_bytes })) => Some(jsonrpc::too_long(&head, &tail, max_bytes)),
                 Ok(None) => {

@@ -16,7 +16,7 @@ use crate::observe::record::known_version;
 use crate::server::McpServer;
 use crate::server::calls::message::{CallMessage, MODERN_VERSION};
 use crate::server::calls::{caller_of, write_answer};
-use crate::server::jsonrpc::Message;
+use crate::server::jsonrpc::{self, Message};
 use crate::server::observed;
 
 /// How a session began, which says which messages it takes.
@@ -111,6 +111,14 @@ impl PlainCalls {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Tells of a line that is refused because it cannot be read, where it calls something.
+    pub(super) fn note_unreadable(&self, line: &[u8]) {
+        if observe::is_on() && jsonrpc::names_call(line) {
+            let version = lock(&self.state).version;
+            observed::observe_unreadable_call(|| observed::piped_arrival(version));
         }
     }
 

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use super::audit::{Log, asking_server, lines, outcomes};
 use crate::support::http_server::scrape;
-use crate::support::{HttpServer, SpecFile, Upstream, call_message, listener, petstore, reply, signal, stateless_meta, wait_until};
+use crate::support::{
+    HttpServer, Session, SpecFile, Upstream, call_message, listener, petstore, reply, signal, stateless_meta, wait_until,
+};
 
 fn call(server: &HttpServer, tool: &str) {
     server.post(&["MCP-Protocol-Version: 2025-11-25"], &call_message(tool, "{}"));
@@ -94,6 +96,54 @@ fn a_call_that_is_refused_because_of_its_headers_or_its_metadata_has_a_line() {
         lines.iter().all(|line| line["tool"].is_null() && line["client"].is_string()),
         "{lines:?}"
     );
+}
+
+#[test]
+fn a_call_whose_message_cannot_be_read_has_a_line() {
+    let calls = [
+        json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "get_pet", "arguments": [1]}}).to_string(),
+        json!({"jsonrpc": "2.0", "id": 6, "method": "tools/call", "params": {"name": 7}}).to_string(),
+        json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call"}).to_string(),
+        json!({"jsonrpc": "2.0", "id": 1.5, "method": "tools/call", "params": {"name": "get_pet"}}).to_string(),
+        r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"get_pet","name":"delete_pet"}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":9,"params":{},"method":"tools/call","params":{"name":"get_pet"}}"#.to_owned(),
+    ];
+    let others = [
+        json!({"jsonrpc": "2.0", "id": 1.5, "method": "tools/list"}).to_string(),
+        "tools/call".to_owned(),
+    ];
+    for key in [None, Some("sixteen-letters-or-more")] {
+        let log = Log::new();
+        let args = ["--spec", &petstore(), "--mock", "--audit-log", log.name()];
+        let with_key = [&args[..], &["--auth-token-env", "A_TOKEN"]].concat();
+        let server = match key {
+            Some(key) => HttpServer::start_with(&with_key, &[("A_TOKEN", key)]),
+            None => HttpServer::start(&args),
+        };
+        let token = key.map(|key| format!("Authorization: Bearer {key}"));
+        let headers: Vec<&str> = token
+            .iter()
+            .map(String::as_str)
+            .chain(["MCP-Protocol-Version: 2025-11-25"])
+            .collect();
+        for message in calls.iter().chain(&others) {
+            server.post(&headers, message);
+        }
+        server.post(&headers, &call_message("list_pets", "{}"));
+        let lines = log.wait_for(calls.len() + 1);
+        let expected = [("invalid_message", calls.len()), ("ok", 1)];
+        assert_eq!(outcomes(&lines), expected.map(|(name, count)| (name.to_owned(), count)).into());
+    }
+    let log = Log::new();
+    let mut session = Session::start(&["serve", "--spec", &petstore(), "--mock", "--audit-log", log.name()]);
+    for message in calls.iter().chain(&others) {
+        session.send_text(message);
+        assert!(session.receive()["error"].is_object(), "{message}");
+    }
+    session.call("list_pets", &json!({}));
+    let lines = log.wait_for(calls.len() + 1);
+    let expected = [("invalid_message", calls.len()), ("ok", 1)];
+    assert_eq!(outcomes(&lines), expected.map(|(name, count)| (name.to_owned(), count)).into());
 }
 
 #[test]

@@ -268,6 +268,10 @@ fn every_method_of_mcp_is_measured_and_unknown_ones_are_other() {
         ("resources/list", json!({})),
         ("resources/templates/list", json!({})),
         ("resources/read", json!({"uri": "file:///a"})),
+        ("logging/setLevel", json!({"level": "info"})),
+        ("prompts/get", json!({"name": "a"})),
+        ("resources/subscribe", json!({"uri": "file:///a"})),
+        ("resources/unsubscribe", json!({"uri": "file:///a"})),
         ("no/such/method", json!({})),
         ("another/of/these", json!({})),
         ("tools/call", json!({"name": 7})),
@@ -284,8 +288,12 @@ fn every_method_of_mcp_is_measured_and_unknown_ones_are_other() {
         ("resources/list", "", 1),
         ("resources/templates/list", "", 1),
         ("resources/read", "-32602", 1),
+        ("logging/setLevel", "-32601", 1),
+        ("prompts/get", "-32601", 1),
+        ("resources/subscribe", "-32601", 1),
+        ("resources/unsubscribe", "-32601", 1),
         ("_other", "-32601", 2),
-        ("tools/call", "-32602", 1),
+        ("tools/call", "invalid_message", 1),
     ] {
         let labels = format!("{{mcp_method_name=\"{method}\",gen_ai_tool_name=\"");
         let line = text
