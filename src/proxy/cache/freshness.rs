@@ -129,14 +129,16 @@ fn age_at_arrival(headers: &HeaderMap, now: SystemTime) -> u64 {
     said.max(apparent).unwrap_or(0).min(MAX_SECONDS)
 }
 
-/// The headers with the directives of `Cache-Control` and `Pragma` in lower case, and with no number of seconds above the maximum.
+/// The headers with the directives of `Cache-Control` and `Pragma` in lower case, with no number of seconds above the maximum, and with
+/// no directive inside of a quoted string.
 fn fold_directives(headers: &HeaderMap) -> HeaderMap {
     let mut folded = headers.clone();
     for name in [CACHE_CONTROL, PRAGMA, AGE] {
         let values: Vec<HeaderValue> = headers
             .get_all(&name)
             .iter()
-            .filter_map(|value| HeaderValue::from_bytes(&with_clamped_seconds(&value.as_bytes().to_ascii_lowercase())).ok())
+            .map(|value| without_quoted_lists(&value.as_bytes().to_ascii_lowercase()))
+            .filter_map(|value| HeaderValue::from_bytes(&with_clamped_seconds(&value)).ok())
             .collect();
         folded.remove(&name);
         for value in values {
@@ -144,6 +146,39 @@ fn fold_directives(headers: &HeaderMap) -> HeaderMap {
         }
     }
     folded
+}
+
+/// The same directives with each quoted string empty that is more than a token (RFC 9110 section 5.6.4): it may hold what looks like a
+/// directive. What a string that does not end was to say cannot be known, and may have been `no-store`.
+fn without_quoted_lists(directives: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(directives.len());
+    let mut rest = directives;
+    while let Some(start) = memchr::memchr(b'"', rest) {
+        let (before, quoted) = rest.split_at(start);
+        kept.extend_from_slice(before);
+        let Some(length) = quoted_length(quoted) else {
+            kept.extend_from_slice(b"\"\", no-store");
+            return kept;
+        };
+        let (quoted, behind) = quoted.split_at(length);
+        let is_token = quoted.iter().all(|byte| !matches!(byte, b',' | b'=' | b'\\'));
+        kept.extend_from_slice(if is_token { quoted } else { b"\"\"" });
+        rest = behind;
+    }
+    kept.extend_from_slice(rest);
+    kept
+}
+
+/// How many bytes the quoted string takes that these begin with; `None` where it does not end.
+fn quoted_length(bytes: &[u8]) -> Option<usize> {
+    let mut index = 1;
+    loop {
+        match bytes.get(index)? {
+            b'"' => return Some(index + 1),
+            b'\\' => index += 2,
+            _ => index += 1,
+        }
+    }
 }
 
 /// The same bytes with `MAX_SECONDS` in place of each larger number.
