@@ -114,6 +114,7 @@ const SECTIONS: [(&str, &[&str]); 9] = [
             "shared_state",
             "shared_state_password_env",
             "shared_state_password_file",
+            "shared_state_timeout",
             "instance",
             "state_key_env",
             "state_key_file",

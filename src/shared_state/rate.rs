@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::client::RedisScript;
 use super::link::{StatePurpose, StateUnavailable};
-use super::state::{CALL_TIMEOUT, SharedState};
+use super::state::SharedState;
 
 /// Takes a place where the wait for it is short enough. `KEYS[1]` holds when all that was taken so far is over at the even rate.
 /// In microseconds: the interval, what may come at once, the longest wait, and the longest wait of all who ask. Gives whether a
@@ -71,14 +71,18 @@ impl SharedRate {
     /// Takes a place that comes within `max_wait`, which is never more than `limit`.
     ///
     /// # Errors
-    /// [`StateUnavailable`] where the server does not say within 50 ms.
+    /// [`StateUnavailable`] where the server does not say in time.
     pub(crate) async fn take(&self, max_wait: Duration, limit: Duration) -> Result<TakenPlace, StateUnavailable> {
         let mut invocation = TAKE_A_PLACE.key(&self.key);
         for duration in [self.interval, self.burst, max_wait, limit] {
             let microseconds = duration.as_micros().min(MAX_MICROSECONDS);
             invocation.number(u64::try_from(microseconds).unwrap_or(u64::MAX));
         }
-        let (taken, wait): (u8, u64) = self.state.link.run(StatePurpose::Limit, CALL_TIMEOUT, &invocation).await?;
+        let (taken, wait): (u8, u64) = self
+            .state
+            .link
+            .run(StatePurpose::Limit, self.state.call_timeout, &invocation)
+            .await?;
         let wait = Duration::from_micros(wait);
         Ok(if taken == 1 {
             TakenPlace::After(wait)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::client::{RedisCommand, RedisScript};
 use super::link::{StatePurpose, StateUnavailable};
-use super::state::{CALL_TIMEOUT, SharedState};
+use super::state::SharedState;
 use crate::text::hex;
 
 /// How long a generation is kept: longer than any reply.
@@ -100,7 +100,8 @@ impl SharedReplies {
     pub(crate) async fn find(&self, generation: u64, key: &[u8]) -> Result<Option<KeptReply>, StateUnavailable> {
         let name = self.name(generation, key);
         let invocation = FIND.key(&name);
-        let found = self.0.state.link.run(StatePurpose::Cache, CALL_TIMEOUT, &invocation).await?;
+        let state = &self.0.state;
+        let found = state.link.run(StatePurpose::Cache, state.call_timeout, &invocation).await?;
         let (Some(sealed), left): (Option<Vec<u8>>, i64) = found else {
             return Ok(None);
         };
@@ -120,7 +121,7 @@ impl SharedReplies {
             let mut command = RedisCommand::new("SET");
             let milliseconds = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
             command.arg(name).arg(sealed).arg("PX").number(milliseconds);
-            let _: Result<(), _> = state.link.run(StatePurpose::Cache, CALL_TIMEOUT, &command).await;
+            let _: Result<(), _> = state.link.run(StatePurpose::Cache, state.call_timeout, &command).await;
         });
     }
 
@@ -134,7 +135,7 @@ impl RepliesState {
         let mut invocation = GENERATION.key(&self.key);
         let lifetime = u64::try_from(GENERATION_LIFETIME.as_millis()).unwrap_or(u64::MAX);
         invocation.number(raise.into()).number(lifetime);
-        self.state.link.run(StatePurpose::Cache, CALL_TIMEOUT, &invocation).await
+        self.state.link.run(StatePurpose::Cache, self.state.call_timeout, &invocation).await
     }
 
     /// Until this has succeeded, nothing that was kept before is used.

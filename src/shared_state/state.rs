@@ -16,8 +16,6 @@ use super::server::RedisServer;
 use crate::outbound;
 use crate::text::hex;
 
-/// How long a request that a call waits for may take; without an answer the process decides alone.
-pub(super) const CALL_TIMEOUT: Duration = Duration::from_millis(50);
 /// How long a request may take whose answer the process cannot do without.
 pub(super) const SHARED_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a start waits for the server.
@@ -40,12 +38,16 @@ pub(crate) struct SharedStateOptions {
     /// Tells this deployment from others that use the same server.
     pub(crate) instance: String,
     pub(crate) keys: StateKeys,
+    /// How long a request that a call waits for may take; without an answer the process decides alone.
+    pub(crate) call_timeout: Duration,
 }
 
 /// The state that this process shares with others.
 pub struct SharedState {
     pub(super) link: RedisLink,
     pub(super) keys: StateKeys,
+    /// How long a request that a call waits for may take; without an answer the process decides alone.
+    pub(super) call_timeout: Duration,
     names: hmac::Key,
     instance: String,
 }
@@ -101,6 +103,7 @@ impl SharedState {
                 tls: tls.map(Arc::new),
             }),
             keys: options.keys,
+            call_timeout: options.call_timeout,
             names,
             instance: options.instance,
         })

@@ -6,10 +6,11 @@ use crate::config::settings::ApiSettings;
 use crate::config::wrong_value::FileProblems;
 
 /// Settings that every command takes and that concern the whole process.
-pub(crate) const PROCESS_KEYS: [&str; 8] = [
+pub(crate) const PROCESS_KEYS: [&str; 9] = [
     "shared_state",
     "shared_state_password_env",
     "shared_state_password_file",
+    "shared_state_timeout",
     "instance",
     "state_key_env",
     "state_key_file",

@@ -1,6 +1,7 @@
 //! Settings of what replicas share, and of the keys that encrypt what is kept outside the process.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use secrecy::SecretString;
@@ -18,6 +19,10 @@ const DEFAULT_INSTANCE: &str = "openapi-mcp";
 /// The longest name of a deployment.
 const MAX_INSTANCE_LENGTH: usize = 64;
 const DEFAULT_PORT: u16 = 6379;
+/// Enough for a server in the same place. One that is far away takes longer, and a call that waits longer is slower than without it.
+const DEFAULT_TIMEOUT: Duration = Duration::from_millis(50);
+const MIN_TIMEOUT_SECONDS: f64 = 0.001;
+const MAX_TIMEOUT_SECONDS: f64 = 10.0;
 
 /// Settings of what replicas share.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -39,6 +44,11 @@ pub(crate) struct SharedStateSettings {
     #[arg(long, env = "OPENAPI_MCP_SHARED_STATE_PASSWORD_FILE", value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_state_password_file: Option<ConfigPath>,
+
+    /// Seconds that a call waits for that server before it goes on without [default: 0.05]
+    #[arg(long, env = "OPENAPI_MCP_SHARED_STATE_TIMEOUT", value_name = "SECONDS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_state_timeout: Option<f64>,
 
     /// A name that tells this deployment from others that use the same server [default: openapi-mcp]
     #[arg(long, env = "OPENAPI_MCP_INSTANCE", value_name = "NAME")]
@@ -77,6 +87,7 @@ pub(crate) fn resolve_shared_state(
         let dependent = [
             ("--shared-state-password-env", settings.shared_state_password_env.is_some()),
             ("--shared-state-password-file", settings.shared_state_password_file.is_some()),
+            ("--shared-state-timeout", settings.shared_state_timeout.is_some()),
             ("--instance", settings.instance.is_some()),
         ];
         for (flag, _) in dependent.iter().filter(|(_, is_given)| *is_given) {
@@ -85,6 +96,7 @@ pub(crate) fn resolve_shared_state(
         return SharedStateConfig { keys, state: None };
     };
     let instance = resolve_instance(settings.instance.as_deref(), problems);
+    let call_timeout = resolve_timeout(settings.shared_state_timeout, problems);
     let place = read_url(text)
         .map_err(|problem| problems.push(format!("--shared-state {problem}")))
         .ok();
@@ -106,6 +118,7 @@ pub(crate) fn resolve_shared_state(
         authorities,
         instance,
         keys,
+        call_timeout,
     });
     let state = options.and_then(|options| {
         let state = SharedState::new(options);
@@ -139,6 +152,17 @@ fn resolve_instance(name: Option<&str>, problems: &mut Vec<String>) -> String {
         ));
     }
     name.to_owned()
+}
+
+fn resolve_timeout(seconds: Option<f64>, problems: &mut Vec<String>) -> Duration {
+    let Some(seconds) = seconds else { return DEFAULT_TIMEOUT };
+    if !(MIN_TIMEOUT_SECONDS..=MAX_TIMEOUT_SECONDS).contains(&seconds) {
+        problems.push(format!(
+            "--shared-state-timeout must be between {MIN_TIMEOUT_SECONDS} and {MAX_TIMEOUT_SECONDS} seconds"
+        ));
+        return DEFAULT_TIMEOUT;
+    }
+    Duration::from_secs_f64(seconds)
 }
 
 /// What a URL says.

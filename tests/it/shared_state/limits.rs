@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{assert_hidden, http_replica, stdio_replica};
+use super::{PATIENT, assert_hidden, http_replica, stdio_replica};
 use crate::support::{CALL, HttpServer, Redis, Session, SpecFile, Upstream, petstore, reply};
 
 fn spec() -> SpecFile {
@@ -23,8 +23,9 @@ fn noting() -> (Upstream, Arc<Mutex<Vec<Instant>>>) {
     (upstream, times)
 }
 
-fn replicas(redis: &Redis, spec: &SpecFile, upstream: &Upstream, rate: &str) -> Vec<Session> {
-    let more = ["--spec", spec.path(), "--base-url", &upstream.url, "--rate-limit", rate];
+fn replicas(redis: &Redis, spec: &SpecFile, upstream: &Upstream, rate: &str, more: &[&str]) -> Vec<Session> {
+    let own = ["--spec", spec.path(), "--base-url", &upstream.url, "--rate-limit", rate];
+    let more = [&own[..], more].concat();
     (0..3).map(|_| stdio_replica(redis, &more, &[])).collect()
 }
 
@@ -54,7 +55,7 @@ fn span(times: &Mutex<Vec<Instant>>) -> Duration {
 fn three_replicas_together_keep_the_rate_of_one() {
     let Some(redis) = Redis::start() else { return };
     let ((upstream, times), spec) = (noting(), spec());
-    let mut replicas = replicas(&redis, &spec, &upstream, "50");
+    let mut replicas = replicas(&redis, &spec, &upstream, "50", &PATIENT);
     // The scripts are there, and connections are made.
     call_all(&mut replicas, 1);
     times.lock().unwrap().clear();
@@ -71,7 +72,7 @@ fn three_replicas_together_keep_the_rate_of_one() {
 fn without_redis_each_replica_keeps_the_rate_alone_and_no_call_fails() {
     let Some(mut redis) = Redis::start() else { return };
     let ((upstream, times), spec) = (noting(), spec());
-    let mut replicas = replicas(&redis, &spec, &upstream, "50");
+    let mut replicas = replicas(&redis, &spec, &upstream, "50", &[]);
     call_all(&mut replicas, 1);
     for outage in ["killed", "hanging"] {
         if outage == "killed" {
@@ -104,7 +105,7 @@ fn a_limit_that_somebody_else_has_written_over_begins_anew() {
     let Some(redis) = Redis::start() else { return };
     let ((upstream, _), spec) = (noting(), spec());
     // One use in ten seconds, for which Redis knows of it.
-    let mut replicas = replicas(&redis, &spec, &upstream, "0.1");
+    let mut replicas = replicas(&redis, &spec, &upstream, "0.1", &PATIENT);
     let (first, others) = replicas.split_at_mut(1);
     call_all(first, 1);
     let key = redis.keys().pop().expect("a limit");
@@ -120,7 +121,7 @@ fn a_full_redis_costs_the_limit_of_all_and_no_call() {
         return;
     };
     let ((upstream, _), spec) = (noting(), spec());
-    let mut replicas = replicas(&redis, &spec, &upstream, "500");
+    let mut replicas = replicas(&redis, &spec, &upstream, "500", &PATIENT);
     call_all(&mut replicas, 3);
     for replica in &replicas {
         replica.logged("its memory is full");
@@ -151,7 +152,7 @@ fn a_client_has_one_limit_at_all_replicas_and_its_address_stays_hidden() {
         "--metrics-bind",
         "127.0.0.1:0",
     ];
-    let replicas: Vec<HttpServer> = (0..3).map(|_| http_replica(&redis, &more, &[])).collect();
+    let replicas: Vec<HttpServer> = (0..3).map(|_| http_replica(&redis, &[&more[..], &PATIENT].concat(), &[])).collect();
     let started = Instant::now();
     let count = let_in(&replicas, 90);
     let allowed = 20.0 + 20.0 * started.elapsed().as_secs_f64();

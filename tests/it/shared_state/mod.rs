@@ -31,6 +31,9 @@ fn http_replica(redis: &Redis, more: &[&str], variables: &[(&str, &str)]) -> Htt
     HttpServer::start_with(&sharing(&url, more), &[&[KEY], variables].concat())
 }
 
+/// Lets a call wait for Redis for as long as a busy machine takes: for what is to be shared in any case.
+const PATIENT: [&str; 2] = ["--shared-state-timeout", "10"];
+
 /// What must not be found in Redis, in the clear.
 fn assert_hidden(redis: &Redis, secrets: &[&str]) {
     let everything = redis.everything();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use serde_json::{Value, json};
 
-use super::{assert_hidden, stdio_replica};
+use super::{PATIENT, assert_hidden, stdio_replica};
 use crate::support::{Redis, Session, SpecFile, Upstream, reply, wait_until};
 
 /// A list that says how often it was changed, and is fresh for a while.
@@ -27,7 +27,7 @@ fn list() -> (Upstream, SpecFile) {
 fn replica(redis: &Redis, (upstream, spec): &(Upstream, SpecFile), key: &str) -> Session {
     let header = ["--header-env", "X-Tenant-Key=TENANT"];
     let more = ["--spec", spec.path(), "--base-url", &upstream.url, "--cache", "1000000"];
-    stdio_replica(redis, &[&more[..], &header].concat(), &[("TENANT", key)])
+    stdio_replica(redis, &[&more[..], &header, &PATIENT].concat(), &[("TENANT", key)])
 }
 
 fn changes(replica: &mut Session) -> (Value, bool) {

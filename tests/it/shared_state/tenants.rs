@@ -5,12 +5,18 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use serde_json::{Value, json};
 
 use super::refresh::{Authority, VARIABLES, document};
-use super::{assert_hidden, http_replica};
+use super::{PATIENT, assert_hidden, http_replica};
 use crate::support::{HttpServer, Redis, SpecFile, Upstream, call_message, reply, wait_until};
 
 fn replicas(redis: &Redis, spec: &SpecFile, settings: &Value) -> [HttpServer; 2] {
     let config = SpecFile::new(&settings.to_string());
-    [(), ()].map(|()| http_replica(redis, &["--spec", spec.path(), "--config", config.path()], &VARIABLES))
+    [(), ()].map(|()| {
+        http_replica(
+            redis,
+            &[&["--spec", spec.path(), "--config", config.path()], &PATIENT[..]].concat(),
+            &VARIABLES,
+        )
+    })
 }
 
 fn call(replica: &HttpServer, tenant: &str, tool: &str) -> Value {
