@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::credentials::{carried, document};
-use crate::support::{Session, SpecFile, TIMEOUT, Upstream, command, reply, stderr, text};
+use crate::support::{Session, SpecFile, TIMEOUT, Upstream, command, reply, stderr, text, wait_until};
 
 /// A token endpoint and an API in one: `/token` numbers its tokens, `/pets` takes only the newest, in `Authorization`.
 fn authority(life: &'static str) -> Upstream {
@@ -553,6 +553,32 @@ fn no_refresh_token_is_used_while_the_disk_is_full() {
     assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false, "{}", session.logs());
     let stored = std::fs::read_to_string(&store).unwrap();
     assert!(stored.contains("refresh-s3cret-1") && stored.ends_with('}'), "{stored:?}");
+}
+
+/// The reservation succeeds, and what takes the place of the store while the token is asked for fails the write.
+#[test]
+fn a_token_that_could_not_be_written_is_written_as_soon_as_that_is_possible() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("tokens.json");
+    let obstacle = store.clone();
+    let upstream = Upstream::start(Box::new(move |request| {
+        let tokens = json!({"access_token": "access-s3cret-1", "refresh_token": "refresh-s3cret-1", "expires_in": 3600});
+        let body = if request.path() == "/token" {
+            std::fs::create_dir(&obstacle).unwrap();
+            tokens
+        } else {
+            json!({"ok": true})
+        };
+        reply(200, &["Content-Type: application/json"], body.to_string().as_bytes())
+    }));
+    let mut session = stored_session(&upstream, &store);
+    assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false, "{}", session.logs());
+    session.logged("the token store cannot be written");
+    std::fs::remove_dir(&store).unwrap();
+    wait_until("the token is written", || {
+        std::fs::read_to_string(&store).is_ok_and(|text| text.contains("refresh-s3cret-1"))
+    });
+    session.logged("the token store is written again");
 }
 
 #[test]
