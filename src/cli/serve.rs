@@ -107,6 +107,12 @@ async fn serve_apis(
                     return Err(failure);
                 }
             },
+            () = stop.cancelled() => {
+                // Calls that wait for a document would keep the process from its end.
+                server.apis().fail_awaited("this server is about to end, and the document of the API is not there yet");
+                transport.await?;
+                return Ok(ExitCode::SUCCESS);
+            }
         }
     };
     transport.await?;

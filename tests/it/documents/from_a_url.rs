@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -103,6 +104,21 @@ fn p38_a_signal_ends_a_server_that_still_reads_its_document() {
     let mut session = Session::start(&["serve", "--spec", &format!("{}/petstore.yaml", upstream.url), "--mock"]);
     signal(session.pid(), "TERM");
     assert_eq!(session.wait(), Some(0));
+
+    // Calls that wait for the document are answered, and do not keep the process from its end.
+    let url = format!("{}/petstore.yaml", upstream.url);
+    let (near, far) = (format!("near={}", petstore()), format!("far={url}"));
+    for more in [&["--spec", &url, "--mock"][..], &["--api", &near, "--api", &far, "--mock"]] {
+        let mut session = Session::start(&[&["serve"], more].concat());
+        let call = session.post("tools/call", &json!({"name": "far_list_pets", "arguments": {}}));
+        session.request("ping", &json!({}));
+        let asked_to_end = Instant::now();
+        signal(session.pid(), "TERM");
+        let answer = session.receive();
+        assert!(answer["id"] == call && answer["error"].is_object(), "{answer}");
+        assert_eq!(session.wait(), Some(0), "{}", session.logs());
+        assert!(asked_to_end.elapsed() < TIMEOUT / 5, "{:?}", asked_to_end.elapsed());
+    }
 }
 
 #[test]
