@@ -1,6 +1,8 @@
 //! The sources of what a tool says about itself, weakest first: the policy, the document as far as it is trusted, the rules of
 //! the configuration file, the command line. They are merged field by field.
 
+use std::sync::Arc;
+
 use super::annotations::{Hint, Hints, Reason};
 use super::extension::{self, Authored};
 use super::infer::{self, evidence};
@@ -67,8 +69,8 @@ pub struct Layers {
 pub(crate) struct Decision {
     /// The hints.
     pub(crate) hints: Hints,
-    /// Everything else.
-    pub(crate) said: Override,
+    /// Everything else. Most operations share the one that says nothing.
+    pub(crate) said: Arc<Override>,
 }
 
 impl Rule {
@@ -86,10 +88,11 @@ impl Layers {
         } else {
             extension::of_root(document, diagnostics)
         };
+        let nothing = Arc::<Override>::default();
         let decide = |operation: &Operation| {
             let mut decision = Decision {
                 hints: policy_hints(self.policy, self.local, operation, document),
-                said: Override::default(),
+                said: Arc::clone(&nothing),
             };
             if self.trust != HintTrust::Ignore {
                 let own = extension::of_operation(document, operation, diagnostics);
@@ -113,12 +116,14 @@ impl Layers {
                     for (hint, value) in &rule.says.hints {
                         decision.hints.set(*hint, *value, reason);
                     }
-                    decision.said.take(rule.says.clone());
+                    Arc::make_mut(&mut decision.said).take(rule.says.clone());
                 }
             }
             decision.hints.settle();
             // They are in `decision.hints` now, each with its source.
-            decision.said.hints = Vec::new();
+            if !decision.said.hints.is_empty() {
+                Arc::make_mut(&mut decision.said).hints = Vec::new();
+            }
         }
     }
 
@@ -136,7 +141,7 @@ impl Layers {
                 hints.retain(|(known, ..)| known != hint);
                 hints.push((*hint, *value, extension));
             }
-            decision.said.take(said.clone());
+            Arc::make_mut(&mut decision.said).take(said.clone());
         }
         // `readOnlyHint` first: the other hints follow from it unless the author says otherwise.
         hints.sort_by_key(|(hint, ..)| *hint != Hint::ReadOnly);

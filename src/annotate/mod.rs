@@ -180,6 +180,7 @@ impl Annotated {
             replacement,
             ..
         } = candidate;
+        let said = Arc::unwrap_or_clone(said);
         let in_a_line = |text: String| text::truncate(&text::one_line(&text), descriptions::MAX_TITLE_BYTES);
         let title = said.title.map_or(title, in_a_line);
         let mut tool = Tool::new_with_raw(name, None, Arc::default()).with_title(title);

@@ -31,7 +31,7 @@ pub(crate) fn known_paths(document: &Document, operations: &[Box<Operation>], la
     let known = |operation: &Operation| KnownPath {
         pointer: operation.pointer.clone(),
         method: operation.method.clone(),
-        template: operation.template.clone(),
+        template: PathTemplate::clone(&operation.template),
         has_own_base: !operation.servers.is_empty(),
     };
     let mut all: Vec<KnownPath> = operations.iter().map(Box::as_ref).map(known).collect();

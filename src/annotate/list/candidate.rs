@@ -58,7 +58,7 @@ impl Candidates {
         let mut unmatched = unmatched::unmatched_patterns(&options.selection, &options.confirm, selected);
         unmatched.extend(unmatched::unmatched_rules(&options.layers, ruled));
         let titles = descriptions::titles(&operations);
-        let said = decisions.iter().map(|decision| &decision.said);
+        let said = decisions.iter().map(|decision| decision.said.as_ref());
         diagnostics.extend(overrides::allow_slashes(&mut operations, said));
         let replacements = replacements(&operations, &names, &decisions, options);
         let of_each = operations.into_iter().zip(decisions).zip(replacements);

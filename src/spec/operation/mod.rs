@@ -43,8 +43,8 @@ pub struct Operation {
     pub method: Method,
     /// The path as the document writes it.
     pub path: String,
-    /// The path as it is filled in.
-    pub template: PathTemplate,
+    /// The path as it is filled in, which the operations of a path share.
+    pub template: Arc<PathTemplate>,
     /// `summary`, else the path item's.
     pub summary: Option<String>,
     /// `description`, else the path item's.

@@ -1,5 +1,7 @@
 //! Reads the operations of a document one by one, so that a bad one costs itself.
 
+use std::sync::Arc;
+
 use foldhash::{HashMap, HashSet};
 use http::Method;
 
@@ -50,7 +52,7 @@ struct Reader<'a> {
 struct Shared<'p, 'a> {
     path: &'p str,
     /// The path, read; or what is wrong with it.
-    template: Result<PathTemplate, String>,
+    template: Result<Arc<PathTemplate>, String>,
     summary: Option<String>,
     description: Option<String>,
     parameters: Vec<Node<'a>>,
@@ -145,7 +147,7 @@ impl<'a> Reader<'a> {
         let parameters = |object: &&Object<'a>| object.get("parameters").and_then(Node::array).unwrap_or_default();
         Shared {
             path,
-            template: PathTemplate::parse(path),
+            template: PathTemplate::parse(path).map(Arc::new),
             summary: both.iter().find_map(|object| words(object, "summary")),
             description: both.iter().find_map(|object| words(object, "description")),
             parameters: both.iter().rev().flat_map(parameters).collect(),
