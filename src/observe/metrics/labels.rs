@@ -1,6 +1,7 @@
 //! The labels, each with the closed set that its values come from.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use http::Method;
@@ -44,7 +45,7 @@ impl EncodeLabelSet for ApiLabel {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Debug, Clone, PartialEq, Eq, EncodeLabelSet)]
 pub(super) struct OperationLabels {
     #[prometheus(flatten)]
     pub(super) api: ApiLabel,
@@ -55,7 +56,7 @@ pub(super) struct OperationLabels {
     pub(super) mcp_protocol_version: &'static str,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Debug, Clone, PartialEq, Eq, EncodeLabelSet)]
 pub(super) struct RequestLabels {
     #[prometheus(flatten)]
     pub(super) api: ApiLabel,
@@ -64,6 +65,22 @@ pub(super) struct RequestLabels {
     pub(super) error_type: &'static str,
     pub(super) server_address: Arc<str>,
     pub(super) server_port: u16,
+}
+
+// The labels of each call are hashed by SipHash, byte by byte: only by those that differ from series to series.
+impl Hash for OperationLabels {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(self.gen_ai_tool_name.as_bytes());
+        state.write_usize(self.mcp_method_name.len() << 8 | self.error_type.len());
+    }
+}
+
+impl Hash for RequestLabels {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(self.server_address.as_bytes());
+        state.write(self.http_response_status_code.as_bytes());
+        state.write_usize(self.http_request_method.len() << 16 | usize::from(self.server_port));
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
