@@ -11,6 +11,7 @@ pub(crate) mod token_keeper;
 mod token_reply;
 pub(crate) mod token_source;
 pub(crate) mod token_store;
+mod unsaved_tokens;
 pub(crate) mod values;
 
 use http::header::HeaderValue;

@@ -85,6 +85,17 @@ impl From<TokenRecord> for StoredToken {
     }
 }
 
+impl StoredToken {
+    /// The tokens of a record in a file, with whose they are.
+    pub(crate) fn from_owned(mut record: TokenRecord) -> (TokenOwner, Self) {
+        let owner = TokenOwner {
+            id: std::mem::take(&mut record.id),
+            configured: std::mem::take(&mut record.configured),
+        };
+        (owner, record.into())
+    }
+}
+
 /// A digest that tells one secret from another and gives neither away.
 pub(crate) fn digest_secret(secret: &SecretString) -> String {
     hex(&Sha256::digest(secret.expose_secret()))

@@ -26,9 +26,6 @@ const OFFER_TIME: Duration = Duration::from_secs(2);
 /// How often each replica looks for a newer token, and whether its own is still there. Less than [`OFFER_TIME`].
 pub(crate) const FOLLOW_INTERVAL: Duration = Duration::from_millis(700);
 
-/// How often a token is written again that could not be.
-const SAVE_INTERVAL: Duration = Duration::from_secs(2);
-
 const UNREACHABLE: &str = "the state that the replicas of this server share cannot be reached, and without its lock the refresh token must not be used; try again in a moment";
 const UNREADABLE: &str = "the tokens that the replicas of this server share cannot be read; the server's log says why";
 const OCCUPIED: &str = "another replica of this server takes too long to renew the access token; try again in a moment";
@@ -128,44 +125,13 @@ impl TokenKeeper {
         let newest = shared
             .newest()
             .filter(|newest| before.is_none_or(|before| newest.generation > before))?;
-        if let Some(file) = &self.file
-            && let Ok(locked) = file.lock().await
-        {
-            self.save(&locked, &newest);
-        }
-        Some(newest)
-    }
-
-    /// Writes a token to the file, now or as soon as that is possible again.
-    fn save(&self, file: &LockedTokenStore<'_>, token: &StoredToken) {
-        if let Err(problem) = save_newer(file, &self.owner, token) {
-            tracing::error!("the token store cannot be written ({problem}); until it can, a token is lost with this process");
-            if let Some(store) = self.file.clone() {
-                tokio::spawn(save_later(store, self.owner.clone(), token.clone()));
+        if let Some(file) = &self.file {
+            match file.lock().await {
+                Ok(locked) => locked.save(&self.owner, &newest),
+                Err(_) => file.save_later(&self.owner, &newest),
             }
         }
-    }
-}
-
-/// Writes a token to the file, unless that holds it or a newer one.
-fn save_newer(file: &LockedTokenStore<'_>, owner: &TokenOwner, token: &StoredToken) -> Result<(), String> {
-    let known = file.find(owner).ok().flatten();
-    if known.is_some_and(|known| known.generation >= token.generation) {
-        return Ok(());
-    }
-    file.put(owner, token)
-}
-
-/// Tries until a token is in the file, or a newer one is.
-async fn save_later(store: TokenStore, owner: TokenOwner, token: StoredToken) {
-    loop {
-        sleep(SAVE_INTERVAL).await;
-        if let Ok(file) = store.lock().await
-            && save_newer(&file, &owner, &token).is_ok()
-        {
-            tracing::info!("the token store is written again");
-            return;
-        }
+        Some(newest)
     }
 }
 
@@ -309,7 +275,7 @@ impl TokenTurn<'_> {
             ..token
         };
         if let Some(file) = &self.file {
-            self.keeper.save(file, &token);
+            file.save(&self.keeper.owner, &token);
         }
         if let Some(shared) = &self.keeper.shared {
             shared.learn(token.clone());

@@ -4,6 +4,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
 use super::stored_token::{StoredToken, TokenOwner, TokenRecord};
+use super::unsaved_tokens::UnsavedTokens;
 use crate::shared_state::keys::{OpenError, StateKeys};
 
 /// The versions of the file: in the clear, and encrypted. Newer ones are not read.
@@ -27,6 +29,8 @@ const NEW_SUFFIX: &str = ".new";
 const RESERVED_BYTES: usize = 16 << 10;
 /// How often it looks whether it is its turn.
 const LOCK_INTERVAL: Duration = Duration::from_millis(25);
+/// How long it waits before it writes again what could not be written: at first, and at most.
+const SAVE_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
 /// The file.
 #[derive(Debug, Clone)]
@@ -34,6 +38,7 @@ pub struct TokenStore {
     path: PathBuf,
     /// Encrypt the file, where there are any.
     keys: Option<StateKeys>,
+    unsaved: Arc<UnsavedTokens>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -72,6 +77,7 @@ impl TokenStore {
         let store = Self {
             path: path.to_owned(),
             keys,
+            unsaved: Arc::default(),
         };
         store.open_lock().map_err(|error| {
             format!(
@@ -141,6 +147,13 @@ impl TokenStore {
         }
     }
 
+    /// Keeps a token that cannot be written now, and tries again until it is written.
+    pub(crate) fn save_later(&self, owner: &TokenOwner, token: &StoredToken) {
+        if self.unsaved.keep(owner, token) {
+            tokio::spawn(save_unsaved(self.clone()));
+        }
+    }
+
     /// The records. A file that is corrupt is set aside.
     fn read(&self) -> Result<StoreFile, String> {
         let text = match std::fs::read(&self.path) {
@@ -199,7 +212,7 @@ impl TokenStore {
 }
 
 impl LockedTokenStore<'_> {
-    /// The tokens of an owner.
+    /// The newest tokens of an owner, also those that could not be written yet.
     ///
     /// # Errors
     /// The file cannot be read; in words for a model.
@@ -212,7 +225,27 @@ impl LockedTokenStore<'_> {
             .tokens
             .into_iter()
             .find(|record| record.id == owner.id && record.configured == owner.configured);
-        Ok(record.map(StoredToken::from))
+        Ok(self.store.unsaved.newest(owner, record.map(StoredToken::from)))
+    }
+
+    /// Writes the tokens of an owner unless the file holds newer ones. What cannot be written is written later.
+    pub(crate) fn save(&self, owner: &TokenOwner, token: &StoredToken) {
+        if let Err(problem) = self.put_newer(owner, token) {
+            tracing::error!("the token store cannot be written ({problem}); until it can, a token is lost with this process");
+            self.store.save_later(owner, token);
+        }
+    }
+
+    fn put_newer(&self, owner: &TokenOwner, token: &StoredToken) -> Result<(), String> {
+        let known = self.store.read()?.tokens.into_iter().map(StoredToken::from_owned);
+        let is_old = known
+            .filter(|(other, _)| other == owner)
+            .any(|(_, known)| known.generation > token.generation);
+        if !is_old {
+            self.put(owner, token)?;
+        }
+        self.store.unsaved.forget(owner, token.generation);
+        Ok(())
     }
 
     /// Makes sure that a new token can be written, before a refresh token is used that may be good for one use.
@@ -237,7 +270,7 @@ impl LockedTokenStore<'_> {
     }
 
     /// Replaces the tokens of an owner, those of another refresh token in the settings included. They are on the disk afterwards.
-    pub(crate) fn put(&self, owner: &TokenOwner, token: &StoredToken) -> Result<(), String> {
+    fn put(&self, owner: &TokenOwner, token: &StoredToken) -> Result<(), String> {
         let mut file = self.store.read()?;
         file.tokens.retain(|record| record.id != owner.id);
         file.tokens.push(TokenRecord::of(owner, token));
@@ -275,6 +308,32 @@ impl LockedTokenStore<'_> {
             File::open(folder)?.sync_all()?;
         }
         Ok(())
+    }
+}
+
+/// Tries until all that could not be written is in the file. What keeps it from that has been told.
+async fn save_unsaved(store: TokenStore) {
+    let (mut pause, max_pause) = SAVE_PAUSES;
+    loop {
+        sleep(pause).await;
+        pause = max_pause.min(pause * 2);
+        if let Ok(lock) = store.open_lock()
+            && lock.try_lock().is_ok()
+        {
+            let locked = LockedTokenStore {
+                store: &store,
+                _lock: lock,
+            };
+            for (owner, token) in store.unsaved.all() {
+                if let Err(problem) = locked.put_newer(&owner, &token) {
+                    tracing::debug!("the token store cannot be written yet: {problem}");
+                }
+            }
+        }
+        if store.unsaved.is_done() {
+            tracing::info!("the token store is written again");
+            return;
+        }
     }
 }
 

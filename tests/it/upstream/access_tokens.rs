@@ -1,6 +1,8 @@
 //! Credentials that are not the same for every request: access tokens and answers to digest challenges.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use serde_json::{Value, json};
 
@@ -555,30 +557,58 @@ fn no_refresh_token_is_used_while_the_disk_is_full() {
     assert!(stored.contains("refresh-s3cret-1") && stored.ends_with('}'), "{stored:?}");
 }
 
-/// The reservation succeeds, and what takes the place of the store while the token is asked for fails the write.
+/// An API that takes one access token alone, and a token endpoint that takes each refresh token once. The file for the tokens cannot
+/// be written while one of the first two is given: a folder stands in its place.
+fn rotating_beside_an_obstacle(store: &Path, wanted: &Arc<AtomicUsize>) -> Upstream {
+    let (store, wanted, given) = (store.to_owned(), Arc::clone(wanted), AtomicUsize::new(0));
+    Upstream::start(Box::new(move |request| {
+        let json = |status, body: Value| reply(status, &["Content-Type: application/json"], body.to_string().as_bytes());
+        if request.path() != "/token" {
+            let token = format!("Bearer access-s3cret-{}", wanted.load(SeqCst));
+            let is_right = request.header("authorization").unwrap_or_default() == token;
+            return json(if is_right { 200 } else { 401 }, json!({"ok": is_right}));
+        }
+        let number = given.load(SeqCst);
+        let expected = format!("refresh_token=refresh-s3cret-{number}&");
+        if !format!("{}&", String::from_utf8_lossy(&request.body)).contains(&expected) {
+            return json(400, json!({"error": "invalid_grant"}));
+        }
+        let number = given.fetch_add(1, SeqCst) + 1;
+        if number <= 2 {
+            let _ = std::fs::remove_file(&store);
+            std::fs::create_dir(&store).unwrap();
+        }
+        json(
+            200,
+            json!({"access_token": format!("access-s3cret-{number}"), "refresh_token": format!("refresh-s3cret-{number}"), "expires_in": 3600}),
+        )
+    }))
+}
+
 #[test]
-fn a_token_that_could_not_be_written_is_written_as_soon_as_that_is_possible() {
+fn tokens_that_could_not_be_written_are_used_and_the_newest_is_written_as_soon_as_that_is_possible() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("tokens.json");
-    let obstacle = store.clone();
-    let upstream = Upstream::start(Box::new(move |request| {
-        let tokens = json!({"access_token": "access-s3cret-1", "refresh_token": "refresh-s3cret-1", "expires_in": 3600});
-        let body = if request.path() == "/token" {
-            std::fs::create_dir(&obstacle).unwrap();
-            tokens
-        } else {
-            json!({"ok": true})
-        };
-        reply(200, &["Content-Type: application/json"], body.to_string().as_bytes())
-    }));
+    let wanted = Arc::new(AtomicUsize::new(0));
+    let upstream = rotating_beside_an_obstacle(&store, &wanted);
     let mut session = stored_session(&upstream, &store);
-    assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false, "{}", session.logs());
-    session.logged("the token store cannot be written");
-    std::fs::remove_dir(&store).unwrap();
-    wait_until("the token is written", || {
-        std::fs::read_to_string(&store).is_ok_and(|text| text.contains("refresh-s3cret-1"))
-    });
-    session.logged("the token store is written again");
+    for number in 1..=3 {
+        wanted.store(number, SeqCst);
+        let result = session.call("pets", &json!({"body": {}}));
+        assert_eq!(result["isError"], false, "{number}: {result}\n{}", session.logs());
+        if number < 3 {
+            session.logged("the token store cannot be written");
+            std::fs::remove_dir(&store).unwrap();
+        }
+        if number == 2 {
+            wait_until("the token is written", || {
+                std::fs::read_to_string(&store).is_ok_and(|text| text.contains("refresh-s3cret-2"))
+            });
+            session.logged("the token store is written again");
+        }
+    }
+    assert!(std::fs::read_to_string(&store).unwrap().contains("refresh-s3cret-3"));
+    assert_eq!(count(&upstream, "/token"), 3, "{}", session.logs());
 }
 
 #[test]

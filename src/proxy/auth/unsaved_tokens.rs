@@ -1,0 +1,67 @@
+//! Tokens that could not be written to the token store yet: the refresh tokens in the file before them are used up.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::stored_token::{StoredToken, TokenOwner};
+
+/// The newest tokens of each owner that the file lacks.
+#[derive(Debug, Default)]
+pub(crate) struct UnsavedTokens(Mutex<Unsaved>);
+
+#[derive(Debug, Default)]
+struct Unsaved {
+    tokens: Vec<(TokenOwner, StoredToken)>,
+    /// Whether a task tries to write them.
+    is_retried: bool,
+}
+
+impl UnsavedTokens {
+    /// Keeps a token unless a newer one is kept. Says whether somebody has to begin to try to write it.
+    #[must_use]
+    pub(crate) fn keep(&self, owner: &TokenOwner, token: &StoredToken) -> bool {
+        let mut unsaved = self.lock();
+        if unsaved.of(owner).is_none_or(|known| known.generation <= token.generation) {
+            unsaved.tokens.retain(|(other, _)| other.id != owner.id);
+            unsaved.tokens.push((owner.clone(), token.clone()));
+        }
+        !std::mem::replace(&mut unsaved.is_retried, true)
+    }
+
+    /// The token of an owner that is kept here, or the one that is `stored`, whichever is newer.
+    pub(crate) fn newest(&self, owner: &TokenOwner, stored: Option<StoredToken>) -> Option<StoredToken> {
+        let unsaved = self.lock().of(owner).cloned();
+        match (unsaved, stored) {
+            (Some(unsaved), Some(stored)) if stored.generation > unsaved.generation => Some(stored),
+            (unsaved, stored) => unsaved.or(stored),
+        }
+    }
+
+    /// Those that are kept here.
+    pub(crate) fn all(&self) -> Vec<(TokenOwner, StoredToken)> {
+        self.lock().tokens.clone()
+    }
+
+    /// A token of that generation is written.
+    pub(crate) fn forget(&self, owner: &TokenOwner, generation: u64) {
+        let is_left = |(other, token): &(TokenOwner, StoredToken)| other.id != owner.id || token.generation > generation;
+        self.lock().tokens.retain(is_left);
+    }
+
+    /// Whether there is nothing left to write. Whoever tried may stop then.
+    pub(crate) fn is_done(&self) -> bool {
+        let mut unsaved = self.lock();
+        unsaved.is_retried = !unsaved.tokens.is_empty();
+        !unsaved.is_retried
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Unsaved> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Unsaved {
+    fn of(&self, owner: &TokenOwner) -> Option<&StoredToken> {
+        let found = self.tokens.iter().find(|(other, _)| other == owner);
+        found.map(|(_, token)| token)
+    }
+}
