@@ -149,23 +149,30 @@ fn fold_directives(headers: &HeaderMap) -> HeaderMap {
 }
 
 /// The same directives with each quoted string empty that is more than a token (RFC 9110 section 5.6.4): it may hold what looks like a
-/// directive. What a string that does not end was to say cannot be known, and may have been `no-store`.
+/// directive. What is malformed may have been meant to say `no-store`, and does.
 fn without_quoted_lists(directives: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(directives.len());
     let mut rest = directives;
     while let Some(start) = memchr::memchr(b'"', rest) {
         let (before, quoted) = rest.split_at(start);
         kept.extend_from_slice(before);
-        let Some(length) = quoted_length(quoted) else {
-            kept.extend_from_slice(b"\"\", no-store");
+        let length = quoted_length(quoted).filter(|_| before.ends_with(b"="));
+        let (quoted, behind) = quoted.split_at(length.unwrap_or(0));
+        if length.is_none() || !matches!(behind.trim_ascii_start().first(), None | Some(b',')) {
+            kept.extend_from_slice(b", no-store");
             return kept;
-        };
-        let (quoted, behind) = quoted.split_at(length);
-        let is_token = quoted.iter().all(|byte| !matches!(byte, b',' | b'=' | b'\\'));
+        }
+        let is_token = quoted
+            .iter()
+            .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b',' | b'=' | b'\\'));
         kept.extend_from_slice(if is_token { quoted } else { b"\"\"" });
         rest = behind;
     }
     kept.extend_from_slice(rest);
+    // Whoever reads the directives would pass over the whole line.
+    if !kept.iter().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\t')) {
+        return b"no-store".to_vec();
+    }
     kept
 }
 
