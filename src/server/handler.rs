@@ -7,8 +7,8 @@ use futures_util::FutureExt;
 use rmcp::RoleServer;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ConstString as _,
+    CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse,
     InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     MetaObject, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SetLevelRequestMethod,
     SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestMethod, UnsubscribeRequestParams,
@@ -42,6 +42,14 @@ const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The same where there are several APIs.
 const INITIALIZE_TIMEOUT_OF_SEVERAL: Duration = Duration::from_millis(500);
+
+/// Methods of MCP that are not served, and come to the handler.
+const UNSERVED_METHODS: [&str; 4] = [
+    SetLevelRequestMethod::VALUE,
+    GetPromptRequestMethod::VALUE,
+    SubscribeRequestMethod::VALUE,
+    UnsubscribeRequestMethod::VALUE,
+];
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
@@ -102,7 +110,7 @@ impl ServerHandler for McpServer {
         observed::observe_method("resources/templates/list", &context, none).await
     }
 
-    // Methods that are not served are told to those who observe requests, as all others are.
+    // Methods that are not served are told to those who observe requests, unless rmcp refuses them by itself.
     #[expect(deprecated, reason = "clients of earlier protocol versions send it")]
     async fn set_level(&self, _: rmcp::model::SetLevelRequestParams, context: RequestContext<RoleServer>) -> Result<(), ErrorData> {
         observed::refuse_method::<SetLevelRequestMethod, _>(&context).await
@@ -182,8 +190,9 @@ impl ServerHandler for McpServer {
             return Err(invalid(TOOLS_CALL));
         }
         let known = Some("tools/list").filter(|known| *known == request.method);
+        let unserved = UNSERVED_METHODS.into_iter().find(|unserved| *unserved == request.method);
         let refusal = known.map_or_else(|| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None), invalid);
-        observed::observe_method(known.unwrap_or(OTHER), &context, async { Err(refusal) }).await
+        observed::observe_method(known.or(unserved).unwrap_or(OTHER), &context, async { Err(refusal) }).await
     }
 }
 

@@ -42,6 +42,12 @@ pub(crate) fn read_message(text: &[u8]) -> Result<Message, Option<String>> {
     serde_json::from_slice(text).map_err(|error| refusal(text, &error))
 }
 
+/// The text of a message without white space around it, and without a byte order mark, which RFC 8259 section 8.1 lets a parser pass
+/// over.
+pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii()
+}
+
 /// The members of a message that say which tool it calls. A repeated member is an error, because another parser might use the
 /// other value.
 #[derive(Deserialize)]

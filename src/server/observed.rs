@@ -58,11 +58,15 @@ pub(crate) fn arrival(context: &RequestContext<RoleServer>) -> Arrival {
     arrival
 }
 
-/// Whether a call that came by HTTP has reached the handler, which observes it from then on. It travels with the request.
+/// Whether a call has reached who observes it: the handler, or the check of scopes. It travels with the message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HandledCall(Arc<AtomicBool>);
 
 impl HandledCall {
+    fn note(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
     pub(crate) fn is_handled(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
@@ -70,15 +74,17 @@ impl HandledCall {
 
 /// Notes that a call has reached the handler.
 pub(crate) fn note_handled(context: &RequestContext<RoleServer>) {
-    if let Some(parts) = context.extensions.get::<Parts>() {
-        note_observed(parts);
+    let handled = context.extensions.get::<HandledCall>();
+    let parts = || context.extensions.get::<Parts>();
+    if let Some(handled) = handled.or_else(|| parts()?.extensions.get()) {
+        handled.note();
     }
 }
 
 /// Notes that whoever answers the call tells of it.
 pub(crate) fn note_observed(parts: &Parts) {
-    if let Some(HandledCall(is_handled)) = parts.extensions.get() {
-        is_handled.store(true, Ordering::Release);
+    if let Some(handled) = parts.extensions.get::<HandledCall>() {
+        handled.note();
     }
 }
 
@@ -110,7 +116,7 @@ pub(crate) fn early_arrival(parts: &Parts) -> Arrival {
     Arrival {
         transport: "tcp",
         http_version: http_version(parts),
-        protocol_version: version_header(parts).unwrap_or_default(),
+        protocol_version: version_header(parts).unwrap_or(DEFAULT_VERSION),
         client: client_name(Some(parts)),
         contexts: arrived_contexts(None, Some(parts)),
         ..Arrival::default()

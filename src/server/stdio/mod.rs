@@ -193,8 +193,8 @@ impl Input {
             let refusal = match line {
                 Ok(Some(Line::Whole(line))) if calls.begin(&line, output) => continue,
                 Ok(Some(Line::Whole(line))) => match read_line(&line) {
-                    Ok(message) => {
-                        calls.note_received(&message);
+                    Ok(mut message) => {
+                        calls.note_received(&mut message);
                         return Some(message);
                     }
                     Err(refusal) => {
@@ -237,8 +237,7 @@ impl Input {
 
 /// The message of a line, or the answer to a line that is none.
 fn read_line(line: &[u8]) -> Result<Message, Option<String>> {
-    // RFC 8259 section 8.1 lets a parser pass over a byte order mark.
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    let line = jsonrpc::without_mark(line);
     if line.is_empty() {
         return Err(None);
     }

@@ -6,18 +6,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::quality::RandomState;
 use rmcp::RoleServer;
-use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage, RequestId, ServerResult};
+use rmcp::model::{ClientNotification, ClientRequest, GetExtensions as _, JsonRpcMessage, RequestId, ServerResult};
 use rmcp::service::TxJsonRpcMessage;
 use tokio::task::AbortHandle;
 
 use super::output::StdoutWriter;
 use crate::observe;
+use crate::observe::metrics::TOOLS_CALL;
 use crate::observe::record::known_version;
 use crate::server::McpServer;
 use crate::server::calls::message::{CallMessage, MODERN_VERSION};
 use crate::server::calls::{caller_of, write_answer};
 use crate::server::jsonrpc::{self, Message};
-use crate::server::observed;
+use crate::server::observed::{self, HandledCall};
 
 /// How a session began, which says which messages it takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,6 +51,8 @@ struct OpenCalls {
     of_rmcp: HashSet<Box<str>, RandomState>,
     /// Those of them that a call answered past rmcp had as well: what rmcp answers to them comes too late.
     answered: HashSet<Box<str>, RandomState>,
+    /// Where somebody is told of calls: those that rmcp is going to answer, by the JSON of their ids.
+    observed: HashMap<Box<str>, HandledCall, RandomState>,
 }
 
 fn lock(state: &Mutex<OpenCalls>) -> MutexGuard<'_, OpenCalls> {
@@ -65,7 +68,7 @@ impl PlainCalls {
     }
 
     /// Whether a message of rmcp may be sent: of several requests with one id, only the first to come to its end is answered. Learns
-    /// from it how the session begins.
+    /// from it how the session begins, and tells of a call that rmcp refuses without its handler.
     pub(super) fn may_send(&self, message: &TxJsonRpcMessage<RoleServer>) -> bool {
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
@@ -82,17 +85,27 @@ impl PlainCalls {
             };
         }
         let Some(id) = id.and_then(write_id) else { return true };
+        let observed = state.observed.remove(id.as_str());
+        if matches!(message, JsonRpcMessage::Error(_)) && observed.is_some_and(|call| !call.is_handled()) {
+            let version = state.version;
+            observed::observe_unreadable_call(|| observed::piped_arrival(version));
+        }
         state.of_rmcp.remove(id.as_str());
         state.in_flight.remove(id.as_str());
         !state.answered.remove(id.as_str())
     }
 
     /// Learns of a message for rmcp: ends the call that it cancels.
-    pub(super) fn note_received(&self, message: &Message) {
+    pub(super) fn note_received(&self, message: &mut Message) {
         match message {
             JsonRpcMessage::Request(request) => {
                 let Some(id) = write_id(&request.id) else { return };
                 let mut state = lock(&self.state);
+                if observe::is_on() && request.request.method() == TOOLS_CALL {
+                    let handled = HandledCall::default();
+                    request.request.extensions_mut().insert(handled.clone());
+                    state.observed.insert(id.as_str().into(), handled);
+                }
                 if let ClientRequest::InitializeRequest(initialize) = &request.request {
                     state.version = known_version(initialize.params.protocol_version.as_str());
                 }
@@ -105,6 +118,7 @@ impl PlainCalls {
                 {
                     let mut state = lock(&self.state);
                     state.of_rmcp.remove(id.as_str());
+                    state.observed.remove(id.as_str());
                     if let Some(call) = state.in_flight.remove(id.as_str()) {
                         call.abort();
                     }
@@ -116,7 +130,7 @@ impl PlainCalls {
 
     /// Tells of a line that is refused because it cannot be read, where it calls something.
     pub(super) fn note_unreadable(&self, line: &[u8]) {
-        if observe::is_on() && jsonrpc::names_call(line) {
+        if observe::is_on() && jsonrpc::names_call(jsonrpc::without_mark(line)) {
             let version = lock(&self.state).version;
             observed::observe_unreadable_call(|| observed::piped_arrival(version));
         }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::audit::{Log, asking_server, lines, outcomes};
 use crate::support::http_server::scrape;
 use crate::support::{
-    HttpServer, Session, SpecFile, Upstream, call_message, listener, petstore, reply, signal, stateless_meta, wait_until,
+    HttpServer, RawSession, Session, SpecFile, Upstream, call_message, listener, petstore, reply, signal, stateless_meta, wait_until,
 };
 
 fn call(server: &HttpServer, tool: &str) {
@@ -144,6 +144,37 @@ fn a_call_whose_message_cannot_be_read_has_a_line() {
     let lines = log.wait_for(calls.len() + 1);
     let expected = [("invalid_message", calls.len()), ("ok", 1)];
     assert_eq!(outcomes(&lines), expected.map(|(name, count)| (name.to_owned(), count)).into());
+}
+
+#[test]
+fn a_call_that_is_refused_over_stdio_because_of_its_metadata_or_its_time_has_a_line() {
+    let of = |version: &str| json!({"io.modelcontextprotocol/protocolVersion": version});
+    let call = |meta: &Value| {
+        let mut message: Value = serde_json::from_str(&call_message("get_pet", r#"{"petId":7}"#)).unwrap();
+        message["params"]["_meta"] = meta.clone();
+        message.to_string()
+    };
+    let plain = call_message("get_pet", r#"{"petId":7}"#);
+    let list = json!({"jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": {"_meta": stateless_meta(&json!({}))}}).to_string();
+    let (unknown, incomplete, whole) = (call(&of("2099-01-01")), call(&of("2026-07-28")), call(&stateless_meta(&json!({}))));
+    let marked = format!("\u{feff}{}", plain.replace("\"name\"", "\"name\":\"a\",\"name\""));
+    for (is_begun, messages, expected) in [
+        (true, [&unknown, &incomplete, &marked, &plain], [3, 1]),
+        (false, [&list, &plain, &incomplete, &whole], [2, 1]),
+    ] {
+        let log = Log::new();
+        let mut session = RawSession::start(&["serve", "--spec", &petstore(), "--mock", "--audit-log", log.name()]);
+        if is_begun {
+            session.initialize();
+        }
+        for message in messages {
+            session.send(message.as_bytes());
+            session.receive();
+        }
+        let lines = log.wait_for(expected.iter().sum());
+        let expected = ["invalid_message", "ok"].map(str::to_owned).into_iter().zip(expected);
+        assert_eq!(outcomes(&lines), expected.collect(), "{is_begun}: {lines:?}");
+    }
 }
 
 #[test]
