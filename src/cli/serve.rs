@@ -109,7 +109,7 @@ async fn serve_apis(
             },
             () = stop.cancelled() => {
                 // Calls that wait for a document would keep the process from its end.
-                server.apis().fail_awaited("this server is about to end, and the document of the API is not there yet");
+                server.fail("this server is about to end, and not every document is there yet");
                 transport.await?;
                 return Ok(ExitCode::SUCCESS);
             }

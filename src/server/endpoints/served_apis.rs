@@ -172,15 +172,6 @@ impl ServedApis {
         self.settle(index, ApiOutcome::Failed(why.to_owned()), &mut self.outcomes());
     }
 
-    /// Notes that what is awaited will never be served, because the server ends. What is served stays so.
-    pub(crate) fn fail_awaited(&self, why: &str) {
-        let mut outcomes = self.outcomes();
-        for outcome in outcomes.iter_mut().filter(|outcome| matches!(outcome, ApiOutcome::Awaited)) {
-            *outcome = ApiOutcome::Failed(why.to_owned());
-        }
-        self.endpoints.iter().for_each(|endpoint| self.publish(endpoint, &outcomes));
-    }
-
     /// Notes that no API will ever be served, because the server ends.
     pub(crate) fn fail_all(&self, why: &str) {
         self.endpoints.iter().for_each(|endpoint| endpoint.state.fail(why));
