@@ -45,7 +45,7 @@ pub(crate) struct SharedStateSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_state_password_file: Option<ConfigPath>,
 
-    /// Seconds that a call waits for that server before it goes on without [default: 0.05]
+    /// Seconds for a request to that server that a call waits for, before it goes on without: 0.001 to 10 [default: 0.05]
     #[arg(long, env = "OPENAPI_MCP_SHARED_STATE_TIMEOUT", value_name = "SECONDS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_state_timeout: Option<f64>,
