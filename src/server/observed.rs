@@ -224,6 +224,28 @@ pub(crate) async fn observe_plain_call(call: ResolvedCall, caller: Caller<'_>, a
     observation.watch(making, judge_result).await
 }
 
+/// A call over HTTP that waits for a document before anybody observes it. Whoever drops it before the end of that has cancelled it.
+pub(crate) struct WaitingCall<'p>(Option<&'p Parts>);
+
+impl<'p> WaitingCall<'p> {
+    pub(crate) fn new(parts: &'p Parts) -> Self {
+        Self(Some(parts))
+    }
+
+    /// The call goes on, and is told of in another place.
+    pub(crate) fn end(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for WaitingCall<'_> {
+    fn drop(&mut self) {
+        if let Some(parts) = self.0 {
+            CallObservation::begin(|| early_arrival(parts)).end(CallOutcome::Cancelled, |_| {});
+        }
+    }
+}
+
 /// Tells of a call that is refused because its message cannot be read.
 pub(crate) fn observe_unreadable_call(arrival: impl FnOnce() -> Arrival) {
     CallObservation::begin(arrival).end(CallOutcome::InvalidMessage, |_| {});

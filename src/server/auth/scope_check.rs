@@ -17,7 +17,7 @@ use crate::observe::outcome::CallOutcome;
 use crate::server::catalog::Resolution;
 use crate::server::endpoints::served_apis::ServedApis;
 use crate::server::jsonrpc::{CallParameters, CalledMessage};
-use crate::server::observed;
+use crate::server::observed::{self, WaitingCall};
 
 /// A call, search or refusal that the scopes of its client allow.
 #[derive(Clone)]
@@ -62,8 +62,13 @@ pub(crate) async fn demand_scope(
             _ => None,
         };
         // Unknown names and arguments that are not an object are refused later, in the same way for every client.
-        if let Some(arguments) = arguments
-            && let Ok(catalog) = endpoint.state.catalog_for(&name, arguments.as_ref()).await
+        let waiting = WaitingCall::new(&parts);
+        let catalog = match &arguments {
+            Some(arguments) => endpoint.state.catalog_for(&name, arguments.as_ref()).await.ok(),
+            None => None,
+        };
+        waiting.end();
+        if let (Some(arguments), Some(catalog)) = (arguments, catalog)
             && let Some(resolution) = catalog.resolve(&name, arguments, Some(&caller.scopes))
         {
             // What is refused anyway, such as a call through the wrong gate, asks for no wider token.

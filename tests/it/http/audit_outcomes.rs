@@ -1,15 +1,20 @@
 //! How calls end in the audit log, and that none is lost under load: while the file is renamed, and where two servers share it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
 use std::thread::ScopedJoinHandle;
 
 use serde_json::{Value, json};
 
 use super::audit::{Log, asking_server, lines, outcomes};
-use crate::support::http_server::scrape;
+use super::auth_oauth::{Issuer, Signer, now, wait_for_keys};
+use crate::support::http_server::{http_request, scrape};
 use crate::support::{
-    HttpServer, RawSession, Session, SpecFile, Upstream, call_message, listener, petstore, reply, signal, stateless_meta, wait_until,
+    HttpServer, RawSession, Session, SpecFile, TIMEOUT, Upstream, call_message, listener, petstore, reply, signal, stateless_meta,
+    wait_until,
 };
 
 fn call(server: &HttpServer, tool: &str) {
@@ -175,6 +180,47 @@ fn a_call_that_is_refused_over_stdio_because_of_its_metadata_or_its_time_has_a_l
         let expected = ["invalid_message", "ok"].map(str::to_owned).into_iter().zip(expected);
         assert_eq!(outcomes(&lines), expected.collect(), "{is_begun}: {lines:?}");
     }
+}
+
+#[test]
+fn a_client_that_leaves_while_its_scope_waits_for_the_document_has_cancelled_its_call() {
+    let (_release, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    let documents = Upstream::start(Box::new(move |_| {
+        let _ = wait.lock().unwrap().recv_timeout(TIMEOUT);
+        reply(500, &[], b"")
+    }));
+    let (signer, log) = (Signer::rsa(), Log::new());
+    let issuer = Issuer::start(vec![signer.jwk("one")]);
+    let server = HttpServer::start(&[
+        "--spec",
+        &documents.url,
+        "--mock",
+        "--audit-log",
+        log.name(),
+        "--oauth-issuer",
+        &issuer.name(),
+        "--public-url",
+        "https://mcp.example/mcp",
+        "--oauth-read-scope",
+        "read",
+    ]);
+    wait_for_keys(&issuer);
+    let claims = json!({"iss": issuer.name(), "aud": "https://mcp.example/mcp", "exp": now() + 300, "sub": "bob", "scope": "read"});
+    let token = signer.token(&json!({"alg": "RS256", "kid": "one"}), &claims);
+    let bearer = format!("Authorization: Bearer {token}");
+    let headers = [bearer.as_str(), "MCP-Protocol-Version: 2025-11-25"];
+    let mut client = server.connect();
+    let call = call_message("list_pets", "{}");
+    client
+        .write_all(http_request(&server.address, "POST", &headers, &call).as_bytes())
+        .unwrap();
+    // The answer to a request that was sent later says that the call was taken.
+    server.post(&headers, r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
+    drop(client);
+    let line = log.wait_for(1).remove(0);
+    assert_eq!(line["outcome"], "cancelled", "{line}");
+    assert!(line["client"].as_str().is_some_and(|client| client.contains("bob")), "{line}");
 }
 
 #[test]
