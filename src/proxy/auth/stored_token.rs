@@ -57,6 +57,16 @@ impl TokenRecord {
             ..Self::from(token)
         }
     }
+
+    /// Whether it holds tokens of that owner.
+    pub(crate) fn is_of(&self, owner: &TokenOwner) -> bool {
+        self.id == owner.id && self.configured == owner.configured
+    }
+
+    /// Whether its tokens came later than these.
+    pub(crate) fn is_newer_than(&self, token: &StoredToken) -> bool {
+        self.generation > token.generation
+    }
 }
 
 impl From<&StoredToken> for TokenRecord {
@@ -82,17 +92,6 @@ impl From<TokenRecord> for StoredToken {
             lifetime: text.lifetime.map(Duration::from_secs),
             generation: text.generation,
         }
-    }
-}
-
-impl StoredToken {
-    /// The tokens of a record in a file, with whose they are.
-    pub(crate) fn from_owned(mut record: TokenRecord) -> (TokenOwner, Self) {
-        let owner = TokenOwner {
-            id: std::mem::take(&mut record.id),
-            configured: std::mem::take(&mut record.configured),
-        };
-        (owner, record.into())
     }
 }
 

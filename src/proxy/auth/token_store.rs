@@ -93,13 +93,8 @@ impl TokenStore {
         let file = store.read()?;
         if store.keys.is_some()
             && file.version == VERSION
-            && let Ok(lock) = store.open_lock()
-            && lock.try_lock().is_ok()
+            && let Some(locked) = store.try_lock()
         {
-            let locked = LockedTokenStore {
-                store: &store,
-                _lock: lock,
-            };
             // Another process may have written it since.
             locked
                 .write(store.read()?)
@@ -122,6 +117,13 @@ impl TokenStore {
         let mut name = self.path.clone().into_os_string();
         name.push(suffix);
         name.into()
+    }
+
+    /// This process's turn, if it is free now.
+    fn try_lock(&self) -> Option<LockedTokenStore<'_>> {
+        let lock = self.open_lock().ok()?;
+        lock.try_lock().ok()?;
+        Some(LockedTokenStore { store: self, _lock: lock })
     }
 
     /// Waits for this process's turn.
@@ -221,10 +223,7 @@ impl LockedTokenStore<'_> {
             tracing::error!("the token store: {problem}");
             "the token store of this server cannot be read"
         })?;
-        let record = file
-            .tokens
-            .into_iter()
-            .find(|record| record.id == owner.id && record.configured == owner.configured);
+        let record = file.tokens.into_iter().find(|record| record.is_of(owner));
         Ok(self.store.unsaved.newest(owner, record.map(StoredToken::from)))
     }
 
@@ -236,13 +235,15 @@ impl LockedTokenStore<'_> {
         }
     }
 
+    /// Replaces the tokens of an owner, those of another refresh token in the settings included, unless the file holds newer ones.
+    /// They are on the disk afterwards.
     fn put_newer(&self, owner: &TokenOwner, token: &StoredToken) -> Result<(), String> {
-        let known = self.store.read()?.tokens.into_iter().map(StoredToken::from_owned);
-        let is_old = known
-            .filter(|(other, _)| other == owner)
-            .any(|(_, known)| known.generation > token.generation);
+        let mut file = self.store.read()?;
+        let is_old = file.tokens.iter().any(|record| record.is_of(owner) && record.is_newer_than(token));
         if !is_old {
-            self.put(owner, token)?;
+            file.tokens.retain(|record| record.id != owner.id);
+            file.tokens.push(TokenRecord::of(owner, token));
+            self.write(file)?;
         }
         self.store.unsaved.forget(owner, token.generation);
         Ok(())
@@ -267,14 +268,6 @@ impl LockedTokenStore<'_> {
             );
             "the token store of this server cannot be written, and without it the refresh token must not be used"
         })
-    }
-
-    /// Replaces the tokens of an owner, those of another refresh token in the settings included. They are on the disk afterwards.
-    fn put(&self, owner: &TokenOwner, token: &StoredToken) -> Result<(), String> {
-        let mut file = self.store.read()?;
-        file.tokens.retain(|record| record.id != owner.id);
-        file.tokens.push(TokenRecord::of(owner, token));
-        self.write(file)
     }
 
     fn write(&self, file: StoreFile) -> Result<(), String> {
@@ -317,13 +310,7 @@ async fn save_unsaved(store: TokenStore) {
     loop {
         sleep(pause).await;
         pause = max_pause.min(pause * 2);
-        if let Ok(lock) = store.open_lock()
-            && lock.try_lock().is_ok()
-        {
-            let locked = LockedTokenStore {
-                store: &store,
-                _lock: lock,
-            };
+        if let Some(locked) = store.try_lock() {
             for (owner, token) in store.unsaved.all() {
                 if let Err(problem) = locked.put_newer(&owner, &token) {
                     tracing::debug!("the token store cannot be written yet: {problem}");
