@@ -11,7 +11,7 @@ use crate::support::http_server::http_request;
 use crate::support::{HttpServer, LIST, Session, TIMEOUT, Upstream, petstore, reply, run, signal, stderr, stdout};
 
 /// A server of documents that answers when it is told to.
-fn slow_document() -> (Upstream, std::sync::mpsc::Sender<()>) {
+pub fn slow_document() -> (Upstream, std::sync::mpsc::Sender<()>) {
     let (release, wait) = channel::<()>();
     let wait = Mutex::new(wait);
     let document = std::fs::read(petstore()).unwrap();

@@ -7,7 +7,7 @@ mod corpus;
 mod descriptions;
 mod discovery;
 mod enforcement;
-mod from_a_url;
+pub mod from_a_url;
 mod hostile_documents;
 mod large_apis;
 mod mutated;

@@ -3,18 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::mpsc::channel;
 use std::thread::ScopedJoinHandle;
 
 use serde_json::{Value, json};
 
 use super::audit::{Log, asking_server, lines, outcomes};
-use super::auth_oauth::{Issuer, Signer, now, wait_for_keys};
+use super::auth_oauth::{Issuer, Signer, wait_for_keys};
+use crate::documents::from_a_url::slow_document;
 use crate::support::http_server::{http_request, scrape};
 use crate::support::{
-    HttpServer, RawSession, Session, SpecFile, TIMEOUT, Upstream, call_message, listener, petstore, reply, signal, stateless_meta,
-    wait_until,
+    HttpServer, RawSession, Session, SpecFile, Upstream, call_message, listener, petstore, reply, signal, stateless_meta, wait_until,
 };
 
 fn call(server: &HttpServer, tool: &str) {
@@ -184,12 +182,7 @@ fn a_call_that_is_refused_over_stdio_because_of_its_metadata_or_its_time_has_a_l
 
 #[test]
 fn a_client_that_leaves_while_its_scope_waits_for_the_document_has_cancelled_its_call() {
-    let (_release, wait) = channel::<()>();
-    let wait = Mutex::new(wait);
-    let documents = Upstream::start(Box::new(move |_| {
-        let _ = wait.lock().unwrap().recv_timeout(TIMEOUT);
-        reply(500, &[], b"")
-    }));
+    let (documents, _release) = slow_document();
     let (signer, log) = (Signer::rsa(), Log::new());
     let issuer = Issuer::start(vec![signer.jwk("one")]);
     let server = HttpServer::start(&[
@@ -206,8 +199,7 @@ fn a_client_that_leaves_while_its_scope_waits_for_the_document_has_cancelled_its
         "read",
     ]);
     wait_for_keys(&issuer);
-    let claims = json!({"iss": issuer.name(), "aud": "https://mcp.example/mcp", "exp": now() + 300, "sub": "bob", "scope": "read"});
-    let token = signer.token(&json!({"alg": "RS256", "kid": "one"}), &claims);
+    let token = signer.token(&json!({"alg": "RS256", "kid": "one"}), &issuer.reading_claims());
     let bearer = format!("Authorization: Bearer {token}");
     let headers = [bearer.as_str(), "MCP-Protocol-Version: 2025-11-25"];
     let mut client = server.connect();

@@ -108,6 +108,11 @@ impl Issuer {
     fn claims(&self, server: &HttpServer) -> Value {
         json!({"iss": self.name(), "aud": server.url(), "exp": now() + 300, "nbf": now() - 10, "sub": "alice", "scope": "mcp read write"})
     }
+
+    /// The claims of somebody who may only read at `https://mcp.example/mcp`.
+    pub fn reading_claims(&self) -> Value {
+        json!({"iss": self.name(), "aud": "https://mcp.example/mcp", "exp": now() + 300, "sub": "bob", "scope": "read"})
+    }
 }
 
 /// The status of a message with this token, and the whole answer.
@@ -353,8 +358,7 @@ fn p55_p59_the_scope_for_reading_does_not_reach_a_get_whose_name_says_that_it_ac
         "write",
     ]);
     wait_for_keys(&issuer);
-    let claims = json!({"iss": issuer.name(), "aud": "https://mcp.example/mcp", "exp": now() + 300, "sub": "bob", "scope": "read"});
-    let token = rsa.token(&json!({"alg": "RS256", "kid": "r"}), &claims);
+    let token = rsa.token(&json!({"alg": "RS256", "kid": "r"}), &issuer.reading_claims());
     assert_eq!(post(&server, &token, &call("listOrders", "{}")).0, 200);
     let (status, answer) = post(&server, &token, &call("cancelOrders", "{}"));
     assert_eq!(status, 403, "{answer}");
