@@ -8,7 +8,10 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 use serde::de::Error as _;
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+/// A JSON object.
+pub(crate) type JsonObject = Map<String, Value>;
 
 const RESERVED: &str = "$serde_json::private::";
 /// How all keys begin that `serde_json` may keep for itself.

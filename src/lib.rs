@@ -14,6 +14,7 @@
 //! let client = openapi_mcp::http_client(&OutboundOptions::default())?;
 //! // Operations that cannot become tools are named in the diagnostics.
 //! let (api, diagnostics) = Api::build(document, ApiOptions::default(), client)?;
+//! let api = Arc::new(api);
 //! for tool in api.tools() {
 //!     println!("{}: {:?}", tool.name, tool.annotations);
 //! }
@@ -22,7 +23,7 @@
 //! let result = api.call("getPetById", arguments, Caller::default()).await;
 //!
 //! let stop = tokio_util::sync::CancellationToken::new();
-//! openapi_mcp::serve_stdio(McpServer::new(Arc::new(api)), stop).await?;
+//! openapi_mcp::serve_stdio(McpServer::new(api), stop).await?;
 //! # Ok(())
 //! # }
 //! ```

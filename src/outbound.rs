@@ -1,13 +1,10 @@
 //! The one way out: how this process makes HTTP requests, to the API and to fetch a document.
 //!
-//! Single requests leave through reqwest, and the calls of an API through hyper-util's client below it, unless there is a proxy.
 //! No redirect is followed, because reqwest would carry custom credential headers to another host; there is no cookie jar
 //! and no proxy from the environment, because neither was asked for.
 
 pub(crate) mod bounded_body;
-mod direct;
 pub(crate) mod failure;
-mod messages;
 mod server_certificates;
 
 use std::sync::Arc;
@@ -22,11 +19,25 @@ use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
 use url::Url;
 
-use self::direct::{DirectClient, HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, MAX_HTTP2_HEADER_LIST_BYTES};
 use self::failure::OutboundFailure;
-use self::messages::ReplyBody;
-pub(crate) use self::messages::{IncomingReply, OutgoingBody, OutgoingRequest};
 use self::server_certificates::{CertificateVerifier, SYSTEM_ROOTS};
+
+/// How often the peer of an HTTP/2 connection with open streams is asked whether it is still there.
+const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(15);
+/// How long it may take to answer that.
+const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// The largest header list of a reply over HTTP/2 (RFC 9113 section 6.5.2), about as much as is taken over HTTP/1.1.
+const MAX_HTTP2_HEADER_LIST_BYTES: u32 = 256 << 10;
+/// How long a connection is kept without a request.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// How often a silent peer is asked by TCP whether it is still there, and how often it may fail to answer.
+const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
+const TCP_KEEPALIVE_RETRIES: u32 = 3;
+/// How long what was sent may stay without an acknowledgement.
+#[cfg(target_os = "linux")]
+const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Who asks.
+const AGENT: &str = concat!("openapi-mcp/", env!("CARGO_PKG_VERSION"));
 
 /// What an operator sets about outgoing connections.
 #[derive(Debug, Clone)]
@@ -65,39 +76,23 @@ pub struct Proxy {
 
 /// A client.
 #[derive(Debug, Clone)]
-pub struct HttpClient {
-    client: reqwest::Client,
-    /// `None` where there is a proxy, of which reqwest knows how it is spoken to.
-    direct: Option<DirectClient>,
-}
+pub struct HttpClient(reqwest::Client);
 
 impl HttpClient {
     /// A GET request of its own, as for a document.
     pub(crate) fn get(&self, url: Url) -> reqwest::RequestBuilder {
-        self.client.get(url)
+        self.0.get(url)
     }
 
     /// A POST request of its own, as for traces.
     #[cfg(feature = "otel")]
     pub(crate) fn post(&self, url: Url) -> reqwest::RequestBuilder {
-        self.client.post(url)
+        self.0.post(url)
     }
 
     /// Sends the request of a call, or one like it. Dropping the future ends it.
-    pub(crate) async fn send(&self, request: OutgoingRequest) -> Result<IncomingReply, OutboundFailure> {
-        if let Some(direct) = &self.direct {
-            return direct.send(request).await;
-        }
-        let mut outgoing = reqwest::Request::new(request.method, request.url);
-        *outgoing.headers_mut() = request.headers;
-        *outgoing.body_mut() = request.body;
-        let mut reply = self.client.execute(outgoing).await.map_err(OutboundFailure::of_reqwest_request)?;
-        Ok(IncomingReply {
-            status: reply.status(),
-            headers: std::mem::take(reply.headers_mut()),
-            length: reply.content_length(),
-            body: ReplyBody::OfReqwest(Box::new(reply)),
-        })
+    pub(crate) async fn send(&self, request: reqwest::Request) -> Result<reqwest::Response, OutboundFailure> {
+        self.0.execute(request).await.map_err(OutboundFailure::of_request)
     }
 }
 
@@ -164,30 +159,33 @@ impl OutboundOptions {
     }
 }
 
-/// A client for the given settings. Roots come from the system; where it has none (an empty container image), those that
+/// A client for the given settings. Beside what is set here, reqwest sends again what a server of HTTP/2 says that it has not processed:
+/// streams above the last one of a GOAWAY, and refused ones (RFC 9113 section 8.7), twice at most. Roots come from the system; where it has none (an empty container image), those that
 /// are compiled in serve.
 ///
 /// # Errors
 /// Where TLS or the client cannot be set up.
 pub fn http_client(options: &OutboundOptions) -> Result<HttpClient, OutboundError> {
     let tls = tls_config(options)?;
-    let direct = options
-        .proxy
-        .is_none()
-        .then(|| DirectClient::new(tls.clone(), options.connect_timeout));
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .redirect(Policy::none())
-        // What is sent again is decided where the tool's hints are known.
-        .retry(reqwest::retry::never())
         .no_proxy()
         .connect_timeout(options.connect_timeout)
         .tcp_nodelay(true)
+        .tcp_keepalive(TCP_KEEPALIVE)
+        .tcp_keepalive_interval(TCP_KEEPALIVE)
+        .tcp_keepalive_retries(TCP_KEEPALIVE_RETRIES)
+        .pool_idle_timeout(IDLE_TIMEOUT)
         // One connection carries the calls of many: a dead one must be noticed, or all of them wait for their deadlines.
         .http2_keep_alive_interval(HTTP2_PING_INTERVAL)
         .http2_keep_alive_timeout(HTTP2_PING_TIMEOUT)
         .http2_max_header_list_size(MAX_HTTP2_HEADER_LIST_BYTES)
-        .user_agent(direct::AGENT);
+        .user_agent(AGENT);
+    #[cfg(target_os = "linux")]
+    {
+        builder = builder.tcp_user_timeout(TCP_USER_TIMEOUT);
+    }
     if let Some(proxy) = &options.proxy {
         let mut through = reqwest::Proxy::all(proxy.url.clone()).map_err(OutboundError::Client)?;
         if let Some((user, password)) = proxy.credential.as_ref().and_then(|pair| pair.expose_secret().split_once(':')) {
@@ -195,8 +193,7 @@ pub fn http_client(options: &OutboundOptions) -> Result<HttpClient, OutboundErro
         }
         builder = builder.proxy(through);
     }
-    let client = builder.build().map_err(OutboundError::Client)?;
-    Ok(HttpClient { client, direct })
+    builder.build().map(HttpClient).map_err(OutboundError::Client)
 }
 
 fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> {

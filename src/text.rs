@@ -71,10 +71,18 @@ pub(crate) fn error_in_a_line(error: &(dyn Error + 'static)) -> String {
     line
 }
 
-/// The candidate most like `name`, where one is more like it than `least` (Jaro-Winkler, 0 to 1).
+/// The longest name that another one is suggested for, in bytes: comparing takes time in proportion to both.
+pub(crate) const MAX_LIKENED_BYTES: usize = 128;
+
+/// The candidate most like `name`, where one is more like it than `least` (Jaro-Winkler, 0 to 1). A name of more than 128 bytes is like
+/// none.
 pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>, least: f64) -> Option<&'c str> {
+    if name.len() > MAX_LIKENED_BYTES {
+        return None;
+    }
     let scored = candidates
         .into_iter()
+        .filter(|candidate| candidate.len() <= MAX_LIKENED_BYTES)
         .map(|candidate| (strsim::jaro_winkler(candidate, name), candidate));
     scored
         .filter(|(score, _)| *score > least)

@@ -31,8 +31,10 @@ pub enum Reason {
     Method,
     /// Something that the operation requires.
     Evidence(&'static str),
-    /// A word of its name.
+    /// A word of its name or its description.
     Word(&'static str),
+    /// No word says that it only adds, starts or reads something, as MCP's own default has it.
+    NoWord,
     /// An extension of the document.
     Document(&'static str),
     /// A rule of the configuration file, counted from 1.
@@ -260,6 +262,7 @@ impl Hints {
             }
             Reason::Evidence(evidence) => format!("the operation has {evidence}"),
             Reason::Word(word) => format!("its name says `{word}`"),
+            Reason::NoWord => "no word says that it only adds, starts or reads".to_owned(),
             Reason::Document(extension) => format!("the document's author says so (`{extension}`)"),
             Reason::Rule(_) | Reason::CommandLine => format!("the operator declared {}={value}", hint.word()),
         }
@@ -273,12 +276,21 @@ impl Reason {
         matches!(self, Self::Rule(_) | Self::CommandLine)
     }
 
+    /// The word, where it is one.
+    #[must_use]
+    pub(crate) fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
     /// How strong the source is; rules and the command line are equally strong, because both are the operator's.
     fn rank(self) -> u8 {
         match self {
             Self::Default | Self::ReadOnly => 0,
             Self::Method => 1,
-            Self::Evidence(_) | Self::Word(_) => 2,
+            Self::Evidence(_) | Self::Word(_) | Self::NoWord => 2,
             Self::Document(_) => 3,
             Self::Rule(_) | Self::CommandLine => 4,
         }
@@ -293,6 +305,7 @@ impl fmt::Display for Reason {
             Self::Method => f.write_str("method"),
             Self::Evidence(evidence) => f.write_str(evidence),
             Self::Word(word) => write!(f, "word `{word}`"),
+            Self::NoWord => f.write_str("no word says that it only adds"),
             Self::Document(extension) => write!(f, "document `{extension}`"),
             Self::Rule(number) => write!(f, "config rule {number}"),
             Self::CommandLine => f.write_str("command line"),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use heck::ToTitleCase as _;
 
-use super::infer;
+use super::wording::lexicon::is_verb;
 use crate::spec::{Operation, Parameter, argument_names};
 use crate::text::{MAX_DESCRIPTION_BYTES, clean, one_line, spelled, truncate};
 
@@ -42,7 +42,7 @@ pub(crate) fn titles(operations: &[Box<Operation>]) -> Vec<String> {
     let mut from_ids = full.iter().zip(&spelled).filter(|(_, spelled)| **spelled).map(|(title, _)| title);
     let Some(first) = from_ids.next() else { return full };
     let words: Vec<&str> = first.split(' ').collect();
-    let is_verb = |word: &&&str| infer::is_verb(&word.to_lowercase());
+    let is_verb = |word: &&&str| is_verb(&word.to_lowercase());
     let mut shared = words.iter().take_while(|word| !is_verb(word)).count();
     let mut others = 0;
     for title in from_ids {

@@ -7,8 +7,10 @@ use super::annotations::{Hint, Hints, Reason};
 #[derive(Debug, Clone, Copy)]
 pub struct Enforcement {
     hints: Hints,
-    /// The word of the operation's name that makes this stricter than the hints.
-    word: Option<&'static str>,
+    /// What makes this stricter than the hints.
+    reason: Option<Reason>,
+    /// The hint that the policy `infer` would set although it makes the tool look harmless, and the word for it.
+    guess: Option<(Hint, &'static str)>,
 }
 
 /// What a call does to what exists: the class of a tool, by what is enforced of it.
@@ -50,25 +52,28 @@ impl Enforcement {
         }
     }
 
-    /// For each hint, the more careful of two values: the one that is `served`, and the one that the policy `infer` takes from
-    /// the operation and its name (`inferred`). A hint that the operator set counts as it is; one of a document that the operator
-    /// trusts does not.
+    /// For each hint, the more careful of two values: the one that is `served`, and the one that the policy `strict` takes from the
+    /// operation and its words. A hint that the operator set counts as it is; one of a document that the operator trusts does not.
+    /// `guess` is the hint that the policy `infer` would set although it makes the tool look harmless, and the word for it.
     #[must_use]
-    pub(crate) fn new(served: &Hints, inferred: &Hints) -> Self {
-        let mut enforcement = Self::of_hints(served);
+    pub(crate) fn new(served: &Hints, strict: &Hints, guess: Option<(Hint, &'static str)>) -> Self {
+        let mut enforcement = Self {
+            guess,
+            ..Self::of_hints(served)
+        };
         let is_operators = |hint: Hint| served.get(hint).is_some_and(|sourced| sourced.reason.is_operator());
         // Both other hints follow from the operator's readOnlyHint: true.
         let reads = served.effective(Hint::ReadOnly) && is_operators(Hint::ReadOnly);
         for hint in [Hint::ReadOnly, Hint::Destructive, Hint::Idempotent] {
-            if let Some(guess) = inferred.get(hint)
-                && guess.value == hint.default_value()
-                && guess.value != served.effective(hint)
+            if let Some(said) = strict.get(hint)
+                && said.value == hint.default_value()
+                && said.value != served.effective(hint)
                 && !reads
                 && !is_operators(hint)
             {
-                enforcement.hints.set(hint, guess.value, guess.reason);
-                if let Reason::Word(word) = guess.reason {
-                    enforcement.word = Some(word);
+                enforcement.hints.set(hint, said.value, said.reason);
+                if matches!(said.reason, Reason::Word(_) | Reason::NoWord) {
+                    enforcement.reason = Some(said.reason);
                 }
             }
         }
@@ -80,7 +85,8 @@ impl Enforcement {
     pub(crate) fn of_hints(served: &Hints) -> Self {
         Self {
             hints: *served,
-            word: None,
+            reason: None,
+            guess: None,
         }
     }
 
@@ -102,10 +108,16 @@ impl Enforcement {
         self.hints.effective(Hint::Idempotent)
     }
 
-    /// The word of the operation's name that makes this stricter than the hints.
+    /// What makes this stricter than the hints.
     #[must_use]
-    pub(crate) fn word(&self) -> Option<&'static str> {
-        self.word
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        self.reason
+    }
+
+    /// The hint that the policy `infer` would set although it makes the tool look harmless, and the word for it.
+    #[must_use]
+    pub(crate) fn guess(&self) -> Option<(Hint, &'static str)> {
+        self.guess
     }
 }
 
@@ -118,8 +130,8 @@ pub(crate) struct Restriction {
     pub(crate) label: String,
     /// Where the operation stands in the document, as a JSON Pointer fragment.
     pub(crate) pointer: String,
-    /// The word.
-    pub(crate) word: &'static str,
+    /// Why.
+    pub(crate) reason: Reason,
     /// The hint, and the value of it, by which the operator frees the operation.
     pub(crate) frees: (Hint, bool),
     /// Whether it is left out; else a person is asked before each call.
@@ -130,7 +142,11 @@ impl Restriction {
     /// The sentence for the operator.
     #[must_use]
     pub(crate) fn explain(&self) -> String {
-        let Self { tool, label, word, .. } = self;
+        let Self { tool, label, .. } = self;
+        let (because, if_wrong) = match self.reason {
+            Reason::Word(word) => (format!("its name or description says `{word}`"), "the word is misleading"),
+            _ => ("no word says that it only adds, starts or reads".to_owned(), "it does"),
+        };
         let (hint, value) = self.frees;
         let what = if self.is_left_out {
             "is left out"
@@ -138,7 +154,7 @@ impl Restriction {
             "is called only after the user agrees"
         };
         format!(
-            "`{tool}` ({label}) {what} because its name says `{word}`; if the word is misleading, --hint '{tool} {}={value}' ends that",
+            "`{tool}` ({label}) {what} because {because}; if {if_wrong}, --hint '{tool} {}={value}' ends that",
             hint.word()
         )
     }
@@ -166,7 +182,7 @@ pub(crate) fn summarize_restrictions(restrictions: &[Restriction]) -> Option<Str
         ),
     };
     Some(format!(
-        "{what} because of words in their names, although their hints alone do not ask for it; for example, {example}; `openapi-mcp check` reports all such names"
+        "{what} because of their words, although their hints alone do not ask for it; for example, {example}; `openapi-mcp check` reports all of them"
     ))
 }
 
@@ -177,7 +193,7 @@ mod tests {
 
     /// Whether it counts as read-only, destructive, and repeatable: `rdi`, with `-` for what it does not.
     fn enforced(served: &Hints, inferred: &Hints) -> String {
-        let enforcement = Enforcement::new(served, inferred);
+        let enforcement = Enforcement::new(served, inferred, None);
         let counts = [
             (enforcement.is_read_only(), 'r'),
             (enforcement.is_destructive(), 'd'),

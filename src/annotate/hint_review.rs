@@ -1,9 +1,11 @@
 //! Advice for the operator on the hints of a tool: where its name contradicts them, and where they contradict each other.
 
+use http::Method;
+
 use super::annotations::{Hint, Hints, Reason, Sourced};
-use super::layers::{Policy, policy_hints};
+use super::enforcement::Enforcement;
 use super::selection::literal;
-use crate::spec::{Document, Operation, Severity};
+use crate::spec::{Operation, Severity};
 
 /// Advice on the hints of one operation.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub(crate) struct HintAdvice {
     pub rule: Option<String>,
     /// Whether the operation looks more dangerous than it is served as.
     pub is_understated: bool,
+    /// The word of the operation that it is about.
+    pub word: Option<&'static str>,
 }
 
 impl HintAdvice {
@@ -25,13 +29,14 @@ impl HintAdvice {
             message,
             rule: None,
             is_understated: false,
+            word: None,
         }
     }
 }
 
-/// Advice on the hints that are served for an operation. `local`: the operator says that the API deals with nothing outside.
+/// Advice on the hints of a tool that are served, beside what is enforced of it.
 #[must_use]
-pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Document, local: bool) -> Vec<HintAdvice> {
+pub(crate) fn review_hints(operation: &Operation, served: &Hints, enforcement: &Enforcement) -> Vec<HintAdvice> {
     let mut advice = Vec::new();
     let label = operation.label();
     if served.is_contradiction() {
@@ -59,52 +64,113 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, document: &Doc
             )));
         }
     }
-    let inferred = policy_hints(Policy::Infer, local, operation, document);
-    // A hint of the document does not outweigh a careful guess, because it does not in what is enforced either.
-    let by_hand = |hint: Hint, sourced: Sourced, guess: Sourced| match sourced.reason {
-        Reason::Method | Reason::Evidence(_) | Reason::Default => false,
-        Reason::Document(_) => guess.value != hint.default_value(),
-        Reason::Word(_) | Reason::ReadOnly | Reason::Rule(_) | Reason::CommandLine => true,
-    };
-    let differing: Vec<(Hint, Sourced)> = Hint::ALL
-        .into_iter()
-        .filter_map(|hint| Some((hint, inferred.get(hint)?)))
-        .filter(|(hint, guess)| !served.get(*hint).is_some_and(|sourced| by_hand(*hint, sourced, *guess)))
-        .filter(|(hint, guess)| guess.value != served.effective(*hint))
-        .collect();
-    if let Some((first, guess)) = differing.first() {
-        let looks = match (first, guess.value) {
-            (Hint::ReadOnly, true) => "read-only",
-            (Hint::ReadOnly, false) | (Hint::Destructive, true) => "destructive",
-            (Hint::Destructive, false) => "harmless to what exists",
-            (Hint::Idempotent, true) => "idempotent",
-            (Hint::Idempotent, false) => "not idempotent",
-            (Hint::OpenWorld, _) => "local",
-        };
-        let hints = differing.iter().map(|(hint, guess)| (*hint, guess.value));
-        // This is what --read-only, --no-destructive and --confirm go by.
-        let is_enforced = matches!((first, guess.value), (Hint::ReadOnly, false) | (Hint::Destructive, true));
+    if let Some(reason) = enforcement.reason() {
+        let stricter: Vec<(Hint, bool)> = [(Hint::ReadOnly, false), (Hint::Destructive, true)]
+            .into_iter()
+            .filter(|(hint, value)| served.effective(*hint) != *value)
+            .collect();
         advice.push(HintAdvice {
-            severity: if is_enforced { Severity::Warning } else { Severity::Note },
+            severity: if reason.word().is_some() {
+                Severity::Warning
+            } else {
+                Severity::Note
+            },
             message: format!(
-                "`{label}` looks {looks} ({}), and is served as {}{}",
-                guess.reason,
-                differing
-                    .iter()
-                    .map(|(hint, guess)| format!("{}={}", hint.word(), !guess.value))
-                    .collect::<Vec<_>>()
-                    .join(", "),
-                if is_enforced {
-                    " (--read-only, --no-destructive and --confirm go by its name)"
-                } else {
-                    ""
-                },
+                "`{label}` looks destructive ({reason}), and is served as {} (--read-only, --no-destructive and --confirm go by its words)",
+                hint_list(stricter.iter().map(|(hint, value)| (*hint, !value)))
             ),
-            rule: Some(rule_text(operation, hints)),
-            is_understated: is_enforced,
+            rule: Some(rule_text(operation, stricter)),
+            is_understated: true,
+            word: reason.word(),
         });
+    } else if let Some(Sourced { reason, .. }) = served.get(Hint::Destructive).filter(|_| is_by_words(served)) {
+        let loosened = method_hints(served, &method);
+        advice.push(HintAdvice {
+            severity: Severity::Note,
+            message: format!(
+                "`{label}` is served as {}, unlike its method {} ({reason})",
+                hint_list(loosened.iter().map(|(hint, value)| (*hint, !value))),
+                operation.method
+            ),
+            rule: None,
+            is_understated: false,
+            word: reason.word(),
+        });
+    } else if let Some((hint, word)) = enforcement.guess()
+        && !served.get(hint).is_some_and(|sourced| sourced.reason.is_operator())
+    {
+        let (looks, implied) = match hint {
+            Hint::ReadOnly => (
+                "read-only",
+                &[(Hint::ReadOnly, true), (Hint::Destructive, false), (Hint::Idempotent, true)][..],
+            ),
+            _ => ("idempotent", &[(Hint::Idempotent, true)][..]),
+        };
+        let differing: Vec<(Hint, bool)> = implied
+            .iter()
+            .copied()
+            .filter(|(hint, value)| served.effective(*hint) != *value)
+            .collect();
+        if !differing.is_empty() {
+            advice.push(HintAdvice {
+                severity: Severity::Note,
+                message: format!(
+                    "`{label}` looks {looks} (word `{word}`), and is served as {}",
+                    hint_list(differing.iter().map(|(hint, value)| (*hint, !value)))
+                ),
+                rule: Some(rule_text(operation, differing)),
+                is_understated: false,
+                word: Some(word),
+            });
+        }
     }
     advice
+}
+
+/// What words change of what is published and of what is enforced, with numbers; `None` where they change nothing.
+#[must_use]
+pub(crate) fn summarize_words<'h>(tools: impl Iterator<Item = (&'h Hints, &'h Enforcement, &'h Method)>) -> Option<String> {
+    let (mut acting, mut harming, mut enforced) = (0, 0, 0);
+    for (served, enforcement, method) in tools {
+        let reads = Hints::of_method(method).is_read_only();
+        match is_by_words(served) {
+            true if reads => acting += 1,
+            true => harming += 1,
+            false => enforced += usize::from(enforcement.reason().is_some()),
+        }
+    }
+    let clauses: Vec<String> = [
+        (acting, "do not count as read-only, although their method is safe"),
+        (harming, "count as destructive, although their method is POST"),
+        (
+            enforced,
+            "look harmless, and count as destructive for --read-only, --no-destructive and --confirm",
+        ),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| format!("{count} {what}"))
+    .collect();
+    (!clauses.is_empty()).then(|| format!("because of their words, {} (`openapi-mcp check` names them)", clauses.join("; ")))
+}
+
+/// Whether words alone made a tool look more dangerous.
+pub(super) fn is_by_words(served: &Hints) -> bool {
+    let destructive = served.get(Hint::Destructive);
+    destructive.is_some_and(|sourced| sourced.value && matches!(sourced.reason, Reason::Word(_) | Reason::NoWord))
+}
+
+/// What the method says otherwise.
+fn method_hints(served: &Hints, method: &Hints) -> Vec<(Hint, bool)> {
+    let both = [Hint::ReadOnly, Hint::Destructive]
+        .into_iter()
+        .map(|hint| (hint, method.effective(hint)));
+    both.filter(|(hint, value)| served.effective(*hint) != *value).collect()
+}
+
+fn hint_list(hints: impl Iterator<Item = (Hint, bool)>) -> String {
+    let hints: Vec<String> = hints.map(|(hint, value)| format!("{}={value}", hint.word())).collect();
+    hints.join(", ")
 }
 
 /// A rule of `overrides` that sets the hints.

@@ -5,20 +5,24 @@ use std::sync::Arc;
 
 use super::annotations::{Hint, Hints, Reason};
 use super::extension::{self, Authored};
-use super::infer::{self, evidence};
 use super::overrides::Override;
 use super::selection::Pattern;
+use super::wording::{Wording, apply_evidence};
 use crate::spec::{Diagnostic, Document, Operation};
 
 /// How hints are derived from an operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// From the HTTP method alone.
+    /// From the HTTP method, and from words that say that the operation removes, ends or moves something, or that a GET acts.
     #[default]
+    Careful,
+    /// Also from words that say that it changes something. A POST is destructive unless a word says that it adds, starts or reads.
+    Strict,
+    /// From the HTTP method alone.
     Method,
-    /// Also from what the operation requires.
+    /// From the HTTP method and what the operation requires.
     Spec,
-    /// Also from the words of its name.
+    /// Also from the words of its name, which may make it look less dangerous as well.
     Infer,
 }
 
@@ -71,6 +75,8 @@ pub(crate) struct Decision {
     pub(crate) hints: Hints,
     /// Everything else. Most operations share the one that says nothing.
     pub(crate) said: Arc<Override>,
+    /// What the words of the operation say.
+    pub(crate) wording: Wording,
 }
 
 impl Rule {
@@ -90,9 +96,11 @@ impl Layers {
         };
         let nothing = Arc::<Override>::default();
         let decide = |operation: &Operation| {
+            let wording = Wording::of(operation);
             let mut decision = Decision {
-                hints: policy_hints(self.policy, self.local, operation, document),
+                hints: self.policy_hints(wording, operation, document),
                 said: Arc::clone(&nothing),
+                wording,
             };
             if self.trust != HintTrust::Ignore {
                 let own = extension::of_operation(document, operation, diagnostics);
@@ -127,6 +135,37 @@ impl Layers {
         }
     }
 
+    /// The hints that the policy derives from an operation.
+    fn policy_hints(&self, wording: Wording, operation: &Operation, document: &Document) -> Hints {
+        let mut hints = Hints::of_method(&operation.method);
+        match self.policy {
+            Policy::Careful => wording.apply_careful(&mut hints),
+            Policy::Strict => wording.apply_strict(&mut hints),
+            Policy::Method => {}
+            Policy::Spec => apply_evidence(&mut hints, operation, document),
+            Policy::Infer => {
+                apply_evidence(&mut hints, operation, document);
+                wording.apply_inference(&mut hints, self.local);
+            }
+        }
+        hints
+    }
+
+    /// The hints that are enforced beside those that are `served`, under every policy. What would not change the enforcement of these
+    /// may be missing.
+    pub(crate) fn enforced_hints(&self, wording: Wording, operation: &Operation, document: &Document, served: &Hints) -> Hints {
+        let mut hints = Hints::of_method(&operation.method);
+        // Evidence speaks of idempotency alone, and only its end is enforced. To find it, schemas of bodies are opened.
+        if served.effective(Hint::Idempotent) {
+            apply_evidence(&mut hints, operation, document);
+        }
+        if self.policy == Policy::Infer {
+            wording.apply_inference(&mut hints, self.local);
+        }
+        wording.apply_strict(&mut hints);
+        hints
+    }
+
     fn take<'a>(
         &self,
         decision: &mut Decision,
@@ -158,29 +197,4 @@ impl Layers {
             }
         }
     }
-}
-
-/// What the policy `infer` says of an operation, and more careful than that: this is enforced beside the hints that are
-/// `served`, under every policy. What would not change the enforcement of these hints may be missing.
-pub(crate) fn careful_hints(local: bool, operation: &Operation, document: &Document, served: &Hints) -> Hints {
-    let mut hints = Hints::of_method(&operation.method);
-    // Evidence speaks of idempotency alone, and only its end is enforced. To find it, schemas of bodies are opened.
-    if served.effective(Hint::Idempotent) {
-        evidence::apply_evidence(&mut hints, operation, document);
-    }
-    infer::apply_inference(&mut hints, operation, local);
-    infer::apply_caution(&mut hints, operation);
-    hints
-}
-
-/// The hints that a policy derives from an operation.
-pub(crate) fn policy_hints(policy: Policy, local: bool, operation: &Operation, document: &Document) -> Hints {
-    let mut hints = Hints::of_method(&operation.method);
-    if policy != Policy::Method {
-        evidence::apply_evidence(&mut hints, operation, document);
-    }
-    if policy == Policy::Infer {
-        infer::apply_inference(&mut hints, operation, local);
-    }
-    hints
 }

@@ -10,7 +10,6 @@ pub(crate) mod files;
 pub(crate) mod gate_names;
 pub(crate) mod hint_review;
 pub(crate) mod hints;
-mod infer;
 pub(crate) mod input;
 pub(crate) mod layers;
 pub(crate) mod list;
@@ -20,6 +19,7 @@ pub(crate) mod output;
 pub(crate) mod overrides;
 pub(crate) mod richer;
 pub(crate) mod selection;
+mod wording;
 
 use std::sync::Arc;
 
@@ -28,15 +28,14 @@ use serde_json::{Map, Value};
 
 use self::enforcement::Restriction;
 use self::layers::Decision;
-use self::list::candidate::{Candidate, Candidates};
-use self::list::list_budget::{ListBudget, SizedTool};
+use self::list::candidate::{Candidate, Candidates, replacements};
 use self::list::on_use::{InputTime, InputTimes, UnfinishedTool, complete_input};
 use self::list::tool_json::{Grouping, ToolParts, to_json, write_tool};
 use self::overrides::arguments::RuleFindings;
 use self::overrides::ruled_schema::rule_schema;
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::RuledProperty;
-use crate::spec::schema::{Fit, SchemaOptions, Schemas, WireSchema};
+use crate::spec::schema::{SchemaOptions, Schemas, WireSchema};
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
 
@@ -51,7 +50,7 @@ pub(crate) use self::names::NameOptions;
 pub use self::options::AnnotateOptions;
 pub use self::output::OutputSchemas;
 pub(crate) use self::overrides::Override;
-pub(crate) use self::richer::{DescriptionDetail, split_at_replacement};
+pub(crate) use self::richer::DescriptionDetail;
 pub(crate) use self::selection::{LeftOut, Pattern, Selection};
 
 /// The budget of a schema that is not cut for its size.
@@ -75,8 +74,6 @@ pub struct Annotated {
     pub category: Option<String>,
     /// Words by which a search finds it as well.
     pub keywords: Vec<String>,
-    /// The name of the tool that takes the place of a deprecated one, which the description names.
-    pub(crate) replacement: Option<String>,
     /// Whether an output schema is offered.
     pub has_output: bool,
     /// Where property names had to be changed: the input schema with the names on the wire noted in it.
@@ -100,6 +97,8 @@ pub struct AnnotatedTools {
     pub(crate) restrictions: Vec<Restriction>,
     /// The names of the tools that are left out, each with the reason.
     pub(crate) left_out: Vec<(String, LeftOut)>,
+    /// How many bytes the list takes at least, where it is too long, so that input schemas are made when they are used.
+    pub(crate) too_long: Option<usize>,
     /// A sentence for each pattern of the settings that had to match an operation, and matches none.
     pub(crate) unmatched: Vec<String>,
     /// Remarks, such as those on schemas that had to be read loosely.
@@ -121,16 +120,8 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
         diagnostics,
         ..AnnotatedTools::default()
     };
-    let mut schemas = Schemas::new(document);
-    let mut list = ListBudget::new(options.list_budget, &options.schemas, options);
-    let mut input_times = InputTimes {
-        pins: options.on_use.as_deref(),
-        prefix: &options.names.prefix,
-        output_budget: (options.output == OutputSchemas::Auto).then_some(options.output_budget),
-        bytes: 0,
-    };
-    let count = candidates.len();
-    for (index, candidate) in candidates.into_iter().enumerate() {
+    let mut offered = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
         if candidate.is_disabled() {
             annotated.left_out.push((candidate.name, LeftOut::Disabled));
             continue;
@@ -141,43 +132,56 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             annotated.left_out.push((candidate.name, why));
             continue;
         }
-        let mut tool = Annotated::new(candidate, enforcement, document, options);
-        match input_times.of(&tool.tool.name, &tool.operation) {
-            InputTime::InList => {
-                let expected = count * (annotated.tools.len() + 1) / (index + 1);
-                list.describe_next(&mut tool, expected, &mut schemas, &mut rule_findings);
-            }
-            InputTime::AtStart => {
-                list.pass_over();
-                let remarks = tool.describe_whole_input(options, &mut schemas, &mut rule_findings);
-                annotated.diagnostics.extend(remarks);
-                input_times.bytes += tool.bytes();
-            }
-            InputTime::OnUse => {
-                list.pass_over();
-                tool.is_finished_on_use = true;
-            }
-        }
-        annotated.tools.push(tool);
+        offered.push((candidate, enforcement));
     }
-    list.finish(&mut annotated.tools, &mut schemas, &mut annotated.diagnostics, &mut rule_findings);
-    drop(schemas);
+    let replacements = replacements(&offered, options);
+    for ((candidate, enforcement), replacement) in offered.into_iter().zip(replacements) {
+        let description = candidate.description(document, replacement.as_deref(), options);
+        annotated.tools.push(Annotated::new(candidate, enforcement, description, options));
+    }
+    annotated.describe_inputs(document, options, &mut rule_findings);
     annotated.unmatched.extend(rule_findings.into_problems());
     annotated.describe_outputs(document, options);
     annotated
 }
 
+impl AnnotatedTools {
+    /// Gives the tools their input schemas, but for those that get one when they are used.
+    fn describe_inputs(&mut self, document: &Document, options: &AnnotateOptions, findings: &mut RuleFindings) {
+        let mut times = InputTimes::new(options, self.tools.iter().map(Annotated::bytes).sum());
+        let mut schemas = Schemas::new(document);
+        let mut remarks = Vec::new();
+        for tool in &mut self.tools {
+            let before = tool.bytes();
+            match times.of(&tool.tool.name, &tool.operation) {
+                InputTime::AtStart => remarks.extend(tool.describe_input(options, &mut schemas, findings)),
+                InputTime::OnUse => tool.is_finished_on_use = true,
+            }
+            times.add(tool.bytes() - before);
+        }
+        if times.is_late() {
+            // The list turned out to be too long: what was made for it is not needed.
+            for tool in &mut self.tools {
+                tool.is_finished_on_use = !times.needs_input(&tool.tool.name, &tool.operation);
+                if tool.is_finished_on_use {
+                    (tool.parts.input, tool.wire) = (ToolParts::default().input, None);
+                }
+            }
+        }
+        self.too_long = times.too_long();
+        self.diagnostics.extend(remarks);
+    }
+}
+
 impl Annotated {
     /// A tool without its schemas.
-    fn new(candidate: Candidate, enforcement: Enforcement, document: &Document, options: &AnnotateOptions) -> Self {
-        let description = candidate.description(document, options);
+    fn new(candidate: Candidate, enforcement: Enforcement, description: String, options: &AnnotateOptions) -> Self {
         let must_confirm = options.confirm.asks(candidate.names(), &candidate.operation, &enforcement);
         let Candidate {
             name,
             title,
             mut operation,
-            decision: Decision { hints, said },
-            replacement,
+            decision: Decision { hints, said, .. },
             ..
         } = candidate;
         let said = Arc::unwrap_or_clone(said);
@@ -194,7 +198,6 @@ impl Annotated {
             tool,
             category: category.map(in_a_line).filter(|category| !category.is_empty()),
             keywords: said.keywords.unwrap_or_default(),
-            replacement,
             operation,
             hints,
             must_confirm,
@@ -229,8 +232,12 @@ impl Annotated {
 
     /// About how many bytes that is.
     #[must_use]
-    pub(crate) fn estimated_bytes(&self) -> usize {
-        self.bytes()
+    pub(crate) fn bytes(&self) -> usize {
+        /// The hints and the keys around the members.
+        const FRAME: usize = 220;
+        let own_title = self.tool.annotations.as_ref().and_then(|annotations| annotations.title.as_ref());
+        let titles = own_title.into_iter().chain(&self.tool.title).map(String::len).sum::<usize>();
+        FRAME + self.tool.name.len() + titles + self.parts.bytes()
     }
 
     /// What is known of it without its input schema, where that is made when it is used.
@@ -239,36 +246,18 @@ impl Annotated {
             .then(|| UnfinishedTool::new(std::mem::take(&mut self.parts)))
     }
 
-    /// Describes the input of a tool that is not listed, and gives the remarks on it.
-    fn describe_whole_input(
-        &mut self,
-        options: &AnnotateOptions,
-        schemas: &mut Schemas<'_>,
-        findings: &mut RuleFindings,
-    ) -> Vec<Diagnostic> {
-        let mut warnings = Vec::new();
-        let fit = self.describe_input(&options.schemas, options, schemas, &mut warnings, findings);
-        warnings.extend(fit.warning(options.schemas.budget));
-        let remark = |warning| Diagnostic::warning(self.operation.pointer.clone(), warning);
-        warnings.into_iter().map(remark).collect()
-    }
-}
-
-impl SizedTool for Annotated {
-    type Options = AnnotateOptions;
-    type Findings = RuleFindings;
-
+    /// Makes the input schema, and gives the remarks on it.
     fn describe_input(
         &mut self,
-        limits: &SchemaOptions,
         options: &AnnotateOptions,
         schemas: &mut Schemas<'_>,
-        warnings: &mut Vec<String>,
         rule_findings: &mut RuleFindings,
-    ) -> Fit {
+    ) -> Vec<Diagnostic> {
+        let mut warnings = Vec::new();
+        let limits = &options.schemas;
         let shape = (options.files, options.filter);
-        let mut completed = complete_input(&self.operation, schemas, limits, shape, warnings);
-        let fit = completed.fit;
+        let mut completed = complete_input(&self.operation, schemas, limits, shape, &mut warnings);
+        warnings.extend(completed.fit.warning(limits.budget));
         if self.operation.rules.fixed.is_empty() && self.operation.rules.arguments.is_empty() {
             self.parts.input = to_json(&completed.schema);
         } else {
@@ -288,23 +277,8 @@ impl SizedTool for Annotated {
             self.unruled = Some(Arc::new(completed.schema));
         }
         self.wire = completed.wire.map(|schema| Box::new(WireSchema::new(schema)));
-        fit
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes_without_input() + self.parts.input.get().len()
-    }
-
-    fn bytes_without_input(&self) -> usize {
-        /// The hints and the keys around the members.
-        const FRAME: usize = 220;
-        let own_title = self.tool.annotations.as_ref().and_then(|annotations| annotations.title.as_ref());
-        let titles = own_title.into_iter().chain(&self.tool.title).map(String::len).sum::<usize>();
-        FRAME + self.tool.name.len() + titles + self.parts.bytes_without_input()
-    }
-
-    fn pointer(&self) -> &str {
-        &self.operation.pointer
+        let remark = |warning| Diagnostic::warning(self.operation.pointer.clone(), warning);
+        warnings.into_iter().map(remark).collect()
     }
 }
 

@@ -28,15 +28,25 @@ pub struct AnnotateOptions {
     pub schemas: SchemaOptions,
     /// How files may be given.
     pub files: Files,
-    /// How many bytes the whole list should take at the most.
-    pub list_budget: usize,
     /// Which output schemas are offered.
     pub output: OutputSchemas,
     /// How many bytes the list may take for `auto` to offer output schemas.
     pub output_budget: usize,
-    /// Where only the operations that match are listed: input schemas of the others are made when they are used, once those made at
-    /// the start take [`AnnotateOptions::output_budget`].
-    pub on_use: Option<Vec<Pattern>>,
+    /// Which tools are listed: the input schemas of the others are made when they are used, once those made at the start take
+    /// [`AnnotateOptions::output_budget`].
+    pub(crate) extent: ListExtent,
+}
+
+/// Which tools are listed, as far as that is known before they are made.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum ListExtent {
+    /// All of them.
+    #[default]
+    All,
+    /// Those that match, and tools that find and call the others.
+    Pinned(Vec<Pattern>),
+    /// All of them if the list takes no more than so many bytes, else those that match.
+    Within(usize, Vec<Pattern>),
 }
 
 impl Default for AnnotateOptions {
@@ -53,10 +63,9 @@ impl Default for AnnotateOptions {
                 inline_all: false,
             },
             files: Files::Inline,
-            list_budget: 6 << 20,
             output: OutputSchemas::Auto,
             output_budget: 1 << 20,
-            on_use: None,
+            extent: ListExtent::All,
         }
     }
 }

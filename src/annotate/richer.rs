@@ -28,34 +28,6 @@ pub enum DescriptionDetail {
     Full,
 }
 
-/// What stands in the description of a deprecated operation before the name of the tool that takes its place, after `Deprecated`.
-const BEFORE_REPLACEMENT: &str = "; use `";
-/// What stands after that name.
-const AFTER_REPLACEMENT: &str = "` instead";
-
-/// A text that names the tool that takes the place of a deprecated one, taken apart at that name.
-pub(crate) struct SplitAtReplacement<'t> {
-    pub(crate) before_name: &'t str,
-    pub(crate) after_name: &'t str,
-    /// What stands before the words that hold the name, which the text may do without.
-    pub(crate) before_words: &'t str,
-    /// What stands after them.
-    pub(crate) after_words: &'t str,
-}
-
-/// Takes a text apart that tells of the tool of that name that it takes the place of a deprecated one; `None` where it does not.
-#[must_use]
-pub(crate) fn split_at_replacement<'t>(text: &'t str, name: &str) -> Option<SplitAtReplacement<'t>> {
-    let words = format!("{BEFORE_REPLACEMENT}{name}{AFTER_REPLACEMENT}");
-    let (before_words, after_words) = text.split_once(&words)?;
-    Some(SplitAtReplacement {
-        before_name: text.get(..before_words.len() + BEFORE_REPLACEMENT.len())?,
-        after_name: text.get(text.len() - after_words.len() - AFTER_REPLACEMENT.len()..)?,
-        before_words,
-        after_words,
-    })
-}
-
 /// More fields of a reply are only counted.
 const MAX_FIELDS: usize = 12;
 /// More parameters are not spoken of.
@@ -103,7 +75,7 @@ pub(crate) fn additions(document: &Document, operation: &Operation, detail: Desc
 fn enrich(mut description: String, replacement: Option<&str>, additions: &str) -> String {
     const MAX_ADDITIONS_BYTES: usize = MAX_DESCRIPTION_BYTES / 2;
     if let (Some(name), Some(rest)) = (replacement, description.strip_prefix("Deprecated. ")) {
-        description = format!("Deprecated{BEFORE_REPLACEMENT}{name}{AFTER_REPLACEMENT}. {rest}");
+        description = format!("Deprecated; use `{name}` instead. {rest}");
     }
     if additions.is_empty() {
         return truncate(&description, MAX_DESCRIPTION_BYTES);

@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rmcp::model::{JsonObject, Tool};
+use crate::json::JsonObject;
+use rmcp::model::Tool;
 
 use super::finished_tools::FinishedTool;
 use super::tool_texts::ToolText;
 use crate::annotate::list::on_use::UnfinishedTool;
 use crate::annotate::{Enforcement, Hints};
 use crate::observe::record::CalledOperation;
-use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyNumber, OutputContract, ToolNames};
+use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyNumber, OutputContract};
 use crate::spec::Operation;
 
 /// A tool as it is offered.
@@ -29,8 +30,6 @@ pub struct OfferedTool<'a> {
     pub category: Option<&'a str>,
     /// Words by which a search finds it as well, which are never shown.
     pub keywords: &'a [String],
-    /// The name of the tool that takes the place of a deprecated one.
-    pub replacement: Option<&'a str>,
     /// The whole tool as clients get it, as JSON; empty where its input schema is made when it is used.
     pub text: &'a str,
 }
@@ -45,8 +44,6 @@ pub(crate) struct BoundTool {
     pub(crate) must_confirm: bool,
     pub(crate) category: Option<Box<str>>,
     pub(crate) keywords: Box<[String]>,
-    /// The name of the tool that takes the place of a deprecated one.
-    pub(crate) replacement: Option<Box<str>>,
     /// The tool as clients get it; empty where it is not finished.
     pub(crate) json: ToolText,
     /// What is known of it, where its input schema is made when it is used.
@@ -67,13 +64,11 @@ impl BoundTool {
             must_confirm: self.must_confirm,
             category: self.category.as_deref(),
             keywords: &self.keywords,
-            replacement: self.replacement.as_deref(),
             text: self.json.as_str(),
         }
     }
 
-    /// The arguments, repaired where that makes them valid. `finished` is the tool where it was made when it is used; `names` are those by
-    /// which the caller knows the tools.
+    /// The arguments, repaired where that makes them valid. `finished` is the tool where it was made when it is used.
     ///
     /// # Errors
     /// All that is wrong with them.
@@ -82,7 +77,6 @@ impl BoundTool {
         tool: &Tool,
         finished: Option<&FinishedTool>,
         arguments: JsonObject,
-        names: &dyn ToolNames,
     ) -> Result<CheckedArguments, CallError> {
         // Without the argument, a call that removes things could remove more.
         let empty = if self.enforcement.is_destructive() {
@@ -95,7 +89,7 @@ impl BoundTool {
             None => self.checks.get_or_init(|| compile_checks(&tool.name, self.json.as_str())),
         };
         match checks {
-            Some(checks) => checks.check((&tool.name, names), &self.target.operation, arguments, empty),
+            Some(checks) => checks.check(&tool.name, &self.target.operation, arguments, empty),
             None => Ok(CheckedArguments::unchecked(arguments)),
         }
     }

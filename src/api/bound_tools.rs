@@ -7,7 +7,6 @@ use rmcp::model::Tool;
 
 use super::bound_tool::{BoundTool, output_contract};
 use super::tool_texts::{ToolText, ToolTexts};
-use crate::annotate::list::replacement::forget_replacements_left_out;
 use crate::annotate::{Annotated, OutputSchemas};
 use crate::proxy::{ArgumentRules, Binder, CallRules};
 use crate::spec::operation::server::ServerError;
@@ -22,13 +21,12 @@ pub(super) struct BoundTools {
 
 /// Binds each tool to the calls of its operation. A tool whose operation has no usable server is left out; the first such
 /// error is returned as well.
-pub(super) fn bind_tools(mut annotated: Vec<Annotated>, binder: &mut Binder<'_>, output: OutputSchemas) -> BoundTools {
-    forget_replacements_left_out(&mut annotated);
+pub(super) fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, output: OutputSchemas) -> BoundTools {
     let mut tools = Vec::with_capacity(annotated.len());
     let mut bound = Vec::with_capacity(annotated.len());
     // In the place of each text until the list is complete.
     let unwritten = ToolText::default();
-    let bytes = annotated.iter().map(Annotated::estimated_bytes).sum();
+    let bytes = annotated.iter().map(Annotated::bytes).sum();
     let mut texts = ToolTexts::with_capacity(annotated.len(), bytes);
     let mut first_error = None;
     let mut problems = Vec::new();
@@ -64,7 +62,6 @@ pub(super) fn bind_tools(mut annotated: Vec<Annotated>, binder: &mut Binder<'_>,
                     must_confirm: annotated.must_confirm,
                     category: annotated.category.map(String::into_boxed_str),
                     keywords: annotated.keywords.into_boxed_slice(),
-                    replacement: annotated.replacement.map(String::into_boxed_str),
                     json: unwritten.clone(),
                     unfinished,
                     checks: OnceLock::new(),

@@ -21,12 +21,13 @@ mod tools_on_use;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 
+use crate::json::JsonObject;
 use bytes::Bytes;
 use foldhash::HashMap;
 use futures_util::FutureExt;
 use http::StatusCode;
 use http::header::HeaderMap;
-use rmcp::model::{CallToolResult, JsonObject, Tool};
+use rmcp::model::{CallToolResult, Tool};
 use secrecy::SecretString;
 use thiserror::Error;
 
@@ -43,8 +44,8 @@ use crate::observe::metrics::labels::ApiLabel;
 use crate::observe::outcome::CallOutcome;
 use crate::outbound::Clients;
 use crate::proxy::{
-    ApiProxy, Binder, BindingOptions, CacheOptions, CallError, CallOptions, ClientValues, Credentials, Forwarding, OwnNames, Progress,
-    ReplyCache, Sandbox, Tenant, ToolNames, ToolResult, UpstreamOptions, link_etags, render_error,
+    ApiProxy, Binder, BindingOptions, CacheOptions, CallError, CallOptions, Credentials, Forwarding, IsListed, ReplyCache, Sandbox, Tenant,
+    ToolResult, UpstreamOptions, link_etags, render_error,
 };
 use crate::search::SearchIndex;
 use crate::spec::operation::security;
@@ -59,7 +60,7 @@ pub(crate) use self::scheme_fields::scheme_fields;
 pub(crate) use crate::annotate::confirm::{Confirm, ConfirmLevel};
 pub(crate) use crate::proxy::auth::scheme::scheme_setting;
 pub(crate) use crate::proxy::auth::values::CredentialPlace;
-pub use crate::proxy::{Destination, OnMissingCredential, TenantEntry, TenantOptions, TenantSource};
+pub use crate::proxy::{Caller, Destination, OnMissingCredential, TenantEntry, TenantOptions, TenantSource};
 pub(crate) use crate::proxy::{Payload, Request, filter};
 
 /// What an operator sets about an API.
@@ -94,17 +95,6 @@ pub struct ApiOptions {
     pub tenants: Option<TenantOptions>,
 }
 
-/// Who calls, as far as a call needs to know.
-#[derive(Default)]
-pub struct Caller<'c> {
-    /// Is told how a reply comes in.
-    pub progress: Option<Progress<'c>>,
-    /// The headers of the client's HTTP request.
-    pub headers: Option<&'c HeaderMap>,
-    /// The claims of the client's verified access token.
-    pub claims: Option<&'c JsonObject>,
-}
-
 /// Why a document does not become an API.
 #[derive(Debug, Error)]
 pub enum BuildError {
@@ -132,6 +122,8 @@ pub struct Api {
     list: Bytes,
     by_name: HashMap<String, ToolIndex>,
     restrictions: Vec<Restriction>,
+    /// How many bytes its list takes at least, where it was found to be too long.
+    too_long: Option<usize>,
     left_out: Vec<(String, LeftOut)>,
     warnings: Vec<String>,
     name: Option<ApiName>,
@@ -212,6 +204,7 @@ impl Api {
                 .chain(of_tenants.into_iter().flatten())
                 .collect(),
             restrictions: annotated.restrictions,
+            too_long: annotated.too_long,
             left_out: annotated.left_out,
             name: options.name,
             prefix: options.annotate.names.prefix,
@@ -279,6 +272,12 @@ impl Api {
         &self.restrictions
     }
 
+    /// How many bytes the list of its tools takes at least, where it was found to be too long, so that most have no input schema yet.
+    #[must_use]
+    pub(crate) fn too_long(&self) -> Option<usize> {
+        self.too_long
+    }
+
     /// Why the settings leave out the tool of that name; nothing where they do not.
     #[must_use]
     pub(crate) fn why_left_out(&self, name: &str) -> Option<&LeftOut> {
@@ -336,33 +335,29 @@ impl Api {
         text::nearest(name, self.tools.iter().map(|tool| tool.name.as_ref()), 0.8)
     }
 
-    /// What tells the tenant of a client, where there are tenants and the client is one of them.
-    pub(crate) fn tenant(&self, caller: &Caller<'_>) -> Option<&str> {
+    /// The value that identifies the tenant of a caller, if there are tenants and the caller belongs to one.
+    pub(crate) fn tenant(&self, caller: &Caller) -> Option<&str> {
         let tenants = self.proxy.tenants.as_ref()?;
-        let client = ClientValues::Given {
-            headers: caller.headers,
-            claims: caller.claims,
-        };
-        tenants.of(client).ok().map(Tenant::value)
+        tenants.of(caller).ok().map(Tenant::value)
     }
 
     /// Calls a tool. Everything that goes wrong, here or at the API, is a result with `isError`; `None` means that there is
     /// no such tool. Dropping the future ends the request.
-    pub async fn call(&self, name: &str, arguments: Option<JsonObject>, caller: Caller<'_>) -> Option<CallToolResult> {
-        Some(self.call_at(self.find(name)?, arguments, caller, &OwnNames).await.into())
+    pub async fn call(self: &Arc<Self>, name: &str, arguments: Option<JsonObject>, caller: Caller) -> Option<CallToolResult> {
+        Some(self.call_at(self.find(name)?, arguments, caller, &|_| true).await.into())
     }
 
-    /// Calls the tool at that place, like [`Api::call`]. `names` are those by which the caller knows the tools.
+    /// Calls the tool at that place, like [`Api::call`]. The result names no tool that the caller may not list.
     pub(crate) async fn call_at(
-        &self,
+        self: &Arc<Self>,
         index: ToolIndex,
         arguments: Option<JsonObject>,
-        caller: Caller<'_>,
-        names: &dyn ToolNames,
+        caller: Caller,
+        is_listed: IsListed<'_>,
     ) -> ToolResult {
         let (tool, _) = self.at(index);
         // A panic is a bug of ours; it must not take down the calls of others.
-        let outcome = AssertUnwindSafe(self.run(index, arguments, caller, names)).catch_unwind().await;
+        let outcome = AssertUnwindSafe(self.run(index, arguments, caller, is_listed)).catch_unwind().await;
         outcome.unwrap_or_else(|_| {
             tracing::error!(tool = %tool.name, "a call ended in a panic; please report this");
             note_outcome(CallOutcome::Panic);
@@ -378,27 +373,26 @@ impl Api {
         name: &str,
         arguments: Option<JsonObject>,
         on_missing: OnMissingCredential,
-        caller: &Caller<'_>,
+        caller: &Caller,
     ) -> Option<Result<Request, Box<CallToolResult>>> {
-        Some(self.preview_at(self.find(name)?, arguments, on_missing, caller, &OwnNames))
+        Some(self.preview_at(self.find(name)?, arguments, on_missing, caller))
     }
 
-    /// The request of the tool at that place, like [`Api::preview`]. `names` are those by which the caller knows the tools.
+    /// The request of the tool at that place, like [`Api::preview`].
     pub(crate) fn preview_at(
         &self,
         index: ToolIndex,
         arguments: Option<JsonObject>,
         on_missing: OnMissingCredential,
-        caller: &Caller<'_>,
-        names: &dyn ToolNames,
+        caller: &Caller,
     ) -> Result<Request, Box<CallToolResult>> {
         let (_, bound) = self.at(index);
         let try_preview = || {
-            let route = self.proxy.route(&bound.target, caller.headers, caller.claims)?;
+            let route = self.proxy.route(&bound.target, caller)?;
             if on_missing == OnMissingCredential::Refuse {
                 route.credential()?;
             }
-            let checked = self.wire_arguments(index, arguments.unwrap_or_default(), names)?;
+            let checked = self.wire_arguments(index, arguments.unwrap_or_default())?;
             self.proxy.preview(route, &bound.target, checked.arguments, on_missing)
         };
         try_preview()
@@ -406,18 +400,16 @@ impl Api {
             .map_err(|error| Box::new(render_error(&bound.target.operation, &error)))
     }
 
-    async fn run(&self, index: ToolIndex, arguments: Option<JsonObject>, caller: Caller<'_>, names: &dyn ToolNames) -> ToolResult {
+    async fn run(self: &Arc<Self>, index: ToolIndex, arguments: Option<JsonObject>, caller: Caller, is_listed: IsListed<'_>) -> ToolResult {
         let (_, bound) = self.at(index);
         let outcome = async {
-            let route = self.proxy.route(&bound.target, caller.headers, caller.claims)?;
+            let route = self.proxy.route(&bound.target, &caller)?;
             route.credential()?;
-            let checked = self.wire_arguments(index, arguments.unwrap_or_default(), names)?;
-            let call = self
-                .proxy
-                .prepare(route, &bound.target, checked.arguments, caller.headers, caller.claims)?;
-            let reply = self.proxy.send(&call, caller.progress).await?;
+            let checked = self.checked_arguments(index, arguments.unwrap_or_default()).await?;
+            let call = self.proxy.prepare(route, &bound.target, checked.arguments, &caller)?;
+            let reply = self.proxy.send(&call).await?;
             let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
-            let mut result = self.proxy.finish(&call, reply, names).await;
+            let mut result = self.proxy.finish(&call, reply, is_listed).await;
             checked.repairs.into_iter().for_each(|remark| result.push_text(remark));
             if is_refused {
                 checked.format_mismatch.into_iter().for_each(|remark| result.push_text(remark));

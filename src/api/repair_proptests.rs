@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
+use crate::json::JsonObject;
 use proptest::prelude::*;
-use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
 use super::{Api, ApiOptions, OnMissingCredential};
@@ -63,7 +63,7 @@ fn sent(arguments: &Value) -> Option<(String, String)> {
 
 fn checked(arguments: &JsonObject) -> Option<(JsonObject, Option<String>)> {
     let (tool, bound) = API.at(API.find("update").unwrap());
-    let checked = bound.check_arguments(tool, None, arguments.clone(), &crate::proxy::OwnNames).ok()?;
+    let checked = bound.check_arguments(tool, None, arguments.clone()).ok()?;
     Some((checked.arguments, checked.repairs))
 }
 

@@ -1,36 +1,88 @@
-//! What a call of a tool would be made with.
+//! The arguments that a call of a tool is made with.
 
-use rmcp::model::JsonObject;
+use std::sync::Arc;
+
+use crate::json::JsonObject;
+use serde_json::Value;
 
 use super::{Api, ToolIndex};
-use crate::proxy::{CallError, CheckedArguments, OwnNames, ToolNames, with_wire_names};
+use crate::proxy::{CallError, CheckedArguments, with_wire_names};
+
+/// Arguments of more bytes are checked on a thread that may block: it takes more than a few milliseconds.
+const MAX_SMALL_BYTES: usize = 64 << 10;
 
 impl Api {
+    /// As [`Api::wire_arguments`], within the time that a call may take. Much work is done on a thread of its own.
+    ///
+    /// # Errors
+    /// All that is wrong with them, or that it could not be found out in time.
+    pub(super) async fn checked_arguments(
+        self: &Arc<Self>,
+        index: ToolIndex,
+        arguments: JsonObject,
+    ) -> Result<CheckedArguments, CallError> {
+        let mut room = MAX_SMALL_BYTES;
+        if arguments
+            .iter()
+            .all(|(name, value)| take_room(&mut room, name.len()) && fits(value, &mut room))
+        {
+            return self.wire_arguments(index, arguments);
+        }
+        let (api, limit) = (Arc::clone(self), self.proxy.options.timeout);
+        let checking = tokio::task::spawn_blocking(move || api.wire_arguments(index, arguments));
+        match tokio::time::timeout(limit, checking).await {
+            Ok(Ok(checked)) => checked,
+            Ok(Err(failed)) => match failed.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(CallError::Arguments("The server ends; nothing was sent.".to_owned())),
+            },
+            Err(_) => Err(CallError::Arguments(format!(
+                "The arguments of {} could not be checked within {} s; nothing was sent. Give less in one call.",
+                self.at(index).0.name,
+                limit.as_secs()
+            ))),
+        }
+    }
+
     /// The arguments of the tool at that place after repairs; as they are where they are not valid.
     pub(crate) fn repaired_arguments(&self, index: ToolIndex, arguments: JsonObject) -> JsonObject {
         let (tool, bound) = self.at(index);
-        let checked = bound.check_arguments(tool, self.finished(index).as_deref(), arguments.clone(), &OwnNames);
+        let checked = bound.check_arguments(tool, self.finished(index).as_deref(), arguments.clone());
         checked.map_or(arguments, |checked| checked.arguments)
     }
 
-    /// The arguments of the tool at that place, checked and repaired; `names` are those by which the caller knows the tools. Those of
-    /// a tool that is made when it is used have the names on the wire, which the operation does not know then.
+    /// The arguments of the tool at that place, checked and repaired. Those of a tool that is made when it is used have the names on the wire, which the operation does not know then.
     ///
     /// # Errors
     /// All that is wrong with them.
-    pub(super) fn wire_arguments(
-        &self,
-        index: ToolIndex,
-        arguments: JsonObject,
-        names: &dyn ToolNames,
-    ) -> Result<CheckedArguments, CallError> {
+    pub(super) fn wire_arguments(&self, index: ToolIndex, arguments: JsonObject) -> Result<CheckedArguments, CallError> {
         let (tool, bound) = self.at(index);
         let finished = self.finished(index);
-        let checked = bound.check_arguments(tool, finished.as_deref(), arguments, names)?;
+        let checked = bound.check_arguments(tool, finished.as_deref(), arguments)?;
         let wire = finished.as_ref().and_then(|finished| finished.wire.as_ref());
         Ok(CheckedArguments {
             arguments: with_wire_names(checked.arguments, wire),
             ..checked
         })
     }
+}
+
+/// Whether a value takes at most `room` bytes as JSON, about; takes them from it.
+fn fits(value: &Value, room: &mut usize) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) => take_room(room, 4),
+        Value::Number(number) => take_room(room, number.as_str().len()),
+        Value::String(text) => take_room(room, text.len()),
+        Value::Array(items) => items.iter().all(|item| fits(item, room)),
+        Value::Object(members) => members
+            .iter()
+            .all(|(name, member)| take_room(room, name.len()) && fits(member, room)),
+    }
+}
+
+fn take_room(room: &mut usize, bytes: usize) -> bool {
+    // The comma or colon behind it.
+    let left = room.checked_sub(bytes + 1);
+    *room = left.unwrap_or(0);
+    left.is_some()
 }

@@ -38,9 +38,12 @@ pub(crate) struct Finding {
     /// The column, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<usize>,
-    /// Whether an operation looks more dangerous than it is served as; each of these has a line of its own.
+    /// Whether an operation looks more dangerous than it is served as.
     #[serde(skip)]
     pub is_understated: bool,
+    /// The word of the operation that it is about: findings are grouped by it.
+    #[serde(skip)]
+    pub word: Option<&'static str>,
 }
 
 impl Finding {
@@ -63,6 +66,7 @@ pub(super) struct UnplacedFinding {
     diagnostic: Diagnostic,
     suggestion: Option<String>,
     is_understated: bool,
+    word: Option<&'static str>,
 }
 
 impl UnplacedFinding {
@@ -72,6 +76,7 @@ impl UnplacedFinding {
             diagnostic,
             suggestion: None,
             is_understated: false,
+            word: None,
         }
     }
 }
@@ -116,7 +121,7 @@ pub(super) fn of_client(offered: &OfferedTool<'_>, profile: &ClientProfile) -> V
 }
 
 /// Where the name of an operation contradicts its hints, and where they contradict themselves.
-pub(super) fn of_hints(offered: &OfferedTool<'_>, document: &Document, local: bool) -> Vec<UnplacedFinding> {
+pub(super) fn of_hints(offered: &OfferedTool<'_>) -> Vec<UnplacedFinding> {
     let finding = |advice: HintAdvice| UnplacedFinding {
         rule: "annotation",
         diagnostic: Diagnostic {
@@ -127,8 +132,9 @@ pub(super) fn of_hints(offered: &OfferedTool<'_>, document: &Document, local: bo
         },
         suggestion: advice.rule,
         is_understated: advice.is_understated,
+        word: advice.word,
     };
-    review_hints(offered.operation, offered.hints, document, local)
+    review_hints(offered.operation, offered.hints, offered.enforcement)
         .into_iter()
         .map(finding)
         .collect()
@@ -141,6 +147,7 @@ pub(super) fn of_restrictions(api: &Api) -> Vec<UnplacedFinding> {
         let diagnostic = Diagnostic::warning(restriction.pointer.clone(), restriction.explain());
         UnplacedFinding {
             is_understated: true,
+            word: restriction.reason.word(),
             ..UnplacedFinding::new("annotation", diagnostic)
         }
     })
@@ -189,6 +196,7 @@ fn finding(found: UnplacedFinding, place: Option<(String, usize, usize)>) -> Fin
         line,
         column,
         is_understated: found.is_understated,
+        word: found.word,
     }
 }
 

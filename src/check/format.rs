@@ -67,15 +67,9 @@ fn push_findings(out: &mut String, report: &Report) {
 /// The findings by kind, in their order: messages that differ only in names, numbers and paths are of one kind.
 fn kinds_of(findings: &[Finding]) -> Vec<Vec<&Finding>> {
     let mut kinds: Vec<Vec<&Finding>> = Vec::new();
-    let mut known: HashMap<(Severity, &str, String), usize> = HashMap::new();
+    let mut known: HashMap<(Severity, &str, Option<&str>, String), usize> = HashMap::new();
     for finding in findings {
-        // None of these may be overlooked.
-        let pattern = if finding.is_understated {
-            finding.message.clone()
-        } else {
-            message_pattern(&finding.message)
-        };
-        let key = (finding.level, finding.rule, pattern);
+        let key = (finding.level, finding.rule, finding.word, message_pattern(&finding.message));
         let index = *known.entry(key).or_insert(kinds.len());
         match kinds.get_mut(index) {
             Some(kind) => kind.push(finding),
@@ -85,12 +79,12 @@ fn kinds_of(findings: &[Finding]) -> Vec<Vec<&Finding>> {
     kinds
 }
 
-/// A message without what is quoted, and without words that are methods, paths or numbers.
+/// A message without what is quoted or in brackets, and without words that are methods, paths or numbers.
 fn message_pattern(message: &str) -> String {
     let is_fixed = |word: &&str| {
         let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
         let is_method = word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());
-        !has_digit && !is_method && !word.starts_with(['/', '#'])
+        !has_digit && !is_method && !word.starts_with(['/', '#', '(', '\''])
     };
     let unquoted: Vec<&str> = message.split('`').step_by(2).collect();
     unquoted.join(" ").split_whitespace().filter(is_fixed).collect::<Vec<_>>().join(" ")

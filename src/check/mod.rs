@@ -76,15 +76,14 @@ impl Report {
     }
 }
 
-/// Looks at an API and at what was found while it was built, with the eyes of a client. `local` is the operator's word that
-/// the API deals with nothing outside.
+/// Looks at an API and at what was found while it was built, with the eyes of a client.
 #[must_use]
-pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &ClientProfile, local: bool) -> Report {
+pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &ClientProfile) -> Report {
     let tokens = cost::list_tokens(api);
     let mut findings = findings::of_document(api.document(), diagnostics);
     for offered in api.iter() {
         findings.extend(findings::of_client(&offered, profile));
-        findings.extend(findings::of_hints(&offered, api.document(), local));
+        findings.extend(findings::of_hints(&offered));
     }
     findings.extend(findings::of_restrictions(api));
     findings.extend(findings::of_list(api.tools().len(), tokens, profile));

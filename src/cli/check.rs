@@ -77,7 +77,7 @@ fn report(config: &ApiConfig, loaded: Loaded) -> ApiReport {
         Source::Url(url) => crate::spec::document::source::redacted(url),
         Source::Stdin => "stdin".into(),
     };
-    let mut report = check::check(source, &api, &diagnostics, &config.profile, config.annotate.layers.local);
+    let mut report = check::check(source, &api, &diagnostics, &config.profile);
     report.tenants = config
         .tenants
         .as_ref()

@@ -182,6 +182,9 @@ pub(crate) fn explained(shown: &Shown<'_>) -> String {
                 offered.hints.source(hint)
             );
         }
+        if let Some(reason) = offered.enforcement.reason() {
+            let _ = writeln!(out, "  enforced as {} · {reason}", offered.enforcement.effect().word());
+        }
         explain_rules(&offered.operation.rules, &mut out);
     }
     let _ = writeln!(out, "\n{}", shown.counted());
@@ -259,6 +262,7 @@ pub(crate) fn tools_as_json(shown: &Shown<'_>) -> serde_json::Result<String> {
                 "category": offered.category,
                 "tags": offered.operation.tags,
                 "hints": hints,
+                "enforced": { "as": offered.enforcement.effect().word(), "because": offered.enforcement.reason().map(|reason| reason.to_string()) },
                 "tool": tool,
             })
         })

@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use super::log::{self, LogDelivery};
 use super::{Cli, ConfigFile};
 use crate::annotate::AnnotateOptions;
+use crate::annotate::options::ListExtent;
 use crate::api::{Api, ApiOptions, BuildError, Destination};
 use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, ProcessConfig};
@@ -276,9 +277,7 @@ fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Run
     };
     ApiOptions {
         annotate: AnnotateOptions {
-            // Under --strict, the start must know of all that is read loosely.
-            on_use: (purpose == LoadPurpose::Serve && config.list.mode == ListMode::Search && !config.strict)
-                .then(|| config.list.pins.clone()),
+            extent: list_extent(config, purpose),
             ..config.annotate.clone()
         },
         destination,
@@ -294,6 +293,17 @@ fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Run
         secrets_of_all: config.secrets_of_all.clone(),
         upstream: config.upstream.clone(),
         tenants: tenants.cloned(),
+    }
+}
+
+/// Which tools a server lists. Under --strict, the start must know of all that is read loosely.
+fn list_extent(config: &ApiConfig, purpose: LoadPurpose) -> ListExtent {
+    let list = &config.list;
+    match list.mode {
+        _ if purpose != LoadPurpose::Serve || config.strict => ListExtent::All,
+        ListMode::Search => ListExtent::Pinned(list.pins.clone()),
+        ListMode::Unset => ListExtent::Within(list.max_bytes, list.pins.clone()),
+        ListMode::All | ListMode::Auto => ListExtent::All,
     }
 }
 

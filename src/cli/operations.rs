@@ -14,7 +14,6 @@ use crate::observe::traces::Tracer;
 use crate::observe::{self, Observers};
 use crate::outbound::OutboundOptions;
 use crate::server::McpServer;
-use crate::server::client::ClientKey;
 use crate::server::http::{self, Allowed};
 
 /// Begins to observe, and serves the page of metrics until the process ends. `outbound` says how other servers than the API are
@@ -29,9 +28,6 @@ pub(crate) async fn start(process: &ProcessConfig, outbound: &OutboundOptions, s
             .start()
             .await
             .map_err(|problem| Failure::setting(format!("--shared-state: {problem}")))?;
-        if let Some(key) = shared.hash_key("clients") {
-            ClientKey::share(key);
-        }
     }
     if process.confirm.is_on() && process.shared_state.is_none() && matches!(process.transport, Transport::Http { .. }) {
         tracing::info!(

@@ -3,14 +3,16 @@
 use std::sync::{Arc, Weak};
 
 use super::load::{self, LoadPurpose, Loaded};
+use crate::annotate::hint_review::summarize_words;
 use crate::api::Api;
 use crate::check::cost;
 use crate::config::{ApiConfig, ConfigError};
 use crate::error::Failure;
 use crate::mock::Running;
 use crate::server::McpServer;
+use crate::server::gates::ListMode;
 use crate::spec::{Revision, Severity};
-use crate::text::{counted, one_line};
+use crate::text::{TYPICAL_BYTES_PER_TOKEN, counted, one_line};
 
 /// Reads the document and hands its tools to the server, as the API at that place; gives what they depend on. Warnings that were
 /// logged `before` are not logged again.
@@ -71,15 +73,32 @@ fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
         one_line(api.document().title()),
         counted(tools, "tool")
     );
+    let words = summarize_words(
+        api.iter()
+            .map(|offered| (offered.hints, offered.enforcement, &offered.operation.method)),
+    );
+    if let Some(words) = words {
+        tracing::info!("{words}");
+    }
     if tools == 0 {
         tracing::warn!("there is no tool to serve; check --tool-include, --tool-exclude, --read-only, --no-destructive and the document");
     }
     if searches {
         let about = if api.is_finished_on_use() { "more than" } else { "about" };
-        tracing::info!(
-            "--tools search: clients list a few tools that search and call these, instead of a list of {about} {} tokens",
-            cost::list_tokens(api)
+        let (tokens, instead) = (
+            cost::list_tokens(api),
+            "clients list a few tools that search and call these, instead of a list of",
         );
+        match config.list.mode {
+            ListMode::Unset => {
+                let bytes = api.too_long().unwrap_or_else(|| cost::list_bytes(api));
+                tracing::warn!(
+                    "{instead} at least {bytes} bytes, about {} tokens, which is longer than --max-list-bytes; --tools all lists all, and --tools search says that this is meant",
+                    bytes / TYPICAL_BYTES_PER_TOKEN
+                );
+            }
+            ListMode::All | ListMode::Search | ListMode::Auto => tracing::info!("--tools search: {instead} {about} {tokens} tokens"),
+        }
         return;
     }
     let warnings = cost::list_warnings(tools, cost::list_tokens(api), &config.profile);

@@ -83,15 +83,10 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
     options.schemas.inline_all = !profile.knows_references;
     options.describe = api.describe.map(DescriptionDetail::from).unwrap_or_default();
     options.output = api.output_schemas.map(OutputSchemas::from).unwrap_or_default();
-    for (flag, given, budget) in [
-        ("--max-schema-bytes", api.max_schema_bytes, &mut options.schemas.budget),
-        ("--max-list-bytes", api.max_list_bytes, &mut options.list_budget),
-    ] {
-        match given {
-            Some(bytes) if bytes < MIN_BUDGET => problems.push(format!("{flag} must be at least {MIN_BUDGET}")),
-            Some(bytes) => *budget = bytes,
-            None => {}
-        }
+    match api.max_schema_bytes {
+        Some(bytes) if bytes < MIN_BUDGET => problems.push(format!("--max-schema-bytes must be at least {MIN_BUDGET}")),
+        Some(bytes) => options.schemas.budget = bytes,
+        None => {}
     }
     options
 }
@@ -120,19 +115,20 @@ fn resolve_prefix(api: &ApiSettings, name: Option<&ApiName>, names: &mut NameOpt
     }
 }
 
-/// `--tools`, `--max-list-tokens` and `--pin`: how the list of tools is made.
+/// `--tools`, `--max-list-tokens`, `--max-list-bytes` and `--pin`: how the list of tools is made.
 pub(crate) fn list_options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut Vec<String>) -> ListOptions {
-    const MAX_LIST_TOKENS: usize = 20_000;
+    let usual = ListOptions::default();
     let profile = known_client(api).profile();
     let implied = if profile.max_tools.is_some() {
         ListMode::Auto
     } else {
-        ListMode::All
+        ListMode::Unset
     };
     let pins = api.pin.iter().flat_map(|text| split_outside_braces(text));
     ListOptions {
         mode: api.tools.map_or(implied, ListMode::from),
-        max_tokens: api.max_list_tokens.unwrap_or(MAX_LIST_TOKENS),
+        max_tokens: api.max_list_tokens.unwrap_or(usual.max_tokens),
+        max_bytes: api.max_list_bytes.unwrap_or(usual.max_bytes),
         max_tools: profile.max_tools,
         pins: pins
             .filter_map(|text| Pattern::parse(text).map_err(|error| problems.push(format!("--pin: {error}"))).ok())

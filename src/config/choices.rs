@@ -31,11 +31,15 @@ pub(crate) enum ExternalRefs {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum AnnotationPolicy {
+    /// The HTTP method, and words that say that something is removed, ended or moved, or that a GET acts
+    Careful,
+    /// As careful, and words that say that something is changed; a POST is destructive unless a word says that it adds or reads
+    Strict,
     /// The HTTP method
     Method,
     /// The method, and what the operation requires: preconditions and idempotency keys
     Spec,
-    /// As spec, and the words of the operation's name, which is a guess
+    /// As spec, and words that may make a tool look less dangerous as well, which is a guess
     Infer,
 }
 
@@ -236,7 +240,7 @@ macro_rules! meaning {
 }
 
 meaning!(ExternalRefs means ExternalReferences: None => None, Local => Local, Any => Any);
-meaning!(AnnotationPolicy means Policy: Method => Method, Spec => Spec, Infer => Infer);
+meaning!(AnnotationPolicy means Policy: Careful => Careful, Strict => Strict, Method => Method, Spec => Spec, Infer => Infer);
 meaning!(DocumentHints means HintTrust: Tighten => Tighten, Trust => Trust, Ignore => Ignore);
 meaning!(DescribeName means DescriptionDetail: Plain => Plain, Brief => Brief, Full => Full);
 meaning!(OutputSchemasName means OutputSchemas: Auto => Auto, Lenient => Lenient, Strict => Strict, Off => Off);

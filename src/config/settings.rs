@@ -119,12 +119,12 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
 
-    /// Offer no tool that may change or remove what exists, by its hints or by the words of its name
+    /// Offer no tool that may change or remove what exists, by its hints or by its words
     #[arg(long, env = "OPENAPI_MCP_NO_DESTRUCTIVE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_destructive: Option<bool>,
 
-    /// What the hints of tools are based on, before anything overrides them [default: method]
+    /// What the hints of tools are based on, before anything overrides them [default: careful]
     #[arg(long, env = "OPENAPI_MCP_ANNOTATION_POLICY", value_name = "POLICY", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotation_policy: Option<AnnotationPolicy>,
@@ -182,7 +182,7 @@ pub(crate) struct ApiSettings {
     pub client: Option<ClientName>,
 
     /// What clients list: every operation as a tool, or a few tools that search, describe and call the operations
-    /// [default: all; auto with --client vscode, cursor, windsurf or openai]
+    /// [default: all, or search above --max-list-bytes; auto with --client vscode, cursor, windsurf or openai]
     #[arg(long, env = "OPENAPI_MCP_TOOLS", value_name = "MODE", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsMode>,
@@ -212,7 +212,8 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_schema_bytes: Option<usize>,
 
-    /// The maximum size of the whole list of tools, in bytes; the largest schemas are reduced [default: 6291456]
+    /// The longest list of tools that clients get where --tools is not set, in bytes: a longer one is served as by --tools search
+    /// [default: 6291456]
     #[arg(long, env = "OPENAPI_MCP_MAX_LIST_BYTES", value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_list_bytes: Option<usize>,

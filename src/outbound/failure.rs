@@ -3,19 +3,16 @@
 use std::error::Error as StdError;
 use std::io;
 
-use hyper_util::client::legacy::Error as ClientError;
 use reqwest::Error as HttpError;
 
 use crate::text;
-
-pub(crate) type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// A failed exchange. The source is the whole chain of causes, without the URL.
 #[derive(Debug)]
 pub(crate) struct OutboundFailure {
     /// How far it came.
     pub(crate) stage: Stage,
-    cause: BoxError,
+    cause: HttpError,
 }
 
 /// How far an exchange came.
@@ -32,52 +29,27 @@ pub(crate) enum Stage {
 }
 
 impl OutboundFailure {
-    /// Of a request that reqwest made.
-    pub(super) fn of_reqwest_request(error: HttpError) -> Self {
+    pub(super) fn of_request(error: HttpError) -> Self {
         let stage = if error.is_connect() { Stage::Connect } else { Stage::Request };
-        Self::new(stage, error.without_url())
+        Self::new(stage, error)
     }
 
-    /// Of a body that reqwest reads.
-    pub(super) fn of_reqwest_body(error: HttpError) -> Self {
-        let error = error.without_url();
+    pub(crate) fn of_body(error: HttpError) -> Self {
         // reqwest calls a body that breaks off a decoding error as well; hyper, below it, knows better.
-        let is_broken = error.is_body() || !error.is_decode() || has_hyper_error(&error);
+        let is_broken = error.is_body() || !error.is_decode() || with_causes(&error).any(<dyn StdError>::is::<hyper::Error>);
         Self::new(if is_broken { Stage::Body } else { Stage::Decode }, error)
     }
 
-    /// Of a request that hyper-util made.
-    pub(super) fn of_client(error: ClientError) -> Self {
-        let stage = if error.is_connect() { Stage::Connect } else { Stage::Request };
-        Self::new(stage, error)
-    }
-
-    /// Of a request that could not be made.
-    pub(super) fn of_request(error: impl Into<BoxError>) -> Self {
-        Self::new(Stage::Request, error)
-    }
-
-    /// Of a body that hyper reads.
-    pub(super) fn of_body(error: hyper::Error) -> Self {
-        Self::new(Stage::Body, error)
-    }
-
-    /// Of a body that is decompressed.
-    pub(super) fn of_compressed_body(error: BoxError) -> Self {
-        let stage = if has_hyper_error(&*error) { Stage::Body } else { Stage::Decode };
-        Self::new(stage, error)
-    }
-
-    fn new(stage: Stage, cause: impl Into<BoxError>) -> Self {
+    fn new(stage: Stage, error: HttpError) -> Self {
         Self {
             stage,
-            cause: cause.into(),
+            cause: error.without_url(),
         }
     }
 
     /// The first of the causes.
     pub(crate) fn cause(&self) -> &(dyn StdError + 'static) {
-        &*self.cause
+        &self.cause
     }
 
     /// All causes, from the nearest to the deepest.
@@ -95,10 +67,6 @@ impl OutboundFailure {
                     .is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
         })
     }
-}
-
-fn has_hyper_error(error: &(dyn StdError + 'static)) -> bool {
-    with_causes(error).any(<dyn StdError>::is::<hyper::Error>)
 }
 
 fn with_causes<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::json::JsonObject;
 use http::header::{AUTHORIZATION, COOKIE, ETAG, HeaderMap, HeaderValue};
-use rmcp::model::JsonObject;
 use serde_json::Value;
 
 use super::arguments::property_names::with_wire_names;
@@ -16,7 +16,8 @@ use super::auth::forward::{self, Forwarding};
 use super::auth::resolve::{Credential, OperationAccess};
 use super::binding::BoundOperation;
 use super::cache::{CacheDecision, ReplyCache};
-use super::client_values::{ClientValues, MASK};
+use super::caller::Caller;
+use super::caller::client_values::MASK;
 use super::error::CallError;
 use super::redact::Redactor;
 use super::redact::json::NumberMark;
@@ -25,6 +26,7 @@ use super::request::target::BaseUrl;
 use super::request::{self, Injected, Request, RequestTemplate};
 use super::response;
 use super::response::render::{self, NextPage, OutputContract, Rendering};
+use super::response::reply_headers::IsListed;
 use super::response::sandbox::Sandbox;
 use super::response::shape::{ShapedReply, shape_reply};
 use super::response::shaped_result::render_shaped;
@@ -32,8 +34,7 @@ use super::response::tool_result::ToolResult;
 use super::response::x_gzip::decompress_x_gzip;
 use super::route::CallRoute;
 use super::tenants::{Tenant, Tenants};
-use super::tool_names::ToolNames;
-use super::upstream::exchange::{CallOptions, Progress};
+use super::upstream::exchange::CallOptions;
 use super::upstream::{OutgoingCall, Reply, Upstream};
 use crate::observe::call::{note, record_begin};
 use crate::spec::Document;
@@ -73,6 +74,7 @@ pub(crate) struct PreparedCall<'c> {
     base: &'c BaseUrl,
     upstream: &'c Upstream,
     credential: &'c Credential,
+    caller: &'c Caller,
     /// With the names on the wire.
     arguments: JsonObject,
     /// The client's headers that go upstream, and what takes them out of the reply.
@@ -84,10 +86,9 @@ pub(crate) struct PreparedCall<'c> {
 
 /// How a call is sent, besides what it is.
 #[derive(Clone, Copy)]
-struct SendOptions<'p, 'h> {
+struct SendOptions<'h> {
     /// When it ends at the latest: one deadline, also for a call that waits for the same reply as another one first.
     deadline: Instant,
-    progress: Option<Progress<'p>>,
     /// Headers that ask for a reply only if it is not the kept one.
     conditions: &'h HeaderMap,
 }
@@ -97,13 +98,8 @@ impl ApiProxy {
     ///
     /// # Errors
     /// [`CallError::Setting`] where there are tenants, and the client is none of them.
-    pub(crate) fn route<'c>(
-        &'c self,
-        target: &'c BoundOperation,
-        headers: Option<&HeaderMap>,
-        claims: Option<&JsonObject>,
-    ) -> Result<CallRoute<'c>, CallError> {
-        CallRoute::new(target, self.tenants.as_ref(), ClientValues::Given { headers, claims })
+    pub(crate) fn route<'c>(&'c self, target: &'c BoundOperation, caller: &Caller) -> Result<CallRoute<'c>, CallError> {
+        CallRoute::new(target, self.tenants.as_ref(), caller)
     }
 
     /// The request that a call would make, with `***` for the operator's credentials.
@@ -123,7 +119,7 @@ impl ApiProxy {
             (OperationAccess::Missing(_), OnMissingCredential::Omit) => Injected::default(),
         };
         let (base, _) = route.destination()?;
-        let completed = target.complete_arguments(arguments, ClientValues::Masked)?;
+        let completed = target.complete_arguments(arguments, None)?;
         let mut request = self.request(target, base, &completed.arguments, &masked)?;
         if target.rules.is_some() {
             show_masks(&mut request);
@@ -140,14 +136,12 @@ impl ApiProxy {
         route: CallRoute<'c>,
         target: &'c BoundOperation,
         arguments: JsonObject,
-        client: Option<&HeaderMap>,
-        claims: Option<&JsonObject>,
+        caller: &'c Caller,
     ) -> Result<PreparedCall<'c>, CallError> {
         let started = Instant::now();
         let credential = route.credential()?;
         let (base, upstream) = route.destination()?;
-        let given = ClientValues::Given { headers: client, claims };
-        let RuledCall { arguments, secrets } = target.complete_arguments(arguments, given)?;
+        let RuledCall { arguments, secrets } = target.complete_arguments(arguments, Some(caller))?;
         Ok(PreparedCall {
             target,
             tenant: route.tenant,
@@ -156,7 +150,8 @@ impl ApiProxy {
             credential,
             arguments,
             client_secrets: (!secrets.is_empty()).then(|| Redactor::for_values(secrets.iter().map(String::as_bytes))),
-            forwarded: self.forwarded(credential, client)?,
+            forwarded: self.forwarded(credential, caller)?,
+            caller,
             started,
         })
     }
@@ -165,11 +160,10 @@ impl ApiProxy {
     ///
     /// # Errors
     /// As [`ApiProxy::ask`].
-    pub(crate) async fn send(&self, call: &PreparedCall<'_>, progress: Option<Progress<'_>>) -> Result<Reply, CallError> {
+    pub(crate) async fn send(&self, call: &PreparedCall<'_>) -> Result<Reply, CallError> {
         let no_conditions = HeaderMap::new();
         let sending = SendOptions {
             deadline: Instant::now() + self.options.timeout,
-            progress,
             conditions: &no_conditions,
         };
         let cache = match call.tenant {
@@ -229,7 +223,7 @@ impl ApiProxy {
     ///
     /// # Errors
     /// [`CallError`] where the request cannot be made or no complete reply comes.
-    async fn ask(&self, call: &PreparedCall<'_>, options: SendOptions<'_, '_>) -> Result<Reply, CallError> {
+    async fn ask(&self, call: &PreparedCall<'_>, options: SendOptions<'_>) -> Result<Reply, CallError> {
         let make = || {
             let mut request = self.outgoing_request(call)?;
             request
@@ -243,7 +237,7 @@ impl ApiProxy {
             repeats: call.target.repeats,
             options: &self.options,
             deadline: options.deadline,
-            progress: options.progress,
+            caller: call.caller,
         };
         record_begin().await.map_err(|_| CallError::NotRecorded)?;
         let outcome = call.upstream.call(outgoing).await;
@@ -284,8 +278,8 @@ impl ApiProxy {
     }
 
     /// The result of a call: the reply without secrets, filtered where the arguments say so, and cut to what a result may hold.
-    /// `names` are those by which the caller knows the tools.
-    pub(crate) async fn finish(&self, call: &PreparedCall<'_>, reply: Reply, names: &dyn ToolNames) -> ToolResult {
+    /// It names no tool that the caller may not list.
+    pub(crate) async fn finish(&self, call: &PreparedCall<'_>, reply: Reply, is_listed: IsListed<'_>) -> ToolResult {
         let Reply {
             mut response,
             redactors,
@@ -323,7 +317,7 @@ impl ApiProxy {
             remark = response::sandbox::apply_filter(sandbox, filter, &mut response, left()).await.err();
         }
         let etag_use = call.target.etag_use.as_ref().filter(|_| response.headers.contains_key(ETAG));
-        let etag_advice = etag_use.and_then(|etag_use| etag_use.advice(names));
+        let etag_advice = etag_use.and_then(|etag_use| etag_use.advice(is_listed));
         let rendering = Rendering {
             promise: call.target.contract,
             max_bytes: self.options.max_result_bytes,
@@ -366,11 +360,11 @@ impl ApiProxy {
     }
 
     /// What goes upstream of the client's headers, but for what the operator sets: that is stronger.
-    fn forwarded(&self, credential: &Credential, client: Option<&HeaderMap>) -> Result<Option<(HeaderMap, Redactor)>, CallError> {
+    fn forwarded(&self, credential: &Credential, caller: &Caller) -> Result<Option<(HeaderMap, Redactor)>, CallError> {
         if self.forward.headers.is_empty() || !credential.forwards {
             return Ok(None);
         }
-        let mut picked = client.map(|client| self.forward.pick(client)).unwrap_or_default();
+        let mut picked = self.forward.pick(&caller.headers);
         for name in credential.fixed.headers.keys() {
             picked.remove(name);
         }
@@ -409,9 +403,9 @@ async fn let_others_run(reply_bytes: usize) {
 
 impl BoundOperation {
     /// The arguments of the request: with what rules of the operator put in, and with the names on the wire.
-    fn complete_arguments(&self, arguments: JsonObject, client: ClientValues<'_>) -> Result<RuledCall, CallError> {
+    fn complete_arguments(&self, arguments: JsonObject, caller: Option<&Caller>) -> Result<RuledCall, CallError> {
         let completed = match &self.rules {
-            Some(rules) => rules.complete(&self.tool, arguments, client)?,
+            Some(rules) => rules.complete(&self.tool, arguments, caller)?,
             None => RuledCall {
                 arguments,
                 secrets: Vec::new(),

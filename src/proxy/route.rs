@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::auth::resolve::{Credential, OperationAccess};
 use super::binding::BoundOperation;
-use super::client_values::ClientValues;
+use super::caller::Caller;
 use super::error::CallError;
 use super::request::target::BaseUrl;
 use super::tenants::{Tenant, Tenants};
@@ -24,7 +24,7 @@ impl<'c> CallRoute<'c> {
     ///
     /// # Errors
     /// As [`Tenants::of`], where there are tenants.
-    pub(crate) fn new(target: &'c BoundOperation, tenants: Option<&'c Tenants>, client: ClientValues<'_>) -> Result<Self, CallError> {
+    pub(crate) fn new(target: &'c BoundOperation, tenants: Option<&'c Tenants>, caller: &Caller) -> Result<Self, CallError> {
         let Some(tenants) = tenants else {
             return Ok(Self {
                 tenant: None,
@@ -33,7 +33,7 @@ impl<'c> CallRoute<'c> {
                 upstream: target.upstream.as_deref(),
             });
         };
-        let tenant = tenants.of(client)?;
+        let tenant = tenants.of(caller)?;
         let access = tenant.access(target.requirements).ok_or_else(no_server)?;
         Ok(Self {
             tenant: Some(tenant),

@@ -11,7 +11,7 @@ use url::Url;
 use super::auth::resolve::OperationAccess;
 use super::auth::values::Credentials;
 use super::cache::ReplyCache;
-use super::client_values::ClientValues;
+use super::caller::Caller;
 use super::error::CallError;
 use super::redact::Redactor;
 use super::request::target::BaseUrl;
@@ -82,12 +82,12 @@ pub(crate) struct Tenant {
 }
 
 impl Tenants {
-    /// The tenant of a client. There is no default.
+    /// The tenant of a caller. There is no default.
     ///
     /// # Errors
-    /// [`CallError::Setting`] where the client does not say which one exactly once, or says one that the table lacks.
-    pub(crate) fn of(&self, client: ClientValues<'_>) -> Result<&Tenant, CallError> {
-        let value = self.source.client_text(client)?;
+    /// [`CallError::Setting`] where the caller does not say which one exactly once, or says one that the table lacks.
+    pub(crate) fn of(&self, caller: &Caller) -> Result<&Tenant, CallError> {
+        let value = self.source.client_text(Some(caller))?;
         self.by_value.get(value.as_str()).ok_or_else(|| {
             tracing::warn!("a call was refused: the value {} names no tenant", self.source.describe());
             CallError::Setting(format!(

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ServerConfig};
 
-use super::auth::scopes::{Scopes, ToolScopes};
 use super::gates::{Gates, InnerCall, describe_operations, read_inner_call, search_operations};
 use super::visible::{View, VisibleApi, VisibleApis};
 use crate::annotate::gate_names::GateKind;
 use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
 use crate::observe::record::CalledOperation;
+use crate::proxy::caller::scopes::{Scopes, ToolScopes};
 use crate::proxy::{Request, ToolResult};
 
 /// The tools of an endpoint, and how its server introduces itself. It never changes: a changed document makes another one.
@@ -114,7 +114,7 @@ impl Catalog {
 
     /// Whether an API that may still come may have a tool of that name.
     pub(crate) fn awaits(&self, name: &str) -> bool {
-        self.view.strips_prefix && !self.awaited.is_empty() || self.awaited.iter().any(|prefix| name.starts_with(prefix.as_str()))
+        !self.awaited.is_empty() && self.apis.is_empty() || self.awaited.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
 
     /// Whether an operation is served under that name, whoever may call it.
@@ -131,18 +131,17 @@ impl Catalog {
             Some(_) => gates.texts_for(&seen).into_iter().map(String::from).collect(),
             None => gates.texts().map(str::to_owned).collect(),
         };
-        texts.extend(pinned_texts(gates, &seen).map(|text| text.concat()));
+        texts.extend(pinned_texts(gates, &seen).map(str::to_owned));
         Some(texts.join(","))
     }
 
-    /// All tools that a client may list that may list all, in the order in which they are listed, each as the pieces of its JSON.
-    pub(crate) fn texts(&self) -> Vec<[&str; 4]> {
+    /// All tools that a client may list that may list all, in the order in which they are listed, as JSON.
+    pub(crate) fn texts(&self) -> Vec<&str> {
         let seen = self.visible(None);
         let Some(gates) = &self.gates else {
-            return seen.operations().map(|(api, _, offered)| api.text_of(&offered)).collect();
+            return seen.operations().map(|(_, _, offered)| offered.text).collect();
         };
-        let of_gates = gates.texts().map(|text| [text, "", "", ""]);
-        of_gates.chain(pinned_texts(gates, &seen)).collect()
+        gates.texts().chain(pinned_texts(gates, &seen)).collect()
     }
 
     /// The names of all tools that are listed for a client that sees all.
@@ -229,7 +228,7 @@ impl Catalog {
 pub(crate) fn visible<'c>(apis: &'c [CatalogApi], view: &View, granted: Option<&'c Scopes>) -> VisibleApis<'c> {
     VisibleApis {
         apis: apis.iter().map(|api| visible_api(api, view, granted)).collect(),
-        names_apis: !view.strips_prefix && apis.iter().any(|api| api.api.name().is_some()),
+        names_apis: view.names_apis,
     }
 }
 
@@ -237,12 +236,12 @@ fn visible_api<'c>(api: &'c CatalogApi, view: &View, granted: Option<&'c Scopes>
     VisibleApi::new(&api.api, &api.scopes, view, granted)
 }
 
-/// The pinned tools that a caller may list, each as the pieces of its JSON.
-fn pinned_texts<'c>(gates: &Gates, seen: &VisibleApis<'c>) -> impl Iterator<Item = [&'c str; 4]> {
+/// The pinned tools that a caller may list, as JSON.
+fn pinned_texts<'c>(gates: &Gates, seen: &VisibleApis<'c>) -> impl Iterator<Item = &'c str> {
     gates.pinned().iter().filter_map(|(place, index)| {
         let api = seen.apis.get(*place)?;
         let offered = api.api.offered(*index);
-        api.shows(&offered).then(|| api.text_of(&offered))
+        api.shows(&offered).then_some(offered.text)
     })
 }
 
@@ -327,23 +326,23 @@ impl ResolvedCall {
     }
 
     /// What tells the tenant of a client, where the API has tenants and the client is one of them.
-    pub(crate) fn tenant(&self, caller: &Caller<'_>) -> Option<&str> {
+    pub(crate) fn tenant(&self, caller: &Caller) -> Option<&str> {
         self.api.tenant(caller)
     }
 
     /// The request that the call would make, without credentials, or the result that it would end in before anything is sent.
-    pub(crate) fn preview(&self, on_missing: OnMissingCredential, caller: &Caller<'_>) -> Result<Request, Box<CallToolResult>> {
-        self.api
-            .preview_at(self.tool, self.arguments.clone(), on_missing, caller, &self.visible())
+    pub(crate) fn preview(&self, on_missing: OnMissingCredential, caller: &Caller) -> Result<Request, Box<CallToolResult>> {
+        self.api.preview_at(self.tool, self.arguments.clone(), on_missing, caller)
     }
 
     /// Makes the call. Dropping the future ends the request.
-    pub(crate) async fn call(mut self, caller: Caller<'_>) -> ToolResult {
+    pub(crate) async fn call(mut self, caller: Caller) -> ToolResult {
         if let Some(gate) = self.gate {
             tracing::debug!(tool = %self.offered().tool.name, gate = gate.name(), "called through a gate");
         }
         let arguments = self.arguments.take();
-        let result = self.api.call_at(self.tool, arguments, caller, &self.visible()).await;
+        let visible = self.visible();
+        let result = self.api.call_at(self.tool, arguments, caller, &|name| visible.lists(name)).await;
         if self.remarks.is_empty() {
             return result;
         }

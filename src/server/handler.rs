@@ -3,7 +3,6 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use rmcp::RoleServer;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -17,13 +16,12 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use serde_json::json;
 
 use super::auth::scope_check::AllowedCall;
-use super::auth::scopes::Scopes;
 use super::calls::{SERVER_INFO_KEY, caller_of, server_info};
 use super::catalog::{Catalog, Resolution, ResolvedCall};
 use super::confirm::{self, Confirmation};
 use super::endpoints::introduction::introduce_nothing;
 use super::hint_sources::{self, answer_hint_sources};
-use super::progress::ProgressReporter;
+use super::progress::PeerProgress;
 use super::{McpServer, auth, observed, tool_list};
 use crate::annotate::gate_names::{self, GateKind};
 use crate::api::{Caller, OnMissingCredential};
@@ -31,7 +29,7 @@ use crate::observe::call::{CallObservation, note, note_outcome};
 use crate::observe::metrics::TOOLS_CALL;
 use crate::observe::metrics::labels::OTHER;
 use crate::observe::outcome::CallOutcome;
-use crate::proxy::Progress;
+use crate::proxy::caller::scopes::Scopes;
 use crate::text;
 
 /// The longest time for which clients may cache the list.
@@ -256,15 +254,11 @@ impl McpServer {
         mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let reporter = context
-            .meta
-            .get_progress_token()
-            .map(|token| ProgressReporter::new(context.peer.clone(), token));
-        let report = reporter
-            .as_ref()
-            .map(|reporter| move |done, total| reporter.report(done, total).boxed());
-        let progress: Option<Progress<'_>> = report.as_ref().map(|report| report as _);
+        let token = context.meta.get_progress_token();
+        let progress = token.map(|token| PeerProgress::new(context.peer.clone(), token));
+        let (progress, report) = progress.unzip();
         let parts = context.extensions.get::<::http::request::Parts>();
+        let caller = caller_of(parts);
         let in_flight = self.calls.token();
         // One call from here to the end, and the one of which it was judged that the client may make it: the API may be replaced
         // meanwhile.
@@ -276,7 +270,7 @@ impl McpServer {
                 () = context.ct.cancelled() => return Err(cancelled()),
                 catalog = self.state.catalog_for(&request.name, request.arguments.as_ref()) => catalog?,
             };
-            let scopes = auth::scopes_of(parts);
+            let scopes = caller.scopes();
             let resolved = catalog.resolve(&request.name, request.arguments.take(), scopes);
             resolved.ok_or_else(|| unknown_tool(&catalog, &request.name, scopes))?
         };
@@ -322,11 +316,16 @@ impl McpServer {
             }
         };
         let caller = Caller {
-            progress,
-            ..caller_of(parts)
+            progress: report,
+            ..caller
         };
         // On the heap, because rmcp moves what it waits for from place to place.
-        let answer = Box::pin(call.call(caller));
+        let answer = Box::pin(async {
+            match progress {
+                Some(progress) => progress.watch(call.call(caller)).await,
+                None => call.call(caller).await,
+            }
+        });
         // rmcp does not stop the handler of a cancelled request; dropping the call closes the upstream request.
         tokio::select! {
             () = context.ct.cancelled() => Err(cancelled()),

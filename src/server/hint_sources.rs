@@ -4,9 +4,9 @@
 use rmcp::model::{CustomResult, ErrorData};
 use serde_json::{Value, json};
 
-use super::auth::scopes::Scopes;
 use super::catalog::Catalog;
 use crate::annotate::Hint;
+use crate::proxy::caller::scopes::Scopes;
 
 /// The method; its only parameter is `tool`, the name of a tool.
 pub(super) const METHOD: &str = "openapi-mcp/hint_sources";

@@ -6,10 +6,10 @@ use std::vec;
 
 use bytes::Bytes;
 
-use super::auth::scopes::Scopes;
 use super::catalog::Catalog;
 use super::visible::VisibleApi;
 use crate::api::ToolIndex;
+use crate::proxy::caller::scopes::Scopes;
 
 /// How much of a list is given to the connection at once, in bytes; a piece that is made has up to one tool more.
 const MAX_PIECE_BYTES: usize = 64 << 10;
@@ -73,7 +73,7 @@ impl ListPieces {
                 let Some(api) = self.catalog.visible_api(place, self.granted.as_ref()) else {
                     return Bytes::new();
                 };
-                let texts = tools.iter().map(|tool| api.text_of(&api.api.offered(*tool)).concat());
+                let texts = tools.iter().map(|tool| api.api.offered(*tool).text);
                 texts.collect::<Vec<_>>().join(",").into()
             }
         }
@@ -92,7 +92,7 @@ impl ListParts {
 
     /// What a caller is shown of the API at that place.
     fn add_api(&mut self, place: usize, api: &VisibleApi<'_>) {
-        if api.shows_all_as_they_are() {
+        if api.shows_all() {
             let list = api.api.list();
             if !list.is_empty() {
                 self.push(list.len(), ListPart::Text(list.clone()));
@@ -105,8 +105,7 @@ impl ListParts {
                 self.push(length, ListPart::Tools(place, std::mem::take(&mut tools)));
                 length = 0;
             }
-            let text = api.text_of(&offered);
-            length += usize::from(!tools.is_empty()) + text.map(str::len).iter().sum::<usize>();
+            length += usize::from(!tools.is_empty()) + offered.text.len();
             tools.push(tool);
         }
         if !tools.is_empty() {

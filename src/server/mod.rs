@@ -4,7 +4,6 @@ mod answered_questions;
 mod auth;
 mod calls;
 pub(crate) mod catalog;
-pub(crate) mod client;
 mod confirm;
 pub(crate) mod endpoints;
 pub(crate) mod gates;
@@ -27,7 +26,6 @@ use std::time::Duration;
 use rmcp::model::JsonObject;
 use tokio_util::task::TaskTracker;
 
-use self::auth::scopes::Scopes;
 use self::catalog::{Resolution, ResolvedCall};
 use self::confirm::Confirmation;
 use self::endpoints::api_slot::ApiSlot;
@@ -38,6 +36,8 @@ use self::state::{Changes, EndpointState};
 use crate::api::Api;
 use crate::api::name::ApiName;
 use crate::observe;
+use crate::proxy::caller::client_key::ClientKey;
+use crate::proxy::caller::scopes::Scopes;
 use crate::shared_state::state::SharedState;
 
 /// How long calls in flight are waited for once no more can come.
@@ -106,6 +106,9 @@ impl McpServer {
     pub(crate) fn sharing(mut self, shared: Option<&Arc<SharedState>>) -> Self {
         if let (Some(confirmation), Some(shared)) = (&mut self.confirmation, shared) {
             *confirmation = Arc::new(Confirmation::new(Some(Arc::clone(shared))));
+        }
+        if let Some(key) = shared.and_then(|shared| shared.hash_key("clients")) {
+            ClientKey::share(key);
         }
         self.shared_state = shared.cloned();
         self

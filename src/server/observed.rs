@@ -11,7 +11,6 @@ use rmcp::service::RequestContext;
 
 use super::calls::message::MODERN_VERSION;
 use super::catalog::ResolvedCall;
-use super::client::{Peer, ProvedClient, ProvedName};
 use crate::annotate::gate_names::GateKind;
 use crate::api::Caller;
 use crate::observe;
@@ -21,6 +20,7 @@ use crate::observe::record::{Arrival, CallRecord, known_version};
 use crate::observe::traces::ArrivedContexts;
 use crate::observe::traces::context::TraceContext;
 use crate::proxy::ToolResult;
+use crate::proxy::caller::client_key::{Peer, ProvedClient, ProvedName};
 
 /// The protocol version of a request over HTTP that names none (MCP 2025-11-25, transports, "Protocol Version Header").
 const DEFAULT_VERSION: &str = "2025-03-26";
@@ -212,7 +212,7 @@ pub(crate) async fn refuse_method<M: ConstString, T>(context: &RequestContext<Ro
 }
 
 /// Makes a call in plain form. `arrival` is asked only where somebody is told of calls.
-pub(crate) async fn observe_plain_call(call: ResolvedCall, caller: Caller<'_>, arrival: impl FnOnce() -> Arrival) -> ToolResult {
+pub(crate) async fn observe_plain_call(call: ResolvedCall, caller: Caller, arrival: impl FnOnce() -> Arrival) -> ToolResult {
     if !observe::is_on() {
         return call.call(caller).await;
     }

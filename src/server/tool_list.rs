@@ -15,9 +15,9 @@ use rmcp::service::TxJsonRpcMessage;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::auth::scopes::Scopes;
 use super::list_pieces::ListPieces;
 use super::state::EndpointState;
+use crate::proxy::caller::scopes::Scopes;
 
 /// The stand-in, and its JSON.
 static STAND_IN: LazyLock<(Tool, String)> = LazyLock::new(|| {
@@ -122,7 +122,7 @@ mod tests {
         let config = ServerConfig::default();
         let view = View {
             path: "/mcp".into(),
-            strips_prefix: false,
+            names_apis: false,
             reads_only: false,
         };
         let of_catalog = CatalogApi {

@@ -12,11 +12,11 @@ from urllib.parse import unquote
 from document import Document, Operation
 from examples import Judge, cases
 
-# The most bytes of the tools of these documents as `tools/list` has them, with default flags.
+# The most bytes of all tools of these documents, as `tools/list` with `--tools all` lists them.
 LIMITS = {
     "github/api.github.com.json": 2_000_000,
     "stripe/spec3.2022-04.json": 2_500_000,
-    "kubernetes/swagger-1.20.json": 8_000_000,
+    "kubernetes/swagger-1.20.json": 9_500_000,
 }
 SERVED = 0.999  # the least share of all operations that must become tools
 

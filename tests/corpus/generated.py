@@ -106,7 +106,7 @@ def main():
         if line.startswith("#") or not name:
             continue
         server = subprocess.Popen(
-            [binary, "serve", "--spec", str(corpus / name), "--mock", "--log-level", "off"],
+            [binary, "serve", "--spec", str(corpus / name), "--mock", "--tools", "all", "--log-level", "off"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

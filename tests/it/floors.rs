@@ -70,6 +70,7 @@ const FLOORS: [(&str, &[&str]); 18] = [
             "config",
             "descriptors",
             "error",
+            "json",
             "mock",
             "observe",
             "outbound",
@@ -99,11 +100,21 @@ const FENCES: [(&str, &[&str]); 13] = [
         ],
     ),
     ("saphyr_parser", &["spec/document/positions.rs"]),
-    ("reqwest", &["outbound.rs", "outbound", "spec/document/source.rs"]),
+    (
+        "reqwest",
+        &["outbound.rs", "outbound", "proxy/upstream/exchange.rs", "spec/document/source.rs"],
+    ),
     ("axum", &["server", "mock"]),
     ("clap", &["cli", "config"]),
     ("std::env", &["config"]),
-    ("jsonschema", &["proxy/arguments/validate.rs"]),
+    (
+        "jsonschema",
+        &[
+            "proxy/arguments/validate.rs",
+            "proxy/arguments/problems.rs",
+            "proxy/arguments/problem_text.rs",
+        ],
+    ),
 ];
 
 type ModulePath = Vec<String>;

@@ -44,21 +44,25 @@ MODERN_META = {
 }
 
 
-def call(number: int, is_modern: bool = False) -> dict:
+def call(number: int, is_modern: bool = False, has_token: bool = False) -> dict:
     params = {"name": "get_pet", "arguments": {"petId": number}}
     if is_modern:
         params["_meta"] = MODERN_META
+    if has_token:
+        params["_meta"] = {"progressToken": number}
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
 
 def answer_requests(connection: socket.socket) -> None:
-    """Answers every request without a body with the same bytes."""
-    buffer = b""
-    while data := connection.recv(1 << 16):
-        buffer += data
-        while b"\r\n\r\n" in buffer:
-            _, _, buffer = buffer.partition(b"\r\n\r\n")
-            connection.sendall(REPLY)
+    """Answers every request, a call or spans, with the same bytes."""
+    reader = connection.makefile("rb")
+    while reader.readline():
+        length = 0
+        while (line := reader.readline().strip()) != b"":
+            name, _, value = line.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        reader.read(length)
+        connection.sendall(REPLY)
 
 
 def start_upstream() -> str:
@@ -111,11 +115,11 @@ def synthetic(operations: int) -> dict:
 class Callgrind:
     """The program under callgrind, until it ends."""
 
-    def __init__(self, binary: str, arguments: list[str], **pipes):
+    def __init__(self, binary: str, arguments: list[str], settings: dict[str, str], **pipes):
         self.folder = tempfile.TemporaryDirectory()
         self.file = Path(self.folder.name) / "callgrind.out"
-        variables = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAPI_MCP", "RUST_LOG"))}
-        variables["TOKIO_WORKER_THREADS"] = "1"
+        variables = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAPI_MCP", "OTEL", "RUST_LOG"))}
+        variables |= {"TOKIO_WORKER_THREADS": "1", **settings}
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={self.file}", binary, "serve", *arguments]
         self.process = subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True, **pipes)
 
@@ -130,12 +134,14 @@ class Callgrind:
 
 
 def over_stdio(binary: str, arguments: list[str], messages: list[dict], handshake: list[dict] = HANDSHAKE) -> int:
-    run = Callgrind(binary, arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    run = Callgrind(binary, arguments, {}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     for message in handshake + messages:
         run.process.stdin.write(json.dumps(message) + "\n")
         run.process.stdin.flush()
         if "id" in message:
             answer = json.loads(run.process.stdout.readline())
+            while "method" in answer:
+                answer = json.loads(run.process.stdout.readline())
             if "result" not in answer or answer["result"].get("isError"):
                 sys.exit(f"{message} was answered with {answer}")
     return run.instructions()
@@ -161,8 +167,11 @@ def call_over(connection: socket.socket, host: str, numbers, is_modern: bool) ->
             sys.exit(f"the call was answered with {answer}")
 
 
-def over_http(binary: str, arguments: list[str], calls: int, is_modern: bool = False, clients: int = 1) -> int:
-    run = Callgrind(binary, [*arguments, "--transport", "http", "--bind", "127.0.0.1:0"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+def over_http(
+    binary: str, arguments: list[str], calls: int, is_modern: bool = False, clients: int = 1, settings: dict[str, str] | None = None
+) -> int:
+    arguments = [*arguments, "--transport", "http", "--bind", "127.0.0.1:0"]
+    run = Callgrind(binary, arguments, settings or {}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     for line in run.process.stderr:
         if found := re.search(r"listening on http://([^/]+)/mcp", line):
             host, _, port = found[1].rpartition(":")
@@ -185,8 +194,8 @@ def measure(binary: str) -> dict[str, int]:
     upstream = start_upstream()
     pets = ["--spec", str(PETSTORE), "--base-url", upstream]
 
-    def calls(count: int, is_modern: bool = False) -> list[dict]:
-        return [call(number, is_modern) for number in range(1, count + 1)]
+    def calls(count: int, is_modern: bool = False, has_token: bool = False) -> list[dict]:
+        return [call(number, is_modern, has_token) for number in range(1, count + 1)]
 
     def lists(count: int) -> list[dict]:
         return [{**LIST, "id": number} for number in range(1, count + 1)]
@@ -194,7 +203,14 @@ def measure(binary: str) -> dict[str, int]:
     def per_call(measure_calls) -> int:
         return (measure_calls(MANY) - measure_calls(FEW)) // (MANY - FEW)
 
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as document:
+    def of_64(arguments: list[str], settings: dict[str, str] | None = None) -> int:
+        return per_call(lambda count: over_http(binary, [*pets, *arguments], count, clients=64, settings=settings))
+
+    spans = {"OTEL_EXPORTER_OTLP_ENDPOINT": upstream, "OTEL_BSP_SCHEDULE_DELAY": "60000", "OTEL_BSP_MAX_QUEUE_SIZE": "8192"}
+    few_spans = spans | {"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.01"}
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as document, tempfile.TemporaryDirectory() as folder:
+        audit = ["--audit-log", f"{folder}/audit.log"]
+        metrics = ["--metrics-bind", "127.0.0.1:0"]
         json.dump(synthetic(1000), document)
         document.flush()
         return {
@@ -205,7 +221,15 @@ def measure(binary: str) -> dict[str, int]:
             "call_over_stdio_2026": per_call(lambda count: over_stdio(binary, pets, calls(count, True), [])),
             "call_over_http": per_call(lambda count: over_http(binary, pets, count)),
             "call_over_http_2026": per_call(lambda count: over_http(binary, pets, count, is_modern=True)),
-            "call_over_http_of_64": per_call(lambda count: over_http(binary, pets, count, clients=64)),
+            "call_over_http_of_64": of_64([]),
+            "call_over_http_of_64_with_metrics": of_64(metrics),
+            "call_over_http_of_64_with_audit_log": of_64(audit),
+            "call_over_http_of_64_with_traces": of_64([], spans),
+            "call_over_http_of_64_with_few_traces": of_64([], few_spans),
+            "call_over_http_of_64_with_all": of_64([*metrics, *audit], spans),
+            "call_over_stdio_with_audit_log_and_progress": per_call(
+                lambda count: over_stdio(binary, [*pets, *audit], calls(count, has_token=True))
+            ),
         }
 
 

@@ -18,6 +18,10 @@ pub enum Http2Answer {
     Refuse,
     /// GOAWAY that says that no stream was processed; the connection ends.
     GoAway,
+    /// `{"ok":true}`, and a GOAWAY that says that it was the last one; what comes after it is read and not processed.
+    Last,
+    /// `RST_STREAM` with `INTERNAL_ERROR`, of a request that may have been processed.
+    Kill,
     /// Nothing.
     Silence,
 }
@@ -87,6 +91,7 @@ fn serve(mut tls: impl Read + Write, streams: u32, mut answer: impl FnMut() -> H
     // SETTINGS_MAX_CONCURRENT_STREAMS is 3.
     let settings = [&[0, 3][..], &streams.to_be_bytes()].concat();
     tls.write_all(&frame(SETTINGS, 0, 0, &settings))?;
+    let mut is_over = false;
     loop {
         let mut head = [0; 9];
         tls.read_exact(&mut head)?;
@@ -97,14 +102,20 @@ fn serve(mut tls: impl Read + Write, streams: u32, mut answer: impl FnMut() -> H
         match kind {
             SETTINGS if flags & ACK == 0 => tls.write_all(&frame(SETTINGS, ACK, 0, &[]))?,
             PING if flags & ACK == 0 => tls.write_all(&frame(PING, ACK, 0, &payload))?,
+            HEADERS if is_over => {}
             HEADERS => match answer() {
-                Http2Answer::Ok => {
+                kind @ (Http2Answer::Ok | Http2Answer::Last) => {
                     // HPACK (RFC 7541): `:status 200` is entry 8; `content-type` is entry 31, here with a plain value.
                     let headers = [&[0x88, 0x0f, 0x10, 16][..], b"application/json"].concat();
                     tls.write_all(&frame(HEADERS, END_HEADERS, stream, &headers))?;
                     tls.write_all(&frame(DATA, END_STREAM, stream, b"{\"ok\":true}"))?;
+                    is_over = matches!(kind, Http2Answer::Last);
+                    if is_over {
+                        tls.write_all(&frame(GOAWAY, 0, 0, &[stream.to_be_bytes(), [0; 4]].concat()))?;
+                    }
                 }
                 Http2Answer::Refuse => tls.write_all(&frame(RST_STREAM, 0, stream, &7_u32.to_be_bytes()))?,
+                Http2Answer::Kill => tls.write_all(&frame(RST_STREAM, 0, stream, &2_u32.to_be_bytes()))?,
                 Http2Answer::GoAway => {
                     tls.write_all(&frame(GOAWAY, 0, 0, &[0; 8]))?;
                     return tls.flush();

@@ -204,8 +204,19 @@ pub fn within(seconds: u64) -> Duration {
 /// What a process holds in memory, in MiB.
 #[cfg(target_os = "linux")]
 pub fn memory(pid: u32) -> usize {
+    memory_line(pid, "VmRSS:")
+}
+
+/// The most that a process has held in memory, in MiB.
+#[cfg(target_os = "linux")]
+pub fn peak_memory(pid: u32) -> usize {
+    memory_line(pid, "VmHWM:")
+}
+
+#[cfg(target_os = "linux")]
+fn memory_line(pid: u32, name: &str) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("alive");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
     line.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") / 1024
 }
 

@@ -2,10 +2,11 @@
 
 use crate::annotate::confirm::ConfirmLevel;
 use crate::annotate::enforcement::Restriction;
-use crate::annotate::layers::{Decision, careful_hints};
+use crate::annotate::hint_review::is_by_words;
+use crate::annotate::layers::Decision;
 use crate::annotate::overrides::arguments::{RuleFindings, rule_arguments, rules_name_arguments};
 use crate::annotate::overrides::unmatched::{self, NamedOperations};
-use crate::annotate::{AnnotateOptions, DescriptionDetail, Enforcement, Hint, descriptions, names, overrides, richer};
+use crate::annotate::{AnnotateOptions, DescriptionDetail, Enforcement, Hint, Hints, descriptions, names, overrides, richer};
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
 
@@ -18,8 +19,6 @@ pub(crate) struct Candidate {
     pub(crate) title: String,
     pub(crate) operation: Box<Operation>,
     pub(crate) decision: Decision,
-    /// The tool that takes the place of a deprecated operation, where the description says so.
-    pub(crate) replacement: Option<String>,
 }
 
 /// The operations of a document, and what was found while they were named and decided about.
@@ -60,16 +59,14 @@ impl Candidates {
         let titles = descriptions::titles(&operations);
         let said = decisions.iter().map(|decision| decision.said.as_ref());
         diagnostics.extend(overrides::allow_slashes(&mut operations, said));
-        let replacements = replacements(&operations, &names, &decisions, options);
-        let of_each = operations.into_iter().zip(decisions).zip(replacements);
+        let of_each = operations.into_iter().zip(decisions);
         let candidates = own.into_iter().zip(names).zip(titles).zip(of_each);
-        let candidates = candidates.map(|(((own_name, name), title), ((operation, decision), replacement))| Candidate {
+        let candidates = candidates.map(|(((own_name, name), title), (operation, decision))| Candidate {
             own_name,
             name,
             title,
             operation,
             decision,
-            replacement,
         });
         Self {
             all: candidates.collect(),
@@ -94,14 +91,21 @@ impl Candidate {
     /// What is enforced of it.
     pub(crate) fn enforcement(&self, document: &Document, options: &AnnotateOptions) -> Enforcement {
         let hints = &self.decision.hints;
-        Enforcement::new(hints, &careful_hints(options.layers.local, &self.operation, document, hints))
+        let wording = self.decision.wording;
+        let strict = options.layers.enforced_hints(wording, &self.operation, document, hints);
+        Enforcement::new(hints, &strict, wording.guess())
     }
 
-    /// What the settings would not do to it by its hints alone, but do because of a word in its name.
+    /// What the settings would not do to it by its hints alone, but do because of its words.
     pub(crate) fn restriction(&self, enforcement: &Enforcement, options: &AnnotateOptions) -> Option<Restriction> {
         let (names, operation) = (self.names(), &self.operation);
-        let word = enforcement.word()?;
-        let by_hints = Enforcement::of_hints(&self.decision.hints);
+        let served = &self.decision.hints;
+        let (reason, by_hints) = match (enforcement.reason(), served.get(Hint::Destructive)) {
+            (Some(reason), _) => (reason, *served),
+            (None, Some(sourced)) if is_by_words(served) => (sourced.reason, Hints::of_method(&operation.method)),
+            _ => return None,
+        };
+        let by_hints = Enforcement::of_hints(&by_hints);
         if !options.selection.admits(names, operation, &by_hints) {
             return None;
         }
@@ -113,7 +117,7 @@ impl Candidate {
             tool: self.name.clone(),
             label: text::one_line(&operation.label()),
             pointer: operation.pointer.clone(),
-            word,
+            reason,
             frees: if must_read && by_hints.is_read_only() {
                 (Hint::ReadOnly, true)
             } else {
@@ -123,24 +127,32 @@ impl Candidate {
         })
     }
 
-    /// What the description of its tool says.
-    pub(crate) fn description(&self, document: &Document, options: &AnnotateOptions) -> String {
-        let said = &self.decision.said;
-        let detail = said.describe.unwrap_or(options.describe);
-        let (words, replacement) = (said.description.as_deref(), self.replacement.as_deref());
-        richer::describe(document, &self.operation, words, &self.title, replacement, detail)
+    /// How much its description says.
+    fn detail(&self, options: &AnnotateOptions) -> DescriptionDetail {
+        self.decision.said.describe.unwrap_or(options.describe)
+    }
+
+    /// The description of its tool. `replacement` is the name of the tool that replaces it, if it is deprecated.
+    pub(crate) fn description(&self, document: &Document, replacement: Option<&str>, options: &AnnotateOptions) -> String {
+        let words = self.decision.said.description.as_deref();
+        richer::describe(document, &self.operation, words, &self.title, replacement, self.detail(options))
     }
 }
 
-/// The tools that take the place of deprecated operations, where descriptions say so.
-fn replacements(operations: &[Box<Operation>], names: &[String], decisions: &[Decision], options: &AnnotateOptions) -> Vec<Option<String>> {
-    let details = decisions.iter().map(|decision| decision.said.describe.unwrap_or(options.describe));
-    let replacement = |(operation, detail): (&Operation, DescriptionDetail)| {
-        let others = operations.iter().map(Box::as_ref).zip(names.iter().map(String::as_str));
-        let found = (detail != DescriptionDetail::Plain).then(|| richer::replacement(operation, others));
-        found.flatten().map(str::to_owned)
+/// For each tool the name of the one that replaces it, if it is deprecated and its description names one. Both change data or both only
+/// read: who may list the one may list the other.
+pub(crate) fn replacements(offered: &[(Candidate, Enforcement)], options: &AnnotateOptions) -> Vec<Option<String>> {
+    let replacement = |(candidate, enforcement): &(Candidate, Enforcement)| {
+        if candidate.detail(options) == DescriptionDetail::Plain {
+            return None;
+        }
+        let peers = offered
+            .iter()
+            .filter(|(_, other)| other.is_read_only() == enforcement.is_read_only());
+        let others = peers.map(|(other, _)| (other.operation.as_ref(), other.name.as_str()));
+        richer::replacement(&candidate.operation, others).map(str::to_owned)
     };
-    operations.iter().map(Box::as_ref).zip(details).map(replacement).collect()
+    offered.iter().map(replacement).collect()
 }
 
 /// The names that the document gives to operations, by which rules know them as well.

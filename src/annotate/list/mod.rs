@@ -2,8 +2,6 @@
 //! used, which replies have one, and which other tools descriptions name.
 
 pub(super) mod candidate;
-pub(super) mod list_budget;
 pub(crate) mod on_use;
 mod outputs;
-pub(crate) mod replacement;
 pub(crate) mod tool_json;

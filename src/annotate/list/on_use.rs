@@ -7,6 +7,8 @@ use serde_json::value::RawValue;
 use crate::annotate::files::Files;
 use crate::annotate::input::{input_schema, offer_filter};
 use crate::annotate::list::tool_json::{Grouping, ToolParts, to_json, write_tool};
+use crate::annotate::options::{AnnotateOptions, ListExtent};
+use crate::annotate::output::OutputSchemas;
 use crate::annotate::selection::Pattern;
 use crate::spec::schema::{Completed, SchemaOptions, Schemas, WireSchema};
 use crate::spec::{Document, Operation};
@@ -14,9 +16,7 @@ use crate::spec::{Document, Operation};
 /// When the input schema of a tool is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputTime {
-    /// At the start, as long as the list has room for it.
-    InList,
-    /// At the start: the tool is not listed.
+    /// At the start.
     AtStart,
     /// When it is used.
     OnUse,
@@ -24,14 +24,15 @@ pub(crate) enum InputTime {
 
 /// Decides when the input schemas of tools are made.
 pub(crate) struct InputTimes<'o> {
+    options: &'o AnnotateOptions,
     /// The operations that are listed, where not all are.
-    pub(crate) pins: Option<&'o [Pattern]>,
-    /// What every name begins with.
-    pub(crate) prefix: &'o str,
-    /// Whether output schemas are offered depends on whether all tools take more bytes; `None` where it does not.
-    pub(crate) output_budget: Option<usize>,
-    /// How many bytes the tools take that are made at the start without being listed.
-    pub(crate) bytes: usize,
+    pins: Option<&'o [Pattern]>,
+    /// How many bytes all tools take so far.
+    bytes: usize,
+    /// How many bytes the list was found to take at least, when it was found to be too long.
+    too_long: Option<usize>,
+    /// Whether input schemas had been made by then.
+    is_late: bool,
 }
 
 /// What is set about input schemas.
@@ -67,20 +68,66 @@ pub(crate) fn is_pinned(pins: &[Pattern], name: &str, prefix: &str, operation: &
     pins.iter().any(|pin| pin.matches([name, without], operation))
 }
 
-impl InputTimes<'_> {
-    /// When the input schema of a tool is made. What rules set for arguments is checked at the start.
-    pub(crate) fn of(&self, name: &str, operation: &Operation) -> InputTime {
-        let Some(pins) = self.pins else {
-            return InputTime::InList;
+impl<'o> InputTimes<'o> {
+    /// For tools that take so many bytes without their input schemas.
+    pub(crate) fn new(options: &'o AnnotateOptions, bytes: usize) -> Self {
+        let pins = match &options.extent {
+            ListExtent::Pinned(pins) => Some(pins.as_slice()),
+            ListExtent::All | ListExtent::Within(..) => None,
         };
-        let has_rules = !operation.rules.fixed.is_empty() || !operation.rules.arguments.is_empty();
-        if is_pinned(pins, name, self.prefix, operation) {
-            InputTime::InList
-        } else if has_rules || self.output_budget.is_some_and(|budget| self.bytes <= budget) {
+        let mut times = Self {
+            options,
+            pins,
+            bytes: 0,
+            too_long: None,
+            is_late: false,
+        };
+        times.add(bytes);
+        times.is_late = false;
+        times
+    }
+
+    /// When the input schema of a tool is made.
+    pub(crate) fn of(&self, name: &str, operation: &Operation) -> InputTime {
+        let decides_output = self.options.output == OutputSchemas::Auto && self.bytes <= self.options.output_budget;
+        if self.pins.is_none() || decides_output || self.needs_input(name, operation) {
             InputTime::AtStart
         } else {
             InputTime::OnUse
         }
+    }
+
+    /// Whether the tool has its input schema at the start in any case: it is listed, or rules set something for its arguments, which is
+    /// checked at the start.
+    pub(crate) fn needs_input(&self, name: &str, operation: &Operation) -> bool {
+        let has_rules = !operation.rules.fixed.is_empty() || !operation.rules.arguments.is_empty();
+        has_rules
+            || self
+                .pins
+                .is_none_or(|pins| is_pinned(pins, name, &self.options.names.prefix, operation))
+    }
+
+    /// Counts what the input schema of a tool takes.
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        if let ListExtent::Within(max_bytes, pins) = &self.options.extent
+            && self.pins.is_none()
+            && self.bytes > *max_bytes
+        {
+            self.pins = Some(pins);
+            self.too_long = Some(self.bytes);
+            self.is_late = true;
+        }
+    }
+
+    /// Whether input schemas were made for a list that turned out to be too long.
+    pub(crate) fn is_late(&self) -> bool {
+        self.is_late
+    }
+
+    /// How many bytes the list takes at least, where it is too long.
+    pub(crate) fn too_long(&self) -> Option<usize> {
+        self.too_long
     }
 }
 

@@ -15,7 +15,7 @@ impl AnnotatedTools {
     }
 
     fn describe_replies(&mut self, document: &Document, options: &AnnotateOptions) {
-        let inputs: usize = self.tools.iter().map(Annotated::estimated_bytes).sum();
+        let inputs: usize = self.tools.iter().map(Annotated::bytes).sum();
         let over = || {
             Diagnostic::note(
                 "#",

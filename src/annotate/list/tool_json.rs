@@ -51,10 +51,10 @@ pub(crate) struct Grouping<'t> {
 }
 
 impl ToolParts {
-    /// How many bytes they take, but for the input schema.
+    /// How many bytes they take.
     #[must_use]
-    pub(crate) fn bytes_without_input(&self) -> usize {
-        self.description.len() + self.output.as_ref().map_or(0, |schema| schema.get().len())
+    pub(crate) fn bytes(&self) -> usize {
+        self.description.len() + self.input.get().len() + self.output.as_ref().map_or(0, |schema| schema.get().len())
     }
 }
 

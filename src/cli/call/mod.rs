@@ -7,10 +7,11 @@ use std::io::Read as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents};
+use crate::json::JsonObject;
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 
-use self::tenant::TenantClient;
+use self::tenant::caller_of_tenant;
 use super::each_api::{LoadedApis, catalog_of, load_each};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
@@ -67,15 +68,15 @@ async fn run_call(command: &CallCommand, call: ResolvedCall, apis: &[(Arc<ApiCon
     let is_of = |loaded: &Loaded| loaded.api.find(&call.offered().tool.name).is_some();
     let config = apis.iter().find(|(_, loaded)| is_of(loaded)).map(|(config, _)| config);
     let tenants = config.filter(|config| !config.mock).and_then(|config| config.tenants.as_ref());
-    let client = TenantClient::new(tenants, command.tenant.as_deref()).map_err(Failure::setting)?;
+    let caller = caller_of_tenant(tenants, command.tenant.as_deref()).map_err(Failure::setting)?;
     match command.dry_run {
-        Some(shape) => print_request(&call, shape, &client.caller()),
-        None => print_result(command, &call.call(client.caller()).await.into()),
+        Some(shape) => print_request(&call, shape, &caller),
+        None => print_result(command, &call.call(caller).await.into()),
     }
 }
 
 /// Shows the request of a call, also where a credential is missing, without which it would not be sent.
-fn print_request(call: &ResolvedCall, shape: dry_run::DryRunFormat, caller: &Caller<'_>) -> Result<ExitCode, Failure> {
+fn print_request(call: &ResolvedCall, shape: dry_run::DryRunFormat, caller: &Caller) -> Result<ExitCode, Failure> {
     match call.preview(OnMissingCredential::Omit, caller) {
         Ok(request) => {
             output::print_result(&(dry_run::format_request(&request, shape) + "\n"))?;

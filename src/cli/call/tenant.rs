@@ -1,7 +1,7 @@
 //! A call for one tenant of an API: made as a client of that tenant would make it.
 
+use crate::json::JsonObject;
 use http::{HeaderMap, HeaderValue};
-use rmcp::model::JsonObject;
 
 use crate::api::{Caller, TenantOptions, TenantSource};
 use crate::text::nearest;
@@ -9,57 +9,35 @@ use crate::text::nearest;
 /// More tenants than this are counted, not named.
 const MAX_NAMED_TENANTS: usize = 20;
 
-/// What a client of the tenant says of itself.
-#[derive(Default)]
-pub(super) struct TenantClient {
-    headers: HeaderMap,
-    claims: JsonObject,
-}
-
-impl TenantClient {
-    /// The client of that tenant; of none where the API has none.
-    ///
-    /// # Errors
-    /// A sentence where the API has tenants and this is none of them, or has none and one is given.
-    pub(super) fn new(tenants: Option<&TenantOptions>, value: Option<&str>) -> Result<Self, String> {
-        let (tenants, value) = match (tenants, value) {
-            (None, None) => return Ok(Self::default()),
-            (None, Some(_)) => return Err("--tenant: the API of this tool has no `tenants` in the configuration file".into()),
-            (Some(tenants), None) => {
-                return Err(format!(
-                    "the API of this tool has tenants; choose one with --tenant VALUE: {}",
-                    named(tenants)
-                ));
-            }
-            (Some(tenants), Some(value)) => (tenants, value),
+/// The caller that belongs to that tenant; any caller if the API has no tenants.
+///
+/// # Errors
+/// A sentence where the API has tenants and this is none of them, or has none and one is given.
+pub(super) fn caller_of_tenant(tenants: Option<&TenantOptions>, value: Option<&str>) -> Result<Caller, String> {
+    let (tenants, value) = match (tenants, value) {
+        (None, None) => return Ok(Caller::default()),
+        (None, Some(_)) => return Err("--tenant: the API of this tool has no `tenants` in the configuration file".into()),
+        (Some(tenants), None) => {
+            return Err(format!(
+                "the API of this tool has tenants; choose one with --tenant VALUE: {}",
+                named(tenants)
+            ));
+        }
+        (Some(tenants), Some(value)) => (tenants, value),
+    };
+    if !tenants.entries.contains_key(value) {
+        let hint = match nearest(value, tenants.entries.keys().map(String::as_str), 0.8) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there is {}", named(tenants)),
         };
-        if !tenants.entries.contains_key(value) {
-            let hint = match nearest(value, tenants.entries.keys().map(String::as_str), 0.8) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there is {}", named(tenants)),
-            };
-            return Err(format!("--tenant: there is no tenant `{}`; {hint}", value.escape_debug()));
-        }
-        let mut client = Self::default();
-        match &tenants.source {
-            TenantSource::Header(name) => {
-                let value = HeaderValue::from_str(value).map_err(|_| "--tenant: no header can hold this value".to_owned())?;
-                client.headers.insert(name, value);
-            }
-            TenantSource::Claim(name) => {
-                client.claims.insert(name.clone(), value.into());
-            }
-        }
-        Ok(client)
+        return Err(format!("--tenant: there is no tenant `{}`; {hint}", value.escape_debug()));
     }
-
-    /// The caller of its calls.
-    pub(super) fn caller(&self) -> Caller<'_> {
-        Caller {
-            headers: (!self.headers.is_empty()).then_some(&self.headers),
-            claims: (!self.claims.is_empty()).then_some(&self.claims),
-            ..Caller::default()
+    match &tenants.source {
+        TenantSource::Header(name) => {
+            let value = HeaderValue::from_str(value).map_err(|_| "--tenant: no header can hold this value".to_owned())?;
+            Ok(Caller::default().with_headers(HeaderMap::from_iter([(name.clone(), value)])))
         }
+        TenantSource::Claim(name) => Ok(Caller::default().with_claims(JsonObject::from_iter([(name.clone(), value.into())]))),
     }
 }
 

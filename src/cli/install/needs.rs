@@ -156,13 +156,7 @@ impl EntryNeeds {
     /// # Errors
     /// The server of the only API is not usable.
     fn check_document(&mut self, config: &ApiConfig, loaded: &Loaded) -> Result<(), Failure> {
-        let report = check::check(
-            String::new(),
-            &loaded.api,
-            &loaded.diagnostics,
-            &config.profile,
-            config.annotate.layers.local,
-        );
+        let report = check::check(String::new(), &loaded.api, &loaded.diagnostics, &config.profile);
         let errors = report.findings.iter().filter(|finding| finding.level == Severity::Error);
         let mut errors: Vec<String> = errors.map(|finding| format!("{}: {}", finding.pointer, finding.message)).collect();
         if report.tools == 0 {

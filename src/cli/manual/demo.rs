@@ -47,6 +47,7 @@ pub(crate) async fn run() -> Result<ExitCode, Failure> {
         BuildError::Server(error) => Failure::Server(error),
         BuildError::Patterns(problems) | BuildError::AmbiguousVariables(problems) => Failure::Settings(ConfigError(problems)),
     })?;
+    let api = Arc::new(api);
     let tools: Vec<_> = api.iter().collect();
     let shown = Shown {
         title: one_line(api.document().title()),

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use rmcp::model::JsonObject;
+use crate::json::JsonObject;
 use serde_json::{Map, Value};
 
 use super::integers::write_integers_plainly;
 use super::placement::place_arguments;
+use super::problems::{describe_format_mismatch, describe_problems};
 use super::repair::{EmptyNumber, repair_values};
 use super::repair_notes::RepairNotes;
 use super::validate::{ArgumentVerdict, Validator};
 use crate::proxy::error::CallError;
-use crate::proxy::tool_names::ToolNames;
 use crate::spec::Operation;
 
 /// What the arguments of a tool are checked against.
@@ -59,14 +59,15 @@ impl ArgumentChecks {
     /// [`CallError::Arguments`] with all that is wrong with them.
     pub(crate) fn check(
         &self,
-        (tool, names): (&str, &dyn ToolNames),
+        tool: &str,
         operation: &Operation,
         arguments: JsonObject,
         empty: EmptyNumber,
     ) -> Result<CheckedArguments, CallError> {
         let given = Value::Object(arguments);
-        if let ArgumentVerdict::Valid { format_mismatch } = self.validator.judge(&given) {
-            return Ok(self.checked(given, format_mismatch, None));
+        let verdict = self.validator.judge(&given);
+        if verdict != ArgumentVerdict::Invalid {
+            return Ok(self.checked(given, verdict, None));
         }
         let Value::Object(given) = given else {
             return Ok(CheckedArguments::unchecked(JsonObject::new()));
@@ -76,23 +77,26 @@ impl ArgumentChecks {
         let mut repaired = given.clone();
         repair_values(&mut repaired, &self.schema, empty, &mut notes);
         let repaired = Value::Object(repaired);
-        if let ArgumentVerdict::Valid { format_mismatch } = self.validator.judge(&repaired) {
-            return Ok(self.checked(repaired, format_mismatch, notes.sentence()));
+        let verdict = self.validator.judge(&repaired);
+        if verdict != ArgumentVerdict::Invalid {
+            return Ok(self.checked(repaired, verdict, notes.sentence()));
         }
         let mut notes = RepairNotes::default();
         let is_valid = |name: &str, value: &Value| self.is_valid_alone(name, value);
         if let Some(mut placed) = place_arguments(&given, operation, &self.schema, &is_valid, &mut notes) {
             repair_values(&mut placed, &self.schema, empty, &mut notes);
             let placed = Value::Object(placed);
-            if let ArgumentVerdict::Valid { format_mismatch } = self.validator.judge(&placed) {
-                return Ok(self.checked(placed, format_mismatch, notes.sentence()));
+            let verdict = self.validator.judge(&placed);
+            if verdict != ArgumentVerdict::Invalid {
+                return Ok(self.checked(placed, verdict, notes.sentence()));
             }
         }
-        let shown = names.shown_name(tool).unwrap_or(tool);
-        Err(CallError::Arguments(self.validator.explain(shown, &self.schema, &repaired)))
+        Err(CallError::Arguments(describe_problems(tool, &self.schema, &repaired)))
     }
 
-    fn checked(&self, arguments: Value, format_mismatch: Option<String>, repairs: Option<String>) -> CheckedArguments {
+    fn checked(&self, arguments: Value, verdict: ArgumentVerdict, repairs: Option<String>) -> CheckedArguments {
+        let has_mismatch = verdict == ArgumentVerdict::OtherFormat;
+        let format_mismatch = has_mismatch.then(|| describe_format_mismatch(&self.schema, &arguments)).flatten();
         let mut arguments = match arguments {
             Value::Object(arguments) => arguments,
             _ => Map::new(),
@@ -120,7 +124,6 @@ impl ArgumentChecks {
                 .map(|definitions| ("$defs".to_owned(), definitions.clone())),
         );
         let arguments = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
-        Validator::compile(&Value::Object(schema))
-            .is_ok_and(|validator| matches!(validator.judge(&arguments), ArgumentVerdict::Valid { .. }))
+        Validator::compile(&Value::Object(schema)).is_ok_and(|validator| validator.accepts(&arguments))
     }
 }

@@ -4,6 +4,8 @@
 pub(crate) mod check;
 pub(crate) mod integers;
 pub(crate) mod placement;
+mod problem_text;
+mod problems;
 pub(crate) mod property_names;
 pub(crate) mod repair;
 pub(crate) mod repair_notes;

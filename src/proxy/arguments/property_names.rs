@@ -1,6 +1,6 @@
 //! Property names as they are on the wire, in place of the ones that model APIs accept.
 
-use rmcp::model::JsonObject;
+use crate::json::JsonObject;
 use serde_json::{Map, Value};
 
 use crate::spec::schema::{WireSchema, of_item, of_member, schemas_of_same_value, wire_names};

@@ -11,21 +11,26 @@ const MAX_NAME_BYTES: usize = 64;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RepairNotes {
     clauses: Vec<String>,
+    /// How many more there are.
+    more: usize,
 }
 
 impl RepairNotes {
     /// Notes a repair of the argument `name`, as in "`limit` was read as a number". Never holds a value.
     pub(crate) fn push(&mut self, name: &str, what: &str) {
-        self.clauses.push(format!("{} {what}", quote_name(name)));
+        if self.clauses.len() < MAX_SHOWN {
+            self.clauses.push(format!("{} {what}", quote_name(name)));
+        } else {
+            self.more += 1;
+        }
     }
 
     /// The sentence; `None` where nothing was repaired.
     #[must_use]
     pub(crate) fn sentence(&self) -> Option<String> {
-        let more = self.clauses.len().saturating_sub(MAX_SHOWN);
-        let mut shown: Vec<String> = self.clauses.iter().take(MAX_SHOWN).cloned().collect();
-        if more > 0 {
-            shown.push(format!("and {more} more"));
+        let mut shown = self.clauses.clone();
+        if self.more > 0 {
+            shown.push(format!("and {} more", self.more));
         }
         (!shown.is_empty()).then(|| format!("The arguments were repaired before the call: {}.", shown.join("; ")))
     }

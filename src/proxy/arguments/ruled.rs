@@ -3,14 +3,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rmcp::model::JsonObject;
+use crate::json::JsonObject;
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
 
 use super::repair::{EmptyNumber, repair_values};
 use super::repair_notes::RepairNotes;
-use super::validate::{ArgumentVerdict, Validator};
-use crate::proxy::client_values::{ClientValues, MASK};
+use super::validate::Validator;
+use crate::proxy::caller::Caller;
+use crate::proxy::caller::client_values::MASK;
 use crate::proxy::error::CallError;
 use crate::proxy::request::fixed::is_read_as;
 use crate::spec::Operation;
@@ -137,7 +138,7 @@ impl ArgumentRules {
     /// # Errors
     /// [`CallError::InvalidRequest`] where the model gives what it may not, [`CallError::Setting`] where a value that no call
     /// gives is missing or does not fit.
-    pub(crate) fn complete(&self, tool: &str, mut arguments: JsonObject, client: ClientValues<'_>) -> Result<RuledCall, CallError> {
+    pub(crate) fn complete(&self, tool: &str, mut arguments: JsonObject, caller: Option<&Caller>) -> Result<RuledCall, CallError> {
         let mut secrets = Vec::new();
         let mut body = arguments.remove(BODY);
         for property in &self.properties {
@@ -149,7 +150,7 @@ impl ArgumentRules {
             let (value, replaces) = match &property.setting {
                 PropertySetting::Free => continue,
                 PropertySetting::Default(value) => (value.clone(), false),
-                PropertySetting::Closed(value) => match self.resolve(value, &property.label, client, &mut secrets)? {
+                PropertySetting::Closed(value) => match self.resolve(value, &property.label, caller, &mut secrets)? {
                     Some(value) => (value, true),
                     None => continue,
                 },
@@ -164,12 +165,12 @@ impl ArgumentRules {
         arguments.extend(body.map(|body| (BODY.to_owned(), body)));
         for FixedArgument { key, label, value } in &self.parameters {
             arguments.remove(key);
-            if let Some(value) = self.resolve(value, label, client, &mut secrets)? {
+            if let Some(value) = self.resolve(value, label, caller, &mut secrets)? {
                 arguments.insert(key.clone(), value);
             }
         }
         // What stands for a secret fits no schema.
-        if !matches!(client, ClientValues::Masked) && !self.is_valid(tool, &arguments) {
+        if caller.is_some() && !self.is_valid(tool, &arguments) {
             return Err(CallError::Setting(
                 "the arguments do not go together with a setting of this server; nothing was sent".into(),
             ));
@@ -183,7 +184,7 @@ impl ArgumentRules {
             return true;
         };
         let arguments = Value::Object(arguments.clone());
-        if matches!(validator.judge(&arguments), ArgumentVerdict::Valid { .. }) {
+        if validator.accepts(&arguments) {
             return true;
         }
         let labels = self.parameters.iter().map(|parameter| parameter.label.as_str());
@@ -196,18 +197,18 @@ impl ArgumentRules {
         &self,
         value: &FixedValue,
         label: &str,
-        client: ClientValues<'_>,
+        caller: Option<&Caller>,
         secrets: &mut Vec<String>,
     ) -> Result<Option<Value>, CallError> {
-        let (source, schema) = match (value, client) {
+        let (source, schema) = match (value, caller) {
             (FixedValue::Absent, _) => return Ok(None),
-            (FixedValue::OfClient { .. } | FixedValue::Known { is_secret: true, .. }, ClientValues::Masked) => {
+            (FixedValue::OfClient { .. } | FixedValue::Known { is_secret: true, .. }, None) => {
                 return Ok(Some(MASK.into()));
             }
             (FixedValue::Known { value, .. }, _) => return Ok(Some(value.clone())),
-            (FixedValue::OfClient { source, schema }, ClientValues::Given { .. }) => (source, schema),
+            (FixedValue::OfClient { source, schema }, Some(_)) => (source, schema),
         };
-        let text = source.client_text(client)?;
+        let text = source.client_text(caller)?;
         let value = convert(&text, schema, &self.schema).ok_or_else(|| {
             tracing::warn!(argument = label, "a value {} does not fit the document's schema", source.describe());
             CallError::Setting(format!(
@@ -312,7 +313,7 @@ fn convert(text: &str, schema: &Value, root: &JsonObject) -> Option<Value> {
     let validator = Validator::compile(&Value::Object(around(schema, root))).ok()?;
     let is_valid = |value: &Value| {
         let arguments = Value::Object(Map::from_iter([(ALONE.to_owned(), value.clone())]));
-        matches!(validator.judge(&arguments), ArgumentVerdict::Valid { .. })
+        validator.accepts(&arguments)
     };
     let value = Value::String(text.to_owned());
     if is_valid(&value) {
@@ -362,7 +363,7 @@ impl ValueReader<'_> {
     fn check(&mut self, target: &ArgumentTarget, value: &Value, schema: &Value) {
         let arguments = Value::Object(Map::from_iter([(ALONE.to_owned(), value.clone())]));
         let validator = Validator::compile(&Value::Object(around(schema, self.root)));
-        if validator.is_ok_and(|validator| matches!(validator.judge(&arguments), ArgumentVerdict::Invalid)) {
+        if validator.is_ok_and(|validator| !validator.accepts(&arguments)) {
             self.refuse(target, "is set to a value that the document's schema does not accept");
         }
     }

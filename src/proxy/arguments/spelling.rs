@@ -1,5 +1,6 @@
 //! Names in other letters: `pet_id` or `PetID` for `petId`. A name is read as another one only where exactly one is meant.
 
+use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use serde_json::{Map, Value};
 
 use super::property_names::gather_schemas;
@@ -19,15 +20,13 @@ pub(crate) fn letters(name: &str) -> String {
 
 /// The properties that the schemas of one value declare.
 pub(crate) fn declared_properties<'s>(schemas: &[&'s Map<String, Value>]) -> Vec<&'s str> {
-    let mut names: Vec<&str> = Vec::new();
-    for properties in schemas.iter().filter_map(|schema| schema.get("properties")?.as_object()) {
-        for name in properties.keys() {
-            if !names.contains(&name.as_str()) {
-                names.push(name);
-            }
-        }
-    }
-    names
+    let properties = schemas.iter().filter_map(|schema| schema.get("properties")?.as_object());
+    let mut seen = HashSet::new();
+    properties
+        .flat_map(Map::keys)
+        .map(String::as_str)
+        .filter(|name| seen.insert(*name))
+        .collect()
 }
 
 /// Gives the members of the objects in `value` the names of declared properties, where such a name can only be meant: the
@@ -78,21 +77,33 @@ fn rename_members(members: &mut Map<String, Value>, schemas: &[&Map<String, Valu
             .iter()
             .any(|key| schema.get(*key) == Some(&Value::Bool(false)))
     });
+    if schemas.iter().any(|schema| schema.contains_key("patternProperties")) {
+        return;
+    }
     let is_required = |name: &str| {
         let lists = schemas.iter().filter_map(|schema| schema.get("required")?.as_array());
         lists.flatten().any(|required| required == name)
     };
-    let is_patterned = schemas.iter().any(|schema| schema.contains_key("patternProperties"));
+    // The only property, and the only member, of these letters.
+    let mut properties: HashMap<String, Option<&str>> = HashMap::new();
+    for property in declared {
+        let same = properties.entry(letters(property));
+        same.and_modify(|only| *only = None).or_insert(Some(property));
+    }
+    let mut given: HashMap<String, usize> = HashMap::new();
+    for spelling in members.keys().map(|name| letters(name)) {
+        if properties.contains_key(&spelling) {
+            *given.entry(spelling).or_default() += 1;
+        }
+    }
     let mut renamed: Vec<(String, &str)> = Vec::new();
-    for name in members.keys().filter(|name| !declared.contains(&name.as_str())) {
+    for name in members.keys() {
         let spelling = letters(name);
-        let mut meant = declared.iter().filter(|property| letters(property) == spelling);
-        if let (Some(property), None) = (meant.next(), meant.next())
+        if let Some(property) = properties.get(&spelling).copied().flatten()
             && !spelling.is_empty()
-            && !is_patterned
-            && !members.contains_key(*property)
+            && name != property
             && (is_closed || is_required(property))
-            && members.keys().filter(|other| letters(other) == spelling).count() == 1
+            && given.get(&spelling) == Some(&1)
         {
             renamed.push((name.clone(), property));
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::StatusCode;
-use http::header::HeaderValue;
+use http::header::AUTHORIZATION;
 use tokio::time::{Instant, timeout_at};
 
 use super::digest::Digest;
@@ -70,12 +70,15 @@ impl<'c> CallAuthentication<'c> {
         })
     }
 
-    /// `Authorization` for a request; `None` where it carries none of this kind, as before the first digest challenge.
-    #[must_use]
-    pub(crate) fn authorization(&self, request: &Request) -> Option<HeaderValue> {
-        match self.authenticator? {
-            Authenticator::Token(_) => self.token.as_ref().map(|token| token.header.clone()),
-            Authenticator::Digest(digest) => digest.answer(request),
+    /// Sets the headers of a request that are made anew for each; none before the first digest challenge.
+    pub(crate) fn set_headers(&self, request: &mut Request) {
+        let authorization = match self.authenticator {
+            None => None,
+            Some(Authenticator::Token(_)) => self.token.as_ref().map(|token| token.header.clone()),
+            Some(Authenticator::Digest(digest)) => digest.answer(request),
+        };
+        if let Some(authorization) = authorization {
+            request.headers.insert(AUTHORIZATION, authorization);
         }
     }
 

@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use super::pagination::normalized_name;
 use super::tool_result::ToolResult;
 use crate::proxy::connection_header::is_of_connection;
-use crate::proxy::tool_names::ToolNames;
 use crate::spec::operation::response::header_names;
 use crate::spec::{Document, Location, Operation};
 use crate::text;
@@ -61,9 +60,12 @@ const PAGE_WORDS: [&str; 7] = ["cursor", "nextpage", "nexttoken", "pagetoken", "
 pub(crate) struct EtagUse {
     /// The name of the argument.
     pub(crate) argument: Box<str>,
-    /// The names of the tools in their API.
+    /// The names of the tools.
     pub(crate) tools: Box<[Box<str>]>,
 }
+
+/// Whether the caller may list the tool of that name.
+pub(crate) type IsListed<'a> = &'a (dyn Fn(&str) -> bool + Sync);
 
 /// What a caller is told about the use of an `ETag`.
 #[derive(Debug)]
@@ -74,10 +76,10 @@ pub(crate) struct EtagAdvice<'a> {
 }
 
 impl EtagUse {
-    /// What a caller is told that knows the tools by these names; `None` where it is shown none of them.
+    /// The advice that names those of the tools that the caller may list; `None` if there is none of them.
     #[must_use]
-    pub(crate) fn advice(&self, names: &dyn ToolNames) -> Option<EtagAdvice<'_>> {
-        let shown: Vec<&str> = self.tools.iter().filter_map(|tool| names.shown_name(tool)).collect();
+    pub(crate) fn advice(&self, is_listed: IsListed<'_>) -> Option<EtagAdvice<'_>> {
+        let shown: Vec<&str> = self.tools.iter().map(Box::as_ref).filter(|tool| is_listed(tool)).collect();
         (!shown.is_empty()).then(|| EtagAdvice {
             argument: &self.argument,
             tools: shown.join(", "),

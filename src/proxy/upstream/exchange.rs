@@ -1,22 +1,24 @@
 //! Sending a request and reading the reply, within limits of time and size.
 
-use crate::outbound::{HttpClient, IncomingReply, OutgoingBody, OutgoingRequest};
-use crate::proxy::response::{Response, Stopped};
 use std::pin::pin;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::future::BoxFuture;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::network_error::{body_error, request_error};
+use crate::outbound::HttpClient;
+use crate::outbound::failure::OutboundFailure;
+use crate::proxy::caller::ReportProgress;
 use crate::proxy::error::CallError;
 use crate::proxy::request::Request;
 use crate::proxy::request::body::file_root::FileRoot;
 use crate::proxy::response::records::{Counter, Framing};
+use crate::proxy::response::{Response, Stopped};
 use crate::text::MIN_BYTES_PER_TOKEN;
+
 /// Shorter request bodies are gone before anybody could be told.
 const MIN_REPORTED_UPLOAD_BYTES: u64 = 256 << 10;
 /// More records of a stream than this are not waited for.
@@ -51,9 +53,6 @@ impl Default for CallOptions {
     }
 }
 
-/// Is told how many bytes of how many have left, and then have arrived as well.
-pub(crate) type Progress<'p> = &'p (dyn Fn(u64, Option<u64>) -> BoxFuture<'p, ()> + Send + Sync);
-
 /// Sends a request and reads the whole reply. Dropping the future closes the connection.
 ///
 /// # Errors
@@ -63,7 +62,7 @@ pub(crate) async fn send_with_timeout(
     client: &HttpClient,
     request: Request,
     options: &CallOptions,
-    progress: Option<Progress<'_>>,
+    progress: Option<&ReportProgress>,
 ) -> Result<Response, CallError> {
     // One deadline for everything: a read time-out alone would never stop a reply that comes drop by drop.
     let deadline = Instant::now() + options.timeout;
@@ -82,7 +81,7 @@ pub(crate) async fn exchange(
     request: Request,
     options: &CallOptions,
     deadline: Instant,
-    progress: Option<Progress<'_>>,
+    progress: Option<&ReportProgress>,
 ) -> Result<Response, CallError> {
     let is_https = request.url.scheme() == "https";
     let (outgoing, upload) = outgoing_request(request, progress.is_some());
@@ -94,31 +93,27 @@ pub(crate) async fn exchange(
         _ => sending.await,
     };
     let mut reply = reply.map_err(|failure| request_error(&failure, is_https))?;
-    let status = reply.status;
+    let status = reply.status();
     let limits = BodyLimits {
         bytes: options.max_response_bytes,
         // What came of a stream must be told before the whole call's time is over.
         stream_deadline: deadline - options.timeout.mul_f64(0.1),
     };
     let progress = progress.filter(|_| status.is_success());
-    let download = progress.map(|progress| Download::new(progress, uploaded, reply.length));
+    let download = progress.map(|progress| Download::new(progress, uploaded, reply.content_length()));
     let (body, stopped) = read_body(&mut reply, limits, download).await?;
     Ok(Response {
         status,
-        headers: reply.headers,
+        headers: std::mem::take(reply.headers_mut()),
         body,
         stopped,
     })
 }
 
 /// The request as it is sent, and how to watch its body leave where somebody wants to know of a long one.
-fn outgoing_request(request: Request, is_watched: bool) -> (OutgoingRequest, Option<Upload>) {
-    let mut outgoing = OutgoingRequest {
-        method: request.method,
-        url: request.url,
-        headers: request.headers,
-        body: None,
-    };
+fn outgoing_request(request: Request, is_watched: bool) -> (reqwest::Request, Option<Upload>) {
+    let mut outgoing = reqwest::Request::new(request.method, request.url);
+    *outgoing.headers_mut() = request.headers;
     let mut upload = None;
     if let Some(content) = request.body {
         let length = content.length();
@@ -129,10 +124,10 @@ fn outgoing_request(request: Request, is_watched: bool) -> (OutgoingRequest, Opt
         } else {
             let (sent, told) = watch::channel(0);
             upload = Some(Upload { told, length }).filter(|_| is_long);
-            outgoing.headers.insert(CONTENT_LENGTH, length.into());
-            OutgoingBody::wrap_stream(content.stream(sent))
+            outgoing.headers_mut().insert(CONTENT_LENGTH, length.into());
+            reqwest::Body::wrap_stream(content.stream(sent))
         };
-        outgoing.body = Some(body);
+        *outgoing.body_mut() = Some(body);
     }
     (outgoing, upload)
 }
@@ -148,17 +143,17 @@ struct BodyLimits {
 /// Reads the body, counted after decompression. A stream of records that reaches a limit ends there; any other body that does
 /// is an error.
 async fn read_body(
-    reply: &mut IncomingReply,
+    reply: &mut reqwest::Response,
     limits: BodyLimits,
     mut download: Option<Download<'_>>,
 ) -> Result<(Bytes, Option<Stopped>), CallError> {
     let too_large = CallError::TooLarge { limit: limits.bytes };
-    let content_type = reply.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = reply.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let mut records = content_type
-        .filter(|_| reply.status.is_success())
+        .filter(|_| reply.status().is_success())
         .and_then(Framing::of)
         .map(Counter::new);
-    let declared = reply.length.map(|total| usize::try_from(total).unwrap_or(usize::MAX));
+    let declared = reply.content_length().map(|total| usize::try_from(total).unwrap_or(usize::MAX));
     if records.is_none() && declared.is_some_and(|total| total > limits.bytes) {
         return Err(too_large);
     }
@@ -174,8 +169,9 @@ async fn read_body(
         } else {
             reply.chunk().await
         };
-        let Some(chunk) = next else { break };
-        let chunk = chunk.map_err(|failure| body_error(&failure))?;
+        let Some(chunk) = next.map_err(|error| body_error(&OutboundFailure::of_body(error)))? else {
+            break;
+        };
         if body.len().saturating_add(chunk.len()) > limits.bytes {
             if records.is_none() {
                 return Err(too_large);
@@ -188,11 +184,11 @@ async fn read_body(
         }
         body.push(chunk);
         if let Some(download) = &mut download {
-            download.advance(body.len()).await;
+            download.advance(body.len());
         }
     }
     if let Some(download) = download {
-        download.finish(body.len()).await;
+        download.finish(body.len());
     }
     Ok((body.join(), stopped))
 }
@@ -228,7 +224,7 @@ impl Chunks {
 
 /// Reports how a reply comes in.
 struct Download<'p> {
-    progress: Progress<'p>,
+    progress: &'p ReportProgress,
     /// What went out before, and counts as well.
     uploaded: u64,
     total: Option<u64>,
@@ -237,7 +233,7 @@ struct Download<'p> {
 }
 
 impl<'p> Download<'p> {
-    fn new(progress: Progress<'p>, uploaded: u64, length: Option<u64>) -> Self {
+    fn new(progress: &'p ReportProgress, uploaded: u64, length: Option<u64>) -> Self {
         Self {
             progress,
             uploaded,
@@ -248,23 +244,23 @@ impl<'p> Download<'p> {
     }
 
     /// Reports this many bytes received, unless the last report was a moment ago.
-    async fn advance(&mut self, received: usize) {
+    fn advance(&mut self, received: usize) {
         self.is_told = self.pace.is_due();
         if self.is_told {
-            self.tell(received).await;
+            self.tell(received);
         }
     }
 
     /// Reports the end, where the last chunk was not reported.
-    async fn finish(self, received: usize) {
+    fn finish(self, received: usize) {
         if !self.is_told {
-            self.tell(received).await;
+            self.tell(received);
         }
     }
 
-    async fn tell(&self, received: usize) {
+    fn tell(&self, received: usize) {
         let received = u64::try_from(received).unwrap_or(u64::MAX);
-        (self.progress)(self.uploaded.saturating_add(received), self.total).await;
+        (self.progress)(self.uploaded.saturating_add(received), self.total);
     }
 }
 
@@ -296,7 +292,7 @@ struct Upload {
 
 impl Upload {
     /// Tells how much went out while the request is made.
-    async fn watch<T>(mut self, sending: impl Future<Output = T>, progress: Progress<'_>) -> T {
+    async fn watch<T>(mut self, sending: impl Future<Output = T>, progress: &ReportProgress) -> T {
         // Nobody reads more steps than that.
         let step = self.length / 64;
         let mut last = 0;
@@ -314,7 +310,7 @@ impl Upload {
             let sent = *self.told.borrow_and_update();
             if sent - last >= step || sent == self.length {
                 last = sent;
-                progress(sent, Some(self.length)).await;
+                progress(sent, Some(self.length));
             }
         }
     }

@@ -12,16 +12,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
-use http::header::AUTHORIZATION;
 use tokio::time::{Instant, sleep, timeout_at};
 use url::Origin;
 
 use self::breaker::{Breaker, Outcome};
-use self::exchange::{CallOptions, Progress};
+use self::exchange::CallOptions;
 use self::limit::{ConcurrencyLimit, RequestRate};
 use self::retry::Budget;
 use super::auth::authenticator::CallAuthentication;
 use super::auth::resolve::Credential;
+use super::caller::Caller;
 use super::error::CallError;
 use super::redact::Redactor;
 use super::redact::json::NumberMark;
@@ -146,7 +146,7 @@ impl UpstreamGauges for Upstream {
 }
 
 /// A call, as far as sending is concerned.
-pub(crate) struct OutgoingCall<'c, 'p, M> {
+pub(crate) struct OutgoingCall<'c, M> {
     /// Makes the request, each time anew.
     pub make: M,
     /// What it carries of the operator's.
@@ -157,8 +157,8 @@ pub(crate) struct OutgoingCall<'c, 'p, M> {
     pub options: &'c CallOptions,
     /// When the call ends at the latest.
     pub deadline: std::time::Instant,
-    /// Is told how the reply comes in.
-    pub progress: Option<Progress<'p>>,
+    /// Who makes the call.
+    pub caller: &'c Caller,
 }
 
 impl Upstream {
@@ -183,7 +183,7 @@ impl Upstream {
     ///
     /// # Errors
     /// [`CallError`] where it cannot be made, where there is no place for it, and as [`exchange::exchange`].
-    pub(crate) async fn call<M: Fn() -> Result<Request, CallError>>(&self, call: OutgoingCall<'_, '_, M>) -> Result<Reply, CallError> {
+    pub(crate) async fn call<M: Fn() -> Result<Request, CallError>>(&self, call: OutgoingCall<'_, M>) -> Result<Reply, CallError> {
         let deadline = call.deadline.into();
         // What cannot be sent at all takes no place.
         let first = (call.make)()?;
@@ -198,7 +198,7 @@ impl Upstream {
     /// Sends the request, and once more for each reason that there is: a credential that was renewed, or a retry.
     async fn send_until_answered<M: Fn() -> Result<Request, CallError>>(
         &self,
-        call: &OutgoingCall<'_, '_, M>,
+        call: &OutgoingCall<'_, M>,
         first: Request,
         retries: u32,
         deadline: Instant,
@@ -226,22 +226,26 @@ impl Upstream {
         &self,
         mut request: Request,
         authentication: &CallAuthentication<'_>,
-        call: &OutgoingCall<'_, '_, M>,
+        call: &OutgoingCall<'_, M>,
         deadline: Instant,
     ) -> Result<Response, CallError> {
         if let Some(rate) = &self.rate {
             rate.turn(deadline, call.options.timeout).await?;
         }
-        if let Some(authorization) = authentication.authorization(&request) {
-            request.headers.insert(AUTHORIZATION, authorization);
-        }
+        authentication.set_headers(&mut request);
         note(|record| record.attempts += 1);
         let timer = RequestTimer::start(&request.method, &self.labels);
         if self.propagates_trace {
             timer.propagate(&mut request.headers);
         }
         // On the heap: it is most of what a call holds while it waits, and servers move what waits for it from place to place.
-        let exchange = Box::pin(exchange::exchange(&self.client, request, call.options, deadline, call.progress));
+        let exchange = Box::pin(exchange::exchange(
+            &self.client,
+            request,
+            call.options,
+            deadline,
+            call.caller.progress.as_ref(),
+        ));
         let outcome = timeout_at(deadline, exchange)
             .await
             .unwrap_or(Err(CallError::Timeout(call.options.timeout)));

@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::jwks::{Keys, Unavailable};
-use super::scopes::{Scopes, ToolScopes};
 use crate::json as spec_json;
 use crate::observe;
 use crate::outbound::HttpClient;
-use crate::server::client::ClientKey;
+use crate::proxy::caller::client_key::ClientKey;
+use crate::proxy::caller::scopes::{Scopes, ToolScopes};
 
 /// The well-known path of RFC 9728 section 3, inserted between the host and the path of the resource.
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";

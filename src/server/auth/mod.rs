@@ -7,7 +7,6 @@ pub(crate) mod jwks;
 pub(crate) mod jwt;
 mod resources;
 pub(crate) mod scope_check;
-pub(crate) mod scopes;
 pub(crate) mod static_token;
 
 use std::path::PathBuf;
@@ -20,21 +19,21 @@ use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::jwt::{Oauth, OauthOptions, ProtectedResource, TokenError, VerifiedToken};
 use self::resources::Resources;
-use self::scopes::Scopes;
 use self::static_token::StaticToken;
 use super::catalog::ResolvedCall;
-use super::client::{ClientKey, Peer, ProvedClient, ProvedName};
 use super::endpoints::served_apis::ServedApis;
 use super::http::limits::RateLimit;
 use crate::observe;
 use crate::outbound::HttpClient;
+use crate::proxy::caller::AuthenticatedClient;
+use crate::proxy::caller::client_key::{ClientKey, Peer, ProvedClient, ProvedName};
+use crate::proxy::caller::scopes::Scopes;
 
 /// How often the files of tokens and certificates are checked for changes.
 pub(crate) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
@@ -76,30 +75,6 @@ pub(crate) struct ClientAdmission {
     rate: Option<RateLimit>,
 }
 
-/// A client that has authenticated.
-#[derive(Clone)]
-pub(crate) struct AuthenticatedClient {
-    /// Identifies the client for limits.
-    pub(crate) client: ClientKey,
-    /// The name that was proved, for the audit log; only where there is one.
-    name: Option<Arc<str>>,
-    scopes: Scopes,
-    /// What its verified token says.
-    claims: Option<Arc<Map<String, Value>>>,
-}
-
-/// The claims of the verified token of a request.
-pub(crate) fn claims_of(parts: &Parts) -> Option<&Map<String, Value>> {
-    parts.extensions.get::<AuthenticatedClient>()?.claims.as_deref()
-}
-
-impl AuthenticatedClient {
-    /// What its token allows.
-    pub(crate) fn scopes(&self) -> &Scopes {
-        &self.scopes
-    }
-}
-
 /// What the token of a request allows; `None` where no client proves who it is.
 pub(crate) fn scopes_of(parts: Option<&Parts>) -> Option<&Scopes> {
     parts.and_then(|parts| Some(&parts.extensions.get::<AuthenticatedClient>()?.scopes))
@@ -111,8 +86,8 @@ pub(crate) fn client_of(parts: Option<&Parts>) -> ClientKey {
     let authenticated = extensions.and_then(|extensions| extensions.get::<AuthenticatedClient>());
     let peer = extensions.and_then(|extensions| extensions.get::<Peer>());
     authenticated
-        .map(|caller| caller.client)
-        .or_else(|| peer.copied().map(ClientKey::at))
+        .map(|caller| caller.key)
+        .or_else(|| peer.map(|Peer(address)| ClientKey::at(*address)))
         .unwrap_or_else(|| ClientKey::named("local", &[]))
 }
 
@@ -194,8 +169,8 @@ impl ClientAdmission {
 
     /// Authenticates the sender of a request.
     async fn caller(&self, headers: &HeaderMap, path: &str, peer: ClientKey) -> Result<AuthenticatedClient, Refusal> {
-        let known = |client, name| AuthenticatedClient {
-            client,
+        let known = |key, name| AuthenticatedClient {
+            key,
             name,
             scopes: Scopes::All,
             claims: None,
@@ -219,7 +194,7 @@ impl ClientAdmission {
                     claims,
                 } = oauth.verify(token, resource).await?;
                 Ok(AuthenticatedClient {
-                    client,
+                    key: client,
                     name,
                     scopes,
                     claims: Some(Arc::new(claims)),
@@ -236,11 +211,11 @@ impl ClientAdmission {
 
     /// Lets a request in and counts it, or refuses it. What proves who the client is goes no further.
     pub(crate) async fn admit(&self, parts: &mut Parts) -> Result<(), Box<Response>> {
-        let peer = parts.extensions.get().copied();
-        let peer = ClientKey::at(peer.unwrap_or(Peer(std::net::Ipv4Addr::UNSPECIFIED.into())));
+        let peer = parts.extensions.get::<Peer>();
+        let peer = ClientKey::at(peer.map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |Peer(address)| *address));
         let caller = self.caller(&parts.headers, parts.uri.path(), peer).await;
         if let Some(rate) = &self.rate
-            && let Err(wait) = rate.admit(caller.as_ref().map_or(peer, |caller| caller.client)).await
+            && let Err(wait) = rate.admit(caller.as_ref().map_or(peer, |caller| caller.key)).await
         {
             observe::refused_request("rate_limit");
             // Whole seconds (RFC 9110 section 10.2.3), rounded up so that the next try can succeed.

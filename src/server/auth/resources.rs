@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use url::Url;
 
 use super::jwt::{OauthOptions, ProtectedResource, WELL_KNOWN};
-use super::scopes::ToolScopes;
+use crate::proxy::caller::scopes::ToolScopes;
 use crate::server::endpoints::paths::{MCP_PATH, McpEndpoint};
 use crate::server::endpoints::served_apis::ServedApis;
 

@@ -9,11 +9,12 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use super::scopes::Scopes;
-use super::{AuthenticatedClient, ClientAdmission, Refusal};
+use super::{ClientAdmission, Refusal};
 use crate::annotate::Effect;
 use crate::observe::call::CallObservation;
 use crate::observe::outcome::CallOutcome;
+use crate::proxy::caller::AuthenticatedClient;
+use crate::proxy::caller::scopes::Scopes;
 use crate::server::catalog::Resolution;
 use crate::server::endpoints::served_apis::ServedApis;
 use crate::server::jsonrpc::{CallParameters, CalledMessage};

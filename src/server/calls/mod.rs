@@ -9,16 +9,18 @@ use std::sync::LazyLock;
 use http::request::Parts;
 use serde_json::json;
 
-use super::auth;
 use crate::api::Caller;
 use crate::proxy::ToolResult;
+use crate::proxy::caller::client_key::Peer;
 
 /// Who calls: the client of an HTTP request, or the only one of a transport without requests of its own.
-pub(crate) fn caller_of(parts: Option<&Parts>) -> Caller<'_> {
+pub(crate) fn caller_of(parts: Option<&Parts>) -> Caller {
+    let Some(parts) = parts else { return Caller::default() };
     Caller {
+        client: parts.extensions.get().cloned(),
+        address: parts.extensions.get::<Peer>().map(|Peer(address)| *address),
+        headers: parts.headers.clone(),
         progress: None,
-        headers: parts.map(|parts| &parts.headers),
-        claims: parts.and_then(auth::claims_of),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::name::ApiName;
-use crate::server::auth::scopes::ToolScopes;
+use crate::proxy::caller::scopes::ToolScopes;
 use crate::server::gates::ListOptions;
 
 /// What is known of an API before its document is read.

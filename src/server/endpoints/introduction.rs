@@ -15,8 +15,6 @@ const MAX_TITLE_BYTES: usize = 60;
 /// What an endpoint tells of itself.
 pub(crate) struct Introduction<'i> {
     pub(crate) tells_changes: bool,
-    /// Whether it serves whatever APIs there are, each by its name.
-    pub(crate) names_apis: bool,
     pub(crate) view: &'i View,
     pub(crate) apis: &'i [CatalogApi],
     /// APIs that may still come.
@@ -29,9 +27,9 @@ impl Introduction<'_> {
     pub(crate) fn write(&self) -> ServerConfig {
         let config = introduce_nothing(self.tells_changes);
         match self.apis {
-            [only] if !self.names_apis => introduce_one(config, &only.api, self.view.reads_only),
+            [only] if !self.view.names_apis => introduce_one(config, &only.api, self.view.reads_only),
             [] if self.awaited.is_empty() => config,
-            _ if self.names_apis => self.introduce_several(config),
+            _ if self.view.names_apis => self.introduce_several(config),
             _ => config,
         }
     }

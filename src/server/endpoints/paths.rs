@@ -31,11 +31,11 @@ impl Endpoints {
     pub(crate) fn new(names: &[Option<ApiName>], state: impl Fn() -> EndpointState) -> Self {
         let is_single = matches!(names, [None]);
         let mut all = Vec::new();
-        let mut add = |path: String, api: Option<usize>, strips_prefix: bool| {
+        let mut add = |path: String, api: Option<usize>, names_apis: bool| {
             for (path, reads_only) in [(path.clone(), false), (format!("{path}/readonly"), true)] {
                 let view = View {
                     path: path.into(),
-                    strips_prefix,
+                    names_apis,
                     reads_only,
                 };
                 let state = Arc::new(state());
@@ -48,10 +48,10 @@ impl Endpoints {
                 }));
             }
         };
-        add(MCP_PATH.into(), is_single.then_some(0), false);
+        add(MCP_PATH.into(), is_single.then_some(0), !is_single);
         for (index, name) in names.iter().enumerate() {
             if let Some(name) = name {
-                add(format!("{MCP_PATH}/{name}"), Some(index), true);
+                add(format!("{MCP_PATH}/{name}"), Some(index), false);
             }
         }
         let paths = all.iter().enumerate();

@@ -203,7 +203,7 @@ impl ServedApis {
         if !searches || all.operations().next().is_none() {
             return None;
         }
-        // Names of several APIs begin with their own prefixes, and those of one API stand without at its own endpoint.
+        // Of several APIs, each has its own prefix.
         let prefix = slots
             .first()
             .filter(|_| self.is_single())
@@ -256,7 +256,6 @@ impl ServedApis {
             _ => {
                 let introduction = Introduction {
                     tells_changes: self.tells_changes,
-                    names_apis: endpoint.api.is_none(),
                     view: &endpoint.view,
                     apis: &apis,
                     awaited: &awaited,

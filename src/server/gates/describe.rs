@@ -3,7 +3,7 @@
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
 
-use super::gate_set::{Gates, describe_unknown_key, read_strings, refused, unknown_keys};
+use super::gate_set::{Gates, describe_unknown_keys, read_strings, refused};
 use super::inner_call::{find_operation, unknown_operation};
 use crate::annotate::gate_names::GateKind;
 use crate::api::ToolIndex;
@@ -74,11 +74,9 @@ fn heading(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
     )
 }
 
-/// The operation as a tool of this endpoint.
+/// The operation as a tool.
 fn listed_tool(api: &VisibleApi<'_>, index: ToolIndex) -> Value {
-    let text = api.api.tool_json(index);
-    let pieces = api.pieces_of(&text, api.api.offered(index).replacement);
-    serde_json::from_str(&pieces.concat()).unwrap_or_default()
+    serde_json::from_str(&api.api.tool_json(index)).unwrap_or_default()
 }
 
 fn compact(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
@@ -106,9 +104,7 @@ fn exact(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
 fn read_names(arguments: &JsonObject) -> Result<(Vec<String>, bool), Vec<String>> {
     const KNOWN: [&str; 2] = ["names", "detail"];
     let mut problems = Vec::new();
-    for key in unknown_keys(arguments, &KNOWN) {
-        problems.push(describe_unknown_key(key, &KNOWN));
-    }
+    problems.extend(describe_unknown_keys(arguments, &KNOWN));
     let names = arguments.get("names").and_then(read_strings).unwrap_or_else(|| {
         problems.push("`names` must be a list of names of operations".into());
         Vec::new()

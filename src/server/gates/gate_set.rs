@@ -133,14 +133,37 @@ pub(super) fn read_strings(value: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// The keys of some arguments that are not among the known ones.
-pub(super) fn unknown_keys<'a>(arguments: &'a JsonObject, known: &[&str]) -> Vec<&'a str> {
-    arguments.keys().map(String::as_str).filter(|key| !known.contains(key)).collect()
+/// The most keys that a message of a tool of search mode repeats.
+const MAX_SHOWN_KEYS: usize = 5;
+
+/// What is wrong with the keys of some arguments that are not among the known ones of a tool of search mode.
+pub(super) fn describe_unknown_keys(arguments: &JsonObject, known: &[&str]) -> Vec<String> {
+    let unknown = arguments.keys().map(String::as_str).filter(|key| !known.contains(key));
+    let mut problems: Vec<String> = unknown
+        .clone()
+        .take(MAX_SHOWN_KEYS)
+        .map(|key| {
+            let shown = truncate(&one_line(key), 60);
+            let hint = nearest(key, known.iter().copied(), 0.7).map(|near| format!("; did you mean `{near}`?"));
+            format!("`{shown}` is not an argument of it{}", hint.unwrap_or_default())
+        })
+        .collect();
+    let more = unknown.count().saturating_sub(MAX_SHOWN_KEYS);
+    if more > 0 {
+        problems.push(format!("{more} more are not"));
+    }
+    problems
 }
 
-/// What is wrong with a key that is not an argument of a tool of search mode.
-pub(super) fn describe_unknown_key(key: &str, known: &[&str]) -> String {
-    let shown = truncate(&one_line(key), 60);
-    let hint = nearest(key, known.iter().copied(), 0.7).map(|near| format!("; did you mean `{near}`?"));
-    format!("`{shown}` is not an argument of it{}", hint.unwrap_or_default())
+/// The keys of some arguments in backticks, the first of many.
+pub(super) fn show_keys(arguments: &JsonObject) -> String {
+    let shown = arguments.keys().take(MAX_SHOWN_KEYS);
+    let mut shown: Vec<String> = shown
+        .map(|key| format!("`{}`", truncate(&one_line(key).replace('`', "'"), 60)))
+        .collect();
+    let more = arguments.len().saturating_sub(MAX_SHOWN_KEYS);
+    if more > 0 {
+        shown.push(format!("and {more} more"));
+    }
+    shown.join(", ")
 }

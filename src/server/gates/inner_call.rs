@@ -3,7 +3,7 @@
 use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::Value;
 
-use super::gate_set::{Gates, refused, unknown_keys};
+use super::gate_set::{Gates, refused, show_keys};
 use crate::annotate::Effect;
 use crate::annotate::gate_names::GateKind;
 use crate::api::ToolIndex;
@@ -109,11 +109,10 @@ fn read_named_call(
     }
     let has_such_argument = |key: &str| offered.operation.parameters.iter().any(|parameter| parameter.key == key);
     if inner.is_empty() && !has_such_argument("operation") && !has_such_argument("arguments") {
-        let moved: Vec<String> = arguments.keys().map(|key| format!("`{}`", shown(key))).collect();
         remarks.push(format!(
             "{} {} of {served}; arguments of the operation belong in `arguments`.",
-            moved.join(", "),
-            if moved.len() == 1 {
+            show_keys(arguments),
+            if arguments.len() == 1 {
                 "was taken as an argument"
             } else {
                 "were taken as arguments"
@@ -121,14 +120,10 @@ fn read_named_call(
         ));
         return Ok(std::mem::take(arguments));
     }
-    let unknown: Vec<String> = unknown_keys(arguments, &[])
-        .into_iter()
-        .map(|key| format!("`{}`", shown(key)))
-        .collect();
     Err(refuse(format!(
         "{served} was not called: {} {} beside `operation` and `arguments`; arguments of the operation belong in `arguments`. Nothing was sent.",
-        unknown.join(", "),
-        if unknown.len() == 1 { "stands" } else { "stand" }
+        show_keys(arguments),
+        if arguments.len() == 1 { "stands" } else { "stand" }
     )))
 }
 

@@ -3,7 +3,7 @@
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
 
-use super::gate_set::{Gates, describe_unknown_key, read_strings, refused, unknown_keys};
+use super::gate_set::{Gates, describe_unknown_keys, read_strings, refused};
 use super::listing::{tag_counts, vocabulary};
 use crate::annotate::Effect;
 use crate::annotate::gate_names::GateKind;
@@ -12,9 +12,11 @@ use crate::api::{OfferedTool, ToolIndex};
 use crate::search::{Hit, QueryAnswer, SearchAnswer, as_path, as_words};
 use crate::server::visible::{VisibleApi, VisibleApis};
 use crate::spec::node::Node;
-use crate::text::{counted, one_line};
+use crate::text::{MAX_LIKENED_BYTES, counted, one_line};
 
 const MAX_QUERIES: usize = 5;
+/// The longest query, tag or name of an API: the work of a search grows with its words.
+const MAX_QUERY_BYTES: usize = 2000;
 /// The most hits over all queries.
 const MAX_HITS: usize = 25;
 /// How many sources of identifiers a hit names.
@@ -235,7 +237,7 @@ fn near_tags(seen: &VisibleApis<'_>, query: &str) -> String {
         .map(|(tag, _)| {
             let words = query
                 .split(|character: char| !character.is_alphanumeric())
-                .filter(|word| word.len() > 2);
+                .filter(|word| (3..=MAX_LIKENED_BYTES).contains(&word.len()));
             let likeness = words.map(|word| strsim::jaro_winkler(&word.to_lowercase(), &tag.to_lowercase()));
             (likeness.fold(0.0, f64::max), tag)
         })
@@ -312,9 +314,7 @@ fn read_request(arguments: &JsonObject, seen: &VisibleApis<'_>) -> Result<Search
     if seen.names_apis {
         known.push("api");
     }
-    for key in unknown_keys(arguments, &known) {
-        problems.push(describe_unknown_key(key, &known));
-    }
+    problems.extend(describe_unknown_keys(arguments, &known));
     let queries = match arguments.get("queries") {
         None | Some(Value::Null) => Vec::new(),
         Some(given) => read_strings(given).unwrap_or_else(|| {
@@ -328,12 +328,19 @@ fn read_request(arguments: &JsonObject, seen: &VisibleApis<'_>) -> Result<Search
             queries.len()
         ));
     }
+    if queries.iter().any(|query| query.len() > MAX_QUERY_BYTES) {
+        problems.push(format!("one of the `queries` is longer than {MAX_QUERY_BYTES} bytes"));
+    }
     if queries.len() > 1 && queries.iter().any(|query| query.trim().is_empty()) {
         problems.push("one of the `queries` is empty".into());
     }
     let mut text = |key: &str| match arguments.get(key) {
         None | Some(Value::Null) => None,
-        Some(Value::String(text)) => Some(text.clone()),
+        Some(Value::String(text)) if text.len() <= MAX_QUERY_BYTES => Some(text.clone()),
+        Some(Value::String(_)) => {
+            problems.push(format!("`{key}` is longer than {MAX_QUERY_BYTES} bytes"));
+            None
+        }
         Some(_) => {
             problems.push(format!("`{key}` must be a string"));
             None

@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use super::activity::{Activity, Working};
 use super::front::Front;
 use super::idle_timeout::IdleTimeout;
-use crate::server::client::Peer;
+use crate::proxy::caller::client_key::Peer;
 
 /// What every connection is served with.
 #[derive(Clone)]

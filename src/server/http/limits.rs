@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::server::client::ClientKey;
+use crate::proxy::caller::client_key::ClientKey;
 use crate::shared_state::rate::{SharedRate, TakenPlace};
 use crate::shared_state::state::SharedState;
 
@@ -104,7 +104,6 @@ mod tests {
     use std::net::IpAddr;
 
     use super::*;
-    use crate::server::client::Peer;
 
     #[test]
     fn a_client_gets_a_seconds_worth_at_once_and_then_one_at_a_time() {
@@ -138,7 +137,7 @@ mod tests {
     fn a_crowd_of_addresses_takes_bounded_memory() {
         let (limit, now) = (RateLimit::new(1.0, None), Instant::now());
         for number in 0..50_000_u32 {
-            let _ = limit.take(ClientKey::at(Peer(IpAddr::V4(number.into()))), now);
+            let _ = limit.take(ClientKey::at(IpAddr::V4(number.into())), now);
         }
         assert!(limit.clients.lock().unwrap().due.len() <= MAX_CLIENTS + 1);
         assert_eq!(limit.take(ClientKey::named("t", b"new"), now + Duration::from_secs(2)), Ok(()));

@@ -46,13 +46,13 @@ pub(crate) use self::tls::Tls;
 pub(crate) use super::auth::AccessOptions;
 use super::auth::ClientAdmission;
 pub(crate) use super::auth::jwt::OauthOptions;
-pub(crate) use super::auth::scopes::ToolScopes;
 pub(crate) use super::auth::static_token::StaticToken;
-use super::client::Peer;
 use super::{McpServer, drain_calls};
 use crate::descriptors;
 use crate::observe;
 use crate::outbound::HttpClient;
+use crate::proxy::caller::client_key::Peer;
+pub(crate) use crate::proxy::caller::scopes::ToolScopes;
 use crate::shared_state::state::SharedState;
 
 /// How long a TLS handshake may take.

@@ -24,7 +24,8 @@ use super::refused_calls::observe_refused_calls;
 use super::sessions::{self, Sessions};
 use crate::json;
 use crate::observe;
-use crate::server::auth::{self, AuthenticatedClient, ClientAdmission, jwt};
+use crate::proxy::caller::AuthenticatedClient;
+use crate::server::auth::{self, ClientAdmission, jwt};
 use crate::server::{McpServer, jsonrpc, tool_list};
 use crate::spec::media_type::essence;
 
@@ -179,7 +180,7 @@ async fn splice_list(State(server): State<McpServer>, request: Request, next: Ne
     let scopes = request
         .extensions()
         .get::<AuthenticatedClient>()
-        .map(|client| client.scopes().clone());
+        .map(|client| client.scopes.clone());
     let response = next.run(request).await;
     let content_type = response.headers().get(header::CONTENT_TYPE).cloned();
     let is = |wanted: &[u8]| content_type.as_ref().is_some_and(|value| value.as_bytes().starts_with(wanted));

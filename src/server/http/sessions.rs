@@ -12,8 +12,9 @@ use axum::response::{IntoResponse, Response};
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
-use crate::server::auth::{AuthenticatedClient, client_of};
-use crate::server::client::ClientKey;
+use crate::proxy::caller::AuthenticatedClient;
+use crate::proxy::caller::client_key::ClientKey;
+use crate::server::auth::client_of;
 use crate::server::share::may_take_place;
 
 /// The maximum number of sessions.
@@ -96,7 +97,7 @@ impl Sessions {
 /// client ends, and a client without a session is refused.
 pub(crate) async fn limit_sessions(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
-    let caller = parts.extensions.get::<AuthenticatedClient>().map(|caller| caller.client);
+    let caller = parts.extensions.get::<AuthenticatedClient>().map(|caller| caller.key);
     let client = client_of(Some(&parts));
     let path = parts.uri.path().to_owned();
     let Some(id) = parts.headers.get(SESSION_ID_HEADER).cloned() else {

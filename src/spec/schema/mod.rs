@@ -5,7 +5,6 @@
 
 mod annotations;
 mod assertion;
-mod budget;
 mod cut;
 mod direction;
 mod graph;
@@ -24,8 +23,6 @@ use foldhash::HashMap;
 
 use serde_json::{Map, Value};
 
-pub(crate) use self::budget::BudgetRange;
-use self::budget::SchemaBudget;
 use self::cut::{drop_dangling, drop_unused, open_lost, prune, thin};
 use self::direction::Direction;
 use self::graph::expand;
@@ -76,30 +73,13 @@ pub(crate) struct Completed {
 /// How a schema fits into its budget.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fit {
-    /// The budgets with which the schema would be the same.
-    pub same_for: BudgetRange,
     /// Whether something was left out.
-    pub is_cut: bool,
-    /// How many bytes the whole schema takes before the last touch, which adds descriptions; at least, where it is cut.
-    whole: usize,
-    /// The budgets with which the same components are inlined.
-    same_inlined_for: BudgetRange,
+    is_cut: bool,
     /// How many bytes the schema takes, where that is more than its budget although all is cut that can be.
     too_large: Option<usize>,
 }
 
 impl Fit {
-    /// How many bytes the schema takes at least with a larger budget.
-    #[must_use]
-    pub(crate) fn least_bytes_with(&self, larger_budget: usize) -> usize {
-        // A component that is inlined takes less than a definition, by its name and the reference to it: far less than half.
-        if self.same_inlined_for.contains(larger_budget) {
-            self.whole
-        } else {
-            self.whole / 2
-        }
-    }
-
     /// The remark on a schema that did not fit into `max_bytes`.
     #[must_use]
     pub(crate) fn warning(&self, max_bytes: usize) -> Option<String> {
@@ -113,14 +93,6 @@ impl Fit {
             (None, false) => None,
         }
     }
-}
-
-/// How references were resolved.
-struct Resolved {
-    /// How many bytes there were with the first definition that did not fit; `None` where all of them do.
-    first_over: Option<usize>,
-    /// The budgets with which the same components are inlined.
-    same_inlined_for: BudgetRange,
 }
 
 /// Translates schemas of one document and makes them self-contained; keeps what it has translated.
@@ -194,24 +166,20 @@ impl<'d> Schemas<'d> {
     /// Makes `schema` self-contained and fits it into its budget: every component it refers to is inlined, or put under
     /// its `$defs`, and what is too much is cut where it is deepest, into schemas that accept anything.
     pub(crate) fn complete(&mut self, schema: Map<String, Value>, options: &SchemaOptions, warnings: &mut Vec<String>) -> Completed {
-        let budget = SchemaBudget::new(options.budget);
+        let budget = options.budget;
         let mut root = Value::Object(schema);
-        let Resolved {
-            first_over,
-            same_inlined_for,
-        } = self.resolve_references(&mut root, &budget, options.inline_all, warnings);
+        let has_left_out = self.resolve_references(&mut root, options, warnings);
         if self.translator.has_lost {
             open_lost(&mut root);
         }
         let bytes = json_size(&root);
-        let whole = first_over.unwrap_or(bytes);
-        let mut is_cut = first_over.is_some() | cut_depth(&mut root, bytes, &budget);
+        let mut is_cut = has_left_out | cut_depth(&mut root, bytes, budget);
         let may_rename = self.translator.direction == Direction::Input && self.translator.has_odd_names;
         let wire = (may_rename && rename_properties(&mut root)).then(|| root.clone());
         finish(&mut root, wire.is_some());
-        let (is_thinned, bytes) = thin_out(&mut root, &budget);
+        let (is_thinned, bytes) = thin_out(&mut root, budget);
         is_cut |= is_thinned;
-        let too_large = budget.is_exceeded_by(bytes).then_some(bytes);
+        let too_large = (bytes > budget).then_some(bytes);
         let object = |value| match value {
             Value::Object(object) => object,
             _ => Map::new(),
@@ -219,13 +187,7 @@ impl<'d> Schemas<'d> {
         Completed {
             schema: object(root),
             wire: wire.map(object),
-            fit: Fit {
-                same_for: budget.same(),
-                is_cut,
-                whole,
-                same_inlined_for,
-                too_large,
-            },
+            fit: Fit { is_cut, too_large },
         }
     }
 
@@ -254,32 +216,24 @@ impl<'d> Schemas<'d> {
         }
     }
 
-    /// Inlines what `root` refers to, or puts it under `$defs`.
-    fn resolve_references(&mut self, root: &mut Value, budget: &SchemaBudget, inline_all: bool, warnings: &mut Vec<String>) -> Resolved {
+    /// Inlines what `root` refers to, or puts it under `$defs`. Whether a definition did not fit into the budget.
+    fn resolve_references(&mut self, root: &mut Value, options: &SchemaOptions, warnings: &mut Vec<String>) -> bool {
         let mut roots = Vec::new();
         references(root, &mut roots);
         if roots.is_empty() {
-            return Resolved {
-                first_over: None,
-                same_inlined_for: budget.same(),
-            };
+            return false;
         }
+        let mut room = early(options.budget);
         self.translate_components(&roots, warnings);
-        let plan = InlinePlan::new(&self.components, root, &roots, budget);
-        let same_inlined_for = budget.same();
+        let plan = InlinePlan::new(&self.components, root, &roots, room);
         inline(root, &plan);
-        let Definitions { mut defs, first_over } = plan.definitions(root, budget);
-        if inline_all && !defs.is_empty() {
-            let mut room = budget.early();
-            budget.pin();
+        let Definitions { mut defs, has_left_out } = plan.definitions(root, room);
+        if options.inline_all && !defs.is_empty() {
             expand(root, &defs, &mut Vec::new(), &mut room);
             self.translator.has_lost = true;
-            return Resolved {
-                first_over,
-                same_inlined_for,
-            };
+            return has_left_out;
         }
-        if first_over.is_some() {
+        if has_left_out {
             let kept = defs.keys().cloned().collect();
             drop_dangling(root, &kept);
             defs.values_mut().for_each(|definition| drop_dangling(definition, &kept));
@@ -287,29 +241,20 @@ impl<'d> Schemas<'d> {
         if let (Value::Object(object), false) = (root, defs.is_empty()) {
             object.insert("$defs".into(), Value::Object(defs));
         }
-        Resolved {
-            first_over,
-            same_inlined_for,
-        }
+        has_left_out
     }
+}
+
+/// How much of a budget may be used before descriptions are added, and before escapes count.
+fn early(budget: usize) -> usize {
+    budget - budget / 12
 }
 
 /// Cuts a schema of so many `bytes` level by level until it fits, with the descriptions that are still to come: inlined schemas can
 /// be too much by themselves. Says whether anything was cut.
-fn cut_depth(root: &mut Value, mut bytes: usize, budget: &SchemaBudget) -> bool {
-    let is_over = |root: &Value, size: usize| {
-        if budget.is_exceeded_early_by(size) {
-            return true;
-        }
-        // Descriptions are counted only where they may matter, because that takes a walk over the schema.
-        let enough = size.saturating_mul(4);
-        let least = if budget.is_below(enough) {
-            enough.min(size + unsaid(root))
-        } else {
-            enough
-        };
-        budget.is_exceeded_by(least)
-    };
+fn cut_depth(root: &mut Value, mut bytes: usize, budget: usize) -> bool {
+    // Descriptions are counted only where they may matter, because that takes a walk over the schema.
+    let is_over = |root: &Value, size: usize| size > early(budget) || (size.saturating_mul(4) > budget && size + unsaid(root) > budget);
     let mut depth = MAX_CUT_DEPTH;
     while depth > MIN_CUT_DEPTH && is_over(root, bytes) {
         prune(root, depth);
@@ -323,10 +268,10 @@ fn cut_depth(root: &mut Value, mut bytes: usize, budget: &SchemaBudget) -> bool 
 
 /// Thins out what is wide and not deep, a great many arguments or constants, until it fits. Says whether anything was left out, and
 /// how many bytes are left.
-fn thin_out(root: &mut Value, budget: &SchemaBudget) -> (bool, usize) {
+fn thin_out(root: &mut Value, budget: usize) -> (bool, usize) {
     let mut level = 0;
     let mut bytes = json_size(root);
-    while level < MIN_LEVELS && budget.is_exceeded_by(bytes) {
+    while level < MIN_LEVELS && bytes > budget {
         thin(root, level);
         drop_unused(root);
         bytes = json_size(root);
@@ -522,39 +467,6 @@ mod tests {
                 );
 
                 assert!(jsonschema::is_valid(&Value::Object(completed.schema), &given), "{text}");
-            }
-        }
-    }
-
-    #[test]
-    fn budgets_that_decide_alike_give_the_same_schema_and_what_fits_is_not_made_again_for_a_larger_one() {
-        let leaf = json!({"type": "object", "properties": {"name": {"type": "string"}, "x": {}, "size": {"type": "integer"}}});
-        let branch = json!({"type": "object", "properties": {"leaf": {"$ref": "#/components/schemas/Leaf"}, "list": {"type": "array", "items": {"$ref": "#/components/schemas/Leaf"}}}});
-        let named: Map<String, Value> = (0..60).map(|n| (format!("p{n}"), json!({}))).collect();
-        let document = json!({
-            "openapi": "3.1.0", "paths": {},
-            "small": leaf, "nested": {"type": "object", "properties": {"branch": {"$ref": "#/components/schemas/Branch"}, "other": branch}},
-            "wide": {"type": "object", "properties": named},
-            "components": {"schemas": {"Leaf": leaf, "Branch": branch}},
-        });
-        let document = Document::parse(document.to_string().into_bytes(), None).unwrap();
-        for member in ["small", "nested", "wide"] {
-            let span = document.member(member).unwrap().span();
-            let with = |budget: usize| {
-                let mut schemas = Schemas::new(&document);
-                let Value::Object(root) = schemas.translate(span, &mut Vec::new()) else {
-                    panic!("no object")
-                };
-                let completed = schemas.complete(root, &SchemaOptions { budget, inline_all: false }, &mut Vec::new());
-                (Value::Object(completed.schema).to_string(), completed.fit)
-            };
-            let all: Vec<_> = (60..4000).step_by(13).map(|budget| (budget, with(budget))).collect();
-            for (budget, (schema, fit)) in &all {
-                assert!(fit.same_for.contains(*budget));
-                for (other, (theirs, _)) in all.iter().filter(|(other, _)| fit.same_for.contains(*other)) {
-                    assert_eq!(schema, theirs, "{member} with {budget} and {other} bytes");
-                }
-                assert!(fit.is_cut || fit.same_for.contains(64 << 10), "{member} with {budget} bytes");
             }
         }
     }

@@ -7,7 +7,6 @@ use std::rc::Rc;
 use foldhash::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
-use super::budget::SchemaBudget;
 use super::cut::pruned_copy;
 use super::graph::merge_siblings;
 use super::size::json_size;
@@ -97,14 +96,14 @@ pub(crate) struct Definition {
 /// The definitions of one tool's schema.
 pub(crate) struct Definitions {
     pub(crate) defs: Map<String, Value>,
-    /// How many bytes there would have been with the first definition that did not fit; `None` where all of them do.
-    pub(crate) first_over: Option<usize>,
+    /// Whether a definition did not fit.
+    pub(crate) has_left_out: bool,
 }
 
 impl<'c> InlinePlan<'c> {
-    /// For a schema `root` that refers to `roots`. Works with what is known of each component from its leaves up, so that a cycle,
+    /// For a schema `root` that refers to `roots` and may take `room` bytes. Works with what is known of each component from its leaves up, so that a cycle,
     /// however long, is never followed.
-    pub(crate) fn new(components: &'c Components, root: &Value, roots: &[String], budget: &SchemaBudget) -> Self {
+    pub(crate) fn new(components: &'c Components, root: &Value, roots: &[String], room: usize) -> Self {
         let size_of = |name: &String| {
             let expanded = components.get(name).and_then(|component| component.expanded);
             expanded.map_or(0, |expanded| expanded.size)
@@ -112,7 +111,7 @@ impl<'c> InlinePlan<'c> {
         let total = roots.iter().map(size_of).fold(json_size(root), usize::saturating_add);
         let choice = if total <= INLINE_TOOL {
             InlinedComponents::All
-        } else if budget.is_exceeded_early_by(total) {
+        } else if total > room {
             // What is near must not be crowded out by what is inside of something.
             InlinedComponents::Small
         } else {
@@ -174,15 +173,16 @@ impl<'c> InlinePlan<'c> {
         }
     }
 
-    /// What `root` refers to and was not inlined, each once, in the order of first use: the nearest first.
-    pub(crate) fn definitions(&self, root: &Value, budget: &SchemaBudget) -> Definitions {
+    /// What `root` refers to and was not inlined, each once, in the order of first use, the nearest first: as much as fits with `root`
+    /// into `room` bytes.
+    pub(crate) fn definitions(&self, root: &Value, room: usize) -> Definitions {
         let mut defs = Map::new();
         let mut known: HashSet<String> = HashSet::default();
-        let mut first_over = None;
+        let mut has_left_out = false;
         let mut found = Vec::new();
         references(root, &mut found);
         if found.is_empty() {
-            return Definitions { defs, first_over };
+            return Definitions { defs, has_left_out };
         }
         let mut used = json_size(root);
         let mut queue = VecDeque::from(found);
@@ -192,10 +192,10 @@ impl<'c> InlinePlan<'c> {
             }
             let definition = self.definition(&name);
             used += name.len();
-            let (schema, size) = if budget.is_exceeded_early_by(used + definition.size) {
-                first_over = first_over.or(Some(used + definition.size));
+            let (schema, size) = if used + definition.size > room {
+                has_left_out = true;
                 // The upper levels of what does not fit are worth more than the deeper ones of what comes after it.
-                let Some((schema, size)) = definition.upper(|size| !budget.is_exceeded_early_by(used + 2 * size)) else {
+                let Some((schema, size)) = definition.upper(|size| used + 2 * size <= room) else {
                     used -= name.len();
                     continue;
                 };
@@ -211,7 +211,7 @@ impl<'c> InlinePlan<'c> {
             known.insert(name.clone());
             defs.insert(name, schema);
         }
-        Definitions { defs, first_over }
+        Definitions { defs, has_left_out }
     }
 }
 

@@ -9,7 +9,7 @@ fn spec() -> SpecFile {
     SpecFile::new(
         &json!({"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "x-mcp": {"category": "shop", "annotations": {"openWorldHint": false}},
         "paths": {
-            "/search": {"post": {"operationId": "searchGoods", "tags": ["goods", "find"]}},
+            "/search": {"post": {"operationId": "searchGoods", "description": "Searches for goods.", "tags": ["goods", "find"]}},
             "/goods/{id}": {
                 "x-mcp": {"annotations": {"idempotentHint": false}},
                 "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}],
@@ -313,7 +313,7 @@ fn the_rule_that_check_prints_has_the_effect_that_it_says() {
     let path = config.path().to_str().unwrap().to_owned();
     let shown = tools(&spec, &["--config", &path]);
     let told = ["searchAll", "deleteMatching", "findMe"].map(|name| hints(&shown[name]));
-    assert_eq!(told, ["r-io", "---o", "r-io"]);
+    assert_eq!(told, ["r-io", "-d-o", "r-io"]);
     let report = stdout(&run(&["check", "--spec", spec.path(), "--config", &path]));
     assert!(!report.contains("looks read-only"), "{report}");
 }

@@ -56,7 +56,10 @@ fn p59_no_destructive_leaves_out_what_a_name_calls_destructive() {
     }
     assert!(upstream.received().is_empty());
     let log = session.end();
-    let lines: Vec<&str> = log.lines().filter(|line| line.contains("left out because of words")).collect();
+    let lines: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("left out because of their words"))
+        .collect();
     assert_eq!(lines.len(), 1, "one line: {log}");
     for expected in [
         "9 tools",
@@ -66,12 +69,26 @@ fn p59_no_destructive_leaves_out_what_a_name_calls_destructive() {
     ] {
         assert!(lines[0].contains(expected), "{expected}: {}", lines[0]);
     }
-    // What clients read stays the policy's.
-    let mut session = Session::serving(&spec, &upstream, &[]);
-    let tools = session.tools();
-    let kill = tools.iter().find(|tool| tool["name"] == "ContainerKill").unwrap();
-    assert_eq!(kill["annotations"]["destructiveHint"], false, "{kill}");
-    assert!(!session.end().contains("because of words"));
+    // What clients read is the policy's.
+    for (policy, expected, line) in [
+        (
+            "careful",
+            true,
+            "because of their words, 8 count as destructive, although their method is POST; 1 look harmless, and count",
+        ),
+        (
+            "method",
+            false,
+            "because of their words, 9 look harmless, and count as destructive for",
+        ),
+    ] {
+        let mut session = Session::serving(&spec, &upstream, &["--annotation-policy", policy]);
+        let tools = session.tools();
+        let kill = tools.iter().find(|tool| tool["name"] == "ContainerKill").unwrap();
+        assert_eq!(kill["annotations"]["destructiveHint"], expected, "{kill}");
+        let log = session.end();
+        assert!(log.contains(line), "{log}");
+    }
 }
 
 #[test]
@@ -81,7 +98,7 @@ fn p59_read_only_leaves_out_a_get_whose_name_says_that_it_acts() {
     assert_eq!(names(&session.tools()), ["ContainerList"]);
     let log = session.end();
     assert!(
-        log.contains("1 tool left out because of words") && log.contains("--hint 'logout readOnly=true'"),
+        log.contains("1 tool left out because of their words") && log.contains("--hint 'logout readOnly=true'"),
         "{log}"
     );
 }
@@ -146,7 +163,10 @@ fn p59_confirm_asks_about_what_a_name_calls_destructive() {
             upstream.take_one();
         }
         let log = session.end();
-        assert!(log.contains("called only after the user agrees because of words"), "{level}: {log}");
+        assert!(
+            log.contains("called only after the user agrees because of their words"),
+            "{level}: {log}"
+        );
     }
 }
 
@@ -176,11 +196,17 @@ fn check_warns_of_names_that_are_enforced() {
     let spec = spec();
     for flags in [&[][..], &["--no-destructive"], &["--document-hints", "trust"]] {
         let report = stdout(&run(&[&["check", "--spec", spec.path()], flags].concat()));
-        for path in ["/containers/{id}/kill", "/volumes/prune", "/credentials/revoke"] {
-            let warned = report.lines().any(|line| line.starts_with("warning: ") && line.contains(path));
-            assert!(warned, "{flags:?} {path}: {report}");
+        for word in ["kill", "prune", "revoke"] {
+            let named = report.lines().any(|line| line.contains(&format!("`{word}`")));
+            assert!(named, "{flags:?} {word}: {report}");
         }
     }
+    let report = stdout(&run(&["check", "--spec", spec.path(), "--annotation-policy", "method"]));
+    let prune = report.lines().find(|line| line.contains("(word `prune`)")).unwrap();
+    assert!(
+        prune.starts_with("warning: ") && prune.contains("looks destructive") && prune.contains("(and 4 more like this: "),
+        "{prune}"
+    );
     let freed = [
         "--no-destructive",
         "--hint",
@@ -222,7 +248,7 @@ fn p59_a_get_whose_name_says_in_any_spelling_that_it_acts_is_held_back() {
     tools.sort_by_key(|tool| tool["name"].to_string());
     assert_eq!(names(&tools), ["GET_ListStacks", "GetDeletedCertificates", "departures"]);
     let log = session.end();
-    assert!(log.contains("6 tools left out because of words in their names"), "{log}");
+    assert!(log.contains("6 tools left out because of their words"), "{log}");
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn each_call_gives_one_line_without_values() {
     assert!(time.len() == 24 && time.ends_with('Z') && time.as_bytes()[10] == b'T', "{time}");
     assert_eq!(lines[0]["arguments_hash"], lines[1]["arguments_hash"]);
     assert_ne!(lines[1]["arguments_hash"], lines[2]["arguments_hash"]);
-    assert_eq!(lines[4]["effect"], "write");
+    assert_eq!(lines[4]["effect"], "destructive", "no word says that it only adds");
     assert!(lines.iter().all(|line| line["id"].as_str().unwrap().len() == 32));
     let text = std::fs::read_to_string(&log.path).unwrap();
     for value in ["7654321", "seven", "the-reply-itself", "no_such_tool", "a-key-that"] {

@@ -378,3 +378,134 @@ fn call_over(stream: &mut TcpStream, address: &str) {
     }
     assert!(answer.contains("\"isError\":false"), "{answer}");
 }
+
+/// An API with many operations, as long names make suggestions dear.
+#[cfg(target_os = "linux")]
+fn many_operations() -> SpecFile {
+    let operation = |number: usize| {
+        let name = format!("projects_environments_variables_get_{number:04}");
+        (
+            format!("/items/{number}"),
+            json!({"get": {"operationId": name, "tags": [format!("tag number {number}")]}}),
+        )
+    };
+    SpecFile::with_paths(&Value::Object((0..1_100).map(operation).collect()))
+}
+
+/// Nothing is like a name of megabytes, and looking for what is nearest to it takes minutes.
+#[cfg(target_os = "linux")]
+#[test]
+fn p32_a_name_of_megabytes_gets_no_suggestion_and_holds_nobody_up() {
+    let spec = many_operations();
+    let huge = "projects_environments_".repeat(150_000);
+    let served = ["--spec", spec.path(), "--base-url", "http://127.0.0.1:1"];
+    let search = ["--tools", "search"];
+    for (more, tool, arguments) in [
+        (&[][..], huge.as_str(), "{}".to_owned()),
+        (&search, "call_read", format!(r#"{{"operation":"{huge}"}}"#)),
+        (&search, "describe_operations", format!(r#"{{"names":["{huge}"]}}"#)),
+        (&search, "search_operations", format!(r#"{{"tag":"{huge}"}}"#)),
+        (&search, "search_operations", format!(r#"{{"queries":["{huge}"]}}"#)),
+        (&search, "search_operations", format!(r#"{{"effect":"{huge}"}}"#)),
+        (&search, "search_operations", format!(r#"{{"{huge}":1}}"#)),
+    ] {
+        let server = HttpServer::start(&[&served, more].concat());
+        let started = Instant::now();
+        let (status, answer) = server.post(&[], &call_message(tool, &arguments));
+        let shown = answer.get(..answer.floor_char_boundary(300)).unwrap_or_default();
+        let tool = tool.get(..tool.len().min(40)).unwrap_or_default();
+        assert!(started.elapsed() < within(3), "{tool}: {:?} {status} {shown}", started.elapsed());
+        assert!(
+            answer.len() < 4_000 && !answer.contains("ean projects_"),
+            "{tool}: {} {shown}",
+            answer.len()
+        );
+    }
+    let server = HttpServer::start(&served);
+    let (_, answer) = server.post(&[], &call_message("projects_environments_variables_get_110", "{}"));
+    assert!(answer.contains("did you mean projects_environments_variables_get_"), "{answer}");
+}
+
+/// Each item of a list may break its schema in several ways, and in each form of a choice: all that is found in a message of
+/// megabytes takes gigabytes.
+#[cfg(target_os = "linux")]
+#[test]
+fn p32_a_long_list_that_does_not_fit_takes_little_memory_and_time() {
+    use crate::support::peak_memory;
+
+    let label = json!({"oneOf": [
+        {"type": "string"},
+        {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "color": {"type": ["string", "null"]}}},
+    ]});
+    let body = json!({"required": true, "content": {"application/json": {"schema": {"type": "object", "properties": {
+        "labels": {"oneOf": [
+            {"type": "object", "properties": {"labels": {"type": "array", "minItems": 1, "items": label}}},
+            {"type": "array", "minItems": 1, "items": {"type": "string"}},
+            {"type": "array", "minItems": 1, "items": label},
+        ]},
+        "numbers": {"type": "array", "items": {"type": "integer", "minimum": 1}},
+        "times": {"type": "array", "items": {"type": "string", "format": "date-time"}},
+    }}}}});
+    let operation = json!({"post": {"operationId": "set_labels", "requestBody": body, "responses": {"200": {"description": "ok"}}}});
+    let spec = SpecFile::with_paths(&json!({"/labels": operation}));
+    let upstream = Upstream::start(Box::new(|_| reply(400, &["Content-Type: application/json"], b"{}")));
+    let list = |item: &str, count: usize| vec![item; count].join(",");
+    let (long, max_memory) = if soak() { (1_900_000, 1_000) } else { (250_000, 250) };
+    let last = long / 2;
+    for (what, arguments, expected) in [
+        (
+            "forms",
+            format!(r#"{{"body":{{"labels":[{}]}}}}"#, list("0", long)),
+            "/body/labels/0`",
+        ),
+        (
+            "values",
+            format!(r#"{{"body":{{"numbers":[{}]}}}}"#, list("0", long)),
+            "`/body/numbers/19`",
+        ),
+        (
+            "the last",
+            format!(r#"{{"body":{{"numbers":[{},0]}}}}"#, list("1", 500_000)),
+            "`/body/numbers/500000`",
+        ),
+        (
+            "formats",
+            format!(r#"{{"body":{{"times":[{}]}}}}"#, list("\"x\"", last)),
+            "`/body/times/2`",
+        ),
+        (
+            "names",
+            format!(
+                r#"{{"body":{{}},{}}}"#,
+                (0..last).map(|n| format!(r#""n{n}":0"#)).collect::<Vec<_>>().join(",")
+            ),
+            "`n7`",
+        ),
+        (
+            "names alike",
+            format!(
+                r#"{{"body":{{{}}}}}"#,
+                (1..2_000)
+                    .map(|n| format!(r#""{}labels":0"#, "-".repeat(n)))
+                    .collect::<Vec<_>>()
+                    .join(",")
+            ),
+            "400",
+        ),
+    ] {
+        let server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url]);
+        let message = call_message("set_labels", &arguments);
+        let started = Instant::now();
+        let (_, answer) = server.post(&[], &message);
+        let (took, peak) = (started.elapsed(), peak_memory(server.pid()));
+        let shown = answer.get(..answer.floor_char_boundary(2_000)).unwrap_or_default();
+        assert!(
+            answer.contains(expected) && answer.len() < 8_000,
+            "{what}: {} {shown}",
+            answer.len()
+        );
+        // Without optimization, as the tests are built.
+        assert!(took < within(30), "{what}: {took:?}");
+        assert!(peak < max_memory, "{what}: {peak} MiB");
+    }
+}

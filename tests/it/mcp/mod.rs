@@ -7,3 +7,4 @@ mod protocol;
 mod search_gates;
 mod search_mode;
 mod search_on_use;
+mod two_binaries;

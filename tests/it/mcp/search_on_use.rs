@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::support::{Session, SpecFile, Upstream, text};
+use crate::support::{Session, SpecFile, Upstream, run, stdout, text};
 
 /// Input schemas of together about 2 MB, more than are made at the start; one property has a name that clients refuse.
 fn large() -> SpecFile {
@@ -38,18 +38,43 @@ fn a_schema_that_is_made_when_it_is_used_is_that_of_the_list() {
     let (spec, upstream) = (large(), Upstream::echo());
     let mut all = Session::serving(&spec, &upstream, &[]);
     let listed = all.tools();
-    // The limit of the list is that of the pinned tools.
-    let flags = ["--tools", "search", "--pin", "operation:createThing7", "--max-list-bytes", "2000"];
+    let flags = ["--tools", "search", "--pin", "operation:createThing7"];
     let mut session = Session::serving(&spec, &upstream, &flags);
     session.logged("instead of a list of more than");
     let tools = session.tools();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["search_operations", "describe_operations", "call_write", "createThing7"]);
-    assert!(tools[3].to_string().len() < 3000, "{}", tools[3]);
+    let pinned = listed.iter().find(|tool| tool["name"] == "createThing7").unwrap();
+    assert_eq!(tools[3]["inputSchema"], pinned["inputSchema"]);
     for number in [0, 1, 150, 298, 299] {
         let name = format!("createThing{number}");
         let expected = listed.iter().find(|tool| tool["name"] == name.as_str()).unwrap();
         assert_eq!(described(&mut session, &name), expected["inputSchema"], "{name}");
+    }
+}
+
+/// A list is as long as the operator asked for, and no longer than any client takes where nobody asked.
+#[test]
+fn a_list_that_no_client_takes_is_served_in_search_mode_unless_the_operator_wants_all() {
+    let (spec, upstream) = (large(), Upstream::echo());
+    // Names alone are too long; with the first schemas, they are; as a whole, they are not.
+    for (max_bytes, searches) in [("20000", true), ("400000", true), ("90000000", false)] {
+        let flags = ["--max-list-bytes", max_bytes, "--pin", "operation:createThing7"];
+        let mut session = Session::serving(&spec, &upstream, &flags);
+        let tools = session.tools();
+        let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        if searches {
+            assert_eq!(names, ["search_operations", "describe_operations", "call_write", "createThing7"]);
+            session.logged("which is longer than --max-list-bytes; --tools all lists all");
+            let called = session.call("call_write", &json!({"operation": "createThing9", "arguments": {"body": {}}}));
+            assert!(text(&called).contains("createThing9"), "{called}");
+        } else {
+            assert_eq!(names.len(), 300);
+        }
+        let mut all = Session::serving(&spec, &upstream, &["--tools", "all", "--max-list-bytes", max_bytes]);
+        assert_eq!(all.tools().len(), 300);
+        let inspected = stdout(&run(&["tools", "--spec", spec.path(), "--max-list-bytes", max_bytes]));
+        assert!(inspected.contains("300 tools"), "{inspected}");
     }
 }
 

@@ -29,18 +29,18 @@ fn each_endpoint_lists_and_calls_what_is_its_own() {
             &["bills_list_things", "bills_create_thing", "pets_list_things", "pets_create_thing"][..],
         ),
         ("/mcp/readonly", &["bills_list_things", "pets_list_things"]),
-        ("/mcp/pets", &["list_things", "create_thing"]),
-        ("/mcp/pets/readonly", &["list_things"]),
-        ("/mcp/bills/readonly", &["list_things"]),
+        ("/mcp/pets", &["pets_list_things", "pets_create_thing"]),
+        ("/mcp/pets/readonly", &["pets_list_things"]),
+        ("/mcp/bills/readonly", &["bills_list_things"]),
     ] {
         assert_eq!(listed(&server, path, &[]), tools, "{path}");
         for tool in tools {
             assert_ne!(call_at(&server, path, tool)["result"], Value::Null, "{path} {tool}");
         }
         for (tool, is_there) in [
-            ("pets_create_thing", path == "/mcp"),
-            ("create_thing", path == "/mcp/pets"),
-            ("bills_list_things", path == "/mcp" || path == "/mcp/readonly"),
+            ("pets_create_thing", path == "/mcp" || path == "/mcp/pets"),
+            ("create_thing", false),
+            ("bills_list_things", !path.starts_with("/mcp/pets")),
             ("pets_pets_list_things", false),
         ] {
             let answer = call_at(&server, path, tool);
@@ -61,12 +61,11 @@ fn each_endpoint_lists_and_calls_what_is_its_own() {
 }
 
 #[test]
-fn the_text_of_a_tool_is_the_same_at_every_endpoint_but_for_its_name() {
+fn the_text_of_a_tool_is_the_same_at_every_endpoint() {
     let (_setup, server, ..) = serve_two(&[]);
     let tools = |path: &str| post_to(&server, path, &[], LIST).2["result"]["tools"].clone();
-    let (whole, mut own) = (tools("/mcp"), tools("/mcp/pets"));
-    for tool in own.as_array_mut().unwrap() {
-        tool["name"] = format!("pets_{}", tool["name"].as_str().unwrap()).into();
+    let (whole, own) = (tools("/mcp"), tools("/mcp/pets"));
+    for tool in own.as_array().unwrap() {
         assert!(whole.as_array().unwrap().contains(tool), "{tool}");
     }
 }
@@ -221,16 +220,19 @@ fn a_description_names_no_tool_that_the_settings_leave_out() {
     let setup = Setup::new();
     setup.write("notes.json", &notes().to_string());
     for (settings, words) in [
-        (json!({}), "Deprecated; use `notes_update_note` instead. Use update_note."),
-        (json!({"read_only": true}), "Deprecated. Use update_note."),
-        (json!({"tool_exclude": ["update_note"]}), "Deprecated. Use update_note."),
+        (json!({}), "Deprecated; use `notes_get_note` instead. Use get_note."),
+        (
+            json!({"read_only": true}),
+            "Deprecated; use `notes_get_note` instead. Use get_note.",
+        ),
+        (json!({"tool_exclude": ["get_note"]}), "Deprecated. Use get_note."),
     ] {
         let mut api = json!({"spec": "notes.json", "describe": "brief", "mock": true});
         api.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
         let config = setup.config(&json!({"apis": {"notes": api}}));
         let tools = crate::support::Session::start(&["serve", "--config", &config]).tools();
-        let older = tools.iter().find(|tool| tool["name"] == "notes_get_older").unwrap();
-        assert!(older["description"].as_str().unwrap().starts_with(words), "{settings}: {older}");
+        let old = tools.iter().find(|tool| tool["name"] == "notes_get_old").unwrap();
+        assert!(old["description"].as_str().unwrap().starts_with(words), "{settings}: {old}");
     }
 }
 
@@ -297,23 +299,23 @@ impl Notes {
 }
 
 #[test]
-fn a_result_that_names_a_tool_names_it_as_the_endpoint_does() {
+fn a_result_names_no_tool_that_the_endpoint_does_not_have() {
     for tools in ["all", "search"] {
         let notes = serve_notes(tools);
-        for (path, prefix) in [("/mcp", "notes_"), ("/mcp/notes", "")] {
-            let call = |tool: &str, arguments: Value| notes.call(path, &format!("{prefix}{tool}"), arguments).to_string();
+        for path in ["/mcp", "/mcp/notes"] {
+            let call = |tool: &str, arguments: Value| notes.call(path, tool, arguments).to_string();
             for (answer, words) in [
-                (call("get_note", json!({})), format!("(pass it as If-Match to {prefix}update_note)")),
+                (call("notes_get_note", json!({})), "(pass it as If-Match to notes_update_note)"),
                 (
-                    call("get_note", json!({"nothing": 1})),
-                    format!("`nothing` is not an argument of {prefix}get_note"),
+                    call("notes_get_note", json!({"nothing": 1})),
+                    "`nothing` is not an argument of notes_get_note",
                 ),
                 (
-                    call("update_note", json!({})),
-                    format!("\"{prefix}update_note (PUT /note) was not called"),
+                    call("notes_update_note", json!({})),
+                    "\"notes_update_note (PUT /note) was not called",
                 ),
             ] {
-                assert!(answer.contains(&words), "{tools} {path}: {words}: {answer}");
+                assert!(answer.contains(words), "{tools} {path}: {words}: {answer}");
             }
         }
         let answer = notes.call("/mcp/readonly", "notes_get_note", json!({}));
@@ -323,15 +325,15 @@ fn a_result_that_names_a_tool_names_it_as_the_endpoint_does() {
 }
 
 #[test]
-fn a_description_that_names_a_tool_names_it_as_the_endpoint_does() {
+fn a_description_names_no_tool_that_an_endpoint_does_not_have() {
     for tools in ["all", "search"] {
         let notes = serve_notes(tools);
         for (path, operation, words) in [
             ("/mcp", "notes_get_old", "Deprecated; use `notes_get_note` instead. "),
-            ("/mcp/notes", "get_old", "Deprecated; use `get_note` instead. "),
-            ("/mcp/notes", "get_older", "Deprecated; use `update_note` instead. "),
+            ("/mcp/notes", "notes_get_old", "Deprecated; use `notes_get_note` instead. "),
             ("/mcp/readonly", "notes_get_old", "Deprecated; use `notes_get_note` instead. "),
-            ("/mcp/notes/readonly", "get_older", "Deprecated. Use update_note."),
+            // A tool that changes data is not at every endpoint that has one that reads.
+            ("/mcp", "notes_get_older", "Deprecated. Use update_note."),
             ("/mcp/readonly", "notes_get_older", "Deprecated. Use update_note."),
         ] {
             let said = notes.described(path, operation);
@@ -360,9 +362,9 @@ fn a_long_list_is_whole_at_every_endpoint() {
     for (path, expected, first) in [
         ("/mcp", 1002, "long_list_0"),
         ("/mcp/readonly", 501, "long_list_0"),
-        ("/mcp/long", 1000, "list_0"),
-        ("/mcp/long/readonly", 500, "list_0"),
-        ("/mcp/pets/readonly", 1, "list_things"),
+        ("/mcp/long", 1000, "long_list_0"),
+        ("/mcp/long/readonly", 500, "long_list_0"),
+        ("/mcp/pets/readonly", 1, "pets_list_things"),
     ] {
         let names = listed(&server, path, &[]);
         let different: std::collections::HashSet<&String> = names.iter().collect();

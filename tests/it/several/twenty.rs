@@ -97,10 +97,11 @@ fn p66_twenty_apis_are_called_at_every_endpoint_in_both_eras_with_their_own_cred
         let server = HttpServer::start_with(&["--config", &config], &borrowed(&variables));
         server.logged("all 20 APIs are served");
         let answered = |number: usize| {
-            let (path, operation) = match number / CLIENTS % 3 {
-                0 => ("/mcp".to_owned(), format!("{}_list_things", name(number))),
-                1 => ("/mcp/readonly".to_owned(), format!("{}_list_things", name(number))),
-                _ => (format!("/mcp/{}", name(number)), "list_things".to_owned()),
+            let operation = format!("{}_list_things", name(number));
+            let path = match number / CLIENTS % 3 {
+                0 => "/mcp".to_owned(),
+                1 => "/mcp/readonly".to_owned(),
+                _ => format!("/mcp/{}", name(number)),
             };
             let (tool, arguments) = call(tools, &operation, number);
             if number % 7 < 3 {

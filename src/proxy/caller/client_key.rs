@@ -20,7 +20,7 @@ pub(crate) struct ProvedName(pub(crate) Arc<str>);
 
 /// Identifies the client that a request counts for: a hash, so that neither tokens nor subjects are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct ClientKey(pub(super) u64);
+pub(crate) struct ClientKey(pub(crate) u64);
 
 impl ClientKey {
     /// An authenticated client.
@@ -42,7 +42,7 @@ impl ClientKey {
     }
 
     /// The client at an address; an IPv6 /64 network counts as one client (RFC 6177).
-    pub(crate) fn at(Peer(address): Peer) -> Self {
+    pub(crate) fn at(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self::named("v4", &address.octets()),
             IpAddr::V6(address) => Self::named("v6", address.octets().get(..8).unwrap_or_default()),

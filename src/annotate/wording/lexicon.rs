@@ -1,0 +1,193 @@
+//! Words that names and descriptions of operations are made of, by what an operation does that is called so.
+
+use std::sync::LazyLock;
+
+use enumset::{EnumSet, EnumSetType};
+use foldhash::HashMap;
+
+/// What an operation does that is called so, or what kind of word it is. A word may have several.
+#[derive(Debug, EnumSetType)]
+pub(crate) enum Meaning {
+    /// It removes, ends, hides, moves or takes back something that exists.
+    Destroys,
+    /// It does so that plainly that no other word excuses it in the name of a POST.
+    Harms,
+    /// It changes something that exists.
+    Changes,
+    /// It creates, adds, sends or starts something.
+    Adds,
+    /// It reads or computes something.
+    Reads,
+    /// It opens or ends a session of the caller.
+    SignsIn,
+    /// Of a GET whose name begins with it: it acts.
+    ActsInRead,
+    /// Of a GET: it reads, whatever else its name says.
+    SaysRead,
+    /// It leaves the same state, however often it is repeated.
+    Sets,
+    /// It is as often a noun or an adjective as it is a verb.
+    Noun,
+    /// It stands before the verb: `bulkDelete`.
+    BeforeVerb,
+    /// It stands before the verb of a description: "This method can be used to send …", "API to verify …".
+    BeforeText,
+    /// A word behind it is a noun: `getByStop`.
+    Preposition,
+    /// It joins a second verb to the first: `getAndDelete`.
+    Join,
+    /// A local thing, if the operator says that the API is (`--local-api`).
+    Near,
+}
+
+/// What exists is removed.
+const REMOVES: &str = "delete remove purge drop destroy erase wipe clear empty truncate prune drain evict compact kick ban flush reset revoke \
+    discard trash dispose shred scrub expunge uninstall deprovision decommission deregister dismiss invalidate forget \
+    deallocate obliterate expel eject dissolve del rm overwrite";
+/// It ends, is hidden, or goes into another state.
+const ENDS: &str = "close cancel terminate stop disable deactivate suspend lock archive void expire reject abort kill shutdown restart reboot \
+    halt hangup deny decline refuse block quarantine freeze pause resume mute hide withdraw retire deprecate quit cease end blacklist \
+    interrupt ignore snooze fence cordon demote accept approve resolve complete finalize finalise fulfill fulfil settle acknowledge \
+    ack mark claim redeem consume escalate activate enable";
+/// It is somewhere else afterwards, or as it was before.
+const MOVES: &str = "move merge rename swap revert rollback restore undo redo resize renew transfer reassign relocate reorder migrate upgrade \
+    downgrade rotate reverse rebase squash recover reopen extend failover promote replay reschedule rearrange reinstate switch toggle \
+    regenerate recreate rebuild split requeue leave detach disassociate dissociate disconnect disown";
+/// Actions as nouns, in which the last segments of paths are often written: `POST /orders/{id}/cancellation`.
+const ACTION_NOUNS: &str = "cancellation termination revocation removal deletion deactivation suspension expiration reversal rejection closure \
+    restoration";
+/// Verbs that are taken back, besides those of the other lists.
+const TAKEN_BACK: &str = "tag flag map bind mount favorite favourite bookmark list load pair love";
+/// What exists is changed.
+const CHANGES: &str = "update set put edit save upsert replace change modify patch write configure apply sync synchronize assign confirm \
+    publish release grant adjust override amend correct fix alter finish capture commit refund pin select tune tweak rescale scale \
+    reconcile persist store initialise nack logout signout logoff transition associate compose deploy control verify";
+/// It creates, adds, sends or starts something.
+const ADDS: &str = "create add insert append register new make generate issue post enroll enrol submit send resend redeliver notify invite email \
+    mail sms ping trigger run rerun start execute exec launch begin initiate schedule request enqueue queue retry upload import record \
+    report subscribe follow like star vote comment reply attach link fork clone copy duplicate backup snapshot export book buy purchase \
+    place order pay charge call dial join open provision allocate reserve ask react watch raise file donate deposit draft install spawn \
+    push emit broadcast track checkin checkout share simulate connect invoke process perform do handle collect refresh obtain instantiate dispatch deliver \
+    crawl scan index message chat speak build sign announce forward respond answer inform remind alert seed plan prepare contact \
+    nominate propose credit mint print play authenticate authorize log login signin signup";
+/// It reads or computes something.
+const READS: &str = "get list read search find query lookup count view fetch retrieve describe download preview filter validate check test \
+    analyze analyse parse render estimate calculate compute convert encode decode encrypt decrypt compare match suggest detect translate \
+    classify extract recognize recognise transform format tokenize tokenise evaluate eval predict score inspect identify visualize \
+    visualise summarize summarise explain examine determine lint diff hash echo autocomplete geocode browse explore introspect is \
+    has can exists exist return provide discover peek aggregate embed infer quote rank recommend synthesize transcribe transliterate \
+    measure locate look display head interpolate plot chart moderate annotate deduplicate dedup hydrate enumerate batchget forecast";
+const SIGNS_IN: &str = "login logout signin signout logoff authorize authenticate";
+/// Verbs that are hardly ever a noun or an adjective where a name begins with them.
+const ACTS_IN_READ: &str = "create set send resend append start add insert sync synchronize execute activate enable publish register apply approve \
+    save update replace put write import install configure initiate trigger run invoke copy subscribe follow like rotate launch accept \
+    confirm invite notify patch edit change modify upsert assign attach grant allocate associate promote provision deregister";
+const SAYS_READ: &str = "get list search status read find query fetch retrieve view count lookup show describe can is has info history download \
+    check";
+const HARMS: &str = "delete remove purge drop destroy reset revoke cancel terminate shutdown stop disable kill wipe erase clear unsubscribe \
+    uninstall deactivate reject truncate abort flush prune evict ban kick expire overwrite restart reboot";
+const SETS: &str = "set update configure put upsert replace";
+const NOUNS: &str = "archive lock block order report release share post test check search import export issue log index record request message \
+    copy clone draft file plan label tag rate stop drop ban kick end empty move call mail email contact book charge deposit purchase \
+    comment reply vote star link follow watch map format filter query view count read score quote rank embed process open close reset \
+    cancel reverse extend freeze scale control set put store show mark state void pause merge switch dump strip split upgrade transfer \
+    restart renew deploy connect claim complete approve compact invite register change build";
+const BEFORE_VERB: &str = "bulk batch multi admin mass async force api try just internal v1 v2 v3 v4 all my quick safe instant do process";
+const BEFORE_TEXT: &str = "this the these use used using method endpoint operation api function service allows allow lets let enables you users \
+    user clients client to will can be is for that which a an one or more manually automatically immediately bulk synchronously \
+    asynchronously simply p b strong";
+const PREPOSITIONS: &str = "for by at of in to from with on per as into via";
+const JOINS: &str = "and or then";
+const NEAR: &str = "memory session config local";
+
+/// A word, and what is known of it.
+pub(crate) struct KnownWord {
+    pub(crate) word: String,
+    pub(crate) meanings: EnumSet<Meaning>,
+}
+
+static LEXICON: LazyLock<HashMap<String, KnownWord>> = LazyLock::new(|| {
+    let lists = [
+        (Meaning::Destroys.into(), REMOVES),
+        (Meaning::Destroys.into(), ENDS),
+        (Meaning::Destroys.into(), MOVES),
+        (Meaning::Destroys | Meaning::Noun, ACTION_NOUNS),
+        (Meaning::Changes.into(), CHANGES),
+        (Meaning::Adds.into(), ADDS),
+        (Meaning::Reads.into(), READS),
+        (Meaning::SignsIn.into(), SIGNS_IN),
+        (Meaning::ActsInRead.into(), ACTS_IN_READ),
+        (Meaning::SaysRead.into(), SAYS_READ),
+        (Meaning::Harms.into(), HARMS),
+        (Meaning::Sets.into(), SETS),
+        (Meaning::Noun.into(), NOUNS),
+        (Meaning::BeforeVerb.into(), BEFORE_VERB),
+        (Meaning::BeforeText.into(), BEFORE_TEXT),
+        (Meaning::Preposition.into(), PREPOSITIONS),
+        (Meaning::Join.into(), JOINS),
+        (Meaning::Near.into(), NEAR),
+    ];
+    let mut lexicon: HashMap<String, KnownWord> = HashMap::default();
+    let mut insert = |word: String, meanings: EnumSet<Meaning>| {
+        let new = || KnownWord {
+            word: word.clone(),
+            meanings: EnumSet::empty(),
+        };
+        lexicon.entry(word.clone()).or_insert_with(new).meanings |= meanings;
+    };
+    for (meanings, words) in lists {
+        words.split_whitespace().for_each(|word| insert(word.to_owned(), meanings));
+    }
+    // What is done is taken back: `unlink`, `untag`, `unarchive`.
+    for words in [REMOVES, ENDS, MOVES, CHANGES, ADDS, TAKEN_BACK] {
+        words
+            .split_whitespace()
+            .for_each(|word| insert(format!("un{word}"), Meaning::Destroys.into()));
+    }
+    lexicon
+});
+
+/// What is known of a word in lower case.
+pub(crate) fn entry(word: &str) -> Option<&'static KnownWord> {
+    LEXICON.get(word)
+}
+
+/// What is known of a verb in any of its forms, in lower case: of `deletes`, `applies` and `moving` as of `delete`, `apply` and `move`.
+pub(crate) fn entry_of_form(word: &str) -> Option<&'static KnownWord> {
+    let without = |ending: &str, instead: &str| {
+        let stem = word.strip_suffix(ending)?;
+        LEXICON.get(&format!("{stem}{instead}"))
+    };
+    let doubled = || {
+        let stem = word.strip_suffix("ing")?;
+        let end = stem.char_indices().next_back()?.0;
+        LEXICON.get(stem.get(..end)?)
+    };
+    entry(word)
+        .or_else(|| without("ies", "y"))
+        .or_else(|| without("es", ""))
+        .or_else(|| without("s", ""))
+        .or_else(|| without("ing", ""))
+        .or_else(|| without("ing", "e"))
+        .or_else(doubled)
+}
+
+/// Whether a word in lower case is a verb that names of operations have.
+#[must_use]
+pub(crate) fn is_verb(word: &str) -> bool {
+    entry(word).is_some_and(KnownWord::is_verb)
+}
+
+impl KnownWord {
+    /// Whether operations are called so.
+    #[must_use]
+    pub(crate) fn is_verb(&self) -> bool {
+        self.is(Meaning::Destroys | Meaning::Changes | Meaning::Adds | Meaning::Reads | Meaning::SignsIn)
+    }
+
+    /// Whether it has one of these meanings.
+    #[must_use]
+    pub(crate) fn is(&self, meanings: impl Into<EnumSet<Meaning>>) -> bool {
+        !self.meanings.is_disjoint(meanings.into())
+    }
+}

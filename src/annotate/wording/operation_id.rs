@@ -1,0 +1,75 @@
+//! What frameworks glue on to the names of functions when they make an operationId of them.
+
+use http::Method;
+
+/// An operationId without the path and the method that a framework glued on: `list_items` of
+/// `list_items_v1_items__get` (`FastAPI`),
+/// `DeleteStack` of `GET_DeleteStack`, `listPets` of `listPetsUsingGET_1` (springfox). What is not recognized stays, and so does a name that consists of nothing else.
+#[must_use]
+pub(crate) fn without_glue<'i>(id: &'i str, method: &Method, path: &str) -> &'i str {
+    let method = method.as_str();
+    let rest = without_path(id, method, path)
+        .or_else(|| strip_ending(id, method, &["_", "-"]))
+        .or_else(|| without_using(id, method))
+        .or_else(|| id.strip_prefix(method)?.strip_prefix(['_', '-']))
+        .unwrap_or(id);
+    if rest.is_empty() { id } else { rest }
+}
+
+/// The function's name in `{function}_{path}_{method}`, where each character of the path that is not a letter or a digit became `_`.
+fn without_path<'i>(id: &'i str, method: &str, path: &str) -> Option<&'i str> {
+    let named = strip_ending(id, method, &["_"])?;
+    let slug = |byte: u8| if byte.is_ascii_alphanumeric() { byte } else { b'_' };
+    let path = path.trim_end_matches('/').as_bytes();
+    // A server may mount the function below another path than it knows, so that the id has only the end of this one.
+    let starts = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(index, _)| index);
+    starts.filter_map(|start| path.get(start..)).find_map(|end| {
+        let at = named.len().checked_sub(end.len()).filter(|at| *at > 0)?;
+        let same = named.as_bytes().get(at..)?.iter().zip(end).all(|(a, b)| *a == slug(*b));
+        named.get(..at).filter(|_| same)
+    })
+}
+
+/// The name in front of the method, in capitals or in small letters, and of what stands between them.
+fn strip_ending<'i>(id: &'i str, method: &str, between: &[&str]) -> Option<&'i str> {
+    let at = id.len().checked_sub(method.len())?;
+    let (name, ending) = (id.get(..at)?, id.get(at..)?);
+    let name = between.iter().find_map(|separator| name.strip_suffix(separator))?;
+    // `Pets_Get` ends with a verb of the author's.
+    let is_method = ending == method || ending == method.to_ascii_lowercase();
+    is_method.then_some(name)
+}
+
+/// The name in `{name}UsingGET_1`.
+fn without_using<'i>(id: &'i str, method: &str) -> Option<&'i str> {
+    let numberless = id.trim_end_matches(|last: char| last.is_ascii_digit());
+    let id = numberless.strip_suffix('_').unwrap_or(id);
+    id.strip_suffix(method)?.strip_suffix("Using")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_frameworks_glue_on_is_no_part_of_the_name() {
+        for (id, method, path, expected) in [
+            ("count_flows_flows_count_post", "POST", "/flows/count", "count_flows"),
+            ("read_item_items__item_id__get", "GET", "/items/{item_id}", "read_item"),
+            ("read_item_items__item_id__get", "GET", "/api/items/{item_id}", "read_item"),
+            ("list_items__get", "GET", "/", "list_items_"),
+            ("root__get", "GET", "/", "root_"),
+            ("GET_DeleteStack", "GET", "/a", "DeleteStack"),
+            ("deletePadUsingGET", "GET", "/a", "deletePad"),
+            ("createSnapshotsUsingPOST_1", "POST", "/a", "createSnapshots"),
+            ("Estimate_Get", "GET", "/a", "Estimate_Get"),
+            ("post_get", "GET", "/post", "post"),
+            ("_post", "POST", "/a", "_post"),
+            ("getPost", "POST", "/a", "getPost"),
+            ("listBlogPost", "POST", "/a", "listBlogPost"),
+        ] {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            assert_eq!(without_glue(id, &method, path), expected, "{id}");
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! The words of an operation, each with what is known of it: of its operationId, of its path, and of its texts.
+
+use std::borrow::Cow;
+
+use http::Method;
+use percent_encoding::percent_decode_str;
+
+use super::lexicon::{KnownWord, Meaning, entry, entry_of_form};
+use super::operation_id::without_glue;
+use super::split::{snake_case, words};
+use crate::spec::Operation;
+use crate::spec::operation::template::TemplatePart;
+
+/// What is known of a word.
+pub(super) type Word = Option<&'static KnownWord>;
+
+/// Verbs that names have in one word with what follows.
+const GLUED: [&str; 36] = [
+    "delete",
+    "remove",
+    "purge",
+    "drop",
+    "destroy",
+    "reset",
+    "revoke",
+    "cancel",
+    "terminate",
+    "restart",
+    "reboot",
+    "shutdown",
+    "stop",
+    "disable",
+    "kill",
+    "wipe",
+    "erase",
+    "clear",
+    "unsubscribe",
+    "uninstall",
+    "deactivate",
+    "reject",
+    "truncate",
+    "abort",
+    "flush",
+    "prune",
+    "evict",
+    "ban",
+    "kick",
+    "expire",
+    "overwrite",
+    "update",
+    "modify",
+    "replace",
+    "rename",
+    "restore",
+];
+/// A verb of fewer letters begins many words that have nothing to do with it: `droplet`, `banner`, `stopwatch`.
+const MIN_GLUED_LEN: usize = 5;
+/// What shorter verbs are written together with: `killall`, `dropwebhook`.
+const OBJECTS: [&str; 18] = [
+    "all",
+    "cache",
+    "container",
+    "data",
+    "db",
+    "instance",
+    "job",
+    "member",
+    "process",
+    "server",
+    "service",
+    "session",
+    "table",
+    "task",
+    "user",
+    "vm",
+    "webhook",
+    "worker",
+];
+/// The beginnings of nouns that follow a verb in `-e`, where its participle would begin in the same way: `deletedevice`.
+const NOUNS_IN_D: [&str; 12] = [
+    "dashboard",
+    "data",
+    "definition",
+    "department",
+    "deployment",
+    "detail",
+    "device",
+    "directory",
+    "disk",
+    "doc",
+    "domain",
+    "draft",
+];
+/// A name with more `_` is a sentence, and its capitals begin no parts.
+const MAX_PART_SEPARATORS: usize = 2;
+/// How many words of a text are looked at for its verb.
+const MAX_FIRST_WORDS: usize = 10;
+/// A name as its words.
+pub(super) struct NamePart {
+    pub(super) words: Vec<Word>,
+}
+
+/// The words of an operation.
+pub(super) struct OperationVerbs {
+    /// Those of each part of its operationId, of which `repos/list-for-org` has two, without what a framework glued on.
+    pub(super) id: Vec<NamePart>,
+    /// Whether the framework says that it creates something: `orders_create`.
+    pub(super) is_called_create: bool,
+    /// Those of the last literal segment of its path.
+    pub(super) action: NamePart,
+    /// Whether the segment ends the path, and so may be a verb: `/stops/{id}` names a thing.
+    pub(super) is_path_end: bool,
+    /// Whether the segment follows a variable: `/orders/{id}/cancel`.
+    pub(super) follows_variable: bool,
+    /// The literal segments of the path that are one word.
+    pub(super) segments: Vec<&'static KnownWord>,
+    /// A word of the path that harms, wherever it stands.
+    pub(super) path_harm: Word,
+    /// Actions behind the path: `DeleteStack` of `/#Action=DeleteStack`.
+    pub(super) behind_path: Vec<NamePart>,
+    /// The first verbs of the summary and of the description.
+    pub(super) texts: Vec<&'static KnownWord>,
+}
+
+impl OperationVerbs {
+    pub(super) fn of(operation: &Operation) -> Self {
+        let path = PathWords::of(operation);
+        let (id, is_called_create) = id_parts(operation, &path.last);
+        let texts = [&operation.summary, &operation.description];
+        Self {
+            id,
+            is_called_create,
+            action: NamePart::of(&path.last),
+            is_path_end: path.is_end,
+            follows_variable: path.follows_variable,
+            segments: path.segments,
+            path_harm: path.harm,
+            behind_path: behind_path(&operation.path).map(NamePart::of).collect(),
+            texts: texts.into_iter().flatten().filter_map(|text| first_verb(text)).collect(),
+        }
+    }
+
+    /// Whether a part of the operationId is that word alone.
+    pub(super) fn is_whole_part(&self, entry: &KnownWord) -> bool {
+        self.id
+            .iter()
+            .any(|part| part.words.len() == 1 && part.last().is_some_and(|only| only.word == entry.word))
+    }
+
+    /// The verbs that parts of the operationId begin with, and those that "and", "or" or "then" joins to them.
+    pub(super) fn heads(&self) -> impl Iterator<Item = &'static KnownWord> {
+        self.id.iter().flat_map(|part| part.head().into_iter().chain(part.joined()))
+    }
+
+    /// All words of the operationId.
+    pub(super) fn all(&self) -> impl Iterator<Item = &'static KnownWord> {
+        self.id.iter().flat_map(|part| part.words.iter().copied().flatten())
+    }
+}
+
+impl NamePart {
+    fn of(name: &str) -> Self {
+        let snake = snake_case(name);
+        let mut known: Vec<Word> = words(&snake)
+            .map(|word| entry(word).or_else(|| entry(without_number(word))))
+            .collect();
+        // Only the verb at the beginning is looked for in a longer word.
+        let first = known
+            .iter()
+            .take_while(|word| is_before_verb(**word))
+            .count()
+            .min(known.len().saturating_sub(1));
+        if let (Some(slot @ None), Some(word)) = (known.get_mut(first), words(&snake).nth(first)) {
+            *slot = glued(word);
+        }
+        Self { words: known }
+    }
+
+    /// The verb that the name begins with, behind words such as `bulk`.
+    pub(super) fn head(&self) -> Word {
+        let last = self.words.len().saturating_sub(1);
+        let skipped = self.words.iter().take(last).take_while(|word| is_before_verb(**word)).count();
+        self.words.get(skipped).copied().flatten().filter(|entry| entry.is_verb())
+    }
+
+    /// The verbs behind "and", "or" and "then", unless these join nouns behind a preposition.
+    pub(super) fn joined(&self) -> impl Iterator<Item = &'static KnownWord> {
+        let is = |word: &Word, meaning: Meaning| word.is_some_and(|entry| entry.is(meaning));
+        let pairs = self.words.iter().zip(self.words.iter().skip(1));
+        pairs
+            .take_while(move |(word, _)| !is(word, Meaning::Preposition))
+            .filter(move |(join, _)| is(join, Meaning::Join))
+            .filter_map(|(_, next)| *next)
+            .filter(|next| next.is_verb())
+    }
+
+    /// All words that do not follow a preposition.
+    pub(super) fn free(&self) -> impl Iterator<Item = &'static KnownWord> {
+        let before = std::iter::once(&None).chain(&self.words);
+        let pairs = before.zip(&self.words);
+        pairs
+            .filter(|(before, _)| !before.is_some_and(|before| before.is(Meaning::Preposition)))
+            .filter_map(|(_, word)| *word)
+    }
+
+    pub(super) fn last(&self) -> Word {
+        self.words.last().copied().flatten()
+    }
+}
+
+/// A word without the number at its end: `kill` of `kill2`.
+fn without_number(word: &str) -> &str {
+    word.trim_end_matches(|last: char| last.is_ascii_digit())
+}
+
+fn is_before_verb(word: Word) -> bool {
+    word.is_some_and(|entry| entry.is(Meaning::BeforeVerb))
+}
+
+/// The words of a path.
+struct PathWords {
+    last: String,
+    is_end: bool,
+    follows_variable: bool,
+    segments: Vec<&'static KnownWord>,
+    harm: Word,
+}
+
+impl PathWords {
+    fn of(operation: &Operation) -> Self {
+        let mut path = Self {
+            last: String::new(),
+            is_end: true,
+            follows_variable: false,
+            segments: Vec::new(),
+            harm: None,
+        };
+        for (index, parts) in operation.template.segments.iter().enumerate().rev() {
+            let literals = parts.iter().filter_map(|part| match part {
+                TemplatePart::Literal(text) => Some(text.as_str()),
+                TemplatePart::Variable(_) => None,
+            });
+            let text = literals.collect::<Vec<_>>().join(" ");
+            let has_variable = parts.iter().any(|part| matches!(part, TemplatePart::Variable(_)));
+            if text.trim().is_empty() {
+                path.is_end &= !(has_variable && path.last.is_empty());
+                continue;
+            }
+            let text = decoded(&text);
+            let known = NamePart::of(&text).words;
+            if let (false, [Some(only)]) = (has_variable, known.as_slice()) {
+                path.segments.push(only);
+            }
+            path.harm = path
+                .harm
+                .or_else(|| known.into_iter().flatten().find(|entry| entry.is(Meaning::Harms)));
+            if path.last.is_empty() {
+                let before = index.checked_sub(1).and_then(|before| operation.template.segments.get(before));
+                let is_action_list = |text: &str| text.eq_ignore_ascii_case("actions") || text.eq_ignore_ascii_case("action");
+                path.follows_variable = has_variable
+                    || before.is_some_and(|parts| match parts.as_slice() {
+                        [TemplatePart::Literal(text)] => is_action_list(text),
+                        parts => parts.iter().any(|part| matches!(part, TemplatePart::Variable(_))),
+                    });
+                // `{id}:delete` and `orders:cancel` end with a verb as well, and so does `update.json`.
+                let action = text.rsplit(':').next().unwrap_or(&text);
+                let action = [".json", ".xml"]
+                    .iter()
+                    .find_map(|format| action.strip_suffix(format))
+                    .unwrap_or(action);
+                action.clone_into(&mut path.last);
+            }
+        }
+        path
+    }
+}
+
+fn decoded(segment: &str) -> Cow<'_, str> {
+    percent_decode_str(segment).decode_utf8_lossy()
+}
+
+/// The parts of the operationId, and whether a framework says that the operation creates something.
+fn id_parts(operation: &Operation, last_segment: &str) -> (Vec<NamePart>, bool) {
+    let Some(id) = operation.id.as_deref() else {
+        return (Vec::new(), false);
+    };
+    let mut id = without_glue(id, &operation.method, &operation.path);
+    let mut is_called_create = false;
+    // Django REST framework names an operation by its path and what its method does most often: `tasks_reject_create`.
+    let usual = [
+        "_create",
+        "_list",
+        "_retrieve",
+        "_read",
+        "_update",
+        "_partial_update",
+        "_destroy",
+        "_delete",
+    ];
+    if let Some((rest, ending)) = usual.iter().find_map(|ending| Some((id.strip_suffix(ending)?, *ending)))
+        && !last_segment.is_empty()
+        && snake_case(rest)
+            .replace('_', "")
+            .ends_with(&snake_case(last_segment).replace('_', ""))
+    {
+        is_called_create = ending == "_create";
+        id = rest;
+    }
+    let is_post = operation.method == Method::POST;
+    let parts = name_parts(id)
+        .into_iter()
+        .map(|part| if is_post { without_post(part) } else { part });
+    let parts = parts.map(NamePart::of).filter(|part| !part.words.is_empty());
+    (parts.collect(), is_called_create)
+}
+
+/// The parts of an operationId: `pets/delete`, `Pets_Delete` and `PetsController_delete` have two, `delete_pets` and `Delete_All_My_Pets`
+/// one.
+fn name_parts(id: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    for section in id.split(['/', '.', ':', '#']) {
+        let mut start = 0;
+        let count = section.matches('_').count();
+        let is_group = count == 1 && begins_with_capital(Some(section));
+        let separators = section
+            .match_indices('_')
+            .map(|(at, _)| at)
+            .filter(|_| count <= MAX_PART_SEPARATORS);
+        for at in separators.filter(|at| is_group || begins_with_capital(section.get(at + 1..))) {
+            parts.extend(section.get(start..at));
+            start = at + 1;
+        }
+        parts.extend(section.get(start..));
+    }
+    parts
+}
+
+fn begins_with_capital(text: Option<&str>) -> bool {
+    text.is_some_and(|text| text.starts_with(|first: char| first.is_ascii_uppercase()))
+}
+
+/// The part of a name behind or before the method, as in `PostInvoices`, `postV3Keys` and `SavePost`.
+fn without_post(part: &str) -> &str {
+    let front = ["post", "Post", "POST"].iter().find_map(|post| part.strip_prefix(post));
+    let front = front.filter(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase() || "_-".contains(first)));
+    let back = || ["Post", "POST"].iter().find_map(|post| part.strip_suffix(post));
+    front.or_else(back).unwrap_or(part)
+}
+
+/// The values in the query or the fragment that a document writes into a path: `DeleteStack` of `/#Action=DeleteStack`.
+fn behind_path(path: &str) -> impl Iterator<Item = &str> {
+    let start = path.find(['?', '#']).unwrap_or(path.len());
+    let pairs = path.get(start..).unwrap_or_default().split(['?', '#', '&']);
+    pairs
+        .map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value))
+        .filter(|value| !value.is_empty())
+}
+
+/// The verb that a text begins with: `Deletes a pet`, `This method can be used to delete a pet`, `Pets - Delete a pet`.
+fn first_verb(text: &str) -> Word {
+    let own = verb_of(text);
+    let behind = || [" - ", ": "].iter().find_map(|separator| verb_of(text.split_once(separator)?.1));
+    own.or_else(behind)
+}
+
+fn verb_of(text: &str) -> Word {
+    let is_letter = |character: char| character.is_alphabetic() || character == '\'';
+    let tokens = text
+        .split(|character: char| !is_letter(character))
+        .filter(|token| !token.is_empty());
+    for token in tokens.take(MAX_FIRST_WORDS) {
+        // A method, as in `POST route optimization`.
+        let is_method = token.len() > 1 && token.chars().all(|letter| letter.is_ascii_uppercase());
+        let word = token.to_lowercase();
+        if !is_method && !entry(&word).is_some_and(|entry| entry.is(Meaning::BeforeText)) {
+            return entry_of_form(&word).or_else(|| glued(&word)).filter(|entry| entry.is_verb());
+        }
+    }
+    None
+}
+
+/// The verb that a word begins with, where it is written together with what follows: `killall`, `deleteuser`, `updatelabels`.
+fn glued(word: &str) -> Word {
+    let begins = |verb: &&&str| {
+        let Some(rest) = word.strip_prefix(**verb) else { return false };
+        if verb.len() < MIN_GLUED_LEN {
+            OBJECTS.iter().any(|object| rest.starts_with(object))
+        } else {
+            !is_inflected(verb, rest)
+        }
+    };
+    GLUED.iter().find(begins).and_then(|verb| entry(verb))
+}
+
+/// Whether a verb and what follows it are a form of that verb, or a noun made of it, alone or before another noun: `deleted`,
+/// `cancellations`, `expiredkeys`.
+fn is_inflected(verb: &str, rest: &str) -> bool {
+    if ["", "s", "r", "er", "rs", "ers", "able", "ment", "ments"].contains(&rest) {
+        return true;
+    }
+    if verb.ends_with('e') {
+        return rest.starts_with('d') && !NOUNS_IN_D.iter().any(|noun| rest.starts_with(noun));
+    }
+    // A final consonant may be doubled: `cancelled`.
+    let rest = verb.get(verb.len() - 1..).and_then(|last| rest.strip_prefix(last)).unwrap_or(rest);
+    ["ed", "ing", "ion", "ation", "ance"].iter().any(|ending| rest.starts_with(ending))
+}

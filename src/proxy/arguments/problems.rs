@@ -1,0 +1,486 @@
+//! The problems of a value, in words a model can act on.
+//!
+//! The search goes from the root inwards, schema by schema, and ends when it has found enough, so that neither its time nor its memory
+//! grows with the number of problems. The errors of `jsonschema` come all at once, with those of all branches.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, ValidationError};
+use serde_json::{Map, Value};
+
+use super::problem_text::{describe_no_form, describe_place, describe_problem, quote_value};
+use super::validate::compile_schema;
+use crate::spec::pointer;
+use crate::spec::schema::reference;
+
+/// Deeper than this no schema reaches.
+const MAX_DEPTH: usize = 128;
+/// How many times a value is compared with a schema: a second or two of work.
+const MAX_STEPS: usize = 2_000_000;
+
+/// More problems than this help no caller.
+const MAX_PROBLEMS: usize = 20;
+
+/// The keywords whose schemas the search enters.
+const ENTERED: [&str; 9] = [
+    "$defs",
+    "$ref",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "items",
+    "prefixItems",
+    "properties",
+    "patternProperties",
+];
+/// Keywords that judge a value by the results of other schemas.
+const DEPENDENT: [&str; 11] = [
+    "oneOf",
+    "patternProperties",
+    "propertyNames",
+    "dependentSchemas",
+    "contains",
+    "not",
+    "if",
+    "then",
+    "else",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Something that is wrong with the arguments.
+struct Problem {
+    /// A clause for the model, with the place that it is about.
+    text: String,
+    kind: ProblemKind,
+    /// How many levels below the arguments its place is.
+    level: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ProblemKind {
+    /// The value is of another type. Whether the schema accepts only null.
+    Type {
+        accepts_only_null: bool,
+    },
+    /// The value is not the one, or one of those, that the schema lists.
+    Constant,
+    /// The text does not match its `format`.
+    Format,
+    Other,
+}
+
+/// The value that is compared with a schema: its JSON Pointer, and how many levels below the arguments it is.
+#[derive(Default)]
+struct ValuePlace {
+    pointer: String,
+    level: usize,
+}
+
+/// What a schema says of a value.
+struct Assertions {
+    /// Of the value itself, without its parts.
+    own: Option<jsonschema::Validator>,
+    /// Everything, where a keyword depends on the results of other schemas.
+    whole: Option<jsonschema::Validator>,
+}
+
+/// Which arguments do not match their `format`, in a sentence for the model; `schema` is the input schema.
+#[must_use]
+pub(crate) fn describe_format_mismatch(schema: &Map<String, Value>, arguments: &Value) -> Option<String> {
+    const MAX_SHOWN: usize = 3;
+    let (problems, _) = ProblemSearch::new("", schema, true, MAX_SHOWN).run(arguments);
+    let clauses: Vec<String> = problems
+        .into_iter()
+        .filter(Problem::is_about_format)
+        .map(|problem| problem.text)
+        .collect();
+    (!clauses.is_empty()).then(|| format!("{}.", clauses.join("; ")))
+}
+
+/// What is wrong with the arguments of `tool`, one line a problem; `schema` is the input schema.
+#[must_use]
+pub(crate) fn describe_problems(tool: &str, schema: &Map<String, Value>, arguments: &Value) -> String {
+    let (problems, is_complete) = ProblemSearch::new(tool, schema, false, MAX_PROBLEMS + 1).run(arguments);
+    let mut text = format!("The arguments of {tool} are not valid; nothing was sent.");
+    let mut shown: Vec<&str> = Vec::new();
+    for problem in problems.iter().take(MAX_PROBLEMS) {
+        if !shown.contains(&problem.text.as_str()) {
+            text.push_str("\n- ");
+            text.push_str(&problem.text);
+            shown.push(&problem.text);
+        }
+    }
+    if problems.len() > MAX_PROBLEMS {
+        text.push_str("\n- and more");
+    } else if !is_complete {
+        text.push_str("\n- they are too large to be searched for all problems; give less in one call");
+    }
+    text
+}
+
+/// A search for the problems of the arguments of one tool.
+struct ProblemSearch<'s> {
+    tool: &'s str,
+    root: &'s Map<String, Value>,
+    asserts_formats: bool,
+    max_problems: usize,
+    steps_left: usize,
+    /// By the address of a schema in `root`.
+    compiled: HashMap<*const Map<String, Value>, Rc<Assertions>>,
+}
+
+impl<'s> ProblemSearch<'s> {
+    /// A search by the input schema `root` of a tool, for at most so many problems. `asserts_formats` says whether a text that does not
+    /// match its `format` is one.
+    fn new(tool: &'s str, root: &'s Map<String, Value>, asserts_formats: bool, max_problems: usize) -> Self {
+        Self {
+            tool,
+            root,
+            asserts_formats,
+            max_problems,
+            steps_left: MAX_STEPS,
+            compiled: HashMap::new(),
+        }
+    }
+
+    /// The problems of the arguments, from the root inwards, and whether all of the arguments was looked at.
+    fn run(mut self, arguments: &Value) -> (Vec<Problem>, bool) {
+        let mut found = Vec::new();
+        self.compare(self.root, arguments, &mut ValuePlace::default(), 0, &mut found);
+        (found, self.steps_left > 0)
+    }
+
+    fn is_over(&self, found: &[Problem]) -> bool {
+        found.len() >= self.max_problems || self.steps_left == 0
+    }
+
+    fn compare_any(&mut self, schema: &'s Value, value: &Value, place: &mut ValuePlace, depth: usize, found: &mut Vec<Problem>) {
+        match schema {
+            Value::Object(schema) => self.compare(schema, value, place, depth, found),
+            Value::Bool(false) => {
+                let prefix = describe_place(&place.pointer);
+                found.push(place.problem(format!("{prefix}{} is not allowed here", quote_value(value))));
+            }
+            _ => {}
+        }
+    }
+
+    fn compare(&mut self, schema: &'s Map<String, Value>, value: &Value, place: &mut ValuePlace, depth: usize, found: &mut Vec<Problem>) {
+        if depth > MAX_DEPTH || self.is_over(found) {
+            return;
+        }
+        self.steps_left -= 1;
+        let before = found.len();
+        let assertions = self.assertions(schema);
+        if let Some(own) = assertions.own.as_ref().filter(|own| !own.is_valid(value)) {
+            for error in own.iter_errors(value) {
+                self.describe(&error, place, found);
+            }
+        }
+        if let Some(target) = reference(schema).and_then(|name| self.root.get("$defs")?.get(name)) {
+            self.compare_any(target, value, place, depth + 1, found);
+        }
+        for branch in listed(schema, "allOf") {
+            self.compare_any(branch, value, place, depth + 1, found);
+        }
+        for key in ["anyOf", "oneOf"] {
+            self.compare_branches(listed(schema, key), value, place, depth, found);
+        }
+        match value {
+            Value::Object(members) => self.compare_members(schema, members, place, depth, found),
+            Value::Array(items) => self.compare_items(schema, items, place, depth, found),
+            _ => {}
+        }
+        if found.len() == before
+            && !self.is_over(found)
+            && let Some(error) = assertions.whole.as_ref().and_then(|whole| whole.validate(value).err())
+        {
+            self.describe(&error, place, found);
+        }
+    }
+
+    fn compare_members(
+        &mut self,
+        schema: &'s Map<String, Value>,
+        members: &Map<String, Value>,
+        place: &mut ValuePlace,
+        depth: usize,
+        found: &mut Vec<Problem>,
+    ) {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        // Which members patterns are about is judged with the whole schema.
+        let others = schema
+            .get("additionalProperties")
+            .filter(|others| others.is_object() && !schema.contains_key("patternProperties"));
+        if properties.is_none() && others.is_none() {
+            return;
+        }
+        for (name, member) in members {
+            if self.is_over(found) {
+                return;
+            }
+            if let Some(inner) = properties.and_then(|properties| properties.get(name)).or(others) {
+                place.enter(name, |place| self.compare_any(inner, member, place, depth + 1, found));
+            }
+        }
+    }
+
+    fn compare_items(
+        &mut self,
+        schema: &'s Map<String, Value>,
+        items: &[Value],
+        place: &mut ValuePlace,
+        depth: usize,
+        found: &mut Vec<Problem>,
+    ) {
+        let first = listed(schema, "prefixItems");
+        let rest = schema.get("items");
+        if first.is_empty() && rest.is_none() {
+            return;
+        }
+        for (index, item) in items.iter().enumerate() {
+            if self.is_over(found) {
+                return;
+            }
+            if let Some(inner) = first.get(index).or(rest) {
+                place.enter(&index.to_string(), |place| self.compare_any(inner, item, place, depth + 1, found));
+            }
+        }
+    }
+
+    /// Compares a value with the branches of a choice. Where none accepts it, the problems are those of the branch that is meant.
+    fn compare_branches(&mut self, branches: &'s [Value], value: &Value, place: &mut ValuePlace, depth: usize, found: &mut Vec<Problem>) {
+        let mut refused: Vec<Vec<Problem>> = Vec::new();
+        for branch in branches {
+            let mut problems = Vec::new();
+            self.compare_any(branch, value, place, depth + 1, &mut problems);
+            if problems.is_empty() {
+                return;
+            }
+            refused.push(problems);
+        }
+        if refused.is_empty() {
+            return;
+        }
+        let room = self.max_problems.saturating_sub(found.len());
+        match meant_branch(refused, place.level) {
+            BranchChoice::Meant(problems) => found.extend(problems.into_iter().take(room)),
+            BranchChoice::Nearest(problems) if value.is_object() || value.is_array() => {
+                let text = describe_no_form(&place.pointer, value);
+                found.push(place.problem(format!("{text}; what is wrong by the nearest one follows")));
+                found.extend(problems.into_iter().take(room.saturating_sub(1)));
+            }
+            BranchChoice::Nearest(_) => found.push(place.problem(describe_no_form(&place.pointer, value))),
+        }
+    }
+
+    fn assertions(&mut self, schema: &'s Map<String, Value>) -> Rc<Assertions> {
+        let (root, asserts_formats) = (self.root, self.asserts_formats);
+        let entry = self.compiled.entry(std::ptr::from_ref(schema));
+        Rc::clone(entry.or_insert_with(|| Rc::new(Assertions::compile(schema, root, asserts_formats))))
+    }
+
+    fn describe(&self, error: &ValidationError<'_>, place: &ValuePlace, found: &mut Vec<Problem>) {
+        let inner = error.instance_path().to_string();
+        let place = ValuePlace {
+            level: place.level + inner.matches('/').count(),
+            pointer: format!("{}{inner}", place.pointer),
+        };
+        let room = self.max_problems.saturating_sub(found.len());
+        let texts = describe_problem(&place.pointer, error, self.tool, self.root, room);
+        let kind = ProblemKind::of(error);
+        found.extend(texts.into_iter().map(|text| Problem {
+            kind,
+            ..place.problem(text)
+        }));
+    }
+}
+
+impl ValuePlace {
+    /// Runs `inside` for a part of the value.
+    fn enter(&mut self, name: &str, inside: impl FnOnce(&mut Self)) {
+        let length = self.pointer.len();
+        pointer::push(&mut self.pointer, name);
+        self.level += 1;
+        inside(self);
+        self.level -= 1;
+        self.pointer.truncate(length);
+    }
+
+    fn problem(&self, text: String) -> Problem {
+        Problem {
+            text,
+            kind: ProblemKind::Other,
+            level: self.level,
+        }
+    }
+}
+
+impl Problem {
+    fn is_about_format(&self) -> bool {
+        self.kind == ProblemKind::Format
+    }
+}
+
+impl ProblemKind {
+    fn of(error: &ValidationError<'_>) -> Self {
+        match error.kind() {
+            ValidationErrorKind::Type { kind } => Self::Type {
+                accepts_only_null: matches!(kind, TypeKind::Single(JsonType::Null)),
+            },
+            ValidationErrorKind::Enum { .. } | ValidationErrorKind::Constant { .. } => Self::Constant,
+            ValidationErrorKind::Format { .. } => Self::Format,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl Assertions {
+    fn compile(schema: &Map<String, Value>, root: &Map<String, Value>, asserts_formats: bool) -> Self {
+        let is_dependent = DEPENDENT.iter().any(|key| schema.contains_key(*key));
+        let mut own = Map::new();
+        for (key, value) in schema {
+            match key.as_str() {
+                // Closed objects accept what these name.
+                "properties" | "patternProperties" if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
+                    let names = value.as_object().into_iter().flat_map(Map::keys);
+                    own.insert(key.clone(), names.map(|name| (name.clone(), Value::Bool(true))).collect());
+                }
+                "additionalProperties" if value.is_object() => {}
+                key if ENTERED.contains(&key) || DEPENDENT.contains(&key) => {}
+                _ => {
+                    own.insert(key.clone(), value.clone());
+                }
+            }
+        }
+        let compile = |schema: Map<String, Value>| compile_schema(&Value::Object(schema), asserts_formats).ok();
+        let whole = is_dependent.then(|| {
+            let mut whole = schema.clone();
+            if let Some(definitions) = root.get("$defs") {
+                whole.insert("$defs".to_owned(), definitions.clone());
+            }
+            whole
+        });
+        Self {
+            own: Some(own).filter(|own| !own.is_empty()).and_then(compile),
+            whole: whole.and_then(compile),
+        }
+    }
+}
+
+/// Which of the branches that refuse a value is meant.
+enum BranchChoice {
+    /// The only one that it can be.
+    Meant(Vec<Problem>),
+    /// The one with the fewest problems.
+    Nearest(Vec<Problem>),
+}
+
+/// The problems of the branch that is meant by a value at that level: of the only one that accepts its type, or else of the only one that
+/// is not null, as in `anyOf: [X, {type: null}]`; of the only one whose constants it has.
+fn meant_branch(mut refused: Vec<Vec<Problem>>, level: usize) -> BranchChoice {
+    let refuses = |problems: &Vec<Problem>, by: &dyn Fn(&Problem) -> bool| problems.iter().any(by);
+    let by_type = |problem: &Problem| problem.level == level && matches!(problem.kind, ProblemKind::Type { .. });
+    let by_null = |problem: &Problem| {
+        let only_null = ProblemKind::Type { accepts_only_null: true };
+        problem.level == level && problem.kind == only_null
+    };
+    let by_constant = |problem: &Problem| problem.level <= level + 1 && problem.kind == ProblemKind::Constant;
+    for by in [&by_type as &dyn Fn(&Problem) -> bool, &by_null, &by_constant] {
+        let left = refused.iter().filter(|problems| !refuses(problems, by)).count();
+        if left > 0 {
+            refused.retain(|problems| !refuses(problems, by));
+        }
+        if let [_] = refused.as_slice() {
+            return BranchChoice::Meant(refused.pop().unwrap_or_default());
+        }
+    }
+    // A text that does not match its format is sent all the same.
+    if let Some(only_formats) = refused.iter().position(|problems| problems.iter().all(Problem::is_about_format)) {
+        return BranchChoice::Meant(refused.swap_remove(only_formats));
+    }
+    BranchChoice::Nearest(refused.into_iter().min_by_key(Vec::len).unwrap_or_default())
+}
+
+fn listed<'s>(schema: &'s Map<String, Value>, key: &str) -> &'s [Value] {
+    schema.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proxy::arguments::validate::Validator;
+    use serde_json::json;
+
+    fn explain(schema: &Value, arguments: &Value) -> String {
+        let validator = Validator::compile(schema).unwrap();
+        assert!(!validator.accepts(arguments));
+        describe_problems("list_pets", schema.as_object().unwrap(), arguments)
+    }
+
+    #[test]
+    fn all_problems_are_told_at_once_and_the_nearest_name_with_them() {
+        let schema = json!({"type": "object", "additionalProperties": false, "required": ["status"],
+            "properties": {"limit": {"type": "integer", "maximum": 100}, "status": {"enum": ["sold", "available"], "description": "What state.\nMore."}}});
+        let text = explain(&schema, &json!({"limt": 1, "limit": 500}));
+        for expected in [
+            "`limt` is not an argument of list_pets; did you mean `limit`?",
+            "`/limit`: 500 is more than 100",
+            "`status` is missing: What state.",
+        ] {
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_problems_of_the_form_that_is_meant_are_told() {
+        let form = |kind: &str| json!({"type": "object", "required": ["kind", kind], "properties": {"kind": {"const": kind}, kind: {"type": "integer"}}});
+        let schema = json!({"type": "object", "properties": {"a": {"anyOf": [form("x"), form("y"), {"type": "null"}]}, "b": {"anyOf": [
+            {"type": "array", "items": {"type": "string"}, "maxItems": 2},
+            {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
+        ]}}});
+        let text = explain(&schema, &json!({"a": {"kind": "y", "y": "no"}}));
+        assert_eq!(
+            text.lines().skip(1).collect::<Vec<_>>(),
+            [r#"- `/a/y`: "no" is not of type integer"#]
+        );
+        let text = explain(&schema, &json!({"b": ["m", 5]}));
+        let expected = [
+            r#"- `/b`: ["m",5] fits none of the forms that are allowed here; what is wrong by the nearest one follows"#,
+            "- `/b/1`: 5 is not of type string",
+        ];
+        assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_only_the_whole_schema_refuses_is_named() {
+        for (schema, value) in [
+            (
+                json!({"allOf": [{"properties": {"a": {}}}], "unevaluatedProperties": false}),
+                json!({"a": 1, "b": 2}),
+            ),
+            (json!({"not": {"required": ["a"]}}), json!({"a": 1})),
+            (json!({"patternProperties": {"^x": {"type": "integer"}}}), json!({"x1": "no"})),
+            (
+                json!({"properties": {"l": {"contains": {"$ref": "#/$defs/T"}}}, "$defs": {"T": {"type": "integer"}}}),
+                json!({"l": ["a"]}),
+            ),
+            (json!({"properties": {"a": false}}), json!({"a": 1})),
+        ] {
+            assert!(explain(&schema, &value).lines().count() > 1, "{schema}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_bounded() {
+        let schema = json!({"type": "object", "properties": {"l": {"type": "array", "items": {"type": "integer"}}}});
+        let text = explain(&schema, &json!({"l": vec!["x".repeat(1000); 50]}));
+        assert!(
+            text.ends_with("\n- and more") && text.lines().count() == MAX_PROBLEMS + 2 && text.len() < 4000,
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! Who makes a call: how it is counted, what its token grants, and what rules and tenants take from it.
+
+pub(crate) mod client_key;
+pub(crate) mod client_values;
+pub(crate) mod scopes;
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::header::HeaderMap;
+
+use self::client_key::ClientKey;
+use self::scopes::Scopes;
+use crate::json::JsonObject;
+
+/// Reports how many bytes of how many have left, and then have arrived as well. It never waits.
+pub(crate) type ReportProgress = Arc<dyn Fn(u64, Option<u64>) + Send + Sync>;
+
+/// Who makes a call. It is made where a client is admitted, and handed down to what authenticates the call at the API.
+#[derive(Clone, Default)]
+pub struct Caller {
+    /// The client that authenticated.
+    pub(crate) client: Option<AuthenticatedClient>,
+    /// The address at the other end of the connection, if anything depends on it.
+    pub(crate) address: Option<IpAddr>,
+    /// The headers of the client's HTTP request, without its credentials.
+    pub(crate) headers: HeaderMap,
+    /// Reports how the call goes on, if the client asked for it.
+    pub(crate) progress: Option<ReportProgress>,
+}
+
+/// A client that has authenticated.
+#[derive(Clone)]
+pub(crate) struct AuthenticatedClient {
+    /// Identifies the client for limits.
+    pub(crate) key: ClientKey,
+    /// The name that was proved, if there is an audit log.
+    pub(crate) name: Option<Arc<str>>,
+    /// What its token grants.
+    pub(crate) scopes: Scopes,
+    /// The claims of its verified token.
+    pub(crate) claims: Option<Arc<JsonObject>>,
+}
+
+impl Caller {
+    /// The same with the headers of the client's HTTP request, which may be forwarded to the API.
+    #[must_use]
+    pub fn with_headers(self, headers: HeaderMap) -> Self {
+        Self { headers, ..self }
+    }
+
+    /// The same with the claims of the client's verified access token.
+    #[must_use]
+    pub fn with_claims(self, claims: JsonObject) -> Self {
+        let client = AuthenticatedClient {
+            key: self.key(),
+            name: None,
+            scopes: Scopes::All,
+            claims: Some(Arc::new(claims)),
+        };
+        Self {
+            client: Some(client),
+            ..self
+        }
+    }
+
+    /// What requests of the client are counted by: the authenticated client, else the address, else the only client of a pipe.
+    pub(crate) fn key(&self) -> ClientKey {
+        match (&self.client, self.address) {
+            (Some(client), _) => client.key,
+            (None, Some(address)) => ClientKey::at(address),
+            (None, None) => ClientKey::named("local", &[]),
+        }
+    }
+
+    /// What the client's token grants; `None` if no client authenticates.
+    pub(crate) fn scopes(&self) -> Option<&Scopes> {
+        self.client.as_ref().map(|client| &client.scopes)
+    }
+
+    /// The claims of the client's verified access token.
+    pub(crate) fn claims(&self) -> Option<&JsonObject> {
+        self.client.as_ref()?.claims.as_deref()
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Caller")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
