@@ -56,8 +56,6 @@ use crate::text;
 pub use self::bound_tool::OfferedTool;
 pub use self::name::ApiName;
 pub(crate) use self::scheme_fields::scheme_fields;
-#[cfg(test)]
-pub(crate) use crate::annotate::confirm::{Confirm, ConfirmLevel};
 pub(crate) use crate::proxy::auth::scheme::scheme_setting;
 pub(crate) use crate::proxy::auth::values::CredentialPlace;
 pub use crate::proxy::{Caller, Destination, OnMissingCredential, TenantEntry, TenantOptions, TenantSource};

@@ -48,7 +48,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     let of_one = configs.first().filter(|config| config.name.is_none());
     let outbound = of_one.map(|config| config.outbound.for_others()).unwrap_or_default();
     operations::start(&process, &outbound, &server).await?;
-    let outcome = serve_apis(process, configs, server, outbound, drain_delay).await;
+    let outcome = Box::pin(serve_apis(process, configs, server, outbound, drain_delay)).await;
     // However serving ends, what was observed is written.
     observe::call::finish().await;
     outcome

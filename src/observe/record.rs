@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::metrics::labels::{ApiLabel, OTHER};
+use super::metrics::labels::ApiLabel;
 use super::observers;
 use super::outcome::CallOutcome;
 use super::traces::ArrivedContexts;
-
-/// Protocol versions that are told apart in metrics and traces.
-const PROTOCOL_VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
 /// How a request arrived.
 #[derive(Debug, Default)]
@@ -71,12 +68,6 @@ pub(crate) struct CallRecord {
     pub(crate) attempts: u32,
     /// `hit`, `revalidated` or `miss`.
     pub(crate) cache: Option<&'static str>,
-}
-
-/// The protocol version, if it is one that we know; `_other` else.
-pub(crate) fn known_version(version: &str) -> &'static str {
-    let known = PROTOCOL_VERSIONS.into_iter().find(|known| *known == version);
-    known.unwrap_or(OTHER)
 }
 
 impl CallRecord {

@@ -5,19 +5,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use http::request::Parts;
-use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientResult, ContentBlock, ElicitRequest, ElicitRequestParams,
-    ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequiredResult, RequestStateCodec, SealOptions, ServerRequest,
+    CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,
+    InputRequiredResult, RequestStateCodec, SealOptions,
 };
-use rmcp::service::{PeerRequestOptions, RequestContext, ServiceError};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::answered_questions::AnsweredQuestions;
-use super::auth::client_of;
 use super::catalog::ResolvedCall;
+use super::connections::request_origin::{Asked, RequestOrigin};
+use super::protocol::message::RequestParameters;
+use super::protocol::version::ProtocolVersion;
 use crate::observe::call::{note, note_outcome};
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::Request;
@@ -89,19 +88,21 @@ pub(crate) enum Verdict {
     Ask(Box<InputRequiredResult>),
 }
 
-/// Asks about one call; `prepared` is the request that it would make, without credentials, for that tenant of its API.
+/// Asks about one call; `prepared` is the request that it would make, without credentials.
 pub(crate) async fn ask(
     confirmation: &Confirmation,
     call: &ResolvedCall,
     prepared: &Request,
-    tenant: Option<&str>,
-    request: &CallToolRequestParams,
-    context: &RequestContext<RoleServer>,
+    parameters: &RequestParameters,
+    version: ProtocolVersion,
+    origin: &mut RequestOrigin,
 ) -> Verdict {
-    let modern = context.meta.protocol_version().is_some();
-    let client = client_of(context.extensions.get::<Parts>());
-    let digest = call_digest(prepared, tenant, call, client);
-    if modern && let (Some(state), Some(answers)) = (&request.request_state, &request.input_responses) {
+    let client = origin.caller.key();
+    let digest = call_digest(prepared, call.tenant(&origin.caller), call, client);
+    let given = |name: &str| parameters.rest.get(name);
+    if version.asks_by_result()
+        && let (Some(Value::String(state)), Some(answers)) = (given("requestState"), given("inputResponses"))
+    {
         let answer = answers
             .get(QUESTION)
             .and_then(|answer| serde_json::from_value::<ElicitResult>(answer.clone()).ok());
@@ -113,8 +114,8 @@ pub(crate) async fn ask(
             return judge(call, &answer.action);
         }
     }
-    let can_ask = context
-        .client_capabilities()
+    let can_ask = origin
+        .capabilities(parameters)
         .and_then(|capabilities| capabilities.elicitation)
         .is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none());
     if !can_ask {
@@ -128,7 +129,7 @@ pub(crate) async fn ask(
         message: question_text(call, &request_line(prepared)),
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
     };
-    if modern {
+    if version.asks_by_result() {
         let mut question_id = [0; 16];
         let (Some(seal), Ok(())) = (confirmation.seals.first(), getrandom::fill(&mut question_id)) else {
             return refuse(format!(
@@ -142,46 +143,15 @@ pub(crate) async fn ask(
         let questions = BTreeMap::from([(QUESTION.to_owned(), question)]);
         return Verdict::Ask(Box::new(InputRequiredResult::new(Some(questions), Some(state))));
     }
-    match answer_of_client(question, context).await {
-        Some(Ok(answer)) => judge(call, &answer.action),
-        Some(Err(error)) => {
-            tracing::warn!(tool = %call.offered().tool.name, "the client did not answer the confirmation request: {error}");
+    match origin.ask(question, ANSWER_TIMEOUT).await {
+        Asked::Answered(answer) => judge(call, &answer.action),
+        Asked::Unanswered(why) => {
+            tracing::warn!(tool = %call.offered().tool.name, "the client did not answer the confirmation request: {why}");
             refuse(format!(
                 "{} was not called: a person has to agree first, and none answered. Nothing was sent.",
                 tool_and_operation(call)
             ))
         }
-        None => refuse_as(
-            CallOutcome::Cancelled,
-            format!("{} was not called: it was cancelled. Nothing was sent.", tool_and_operation(call)),
-        ),
-    }
-}
-
-/// Sends the elicitation request. `None` where the call is cancelled meanwhile; then the question is cancelled too.
-async fn answer_of_client(
-    question: ElicitRequestParams,
-    context: &RequestContext<RoleServer>,
-) -> Option<Result<ElicitResult, ServiceError>> {
-    let mut options = PeerRequestOptions::no_options();
-    options.timeout = Some(ANSWER_TIMEOUT);
-    let request = ServerRequest::ElicitRequest(ElicitRequest::new(question));
-    let handle = match context.peer.send_cancellable_request(request, options).await {
-        Ok(handle) => handle,
-        Err(error) => return Some(Err(error)),
-    };
-    let (id, peer) = (handle.id.clone(), handle.peer.clone());
-    tokio::select! {
-        () = context.ct.cancelled() => {
-            let withdrawn = CancelledNotificationParam::new(Some(id), Some("the call was cancelled".into()));
-            let _ = peer.notify_cancelled(withdrawn).await;
-            None
-        }
-        answer = handle.await_response() => Some(match answer {
-            Ok(ClientResult::ElicitResult(answer)) => Ok(answer),
-            Ok(_) => Err(ServiceError::UnexpectedResponse),
-            Err(error) => Err(error),
-        }),
     }
 }
 

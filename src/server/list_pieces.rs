@@ -45,7 +45,9 @@ impl ListPieces {
     pub(crate) fn new(catalog: Arc<Catalog>, granted: Option<&Scopes>) -> Self {
         let granted = granted.filter(|_| catalog.depends_on_scopes()).cloned();
         let mut all = ListParts::default();
-        if let Some(list) = catalog.gate_list(granted.as_ref()) {
+        if catalog.is_empty(granted.as_ref()) {
+            // Without operations, there is nothing to search either.
+        } else if let Some(list) = catalog.gate_list(granted.as_ref()) {
             all.push(list.len(), ListPart::Text(list.into()));
         } else {
             for (place, api) in catalog.visible(granted.as_ref()).apis.iter().enumerate() {

@@ -2,42 +2,41 @@
 
 mod answered_questions;
 mod auth;
-mod calls;
 pub(crate) mod catalog;
 mod confirm;
+mod connections;
+mod dispatch;
 pub(crate) mod endpoints;
 pub(crate) mod gates;
 mod handler;
 mod hint_sources;
 pub(crate) mod http;
-pub(crate) mod jsonrpc;
 mod list_pieces;
+mod list_tools;
 pub(crate) mod observed;
-mod progress;
+pub(crate) mod protocol;
 mod share;
 pub(crate) mod state;
 pub(crate) mod stdio;
-pub(crate) mod tool_list;
+mod tool_call;
 pub(crate) mod visible;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::model::JsonObject;
 use tokio_util::task::TaskTracker;
 
-use self::catalog::{Resolution, ResolvedCall};
+use self::catalog::ResolvedCall;
 use self::confirm::Confirmation;
 use self::endpoints::api_slot::ApiSlot;
 use self::endpoints::paths::McpEndpoint;
 use self::endpoints::served_apis::ServedApis;
 use self::http::readiness::ReadinessFlags;
-use self::state::{Changes, EndpointState};
-use crate::api::Api;
+use self::state::EndpointState;
 use crate::api::name::ApiName;
+use crate::api::{Api, Caller};
 use crate::observe;
 use crate::proxy::caller::client_key::ClientKey;
-use crate::proxy::caller::scopes::Scopes;
 use crate::shared_state::state::SharedState;
 
 /// How long calls in flight are waited for once no more can come.
@@ -58,14 +57,12 @@ pub struct McpServer {
     confirmation: Option<Arc<Confirmation>>,
     /// What it shares with other replicas.
     shared_state: Option<Arc<SharedState>>,
-    /// In a session, the changes since its start, until the task that reports them takes this.
-    unreported_changes: Option<Arc<Mutex<Option<Changes>>>>,
-    #[cfg(test)]
-    refuses_plain_calls: bool,
-    /// How many calls were in plain form.
-    #[cfg(test)]
-    pub(crate) plain_calls: Arc<std::sync::atomic::AtomicUsize>,
+    /// Judges whether a client may make a call; set where clients have scopes.
+    scope_check: Option<ScopeCheck>,
 }
+
+/// The scopes that a client needs for a call, if it lacks one of them.
+pub(crate) type ScopeCheck = Arc<dyn Fn(&Caller, &ResolvedCall) -> Option<Vec<String>> + Send + Sync>;
 
 impl McpServer {
     /// A server that waits for its API. `reload` is the interval at which the API may be replaced; `None` means never.
@@ -86,11 +83,7 @@ impl McpServer {
             readiness: Arc::default(),
             confirmation: None,
             shared_state: None,
-            unreported_changes: None,
-            #[cfg(test)]
-            refuses_plain_calls: false,
-            #[cfg(test)]
-            plain_calls: Arc::default(),
+            scope_check: None,
         }
     }
 
@@ -201,48 +194,14 @@ impl McpServer {
         self.confirmation.is_some()
     }
 
-    /// The same, but all calls go through rmcp: what they answer is what calls in plain form must answer.
-    #[cfg(test)]
-    pub(crate) fn without_plain_calls(mut self) -> Self {
-        self.refuses_plain_calls = true;
-        self
+    /// The same where calls need scopes.
+    fn demanding(self, scope_check: Option<ScopeCheck>) -> Self {
+        Self { scope_check, ..self }
     }
 
     /// What is served at the endpoint of this client; over HTTP, at the one with all APIs.
     pub(crate) fn state(&self) -> &EndpointState {
         &self.state
-    }
-
-    /// The call of a tool of an endpoint, where nobody has to agree to it. `None` as well where there is no such tool.
-    pub(crate) fn plain_call(
-        &self,
-        state: &EndpointState,
-        name: &str,
-        arguments: JsonObject,
-        scopes: Option<&Scopes>,
-    ) -> Option<ResolvedCall> {
-        #[cfg(test)]
-        if self.refuses_plain_calls {
-            return None;
-        }
-        // Searches and refusals take the way of all other messages.
-        let Resolution::Call(call) = state.served()?.resolve(name, Some(arguments), scopes)? else {
-            return None;
-        };
-        if self.asks_before_calls() && call.offered().must_confirm {
-            return None;
-        }
-        #[cfg(test)]
-        self.plain_calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        Some(call)
-    }
-
-    /// The handler of a session, whose client can be notified of changes.
-    fn of_session(&self) -> Self {
-        Self {
-            unreported_changes: Some(Arc::new(Mutex::new(Some(self.state.changes())))),
-            ..self.clone()
-        }
     }
 }
 

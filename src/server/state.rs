@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rmcp::RoleServer;
 use rmcp::model::{ErrorData, JsonObject};
-use rmcp::service::{Peer, SubscriptionContext};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -15,8 +13,6 @@ use crate::annotate::gate_names;
 
 /// How long a list waits for the last of several APIs. Clients give up after half a minute or more.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often an idle session is checked for a closed connection.
-const SESSION_CHECK: Duration = Duration::from_mins(1);
 
 /// The state of an endpoint, which the handlers of its clients share.
 pub(crate) struct EndpointState {
@@ -166,36 +162,5 @@ impl EndpointState {
     /// Subscribes to changes from now on.
     pub(crate) fn changes(&self) -> Changes {
         self.changes.subscribe()
-    }
-
-    /// Notifies the client of a session of changes, until the session or the server ends.
-    pub(crate) async fn tell(self: Arc<Self>, mut changes: Changes, peer: Peer<RoleServer>) {
-        while !peer.is_transport_closed() {
-            let told = tokio::select! {
-                () = self.ending.cancelled() => return,
-                () = tokio::time::sleep(SESSION_CHECK) => continue,
-                changed = changes.changed() => changed.is_ok() && peer.notify_tool_list_changed().await.is_ok(),
-            };
-            if !told {
-                return;
-            }
-        }
-    }
-
-    /// Notifies a client that subscribed by a request (2026-07-28) of changes, until the request or the server ends.
-    pub(crate) async fn listened(&self, subscription: &SubscriptionContext) {
-        let mut changes = self.changes();
-        let wants_tools = subscription.accepted().tools_list_changed == Some(true);
-        loop {
-            tokio::select! {
-                () = subscription.cancelled() => return,
-                () = self.ending.cancelled() => return,
-                changed = changes.changed(), if wants_tools => {
-                    if changed.is_err() || subscription.sink().notify_tool_list_changed().await.is_err() {
-                        return;
-                    }
-                }
-            }
-        }
     }
 }

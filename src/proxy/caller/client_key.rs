@@ -2,21 +2,13 @@
 
 use std::hash::BuildHasher as _;
 use std::net::IpAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use aws_lc_rs::hmac;
 
 /// The address at the other end of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
-
-/// A client has proved who it is, where somebody asks.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ProvedClient;
-
-/// The name that a client has proved, where somebody records it.
-#[derive(Debug, Clone)]
-pub(crate) struct ProvedName(pub(crate) Arc<str>);
 
 /// Identifies the client that a request counts for: a hash, so that neither tokens nor subjects are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

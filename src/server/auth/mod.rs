@@ -6,7 +6,6 @@
 pub(crate) mod jwks;
 pub(crate) mod jwt;
 mod resources;
-pub(crate) mod scope_check;
 pub(crate) mod static_token;
 
 use std::path::PathBuf;
@@ -16,7 +15,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::sync::watch;
@@ -26,13 +25,13 @@ use url::Url;
 use self::jwt::{Oauth, OauthOptions, ProtectedResource, TokenError, VerifiedToken};
 use self::resources::Resources;
 use self::static_token::StaticToken;
-use super::catalog::ResolvedCall;
+use super::ScopeCheck;
 use super::endpoints::served_apis::ServedApis;
 use super::http::limits::RateLimit;
 use crate::observe;
 use crate::outbound::HttpClient;
 use crate::proxy::caller::AuthenticatedClient;
-use crate::proxy::caller::client_key::{ClientKey, Peer, ProvedClient, ProvedName};
+use crate::proxy::caller::client_key::{ClientKey, Peer};
 use crate::proxy::caller::scopes::Scopes;
 
 /// How often the files of tokens and certificates are checked for changes.
@@ -73,22 +72,6 @@ pub(crate) struct ClientAdmission {
     has_own_scopes: bool,
     is_open: bool,
     rate: Option<RateLimit>,
-}
-
-/// What the token of a request allows; `None` where no client proves who it is.
-pub(crate) fn scopes_of(parts: Option<&Parts>) -> Option<&Scopes> {
-    parts.and_then(|parts| Some(&parts.extensions.get::<AuthenticatedClient>()?.scopes))
-}
-
-/// The sender of a request: the authenticated client, else the peer's address, else the only client of stdio.
-pub(crate) fn client_of(parts: Option<&Parts>) -> ClientKey {
-    let extensions = parts.map(|parts| &parts.extensions);
-    let authenticated = extensions.and_then(|extensions| extensions.get::<AuthenticatedClient>());
-    let peer = extensions.and_then(|extensions| extensions.get::<Peer>());
-    authenticated
-        .map(|caller| caller.key)
-        .or_else(|| peer.map(|Peer(address)| ClientKey::at(*address)))
-        .unwrap_or_else(|| ClientKey::named("local", &[]))
 }
 
 /// Why a request is refused.
@@ -209,8 +192,8 @@ impl ClientAdmission {
         oauth.is_some_and(|oauth| !oauth.keys().were_read())
     }
 
-    /// Lets a request in and counts it, or refuses it. What proves who the client is goes no further.
-    pub(crate) async fn admit(&self, parts: &mut Parts) -> Result<(), Box<Response>> {
+    /// Lets a request in and counts it, or refuses it: the client, if clients authenticate. What proves who it is goes no further.
+    pub(crate) async fn admit(&self, parts: &mut Parts) -> Result<Option<AuthenticatedClient>, Box<Response>> {
         let peer = parts.extensions.get::<Peer>();
         let peer = ClientKey::at(peer.map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |Peer(address)| *address));
         let caller = self.caller(&parts.headers, parts.uri.path(), peer).await;
@@ -224,38 +207,36 @@ impl ClientAdmission {
             let refusal = (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())], text);
             return Err(Box::new(refusal.into_response()));
         }
-        let mut caller = caller.map_err(|refusal| {
+        let caller = caller.map_err(|refusal| {
             observe::refused_request(refusal.reason());
             Box::new(self.refuse(&refusal, parts.uri.path()))
         })?;
-        if let Some(name) = caller.name.take() {
-            parts.extensions.insert(ProvedName(name));
+        if self.is_open {
+            return Ok(None);
         }
-        if !self.is_open {
-            if observe::names_traces() {
-                parts.extensions.insert(ProvedClient);
-            }
-            parts.headers.remove(header::AUTHORIZATION);
-            parts.extensions.insert(caller);
-        }
-        Ok(())
+        parts.headers.remove(header::AUTHORIZATION);
+        Ok(Some(caller))
     }
 
-    /// Whether the scopes of a client that was let in suffice for a call.
-    pub(crate) fn allows(&self, extensions: &Extensions, call: &ResolvedCall) -> bool {
-        let (Some(oauth), Some(caller)) = (&self.oauth, extensions.get::<AuthenticatedClient>()) else {
-            return true;
-        };
-        let Some(resource) = self.resources.at(call.endpoint()) else {
-            return false;
-        };
-        let is_free = matches!(caller.scopes, Scopes::All) || !self.depends_on_tool();
-        let is_read_only = call.offered().enforcement.is_read_only();
-        is_free || oauth.lacking(&caller.scopes, call.scopes(), is_read_only, resource).is_none()
+    /// Judges whether a client that was let in may make a call, if that depends on the tool.
+    pub(crate) fn scope_check(self: &Arc<Self>) -> Option<ScopeCheck> {
+        let admission = Arc::clone(self);
+        self.depends_on_tool().then(|| -> ScopeCheck {
+            Arc::new(move |caller, call| {
+                let (oauth, scopes) = admission.oauth.as_ref().zip(caller.scopes())?;
+                let resource = admission.resources.at(call.endpoint())?;
+                oauth.lacking(scopes, call.scopes(), call.offered().enforcement.is_read_only(), resource)
+            })
+        })
+    }
+
+    /// The answer to a call whose client lacks scopes.
+    pub(crate) fn refuse_scopes(&self, needed: Vec<String>, path: &str) -> Response {
+        self.refuse(&Refusal::Scope(needed), path)
     }
 
     /// Whether the scope that a call needs depends on its tool.
-    pub(crate) fn depends_on_tool(&self) -> bool {
+    fn depends_on_tool(&self) -> bool {
         self.oauth
             .as_ref()
             .is_some_and(|oauth| oauth.depends_on_tool() || self.has_own_scopes)
@@ -332,7 +313,7 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
 pub(crate) async fn authenticate(State(admission): State<Arc<ClientAdmission>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     match admission.admit(&mut parts).await {
-        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Ok(_) => next.run(Request::from_parts(parts, body)).await,
         Err(refusal) => *refusal,
     }
 }

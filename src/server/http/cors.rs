@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -13,16 +13,10 @@ use crate::observe;
 
 /// The layer: refuses other hosts and origins, and answers a preflight request.
 pub(super) async fn guard(State(allowed): State<Arc<Allowed>>, request: Request, next: Next) -> Response {
-    if let Err(why) = allowed.check(request.headers(), request.uri()) {
-        tracing::warn!("refused: {why}");
-        observe::refused_request("host_or_origin");
-        return (StatusCode::FORBIDDEN, format!("Forbidden: {why}\n")).into_response();
-    }
-    let origin = request
-        .headers()
-        .get(header::ORIGIN)
-        .filter(|origin| origin.to_str().is_ok_and(|origin| allowed.names_origin(origin)))
-        .cloned();
+    let origin = match judge_origin(&allowed, request.headers(), request.uri()) {
+        Ok(origin) => origin,
+        Err(refusal) => return *refusal,
+    };
     let Some(origin) = origin else { return next.run(request).await };
     // A preflight request is answered here.
     let mut response = if request.method() == Method::OPTIONS {
@@ -30,7 +24,27 @@ pub(super) async fn guard(State(allowed): State<Arc<Allowed>>, request: Request,
     } else {
         next.run(request).await
     };
-    let headers = response.headers_mut();
+    allow_reading(origin, response.headers_mut());
+    response
+}
+
+/// Judges where a request comes from: its `Origin`, if that was allowed by name.
+///
+/// # Errors
+/// The refusal of another host or origin.
+pub(super) fn judge_origin(allowed: &Allowed, headers: &HeaderMap, uri: &Uri) -> Result<Option<HeaderValue>, Box<Response>> {
+    if let Err(why) = allowed.check(headers, uri) {
+        tracing::warn!("refused: {why}");
+        observe::refused_request("host_or_origin");
+        return Err(Box::new((StatusCode::FORBIDDEN, format!("Forbidden: {why}\n")).into_response()));
+    }
+    let origin = headers.get(header::ORIGIN);
+    let is_named = |origin: &&HeaderValue| origin.to_str().is_ok_and(|origin| allowed.names_origin(origin));
+    Ok(origin.filter(is_named).cloned())
+}
+
+/// Lets pages of an origin read a response.
+pub(super) fn allow_reading(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("origin"));
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, GET, DELETE"));
@@ -45,5 +59,4 @@ pub(super) async fn guard(State(allowed): State<Arc<Allowed>>, request: Request,
         ),
     );
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-    response
 }

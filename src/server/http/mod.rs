@@ -9,6 +9,7 @@ pub(crate) mod activity;
 mod body;
 mod connection;
 mod cors;
+mod event_stream;
 mod front;
 pub(crate) mod health;
 pub(crate) mod host;
@@ -17,9 +18,9 @@ pub(crate) mod limits;
 mod metrics_page;
 pub(crate) mod page;
 pub(super) mod readiness;
-mod refused_calls;
 mod router;
-pub(crate) mod sessions;
+mod rules;
+mod sessions;
 pub(crate) mod tls;
 
 use std::io;
@@ -124,7 +125,8 @@ pub async fn serve(
     let page = ServedPage::new(&options.page, sign_in, options.access.public_url.as_ref());
     let knows_peers = admission.is_some() || server.asks_before_calls() || observe::audit().is_some();
     let draining = server.readiness.draining.clone();
-    let front = router::front(server, options.allowed.clone(), admission, page, streams.clone());
+    let server = server.demanding(admission.as_ref().and_then(ClientAdmission::scope_check));
+    let front = router::front(&server, options.allowed.clone(), admission, page, streams.clone());
     let connections = Connections::new(front, knows_peers, draining);
     let accepted = accept_connections(&listener, options.limits.connections, &connections, tls, &stop).await;
     drop(listener);
@@ -137,7 +139,7 @@ pub async fn serve(
 /// Serves metrics and the health pages on a listener of their own, until `stop` is cancelled.
 pub(crate) async fn serve_metrics(listener: TcpListener, server: McpServer, allowed: Allowed, stop: CancellationToken) {
     let router = metrics_page::router(Health::new(server), allowed);
-    let connections = Connections::new(Front::without_calls(router), false, CancellationToken::new());
+    let connections = Connections::new(Front::new(router, None), false, CancellationToken::new());
     if let Err(error) = accept_connections(&listener, metrics_page::MAX_CONNECTIONS, &connections, None, &stop).await {
         tracing::error!("metrics are not served any more: {error}");
     }

@@ -1,126 +1,117 @@
-//! Limits the number of sessions, and binds each to its client. Sessions exist only with `--confirm`, for clients of protocol
-//! versions before 2026-07-28.
+//! Sessions: the connections of clients of protocol versions before 2026-07-28, which exist with `--confirm` alone, because a question must
+//! find its way back to its client.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
-use rmcp::transport::streamable_http_server::session::SessionManager as _;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use tokio_util::sync::CancellationToken;
 
-use crate::proxy::caller::AuthenticatedClient;
 use crate::proxy::caller::client_key::ClientKey;
-use crate::server::auth::client_of;
+use crate::server::connections::connection::Connection;
 use crate::server::share::may_take_place;
+use crate::text;
 
 /// The maximum number of sessions.
 const MAX_SESSIONS: usize = 1000;
-const SESSION_ID_HEADER: &str = "mcp-session-id";
+/// How long a session lives without a message, an open stream, or a call in flight.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
+pub(super) const SESSION_ID_HEADER: &str = "mcp-session-id";
 
-/// All sessions.
+/// All sessions, by their identifiers.
 #[derive(Default)]
-pub(crate) struct Sessions {
-    pub(crate) manager: Arc<LocalSessionManager>,
-    known: Mutex<HashMap<String, KnownSession>>,
-}
+pub(super) struct Sessions(Mutex<HashMap<Box<str>, Arc<Session>>>);
 
 /// An open session.
-struct KnownSession {
+struct Session {
+    id: Box<str>,
     /// The path of the endpoint at which it began; at others it does not exist.
     endpoint: Box<str>,
-    /// The client that may use it, where clients authenticate.
+    /// The client that may use it, if clients authenticate.
     owner: Option<ClientKey>,
     /// The client whose share it counts for.
     client: ClientKey,
-    last_used: Instant,
+    connection: Arc<Connection>,
+    last_used: Mutex<Instant>,
+    /// Ends the stream on which the client is notified.
+    stream: Mutex<CancellationToken>,
 }
 
-/// What happens to a new session.
-enum NewSession {
-    /// It is kept; this older one of the same client ends, if any.
-    Kept { ended: Option<String> },
-    /// It is refused, because there are too many.
-    Refused,
+/// A session while it is used.
+pub(super) struct UsedSession(Arc<Session>);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Sessions {
-    /// Whether the session may be used by this client; notes the use. An identifier alone proves nothing (MCP, security best
+    /// The session of that identifier, if this client may use it at this endpoint. An identifier alone proves nothing (MCP, security best
     /// practices, "Session Hijacking").
-    fn admits(&self, id: &str, endpoint: &str, caller: Option<ClientKey>) -> bool {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(session) = known.get_mut(id) else { return true };
-        let is_admitted = *session.endpoint == *endpoint && (session.owner.is_none() || session.owner == caller);
-        if is_admitted {
-            session.last_used = Instant::now();
+    pub(super) fn find(&self, id: &str, endpoint: &str, caller: Option<ClientKey>) -> Option<UsedSession> {
+        let mut open = lock(&self.0);
+        let session = open.get(id)?;
+        if session.is_idle() {
+            open.remove(id);
+            return None;
         }
-        is_admitted
+        let is_admitted = *session.endpoint == *endpoint && (session.owner.is_none() || session.owner == caller);
+        is_admitted.then(|| UsedSession(Arc::clone(session)))
     }
 
-    /// Counts a session that has just begun. A client that has its share of all sessions loses the one that it has not used for
-    /// the longest time.
-    async fn admit_new(&self, id: &str, endpoint: &str, owner: Option<ClientKey>, client: ClientKey) -> NewSession {
-        let open = self.manager.sessions.read().await;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|id, _| open.contains_key(id.as_str()));
-        let own = known.values().filter(|session| session.client == client).count();
-        let mut ended = None;
-        if !may_take_place(own, known.len(), MAX_SESSIONS) {
-            let of_client = known.iter().filter(|(_, session)| session.client == client);
-            ended = of_client.min_by_key(|(_, session)| session.last_used).map(|(id, _)| id.clone());
-            match &ended {
-                Some(ended) => known.remove(ended),
-                None => return NewSession::Refused,
-            };
+    /// Opens a session, and returns its identifier; `None` if there are too many. A client that has its share of all sessions loses the
+    /// one that it has not used for the longest time.
+    pub(super) fn open(&self, connection: Arc<Connection>, endpoint: &str, owner: Option<ClientKey>, client: ClientKey) -> Option<String> {
+        let mut open = lock(&self.0);
+        open.retain(|_, session| !session.is_idle());
+        let of_client = || open.values().filter(|session| session.client == client);
+        if !may_take_place(of_client().count(), open.len(), MAX_SESSIONS) {
+            let oldest = Arc::clone(of_client().min_by_key(|session| *lock(&session.last_used))?);
+            open.remove(&oldest.id);
+            oldest.connection.end();
         }
-        let session = KnownSession {
+        let id = text::random_id();
+        let session = Session {
+            id: id.as_str().into(),
             endpoint: endpoint.into(),
             owner,
             client,
-            last_used: Instant::now(),
+            connection,
+            last_used: Mutex::new(Instant::now()),
+            stream: Mutex::default(),
         };
-        known.insert(id.to_owned(), session);
-        NewSession::Kept { ended }
+        open.insert(session.id.clone(), Arc::new(session));
+        Some(id)
     }
 
-    async fn close(&self, id: &str) {
-        if let Err(error) = self.manager.close_session(&id.into()).await {
-            tracing::debug!("a session could not be closed: {error}");
-        }
+    /// Ends a session, its stream and its calls.
+    pub(super) fn close(&self, session: &UsedSession) {
+        lock(&self.0).remove(&session.0.id);
+        session.0.connection.end();
     }
 }
 
-/// The layer that limits sessions. A session takes memory until it is closed: above the limit, the oldest session of the same
-/// client ends, and a client without a session is refused.
-pub(crate) async fn limit_sessions(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
-    let (parts, body) = request.into_parts();
-    let caller = parts.extensions.get::<AuthenticatedClient>().map(|caller| caller.key);
-    let client = client_of(Some(&parts));
-    let path = parts.uri.path().to_owned();
-    let Some(id) = parts.headers.get(SESSION_ID_HEADER).cloned() else {
-        let response = next.run(Request::from_parts(parts, body)).await;
-        if let Some(id) = response.headers().get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()) {
-            match sessions.admit_new(id, &path, caller, client).await {
-                NewSession::Kept { ended: Some(ended) } => sessions.close(&ended).await,
-                NewSession::Kept { ended: None } => {}
-                NewSession::Refused => {
-                    sessions.close(id).await;
-                    let refusal = "too many sessions; end one, or try again later\n";
-                    return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "30")], refusal).into_response();
-                }
-            }
-        }
-        return response;
-    };
-    if parts.headers.get_all(SESSION_ID_HEADER).iter().nth(1).is_some() {
-        return (StatusCode::BAD_REQUEST, "the request names two sessions\n").into_response();
+impl Session {
+    /// Whether nobody uses it, and nobody did so for a while.
+    fn is_idle(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) == 1 && lock(&self.last_used).elapsed() >= IDLE_TIMEOUT
     }
-    if !id.to_str().is_ok_and(|id| sessions.admits(id, &path, caller)) {
-        // The same answer as for a session that does not exist, so that others cannot find out about it.
-        return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
+}
+
+impl UsedSession {
+    pub(super) fn connection(&self) -> &Arc<Connection> {
+        &self.0.connection
     }
-    next.run(Request::from_parts(parts, body)).await
+
+    /// Begins a stream on which the client is notified, and ends the one before. The token ends it, as `streams` does.
+    pub(super) fn begin_stream(&self, streams: &CancellationToken) -> CancellationToken {
+        let newest = streams.child_token();
+        std::mem::replace(&mut *lock(&self.0.stream), newest.clone()).cancel();
+        newest
+    }
+}
+
+impl Drop for UsedSession {
+    fn drop(&mut self) {
+        *lock(&self.0.last_used) = Instant::now();
+    }
 }

@@ -1,24 +1,26 @@
-//! Standard output: whole lines, one after the other.
+//! Standard output: whole lines, one after the other, written by one task.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+
+use crate::server::connections::outbox::{OutMessage, OutMessages};
 
 /// Bytes of answers that nobody has taken; beyond, nothing more is read.
 const MAX_BACKLOG_BYTES: usize = 64 << 20;
 
 pub(crate) type OutputStream = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Writes lines, from any task.
-#[derive(Clone)]
-pub(super) struct StdoutWriter(Arc<OutputQueue>);
+/// What is known of the output.
+#[derive(Clone, Default)]
+pub(super) struct OutputState(Arc<SharedOutput>);
 
-struct OutputQueue {
-    writer: Mutex<OutputStream>,
+#[derive(Default)]
+struct SharedOutput {
     /// Bytes that wait to be written.
     backlog: AtomicUsize,
     room: Notify,
@@ -28,34 +30,10 @@ struct OutputQueue {
     failure: OnceLock<(io::ErrorKind, String)>,
 }
 
-impl StdoutWriter {
-    pub(super) fn new(stdout: OutputStream) -> Self {
-        Self(Arc::new(OutputQueue {
-            writer: Mutex::new(stdout),
-            backlog: AtomicUsize::new(0),
-            room: Notify::new(),
-            broken: CancellationToken::new(),
-            failure: OnceLock::new(),
-        }))
-    }
-
-    /// Writes a line, whose end is added.
-    pub(super) async fn write(self, mut line: Vec<u8>) -> io::Result<()> {
-        line.push(b'\n');
-        self.0.backlog.fetch_add(line.len(), Ordering::Relaxed);
-        let written = async {
-            let mut writer = self.0.writer.lock().await;
-            writer.write_all(&line).await?;
-            writer.flush().await
-        }
-        .await;
-        self.0.backlog.fetch_sub(line.len(), Ordering::Relaxed);
-        self.0.room.notify_one();
-        if let Err(error) = &written {
-            self.0.failure.get_or_init(|| (error.kind(), error.to_string()));
-            self.0.broken.cancel();
-        }
-        written
+impl OutputState {
+    /// Counts bytes that are going to be sent.
+    pub(super) fn add(&self, bytes: usize) {
+        self.0.backlog.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Waits until the client takes its answers: who sends more and reads nothing must not fill our memory.
@@ -73,5 +51,30 @@ impl StdoutWriter {
     /// Why the first write failed, if one did.
     pub(super) fn failure(&self) -> Option<&(io::ErrorKind, String)> {
         self.0.failure.get()
+    }
+
+    /// Writes messages, each as a line, until there are no more or a write fails. Answers count as bytes of the backlog.
+    pub(super) async fn write_lines(self, mut messages: OutMessages, mut stdout: OutputStream) {
+        while let Some(message) = messages.recv().await {
+            let is_answer = matches!(message, OutMessage::Answer(..));
+            let Some((mut line, _in_flight)) = message.into_text() else {
+                continue;
+            };
+            line.push(b'\n');
+            let written = async {
+                stdout.write_all(&line).await?;
+                stdout.flush().await
+            }
+            .await;
+            if is_answer {
+                self.0.backlog.fetch_sub(line.len() - 1, Ordering::Relaxed);
+                self.0.room.notify_one();
+            }
+            if let Err(error) = written {
+                self.0.failure.get_or_init(|| (error.kind(), error.to_string()));
+                self.0.broken.cancel();
+                return;
+            }
+        }
     }
 }

@@ -10,6 +10,7 @@ mod hostile_clients;
 pub mod metrics;
 mod page;
 mod sessions;
+mod streams;
 mod tenants;
 mod tls;
 #[cfg(target_os = "linux")]

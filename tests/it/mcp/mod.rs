@@ -2,6 +2,7 @@
 
 mod confirmation;
 mod gate_adversary;
+mod library;
 mod life_cycle;
 mod protocol;
 mod search_gates;

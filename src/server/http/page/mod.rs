@@ -114,12 +114,17 @@ impl ServedPage {
 
 /// The layer: answers a browser that asks for a page, and passes everything else on.
 pub(super) async fn serve_page(State(page): State<Arc<ServedPage>>, request: Request, next: Next) -> Response {
-    let is_address = matches!(request.uri().path(), "/" | "/mcp");
-    let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
-    if is_address && is_reading && prefers_html(request.headers()) {
+    if asks_for_page(&request) {
         return page.answer(request.method());
     }
     next.run(request).await
+}
+
+/// Whether a request asks for the page.
+pub(super) fn asks_for_page<B>(request: &http::Request<B>) -> bool {
+    let is_address = matches!(request.uri().path(), "/" | "/mcp");
+    let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
+    is_address && is_reading && prefers_html(request.headers())
 }
 
 /// Whether `text/html` is named with a weight above those of what MCP clients ask for (RFC 9110 section 12.5.1). `*/*` names nothing.

@@ -1,45 +1,88 @@
-//! Messages as JSON-RPC 2.0 has them: which tool one calls, and the answers to texts that are not valid messages (section 5.1), which
-//! rmcp does not answer, or with another error.
+//! The answers to texts that are not messages (JSON-RPC 2.0 section 5.1).
 
 use std::borrow::Cow;
 
 use foldhash::HashMap;
-use rmcp::RoleServer;
-use rmcp::service::RxJsonRpcMessage;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::json;
 use crate::observe::metrics::TOOLS_CALL;
 
+/// Why a message is refused in which a member is there twice: another reader might take the other one.
+pub(super) const REPEATED: &str = "a member is there twice";
+
+/// A text that is not a message.
+#[derive(Debug)]
+pub(crate) struct Unreadable {
+    /// The answer; `None` if none may be given, as to a notification.
+    pub(crate) answer: Option<String>,
+    /// Whether it calls a tool, as far as it can be read.
+    pub(crate) is_call: bool,
+}
+
+impl Unreadable {
+    /// A text with a key that the JSON library keeps for itself.
+    pub(super) fn of_reserved_key(text: &[u8]) -> Self {
+        let answer = error_answer("null", -32600, "Invalid Request: a key is one that this server keeps for itself");
+        Self {
+            answer: Some(answer),
+            is_call: names_call(text),
+        }
+    }
+
+    /// A text that could not be read because of that error.
+    pub(super) fn of_text(text: &[u8], error: &serde_json::Error) -> Self {
+        Self {
+            answer: answer_text(text, &error.to_string()),
+            is_call: names_call(text),
+        }
+    }
+
+    /// A request that is not valid, with its identifier; or, without one, what may not be answered.
+    pub(super) fn of_request(text: &[u8], id: Option<&Value>) -> Self {
+        let answer = id.map(|id| {
+            let id = Some(id.to_string()).filter(|id| is_id(id));
+            error_answer(id.as_deref().unwrap_or("null"), -32600, NOT_A_REQUEST)
+        });
+        Self {
+            is_call: answer.is_some() && names_call(text),
+            answer,
+        }
+    }
+
+    /// The answer over HTTP, where each request is answered.
+    pub(crate) fn into_http_answer(self) -> String {
+        self.answer
+            .unwrap_or_else(|| error_answer("null", -32600, "Invalid Request: it is not a JSON-RPC 2.0 message of MCP"))
+    }
+}
+
+const NOT_A_REQUEST: &str = "Invalid Request: it is not a JSON-RPC 2.0 request with an id that is a text or an integer of 64 bits";
+
 /// The members that can still be read of an invalid message.
-#[derive(Deserialize)]
-struct Loose<'a> {
-    #[serde(borrow)]
+#[derive(Deserialize, Default)]
+struct LooseMembers<'a> {
+    #[serde(borrow, default, deserialize_with = "read_present")]
     id: Option<&'a RawValue>,
     method: Option<IgnoredAny>,
     result: Option<IgnoredAny>,
     error: Option<IgnoredAny>,
 }
 
-/// A message as rmcp reads it.
-pub(crate) type Message = RxJsonRpcMessage<RoleServer>;
+/// A member that is there, even if it is `null`.
+fn read_present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
 
-/// Reads a message, or returns the answer to a text that is not a message; `None` where no answer may be given.
-pub(crate) fn read_message(text: &[u8]) -> Result<Message, Option<String>> {
-    if !json::is_plain(text) {
-        return Err(Some(error_answer(
-            "null",
-            -32600,
-            "Invalid Request: a key is one that this server keeps for itself",
-        )));
-    }
-    if let Some(answer) = answer_repeated_member(text) {
-        return Err(Some(answer));
-    }
-    serde_json::from_slice(text).map_err(|error| refusal(text, &error))
+/// Whether a text that may not be a valid message names the method of calls.
+fn names_call(text: &[u8]) -> bool {
+    let members = serde_json::from_slice::<HashMap<Cow<'_, str>, &RawValue>>(text).unwrap_or_default();
+    let method = members
+        .get("method")
+        .map(|method| serde_json::from_str::<Cow<'_, str>>(method.get()));
+    matches!(method, Some(Ok(method)) if method == TOOLS_CALL)
 }
 
 /// The text of a message without white space around it, and without a byte order mark, which RFC 8259 section 8.1 lets a parser pass
@@ -48,138 +91,32 @@ pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii()
 }
 
-/// The members of a message that say which tool it calls. A repeated member is an error, because another parser might use the
-/// other value.
-#[derive(Deserialize)]
-pub(crate) struct CalledMessage<'a> {
-    #[serde(borrow)]
-    method: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    params: Option<&'a RawValue>,
-}
-
-/// The parameters of a `tools/call`.
-#[derive(Deserialize)]
-pub(crate) struct CallParameters {
-    pub(crate) name: String,
-    #[serde(default)]
-    pub(crate) arguments: Value,
-}
-
-/// Whether a text that may not be a valid message names the method of calls.
-pub(crate) fn names_call(text: &[u8]) -> bool {
-    let members = serde_json::from_slice::<HashMap<Cow<'_, str>, &RawValue>>(text).unwrap_or_default();
-    let method = members
-        .get("method")
-        .map(|method| serde_json::from_str::<Cow<'_, str>>(method.get()));
-    matches!(method, Some(Ok(method)) if method == TOOLS_CALL)
-}
-
-impl CalledMessage<'_> {
-    pub(crate) fn is_call(&self) -> bool {
-        self.method.as_deref() == Some(TOOLS_CALL)
-    }
-
-    /// `None` where they are missing, or cannot be read.
-    pub(crate) fn parameters(&self) -> Option<CallParameters> {
-        serde_json::from_str(self.params?.get()).ok()
-    }
-}
-
-/// The members of a `tools/call` that say what is called. Each is there once, because another reader might take the other one.
-#[derive(Deserialize)]
-struct CallMembers<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, rename = "method")]
-    _method: Option<&'a RawValue>,
-    #[serde(borrow)]
-    params: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct NamedCall<'a> {
-    #[serde(rename = "name")]
-    _name: Option<IgnoredAny>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct InnerMembers {
-    #[serde(rename = "operation")]
-    _operation: Option<IgnoredAny>,
-    #[serde(rename = "arguments")]
-    _arguments: Option<IgnoredAny>,
-}
-
-/// The answer to a call in which a member that says what is called is there twice: `params`, `name`, `arguments`, and, of the
-/// arguments of a gate, `operation` and `arguments`. `None` where there is no such member.
-pub(crate) fn answer_repeated_member(text: &[u8]) -> Option<String> {
-    fn repeats<'de, T: Deserialize<'de>>(text: &'de str) -> Result<Option<T>, ()> {
-        if !text.starts_with('{') {
-            return Ok(None);
-        }
-        match serde_json::from_str::<T>(text) {
-            Ok(members) => Ok(Some(members)),
-            Err(error) if error.to_string().contains("duplicate field") => Err(()),
-            Err(_) => Ok(None),
-        }
-    }
-    let text = std::str::from_utf8(text).ok()?.trim_start();
-    let answer = |id: Option<&RawValue>| {
-        let id = id.map(RawValue::get).filter(|id| is_id(id)).unwrap_or("null");
-        Some(error_answer(
-            id,
-            -32600,
-            "Invalid Request: a member that says what is called is there twice",
-        ))
-    };
-    let Ok(message) = repeats::<CallMembers<'_>>(text) else {
-        return answer(None);
-    };
-    let message = message?;
-    let Ok(call) = repeats::<NamedCall<'_>>(message.params?.get()) else {
-        return answer(message.id);
-    };
-    match repeats::<InnerMembers>(call?.arguments?.get()) {
-        Ok(_) => None,
-        Err(()) => answer(message.id),
-    }
-}
-
-/// The answer over HTTP to a text that is not a message; there, each request is answered.
-pub(crate) fn answer_unreadable(text: &[u8]) -> String {
-    let refusal = read_message(text.trim_ascii()).err().flatten();
-    refusal.unwrap_or_else(|| error_answer("null", -32600, "Invalid Request: it is not a JSON-RPC 2.0 message of MCP"))
-}
-
-/// The answer to a text that could not be read as a message because of `error`; `None` for notifications and responses, which
-/// are not answered.
-fn refusal(text: &[u8], error: &serde_json::Error) -> Option<String> {
+/// The answer to a text that could not be read as a message; `None` for notifications and responses, which are not answered.
+fn answer_text(text: &[u8], error: &str) -> Option<String> {
     let is_json = std::str::from_utf8(text).is_ok() && serde_json::from_slice::<IgnoredAny>(text).is_ok();
     if !is_json {
         return Some(error_answer("null", -32700, "Parse error: this is not JSON"));
     }
-    if text.first() != Some(&b'{') {
+    if text.trim_ascii_start().first() != Some(&b'{') {
         return Some(error_answer(
             "null",
             -32600,
             "Invalid Request: a message is one JSON object (there are no batches since MCP 2025-06-18)",
         ));
     }
-    let Ok(loose) = serde_json::from_slice::<Loose<'_>>(text) else {
-        return Some(error_answer("null", -32600, "Invalid Request: a member is there twice"));
-    };
-    let is_answer = loose.method.is_none() && (loose.result.is_some() || loose.error.is_some());
-    if is_answer || (loose.method.is_some() && loose.id.is_none()) {
+    // Which of several identifiers is meant, nobody knows.
+    let members: LooseMembers<'_> = serde_json::from_slice(text).unwrap_or_default();
+    let is_answer = members.method.is_none() && (members.result.is_some() || members.error.is_some());
+    if is_answer || (members.method.is_some() && members.id.is_none()) {
         return None;
     }
-    let id = loose.id.map(RawValue::get).filter(|id| is_id(id)).unwrap_or("null");
-    let why = if error.to_string().contains("recursion limit") {
+    let id = members.id.map(RawValue::get).filter(|id| is_id(id)).unwrap_or("null");
+    let why = if error.contains(REPEATED) {
+        "Invalid Request: a member that says what is called is there twice"
+    } else if error.contains("recursion limit") {
         "Invalid Request: it is nested deeper than 128 levels"
     } else {
-        "Invalid Request: it is not a JSON-RPC 2.0 request with an id that is a text or an integer of 64 bits"
+        NOT_A_REQUEST
     };
     Some(error_answer(id, -32600, why))
 }
@@ -226,11 +163,13 @@ fn error_answer(id: &str, code: i32, message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
 
+    use super::super::message::Message;
+    use super::*;
+
     fn refused(text: &str) -> Option<(Value, Value)> {
-        let answer: Value = serde_json::from_str(&read_message(text.as_bytes()).unwrap_err()?).unwrap();
+        let answer: Value = serde_json::from_str(&Message::read(text.as_bytes()).unwrap_err().answer?).unwrap();
         Some((answer["id"].clone(), answer["error"]["code"].clone()))
     }
 
@@ -282,14 +221,10 @@ mod tests {
             assert_eq!(refused(&text), Some((json!(4), json!(-32600))), "{text}");
         }
         let text = r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"a"},"params":{"name":"b"}}"#;
-        assert!(answer_repeated_member(text.as_bytes()).is_some());
+        assert_eq!(refused(text), Some((json!(4), json!(-32600))));
         let text =
             r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"a","arguments":{"x":{"operation":1,"operation":2}}}}"#;
-        assert_eq!(
-            answer_repeated_member(text.as_bytes()),
-            None,
-            "what is deeper says nothing of the call"
-        );
+        assert!(Message::read(text.as_bytes()).is_ok(), "what is deeper says nothing of the call");
     }
 
     #[test]

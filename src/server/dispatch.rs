@@ -1,0 +1,231 @@
+//! Every request of every transport: its protocol version, the function that answers it, and its observation.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, LazyLock};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use rmcp::RoleServer;
+use rmcp::handler::server::ServerHandler;
+use rmcp::model::{ClientRequest, ErrorData, RequestId};
+use rmcp::service::{Peer, RequestContext, RxJsonRpcMessage, Service, TxJsonRpcMessage, serve_directly};
+use rmcp::transport::Transport;
+use serde_json::json;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::connections::connection::Connection;
+use super::connections::request_origin::RequestOrigin;
+use super::protocol::answer::{Frame, McpAnswer, McpRefusal};
+use super::protocol::message::{McpRequest, Method, RequestParameters};
+use super::protocol::version::ProtocolVersion;
+use super::{McpServer, observed};
+use crate::observe::call::{CallObservation, note_outcome};
+use crate::observe::metrics::labels::OTHER;
+use crate::observe::outcome::CallOutcome;
+
+/// The methods of MCP that metrics name, beside those of [`Method`].
+const OTHER_METHODS: [&str; 8] = [
+    "completion/complete",
+    "logging/setLevel",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+];
+const UNSUBSCRIBE: &str = "resources/unsubscribe";
+
+/// How a request ended.
+pub(crate) struct Answered {
+    pub(crate) id: RequestId,
+    pub(crate) version: ProtocolVersion,
+    pub(crate) outcome: Result<McpAnswer, McpRefusal>,
+    /// An end of the server waits until the answer is sent.
+    pub(crate) in_flight: Option<TaskTrackerToken>,
+}
+
+impl Answered {
+    /// The end of a request that is refused before it is looked at.
+    pub(crate) fn refused(request: &McpRequest, origin: RequestOrigin, error: ErrorData) -> Self {
+        if request.method == Method::CallTool {
+            observed::observe_refused_call(&origin, request);
+        }
+        Self {
+            id: request.id.clone(),
+            version: ProtocolVersion::UNNAMED_OVER_HTTP,
+            outcome: Err(error.into()),
+            in_flight: origin.in_flight,
+        }
+    }
+
+    /// The answer as a message. A client that lacks scopes gets an error, if its transport has no other way to say so.
+    pub(crate) fn into_frame(self) -> (Frame, Option<TaskTrackerToken>) {
+        let frame = match self.outcome {
+            Ok(answer) => Frame::of_answer(&self.id, self.version, answer),
+            Err(McpRefusal::Error(error)) => Frame::of_error(&self.id, &error),
+            Err(McpRefusal::MissingScopes(scopes)) => {
+                let why = format!("the token lacks a scope that this needs: {}", scopes.join(" "));
+                Frame::of_error(&self.id, &ErrorData::invalid_request(why, None))
+            }
+        };
+        (frame, self.in_flight)
+    }
+}
+
+impl McpServer {
+    /// Answers a request. Dropping the future cancels it.
+    pub(crate) async fn answer(&self, request: McpRequest, mut origin: RequestOrigin) -> Answered {
+        let named = version_of(&request, &origin);
+        let version = named.as_ref().copied().unwrap_or(ProtocolVersion::UNNAMED_OVER_HTTP);
+        let observation = observe(&request, &origin);
+        let McpRequest { id, method, parameters } = request;
+        let is_call = method == Method::CallTool;
+        let answering = async {
+            if parameters.is_malformed {
+                note_invalid(is_call);
+                let why = format!("the parameters of {} are not valid", method.name());
+                return Err(ErrorData::invalid_params(why, None).into());
+            }
+            named.inspect_err(|_| note_invalid(is_call))?;
+            match method {
+                Method::CallTool => Box::pin(self.call_tool(parameters, version, &mut origin)).await,
+                Method::ListTools => Box::pin(self.list_tools_of(&parameters, &origin)).await.map(McpAnswer::Tools),
+                Method::Listen => Box::pin(self.listen_for_changes(&id, parameters, version, &mut origin)).await,
+                _ => self.answer_by_rmcp(id.clone(), &method, parameters, &origin).await,
+            }
+        };
+        // A panic is a bug of ours, and ends nothing but its request.
+        let answering = async {
+            AssertUnwindSafe(answering)
+                .catch_unwind()
+                .await
+                .unwrap_or_else(|_| refuse_after_panic())
+        };
+        let outcome = match observation {
+            Some(observation) => observation.watch(answering, observed::judge).await,
+            None => answering.await,
+        };
+        Answered {
+            id,
+            version,
+            outcome,
+            in_flight: origin.in_flight.take(),
+        }
+    }
+
+    /// Answers what is not the work of this server: the SDK knows which version has which method, and what its result looks like.
+    fn answer_by_rmcp<'a>(
+        &'a self,
+        id: RequestId,
+        method: &Method,
+        mut parameters: RequestParameters,
+        origin: &RequestOrigin,
+    ) -> BoxFuture<'a, Result<McpAnswer, McpRefusal>> {
+        let mut context = RequestContext::new(id, SILENT_PEER.clone());
+        context.meta = std::mem::take(&mut parameters.meta);
+        context.extensions.insert(origin.caller.clone());
+        context.extensions.insert(DispatchedConnection(origin.connection.clone()));
+        let request = json!({ "method": method.name(), "params": parameters.into_value() });
+        // A method with other parameters than it has is a custom request, and every method can be one.
+        // It is read from text, because numbers of any length cannot be read from a tree.
+        let request = serde_json::from_str::<ClientRequest>(&request.to_string())
+            .map_err(|error| ErrorData::invalid_request(format!("the request cannot be read: {error}"), None));
+        Box::pin(async move {
+            let result = Box::pin(Service::handle_request(self, request?, context)).await?;
+            Ok(McpAnswer::Result(Box::new(result)))
+        })
+    }
+}
+
+fn refuse_after_panic() -> Result<McpAnswer, McpRefusal> {
+    tracing::error!("a request ended in a panic; please report this");
+    let why = "the request failed because of an error inside this server";
+    Err(ErrorData::internal_error(why, None).into())
+}
+
+/// The connection of a request that [`McpServer::answer`] hands to rmcp.
+#[derive(Clone)]
+pub(super) struct DispatchedConnection(pub(super) Option<Arc<Connection>>);
+
+/// The protocol version of a request.
+///
+/// # Errors
+/// It is not known here (-32022), or the request does not say of its client what this version needs (-32602).
+fn version_of(request: &McpRequest, origin: &RequestOrigin) -> Result<ProtocolVersion, ErrorData> {
+    let McpRequest { method, parameters, .. } = request;
+    let named = parameters.meta.protocol_version().filter(|_| *method != Method::Initialize);
+    let Some(named) = named else {
+        if *method == Method::Discover {
+            parameters.require_keys()?;
+        }
+        return Ok(origin.version().unwrap_or(ProtocolVersion::UNNAMED_OVER_HTTP));
+    };
+    let version = ProtocolVersion::parse(named.as_str())
+        .ok_or_else(|| ErrorData::unsupported_protocol_version(named, &super::protocol::version::named_versions()))?;
+    if !version.has_handshake() || *method == Method::Discover {
+        parameters.require_keys()?;
+    }
+    Ok(version)
+}
+
+/// Begins to observe a request; a wait for changes is not observed.
+fn observe(request: &McpRequest, origin: &RequestOrigin) -> Option<CallObservation> {
+    let arrival = || observed::arrival(origin, Some(request));
+    match &request.method {
+        Method::Listen => None,
+        Method::CallTool => Some(CallObservation::begin(arrival)),
+        method => Some(CallObservation::of_method(label(method), arrival)),
+    }
+}
+
+/// The name of a method in metrics.
+fn label(method: &Method) -> &'static str {
+    match method {
+        Method::Initialize => "initialize",
+        Method::Discover => "server/discover",
+        Method::Ping => "ping",
+        Method::ListTools => "tools/list",
+        Method::CallTool => "tools/call",
+        Method::Listen => "subscriptions/listen",
+        Method::Other(name) if **name == *UNSUBSCRIBE => UNSUBSCRIBE,
+        Method::Other(name) => OTHER_METHODS.into_iter().find(|known| **known == **name).unwrap_or(OTHER),
+    }
+}
+
+/// Notes that a call is refused for its form.
+pub(super) fn note_invalid(is_call: bool) {
+    if is_call {
+        note_outcome(CallOutcome::InvalidMessage);
+    }
+}
+
+/// What stands for the client of a request that is handed to rmcp: nothing reaches a client through it, because it belongs to all.
+static SILENT_PEER: LazyLock<Peer<RoleServer>> = LazyLock::new(|| {
+    let service = serve_directly(SilentServer, SilentTransport, None);
+    let peer = service.peer().clone();
+    std::mem::forget(service);
+    peer
+});
+
+struct SilentServer;
+
+impl ServerHandler for SilentServer {}
+
+struct SilentTransport;
+
+impl Transport<RoleServer> for SilentTransport {
+    type Error = std::io::Error;
+
+    fn send(&mut self, _: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
+        std::future::ready(Ok(()))
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        std::future::pending().await
+    }
+
+    async fn close(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

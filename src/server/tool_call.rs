@@ -1,0 +1,133 @@
+//! `tools/call`: from the parameters to the result.
+
+use rmcp::model::{ErrorData, ServerResult};
+use serde_json::Value;
+
+use super::McpServer;
+use super::catalog::{Catalog, Resolution, ResolvedCall};
+use super::confirm::{self, Confirmation, Verdict};
+use super::connections::request_origin::RequestOrigin;
+use super::dispatch::note_invalid;
+use super::observed;
+use super::protocol::answer::{McpAnswer, McpRefusal};
+use super::protocol::message::{Arguments, RequestParameters};
+use super::protocol::version::ProtocolVersion;
+use crate::annotate::gate_names::{self, GateKind};
+use crate::api::OnMissingCredential;
+use crate::observe::call::{note, note_outcome};
+use crate::observe::metrics::TOOLS_CALL;
+use crate::observe::outcome::CallOutcome;
+use crate::proxy::ToolResult;
+use crate::proxy::caller::scopes::Scopes;
+use crate::text;
+
+impl McpServer {
+    /// Calls a tool.
+    pub(super) async fn call_tool(
+        &self,
+        mut parameters: RequestParameters,
+        version: ProtocolVersion,
+        origin: &mut RequestOrigin,
+    ) -> Result<McpAnswer, McpRefusal> {
+        let (name, arguments) = name_and_arguments(&mut parameters)?;
+        let catalog = self.state.catalog_for(&name, arguments.as_ref()).await?;
+        let scopes = origin.caller.scopes();
+        // One call from here to the end: the API may be replaced meanwhile.
+        let resolution = catalog.resolve(&name, arguments, scopes);
+        let call = match resolution.ok_or_else(|| unknown_tool(&catalog, &name, scopes))? {
+            Resolution::Call(call) => call,
+            Resolution::Refused(refused, meant) => {
+                match &meant {
+                    Some(meant) => observed::note_operation(meant),
+                    None => note(|record| record.gate = gate_names::kind_of(&name).map(GateKind::name)),
+                }
+                note_outcome(CallOutcome::InvalidArguments);
+                return Ok(answer_with(ToolResult::from(refused)));
+            }
+            Resolution::Lookup(lookup) => {
+                note(|record| record.lookup = Some(lookup.gate().name()));
+                let answer = tokio::task::spawn_blocking(move || lookup.answer()).await;
+                let answer =
+                    answer.map_err(|_| ErrorData::internal_error("the search failed because of an error inside this server", None))?;
+                if answer.is_error == Some(true) {
+                    note_outcome(CallOutcome::InvalidArguments);
+                }
+                return Ok(answer_with(ToolResult::from(answer)));
+            }
+        };
+        observed::note_operation(&call);
+        if let Some(check) = &self.scope_check
+            && let Some(missing) = check(&origin.caller, &call)
+        {
+            return Err(McpRefusal::MissingScopes(missing));
+        }
+        if let Some(confirmation) = self.confirmation.as_deref().filter(|_| call.offered().must_confirm) {
+            let refused = Box::pin(confirmed(confirmation, &call, &parameters, version, origin)).await;
+            origin.in_flight.get_or_insert_with(|| self.calls.token());
+            if let Some(answer) = refused {
+                return Ok(answer);
+            }
+        }
+        let mut caller = std::mem::take(&mut origin.caller);
+        caller.progress = origin.report_progress(&parameters);
+        Ok(answer_with(call.call(caller).await))
+    }
+}
+
+fn answer_with(result: ToolResult) -> McpAnswer {
+    McpAnswer::Tool(Box::new(result))
+}
+
+/// The name of the tool, and its arguments.
+///
+/// # Errors
+/// They are not what `tools/call` takes.
+fn name_and_arguments(parameters: &mut RequestParameters) -> Result<(String, Option<crate::json::JsonObject>), ErrorData> {
+    let has = |name: &str, is: fn(&Value) -> bool| parameters.rest.get(name).is_none_or(|value| value.is_null() || is(value));
+    let is_valid = has("requestState", Value::is_string) && has("inputResponses", Value::is_object);
+    let arguments = match std::mem::take(&mut parameters.arguments) {
+        Arguments::None => Some(None),
+        Arguments::Object(arguments) => Some(Some(arguments)),
+        Arguments::Malformed => None,
+    };
+    match (parameters.name.take(), arguments) {
+        (Some(Value::String(name)), Some(arguments)) if is_valid => Ok((name, arguments)),
+        _ => {
+            note_invalid(true);
+            Err(ErrorData::invalid_params(
+                format!("the parameters of {TOOLS_CALL} are not valid"),
+                None,
+            ))
+        }
+    }
+}
+
+/// Asks the user about a call; `None` means that the user agreed, anything else is the answer to the call.
+async fn confirmed(
+    confirmation: &Confirmation,
+    call: &ResolvedCall,
+    parameters: &RequestParameters,
+    version: ProtocolVersion,
+    origin: &mut RequestOrigin,
+) -> Option<McpAnswer> {
+    // There is no question about a call that would be refused.
+    let prepared = match call.preview(OnMissingCredential::Refuse, &origin.caller) {
+        Ok(prepared) => prepared,
+        Err(wrong) => return Some(answer_with(ToolResult::from(*wrong))),
+    };
+    match confirm::ask(confirmation, call, &prepared, parameters, version, origin).await {
+        Verdict::Yes => None,
+        Verdict::Ask(question) => Some(McpAnswer::Result(Box::new(ServerResult::InputRequiredResult(*question)))),
+        Verdict::No(refusal) => Some(answer_with(ToolResult::from(*refusal))),
+    }
+}
+
+/// The error of a call whose tool does not exist.
+fn unknown_tool(catalog: &Catalog, name: &str, scopes: Option<&Scopes>) -> ErrorData {
+    let hint = catalog
+        .nearest(name, scopes)
+        .map(|name| format!("; did you mean {name}?"))
+        .unwrap_or_default();
+    let name = text::truncate(&text::one_line(name), 128);
+    ErrorData::invalid_params(format!("Unknown tool: {name}{hint}"), None)
+}
