@@ -9,9 +9,9 @@ use rmcp::RoleServer;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ConstString as _, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    InitializeRequestParams, InitializeResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion as NamedVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult, SubscriptionFilter,
-    SubscriptionsListenRequestMethod,
+    InitializeRequestParams, InitializeResult, InitializeResultMethod, ListToolsResult, MetaObject, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion as NamedVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+    ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use serde_json::json;
@@ -26,6 +26,7 @@ use super::protocol::answer::{McpAnswer, McpRefusal, SERVER_INFO_KEY, server_inf
 use super::protocol::message::{Arguments, McpRequest, Method, RequestParameters};
 use super::protocol::version::{ProtocolVersion, named_versions};
 use crate::api::Caller;
+use crate::observe::metrics::TOOLS_CALL;
 
 /// How long `initialize` waits for a document from a URL, which contains the title and the instructions. Clients time out after
 /// ten seconds or more.
@@ -184,8 +185,9 @@ impl ServerHandler for McpServer {
             let granted = context.extensions.get::<Caller>().and_then(Caller::scopes);
             return answer_hint_sources(&catalog, request.params.as_ref(), granted);
         }
-        let known = ["tools/call", "tools/list", "initialize", SubscriptionsListenRequestMethod::VALUE];
-        if known.contains(&request.method.as_str()) {
+        // A request that names its version for itself comes from a client of a version without a handshake.
+        let is_handshake = request.method == InitializeResultMethod::VALUE && context.meta.protocol_version().is_none();
+        if is_handshake || [TOOLS_CALL, "tools/list"].contains(&request.method.as_str()) {
             let why = format!("the parameters of {} are not valid", request.method);
             return Err(ErrorData::invalid_params(why, None));
         }
