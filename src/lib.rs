@@ -40,6 +40,7 @@
 //! JSON arguments ─check_arguments─▶ arguments ─prepare─▶ PreparedCall ─send─▶ Reply ─finish─▶ ToolResult
 //! ```
 
+mod admission;
 mod annotate;
 mod api;
 mod check;
@@ -48,30 +49,31 @@ mod config;
 mod descriptors;
 mod error;
 mod json;
+mod mcp;
 mod mock;
 mod observe;
 mod outbound;
 mod proxy;
 mod search;
-mod server;
 mod shared_state;
 mod spec;
 mod text;
+mod transport;
 
 pub use crate::annotate::{AnnotateOptions, Enforcement, Hint, Hints, OutputSchemas, Policy, Reason};
 pub use crate::api::{
     Api, ApiName, ApiOptions, BuildError, Caller, Destination, OfferedTool, OnMissingCredential, TenantEntry, TenantOptions, TenantSource,
 };
 pub use crate::cli::run;
+pub use crate::mcp::McpServer;
 pub use crate::outbound::{Clients, HttpClient, HttpError, Identity, OutboundError, OutboundOptions, Proxy, http_client};
 pub use crate::proxy::Request;
 pub use crate::proxy::cache::CacheOptions;
 pub use crate::proxy::response::sandbox::Sandbox;
-pub use crate::server::McpServer;
-pub use crate::server::http::{HttpOptions, bind as bind_http, serve as serve_http};
-pub use crate::server::stdio::serve as serve_stdio;
 pub use crate::spec::document::external::complete_document;
 pub use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, Operation, ReadError, Severity, Source};
+pub use crate::transport::http::{HttpOptions, bind as bind_http, serve as serve_http};
+pub use crate::transport::stdio::serve as serve_stdio;
 
 /// What the tests, the benches and the fuzz targets of this repository reach into. Not a part of the library's promise.
 #[doc(hidden)]

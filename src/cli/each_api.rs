@@ -10,9 +10,9 @@ use crate::api::clashes::clashes_with;
 use crate::api::{Api, ApiName};
 use crate::config::{ApiConfig, ConfigError};
 use crate::error::Failure;
-use crate::server::catalog::Catalog;
-use crate::server::endpoints::paths::MCP_PATH;
-use crate::server::endpoints::served_apis::ServedApis;
+use crate::mcp::catalog::Catalog;
+use crate::mcp::endpoints::paths::MCP_PATH;
+use crate::mcp::endpoints::served_apis::ServedApis;
 use crate::text;
 
 /// Exit code where a document of several could not be read.

@@ -7,9 +7,9 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::annotate::{Hint, Hints};
 use crate::api::OfferedTool;
-use crate::server::http::page::page_as_file;
 use crate::spec::operation::rules::OperationRules;
 use crate::text::{counted, one_line};
+use crate::transport::http::page::page_as_file;
 
 /// What is shown.
 pub(crate) struct Shown<'a> {

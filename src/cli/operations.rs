@@ -7,14 +7,14 @@ use crate::config::operations::OperationsConfig;
 use crate::config::operations::traces::TracesConfig;
 use crate::config::{ProcessConfig, Transport};
 use crate::error::Failure;
+use crate::mcp::McpServer;
 use crate::observe::audit::AuditLog;
 use crate::observe::audit::options::AuditTarget;
 use crate::observe::metrics::Metrics;
 use crate::observe::traces::Tracer;
 use crate::observe::{self, Observers};
 use crate::outbound::OutboundOptions;
-use crate::server::McpServer;
-use crate::server::http::{self, Allowed};
+use crate::transport::http::{self, Allowed};
 
 /// Begins to observe, and serves the page of metrics until the process ends. `outbound` says how other servers than the API are
 /// reached.

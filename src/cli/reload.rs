@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::served::{self, Served};
 use crate::config::ApiConfig;
 use crate::error::Failure;
+use crate::mcp::McpServer;
 use crate::outbound::{self, HttpClient};
-use crate::server::McpServer;
 use crate::text;
 
 /// Checks regularly whether anything changed that the document was made of, and serves the new document. One that cannot be

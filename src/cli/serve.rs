@@ -14,11 +14,12 @@ use super::{ServeCommand, load, operations};
 use crate::config::{ApiConfig, Config, ProcessConfig, Transport};
 use crate::descriptors;
 use crate::error::Failure;
+use crate::mcp::McpServer;
 use crate::observe;
 use crate::outbound::{self, OutboundOptions};
-use crate::server::http::{self, HttpOptions};
-use crate::server::{McpServer, stdio};
 use crate::spec::Source;
+use crate::transport::http::{self, HttpOptions};
+use crate::transport::stdio;
 
 /// Exit code of a process that a second signal ended: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;

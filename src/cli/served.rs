@@ -8,9 +8,9 @@ use crate::api::Api;
 use crate::check::cost;
 use crate::config::{ApiConfig, ConfigError};
 use crate::error::Failure;
+use crate::mcp::McpServer;
+use crate::mcp::gates::ListMode;
 use crate::mock::Running;
-use crate::server::McpServer;
-use crate::server::gates::ListMode;
 use crate::spec::{Revision, Severity};
 use crate::text::{TYPICAL_BYTES_PER_TOKEN, counted, one_line};
 

@@ -13,10 +13,10 @@ use crate::annotate::confirm::Confirm;
 use crate::api::Api;
 use crate::config::{ApiConfig, ConfigError, ProcessConfig};
 use crate::error::Failure;
+use crate::mcp::McpServer;
+use crate::mcp::endpoints::api_slot::ApiSlot;
+use crate::mcp::endpoints::served_apis::ApiCounts;
 use crate::outbound::OutboundError;
-use crate::server::McpServer;
-use crate::server::endpoints::api_slot::ApiSlot;
-use crate::server::endpoints::served_apis::ApiCounts;
 use crate::text;
 
 /// What is known of an API before its document is read.

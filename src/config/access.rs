@@ -11,7 +11,7 @@ use super::layer::given_flags;
 use super::path::ConfigPath;
 use super::variables::read_variable;
 use crate::outbound;
-use crate::server::http::{AccessOptions, Limits, OauthOptions, StaticToken, Tls, ToolScopes};
+use crate::transport::http::{AccessOptions, Limits, OauthOptions, StaticToken, Tls, ToolScopes};
 
 /// Settings of which HTTP clients may call, and how much.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use crate::annotate::{
     Rule, Selection,
 };
 use crate::api::name::ApiName;
-use crate::server::gates::{ListMode, ListOptions};
+use crate::mcp::gates::{ListMode, ListOptions};
 
 const MIN_NAME_LIMIT: usize = 16;
 const MAX_NAME_LIMIT: usize = 128;

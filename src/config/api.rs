@@ -23,16 +23,16 @@ use super::{annotate, credentials, forward, headers, overrides, upstream};
 use crate::annotate::confirm::Confirm;
 use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::api::name::ApiName;
+use crate::mcp::gates::ListOptions;
 use crate::outbound::OutboundOptions;
 use crate::proxy::auth::values::PREFIX;
 use crate::proxy::request::body::file_root::FileRoot;
 use crate::proxy::{CacheOptions, CallOptions, Credentials, Forwarding, Sandbox, TenantOptions, UpstreamOptions};
-use crate::server::gates::ListOptions;
-use crate::server::http::ToolScopes;
 use crate::spec::document::source::DEFAULT_MAX_SPEC_BYTES;
 use crate::spec::operation::server::{Choice, Pick};
 use crate::spec::{ExternalReferences, Source};
 use crate::text::MIN_BYTES_PER_TOKEN;
+use crate::transport::http::ToolScopes;
 
 /// Clients stop waiting for a call after a minute; this is far more than any of them waits.
 const MAX_TIMEOUT_SECONDS: f64 = 3600.0;

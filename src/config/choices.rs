@@ -8,10 +8,10 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::annotate::{DescriptionDetail, HintTrust, KnownClient, OutputSchemas, Policy};
+use crate::mcp::gates::ListMode;
 use crate::observe::metrics::ToolLabel;
-use crate::server::gates::ListMode;
-use crate::server::http::page::PageKind;
 use crate::spec::ExternalReferences;
+use crate::transport::http::page::PageKind;
 
 /// Which references into other files are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

@@ -48,7 +48,7 @@ pub(crate) use self::transport::Transport;
 use self::wrong_value::FileProblems;
 use crate::api::name::ApiName;
 use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;
-use crate::server::http::ToolScopes;
+use crate::transport::http::ToolScopes;
 
 /// Everything that is wrong with the settings.
 #[derive(Debug, Error)]

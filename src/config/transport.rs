@@ -10,8 +10,8 @@ use super::forward::ForwardSettings;
 use super::http_settings::HttpSettings;
 use super::layer::given_flags;
 use super::settings::{ServerSettings, TransportKind};
-use crate::server::http::page::{PageKind, PageOptions};
-use crate::server::http::{Allowed, HttpOptions};
+use crate::transport::http::page::{PageKind, PageOptions};
+use crate::transport::http::{Allowed, HttpOptions};
 
 const TOKEN_PASSTHROUGH: &str = "--forward-authorization cannot be used with --auth-token-env, --auth-token-file or --oauth-issuer: the token that opens this server is not meant for the API (MCP, \"Token Passthrough\")";
 

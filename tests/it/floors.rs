@@ -10,7 +10,7 @@ use crate::sources::rust_files;
 use crate::support::project;
 
 /// Folder or file under `src/`, and the modules of ours that it may import besides itself.
-const FLOORS: [(&str, &[&str]); 18] = [
+const FLOORS: [(&str, &[&str]); 20] = [
     ("text", &[]),
     ("json", &[]),
     ("descriptors", &[]),
@@ -31,7 +31,7 @@ const FLOORS: [(&str, &[&str]); 18] = [
     ("mock", &["spec", "json", "text"]),
     ("check", &["annotate", "api", "spec", "text"]),
     (
-        "server",
+        "mcp",
         &[
             "observe",
             "shared_state",
@@ -40,9 +40,26 @@ const FLOORS: [(&str, &[&str]); 18] = [
             "proxy",
             "search",
             "spec",
+            "json",
+            "text",
+        ],
+    ),
+    (
+        "admission",
+        &["observe", "shared_state", "mcp", "proxy", "spec", "outbound", "json", "text"],
+    ),
+    (
+        "transport",
+        &[
+            "observe",
+            "shared_state",
+            "api",
+            "proxy",
+            "mcp",
+            "admission",
+            "spec",
             "outbound",
             "descriptors",
-            "json",
             "text",
         ],
     ),
@@ -54,7 +71,8 @@ const FLOORS: [(&str, &[&str]); 18] = [
             "annotate",
             "api",
             "proxy",
-            "server",
+            "mcp",
+            "transport",
             "spec",
             "outbound",
             "text",
@@ -74,12 +92,13 @@ const FLOORS: [(&str, &[&str]); 18] = [
             "mock",
             "observe",
             "outbound",
-            "server",
+            "mcp",
+            "transport",
             "spec",
             "text",
         ],
     ),
-    ("lib", &["annotate", "api", "cli", "outbound", "proxy", "server", "spec"]),
+    ("lib", &["annotate", "api", "cli", "outbound", "proxy", "mcp", "transport", "spec"]),
 ];
 
 /// A library, and the only places that may name it.
@@ -104,7 +123,7 @@ const FENCES: [(&str, &[&str]); 13] = [
         "reqwest",
         &["outbound.rs", "outbound", "proxy/upstream/exchange.rs", "spec/document/source.rs"],
     ),
-    ("axum", &["server", "mock"]),
+    ("axum", &["transport", "admission", "mock"]),
     ("clap", &["cli", "config"]),
     ("std::env", &["config"]),
     (

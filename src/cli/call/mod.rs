@@ -20,7 +20,7 @@ use crate::api::{Caller, OnMissingCredential};
 use crate::config::ApiConfig;
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
-use crate::server::catalog::{Resolution, ResolvedCall};
+use crate::mcp::catalog::{Resolution, ResolvedCall};
 use crate::text::counted;
 
 #[derive(Debug, clap::Args)]

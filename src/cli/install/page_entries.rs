@@ -5,7 +5,7 @@ use std::path::Path;
 use super::entry::{ClientEntry, EntryTarget, takes_url};
 use super::place::{INSTALLABLE, InstallScope, OperatingSystem, Surroundings, place_of};
 use crate::config::settings::ClientName;
-use crate::server::http::page::{ENDPOINT, PageSnippet};
+use crate::transport::http::page::{ENDPOINT, PageSnippet};
 
 /// The variable that holds the token in the entries.
 const TOKEN_VARIABLE: &str = "MCP_TOKEN";

@@ -1,0 +1,364 @@
+//! Authenticates clients before their requests are read: compares or verifies the bearer token, and applies the rate limit of the
+//! client. The challenges are those of RFC 6750 section 3, RFC 9728 section 5.1, and MCP (basic/authorization).
+//!
+//! This layer removes the `Authorization` header, so that no later layer can pass it on or log it (MCP forbids token passthrough).
+
+pub(crate) mod jwks;
+pub(crate) mod jwt;
+pub(crate) mod limits;
+mod resources;
+pub(crate) mod static_token;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use self::jwt::{Oauth, OauthOptions, ProtectedResource, TokenError, VerifiedToken};
+use self::limits::RateLimit;
+use self::resources::Resources;
+use self::static_token::StaticToken;
+use crate::mcp::ScopeCheck;
+use crate::mcp::endpoints::served_apis::ServedApis;
+use crate::observe;
+use crate::outbound::HttpClient;
+use crate::proxy::caller::AuthenticatedClient;
+use crate::proxy::caller::client_key::{ClientKey, Peer};
+use crate::proxy::caller::scopes::Scopes;
+
+/// How often the files of tokens and certificates are checked for changes.
+pub(crate) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How clients authenticate.
+#[derive(Debug, Clone, Default)]
+pub struct AccessOptions {
+    /// Tokens from the settings.
+    pub tokens: Vec<StaticToken>,
+    /// Files of tokens, which are read again when they change.
+    pub token_files: Vec<(PathBuf, Vec<StaticToken>)>,
+    /// Tokens of an OAuth issuer.
+    pub oauth: Option<OauthOptions>,
+    /// The URL that clients use for `/mcp`; by default that of the address we listen on.
+    pub public_url: Option<Url>,
+}
+
+impl AccessOptions {
+    /// Whether clients need no authentication.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.tokens.is_empty() && self.token_files.is_empty() && self.oauth.is_none()
+    }
+
+    fn all_tokens(&self) -> Arc<[StaticToken]> {
+        let files = self.token_files.iter().flat_map(|(_, tokens)| tokens);
+        self.tokens.iter().chain(files).copied().collect()
+    }
+}
+
+/// Which clients may send requests: authenticates each of them and counts its requests.
+pub(crate) struct ClientAdmission {
+    tokens: watch::Receiver<Arc<[StaticToken]>>,
+    oauth: Option<Oauth>,
+    resources: Resources,
+    /// Whether an API needs scopes of its own.
+    has_own_scopes: bool,
+    is_open: bool,
+    rate: Option<RateLimit>,
+}
+
+/// Why a request is refused.
+enum Refusal {
+    /// No bearer token.
+    NoToken,
+    /// An invalid token.
+    InvalidToken(&'static str),
+    /// Several `Authorization` headers.
+    SeveralTokens,
+    /// The token lacks a scope; with all scopes that are needed.
+    Scope(Vec<String>),
+    /// The keys of the issuer are unavailable.
+    Unavailable,
+}
+
+impl Refusal {
+    /// As metrics and the audit log name it.
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::NoToken => "no_token",
+            Self::InvalidToken(_) => "invalid_token",
+            Self::SeveralTokens => "several_tokens",
+            Self::Scope(_) => "insufficient_scope",
+            Self::Unavailable => "keys_unavailable",
+        }
+    }
+}
+
+impl From<TokenError> for Refusal {
+    fn from(error: TokenError) -> Self {
+        match error {
+            TokenError::Invalid(why) => Self::InvalidToken(why),
+            TokenError::Scope(needed) => Self::Scope(needed),
+            TokenError::Unavailable => Self::Unavailable,
+        }
+    }
+}
+
+impl ClientAdmission {
+    /// `None` where there is neither authentication nor a rate limit. `client` fetches the keys of an issuer.
+    pub(crate) fn new(
+        access: &AccessOptions,
+        rate: Option<RateLimit>,
+        whole: Option<Url>,
+        apis: &ServedApis,
+        client: Option<HttpClient>,
+        stop: &CancellationToken,
+    ) -> Option<Arc<Self>> {
+        if access.is_open() && rate.is_none() {
+            return None;
+        }
+        let oauth = access
+            .oauth
+            .clone()
+            .zip(client)
+            .map(|(options, client)| Oauth::new(options, client));
+        let resources = access.oauth.as_ref().zip(whole);
+        let resources = resources
+            .map(|(options, whole)| Resources::new(&whole, options, apis))
+            .unwrap_or_default();
+        if let Some(oauth) = &oauth {
+            tokio::spawn(stop.clone().run_until_cancelled_owned(Arc::clone(oauth.keys()).keep_fresh()));
+        }
+        let (sender, tokens) = watch::channel(access.all_tokens());
+        if !access.token_files.is_empty() {
+            tokio::spawn(stop.clone().run_until_cancelled_owned(reload_tokens(access.clone(), sender)));
+        }
+        Some(Arc::new(Self {
+            tokens,
+            oauth,
+            resources,
+            has_own_scopes: apis.slots().iter().any(|slot| !slot.scopes.is_empty()),
+            is_open: access.is_open(),
+            rate,
+        }))
+    }
+
+    /// Authenticates the sender of a request.
+    async fn caller(&self, headers: &HeaderMap, path: &str, peer: ClientKey) -> Result<AuthenticatedClient, Refusal> {
+        let known = |key, name| AuthenticatedClient {
+            key,
+            name,
+            scopes: Scopes::All,
+            claims: None,
+        };
+        if self.is_open {
+            return Ok(known(peer, None));
+        }
+        let token = bearer(headers)?;
+        let tokens = Arc::clone(&self.tokens.borrow());
+        if StaticToken::is_among(token, &tokens) {
+            let name = observe::audit().map(|audit| audit.name_of_secret("token", token).into());
+            return Ok(known(ClientKey::named("token", token), name));
+        }
+        match self.oauth.as_ref().zip(self.resources.at(path)) {
+            None => Err(Refusal::InvalidToken("the token is not known here")),
+            Some((oauth, resource)) => {
+                let VerifiedToken {
+                    client,
+                    name,
+                    scopes,
+                    claims,
+                } = oauth.verify(token, resource).await?;
+                Ok(AuthenticatedClient {
+                    key: client,
+                    name,
+                    scopes,
+                    claims: Some(Arc::new(claims)),
+                })
+            }
+        }
+    }
+
+    /// Whether no client can be let in yet, because the issuer's keys were never read and there are no other tokens.
+    pub(crate) fn awaits_keys(&self) -> bool {
+        let oauth = self.oauth.as_ref().filter(|_| self.tokens.borrow().is_empty());
+        oauth.is_some_and(|oauth| !oauth.keys().were_read())
+    }
+
+    /// Lets a request in and counts it, or refuses it: the client, if clients authenticate. What proves who it is goes no further.
+    pub(crate) async fn admit(&self, parts: &mut Parts) -> Result<Option<AuthenticatedClient>, Box<Response>> {
+        let peer = parts.extensions.get::<Peer>();
+        let peer = ClientKey::at(peer.map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |Peer(address)| *address));
+        let caller = self.caller(&parts.headers, parts.uri.path(), peer).await;
+        if let Some(rate) = &self.rate
+            && let Err(wait) = rate.admit(caller.as_ref().map_or(peer, |caller| caller.key)).await
+        {
+            observe::refused_request("rate_limit");
+            // Whole seconds (RFC 9110 section 10.2.3), rounded up so that the next try can succeed.
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            let text = format!("too many requests; the next one is answered in {seconds} s\n");
+            let refusal = (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())], text);
+            return Err(Box::new(refusal.into_response()));
+        }
+        let caller = caller.map_err(|refusal| {
+            observe::refused_request(refusal.reason());
+            Box::new(self.refuse(&refusal, parts.uri.path()))
+        })?;
+        if self.is_open {
+            return Ok(None);
+        }
+        parts.headers.remove(header::AUTHORIZATION);
+        Ok(Some(caller))
+    }
+
+    /// Judges whether a client that was let in may make a call, if that depends on the tool.
+    pub(crate) fn scope_check(self: &Arc<Self>) -> Option<ScopeCheck> {
+        let admission = Arc::clone(self);
+        self.depends_on_tool().then(|| -> ScopeCheck {
+            Arc::new(move |caller, call| {
+                let (oauth, scopes) = admission.oauth.as_ref().zip(caller.scopes())?;
+                let resource = admission.resources.at(call.endpoint())?;
+                oauth.lacking(scopes, call.scopes(), call.offered().enforcement.is_read_only(), resource)
+            })
+        })
+    }
+
+    /// The answer to a call whose client lacks scopes.
+    pub(crate) fn refuse_scopes(&self, needed: Vec<String>, path: &str) -> Response {
+        self.refuse(&Refusal::Scope(needed), path)
+    }
+
+    /// Whether the scope that a call needs depends on its tool.
+    fn depends_on_tool(&self) -> bool {
+        self.oauth
+            .as_ref()
+            .is_some_and(|oauth| oauth.depends_on_tool() || self.has_own_scopes)
+    }
+
+    /// The answer to a request for that path.
+    fn refuse(&self, refusal: &Refusal, path: &str) -> Response {
+        let resource = self.resources.at(path);
+        let first = || {
+            let oauth = self.oauth.as_ref().zip(resource);
+            oauth.map(|(oauth, resource)| oauth.first_scopes(resource)).unwrap_or_default()
+        };
+        let (status, error, why, scopes) = match refusal {
+            // RFC 6750 section 3.1: the challenge to a request without credentials has no error code.
+            Refusal::NoToken => (StatusCode::UNAUTHORIZED, "", "a bearer token is needed", first()),
+            Refusal::InvalidToken(why) => (StatusCode::UNAUTHORIZED, "invalid_token", *why, first()),
+            Refusal::SeveralTokens => (
+                StatusCode::BAD_REQUEST,
+                "invalid_request",
+                "there are two Authorization headers",
+                Vec::new(),
+            ),
+            Refusal::Scope(needed) => (
+                StatusCode::FORBIDDEN,
+                "insufficient_scope",
+                "the token lacks a scope that this needs",
+                needed.clone(),
+            ),
+            Refusal::Unavailable => {
+                let text = "the keys of the token's issuer are unavailable; try again later\n";
+                return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], text).into_response();
+            }
+        };
+        tracing::debug!("a request was not let in: {why}");
+        let mut response = (status, format!("{why}\n")).into_response();
+        let challenge = challenge(resource, error, why, &scopes);
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        response
+    }
+}
+
+/// The value of `WWW-Authenticate`; `resource` is the endpoint where tokens of an issuer are taken.
+fn challenge(resource: Option<&ProtectedResource>, error: &str, why: &str, scopes: &[String]) -> HeaderValue {
+    let mut parts = Vec::new();
+    let mut part = |name: &str, value: &str| {
+        if !value.is_empty() {
+            parts.push(format!("{name}=\"{value}\""));
+        }
+    };
+    part("error", error);
+    part("error_description", if error.is_empty() { "" } else { why });
+    match resource {
+        Some(resource) => part("resource_metadata", &resource.metadata_url()),
+        None => part("realm", "openapi-mcp"),
+    }
+    part("scope", &scopes.join(" "));
+    HeaderValue::from_str(&format!("Bearer {}", parts.join(", "))).unwrap_or(HeaderValue::from_static("Bearer"))
+}
+
+/// The token of `Authorization: Bearer TOKEN`; the scheme's case does not matter (RFC 9110 section 11.1).
+fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let value = values.next().ok_or(Refusal::NoToken)?.as_bytes();
+    if values.next().is_some() {
+        return Err(Refusal::SeveralTokens);
+    }
+    match value.split_at_checked(7) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => Ok(token.trim_ascii()),
+        _ => Err(Refusal::NoToken),
+    }
+}
+
+/// The layer that authenticates, counts and passes on requests.
+pub(crate) async fn authenticate(State(admission): State<Arc<ClientAdmission>>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    match admission.admit(&mut parts).await {
+        Ok(_) => next.run(Request::from_parts(parts, body)).await,
+        Err(refusal) => *refusal,
+    }
+}
+
+/// Answers with the protected resource metadata (RFC 9728).
+pub(crate) async fn metadata(State(admission): State<Arc<ClientAdmission>>, uri: Uri) -> Response {
+    let resource = admission.resources.with_metadata_at(uri.path());
+    match admission.oauth.as_ref().zip(resource) {
+        Some((oauth, resource)) => {
+            let cached = [(header::CACHE_CONTROL, "public, max-age=300")];
+            (cached, Json(oauth.metadata(resource))).into_response()
+        }
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// Reads the files of tokens again when they change, so that tokens can be rotated without a restart. Where a file cannot be
+/// read, its last tokens stay valid.
+async fn reload_tokens(mut access: AccessOptions, sender: watch::Sender<Arc<[StaticToken]>>) {
+    let mut told = Vec::new();
+    loop {
+        tokio::time::sleep(RELOAD_INTERVAL).await;
+        let mut problems = Vec::new();
+        for (path, tokens) in &mut access.token_files {
+            match StaticToken::in_file(path) {
+                Ok(read) => *tokens = read,
+                Err(wrong) => problems.extend(wrong),
+            }
+        }
+        if problems != told {
+            problems
+                .iter()
+                .for_each(|problem| tracing::warn!("a file of tokens keeps its last state: {problem}"));
+            told = problems;
+        }
+        let tokens = access.all_tokens();
+        let count = tokens.len();
+        let changed = sender.send_if_modified(|current| {
+            let changed = **current != *tokens;
+            *current = tokens;
+            changed
+        });
+        if changed {
+            tracing::info!("the tokens of clients were read again; there are {count}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! What is known of a client between its messages: one value for stdio, and one for each session over HTTP.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::{AbortHandle, Abortable};
+use rmcp::model::{ClientCapabilities, ErrorData, Implementation, InitializeRequestParams, RequestId};
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::protocol::message::{ClientAnswer, McpNotification, McpRequest, Method, request_id};
+use crate::mcp::protocol::version::ProtocolVersion;
+use crate::mcp::state::Changes;
+
+/// The connection of a client.
+pub(crate) struct Connection {
+    client: Mutex<HandshakeClient>,
+    requests: Mutex<OpenRequests>,
+    questions: Mutex<OpenQuestions>,
+    /// The changes of the list of tools since the connection began, which one task at a time reports.
+    pub(crate) changes: Arc<tokio::sync::Mutex<Changes>>,
+    /// Cancelled once the connection has ended.
+    pub(crate) ended: CancellationToken,
+}
+
+/// What a client said of itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HandshakeClient {
+    pub(crate) beginning: Beginning,
+    /// The version of the handshake.
+    pub(crate) version: Option<ProtocolVersion>,
+    pub(crate) info: Option<Implementation>,
+    pub(crate) capabilities: Option<ClientCapabilities>,
+}
+
+/// How a connection began, which decides which requests it takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    #[default]
+    None,
+    /// By `initialize`.
+    Handshake,
+    /// By a request that describes its client in `_meta`, as all that follow it do.
+    Request,
+}
+
+/// The requests that are not answered yet.
+#[derive(Default)]
+struct OpenRequests {
+    next: u64,
+    by_id: HashMap<RequestId, Vec<(u64, AbortHandle)>>,
+}
+
+/// The questions that are not answered yet.
+#[derive(Default)]
+struct OpenQuestions {
+    next: i64,
+    by_id: HashMap<i64, oneshot::Sender<Result<Value, Value>>>,
+}
+
+/// A question, which is not open any more once this is dropped.
+pub(crate) struct OpenQuestion {
+    pub(crate) id: i64,
+    connection: Arc<Connection>,
+    answer: oneshot::Receiver<Result<Value, Value>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Connection {
+    /// A connection that has not begun.
+    pub(crate) fn new(changes: Changes) -> Self {
+        Self {
+            client: Mutex::default(),
+            requests: Mutex::default(),
+            questions: Mutex::default(),
+            changes: Arc::new(tokio::sync::Mutex::new(changes)),
+            ended: CancellationToken::new(),
+        }
+    }
+
+    /// What the client said of itself.
+    pub(crate) fn client(&self) -> HandshakeClient {
+        lock(&self.client).clone()
+    }
+
+    /// The version of the handshake.
+    pub(crate) fn version(&self) -> Option<ProtocolVersion> {
+        lock(&self.client).version
+    }
+
+    /// Begins the connection anew: what the client said before counts no more.
+    pub(crate) fn shake_hands(&self, request: InitializeRequestParams, version: Option<ProtocolVersion>) {
+        *lock(&self.client) = HandshakeClient {
+            beginning: Beginning::Handshake,
+            version,
+            info: Some(request.client_info),
+            capabilities: Some(request.capabilities),
+        };
+    }
+
+    /// Whether a request may be made now. The first one that describes its client begins a connection of 2026-07-28.
+    ///
+    /// # Errors
+    /// The request lacks keys of `_meta` (MCP 2026-07-28, basic, "Requests").
+    pub(crate) fn begin(&self, request: &McpRequest) -> Result<(), ErrorData> {
+        let mut client = lock(&self.client);
+        let needs_keys = match (client.beginning, &request.method) {
+            (_, Method::Initialize) | (Beginning::Handshake, _) | (Beginning::None, Method::Ping | Method::Discover) => false,
+            (Beginning::None | Beginning::Request, _) => true,
+        };
+        if !needs_keys {
+            return Ok(());
+        }
+        request.parameters.require_keys()?;
+        let is_known = request.parameters.version_name().and_then(ProtocolVersion::parse).is_some();
+        if client.beginning == Beginning::None && is_known {
+            client.beginning = Beginning::Request;
+        }
+        Ok(())
+    }
+
+    /// Runs what answers a request, until it ends or is cancelled. `None` if it may not be answered: because it was cancelled, or
+    /// because another request with the same identifier was answered meanwhile.
+    pub(crate) fn run<F: Future>(self: &Arc<Self>, id: RequestId, answering: F) -> impl Future<Output = Option<F::Output>> + use<F> {
+        let (handle, registration) = AbortHandle::new_pair();
+        let number = {
+            let mut requests = lock(&self.requests);
+            requests.next += 1;
+            let number = requests.next;
+            requests.by_id.entry(id.clone()).or_default().push((number, handle));
+            number
+        };
+        let open = OpenRequest {
+            connection: Arc::clone(self),
+            id,
+            number,
+        };
+        let answering = Abortable::new(answering, registration);
+        async move {
+            let answer = answering.await.ok()?;
+            open.end().then_some(answer)
+        }
+    }
+
+    /// Takes note of a notification.
+    pub(crate) fn note(&self, notification: &McpNotification) {
+        if notification.method == "notifications/cancelled" {
+            let id = notification.parameters.rest.get("requestId").and_then(request_id);
+            let cancelled = id.and_then(|id| lock(&self.requests).by_id.remove(&id));
+            cancelled.into_iter().flatten().for_each(|(_, handle)| handle.abort());
+        }
+    }
+
+    /// Opens a question.
+    pub(crate) fn ask(self: &Arc<Self>) -> OpenQuestion {
+        let (sender, answer) = oneshot::channel();
+        let mut questions = lock(&self.questions);
+        let id = questions.next;
+        questions.next += 1;
+        questions.by_id.insert(id, sender);
+        OpenQuestion {
+            id,
+            connection: Arc::clone(self),
+            answer,
+        }
+    }
+
+    /// Takes the answer to a question; one to no open question is ignored. Some clients answer with the number as text.
+    pub(crate) fn take_answer(&self, answer: ClientAnswer) {
+        let id = match &answer.id {
+            Value::Number(number) => number.as_i64(),
+            Value::String(text) => text.parse().ok(),
+            _ => None,
+        };
+        if let Some(question) = id.and_then(|id| lock(&self.questions).by_id.remove(&id)) {
+            let _ = question.send(answer.outcome);
+        }
+    }
+
+    /// Ends the connection, and all calls that it waits for.
+    pub(crate) fn end(&self) {
+        self.ended.cancel();
+        let open = std::mem::take(&mut lock(&self.requests).by_id);
+        open.into_values().flatten().for_each(|(_, handle)| handle.abort());
+    }
+}
+
+impl OpenQuestion {
+    /// The result of the client, or its error; `None` if the connection has ended.
+    pub(crate) async fn answer(&mut self) -> Option<Result<Value, Value>> {
+        (&mut self.answer).await.ok()
+    }
+}
+
+impl Drop for OpenQuestion {
+    fn drop(&mut self) {
+        lock(&self.connection.questions).by_id.remove(&self.id);
+    }
+}
+
+/// A request that is not answered yet.
+struct OpenRequest {
+    connection: Arc<Connection>,
+    id: RequestId,
+    number: u64,
+}
+
+impl OpenRequest {
+    /// Whether it is answered: it is the first of those with its identifier that ends, and was not cancelled.
+    fn end(&self) -> bool {
+        let mut requests = lock(&self.connection.requests);
+        let is_first = requests
+            .by_id
+            .get(&self.id)
+            .is_some_and(|open| open.iter().any(|(number, _)| *number == self.number));
+        if is_first {
+            requests.by_id.remove(&self.id);
+        }
+        is_first
+    }
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        let mut requests = lock(&self.connection.requests);
+        if let Some(open) = requests.by_id.get_mut(&self.id) {
+            open.retain(|(number, _)| *number != self.number);
+            if open.is_empty() {
+                requests.by_id.remove(&self.id);
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Notifications that the list of tools has changed: to subscribers (MCP 2026-07-28, `subscriptions/listen`), and to the clients of
+//! earlier versions.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    ConstString as _, ErrorData, RequestId, ServerResult, SubscriptionFilter, SubscriptionsListenRequestMethod, SubscriptionsListenResult,
+};
+use serde_json::{Value, json};
+
+use super::connection::Connection;
+use super::outbox::{OutMessage, Outbox};
+use super::request_origin::RequestOrigin;
+use crate::mcp::McpServer;
+use crate::mcp::endpoints::introduction::introduce_nothing;
+use crate::mcp::protocol::answer::{McpAnswer, McpRefusal, write_message};
+use crate::mcp::protocol::message::RequestParameters;
+use crate::mcp::protocol::version::ProtocolVersion;
+use crate::mcp::state::EndpointState;
+
+const LIST_CHANGED: &str = "notifications/tools/list_changed";
+const SUBSCRIPTION_ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
+
+impl McpServer {
+    /// Sends what a client subscribes to, until it cancels the request or the server ends.
+    pub(crate) async fn listen_for_changes(
+        &self,
+        id: &RequestId,
+        mut parameters: RequestParameters,
+        version: ProtocolVersion,
+        origin: &mut RequestOrigin,
+    ) -> Result<McpAnswer, McpRefusal> {
+        let Some(outbox) = origin
+            .outbox
+            .as_ref()
+            .filter(|_| !version.has_handshake() && self.state.tells_changes)
+        else {
+            return Err(ErrorData::method_not_found::<SubscriptionsListenRequestMethod>().into());
+        };
+        let requested = parameters.rest.remove("notifications").unwrap_or_default();
+        let requested: SubscriptionFilter = serde_json::from_value(requested).map_err(|error| {
+            let why = format!(
+                "the parameters of {} are not valid: {error}",
+                SubscriptionsListenRequestMethod::VALUE
+            );
+            ErrorData::invalid_params(why, None)
+        })?;
+        // An end of the server does not wait for it.
+        origin.in_flight = None;
+        let info = introduce_nothing(true);
+        let accepted = requested.supported_by(&info.capabilities);
+        let mut changes = self.state.changes();
+        let meta = json!({ SUBSCRIPTION_ID_KEY: id });
+        let acknowledged = json!({ "_meta": &meta, "notifications": &accepted });
+        send(outbox, "notifications/subscriptions/acknowledged", &acknowledged);
+        let wants_tools = accepted.tools_list_changed == Some(true);
+        loop {
+            tokio::select! {
+                () = self.state.ending.cancelled() => break,
+                changed = changes.changed(), if wants_tools => match changed {
+                    Ok(()) => send(outbox, LIST_CHANGED, &json!({ "_meta": &meta })),
+                    Err(_) => break,
+                },
+            }
+        }
+        let mut result = SubscriptionsListenResult::complete(id.clone());
+        result.meta.set_server_info(info.server_info);
+        Ok(McpAnswer::Result(Box::new(ServerResult::SubscriptionsListenResult(result))))
+    }
+}
+
+fn send(outbox: &Outbox, method: &str, parameters: &Value) {
+    outbox.send(OutMessage::Text(write_message(None, method, parameters)));
+}
+
+/// Reports changes to the client of a connection, from its beginning on, until it or the server ends. One task at a time does so.
+pub(crate) async fn report_changes(state: Arc<EndpointState>, connection: Arc<Connection>, outbox: Outbox) {
+    if !state.tells_changes {
+        return;
+    }
+    let mut changes = connection.changes.lock().await;
+    loop {
+        tokio::select! {
+            () = state.ending.cancelled() => return,
+            () = connection.ended.cancelled() => return,
+            changed = changes.changed() => match changed {
+                Ok(()) => outbox.send(OutMessage::Text(write_message(None, LIST_CHANGED, &json!({})))),
+                Err(_) => return,
+            },
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! How the server of an endpoint introduces itself: its title and its instructions.
+
+use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
+
+use super::api_slot::ApiSlot;
+use crate::api::{Api, ApiName};
+use crate::mcp::catalog::CatalogApi;
+use crate::mcp::visible::View;
+use crate::text::{self, counted};
+
+/// The longest title of one of several APIs, in bytes. Of several, only titles are shown: the description of one document
+/// must not speak about another API.
+const MAX_TITLE_BYTES: usize = 60;
+
+/// What an endpoint tells of itself.
+pub(crate) struct Introduction<'i> {
+    pub(crate) tells_changes: bool,
+    pub(crate) view: &'i View,
+    pub(crate) apis: &'i [CatalogApi],
+    /// APIs that may still come.
+    pub(crate) awaited: &'i [&'i ApiSlot],
+}
+
+impl Introduction<'_> {
+    /// The introduction as MCP has it.
+    #[must_use]
+    pub(crate) fn write(&self) -> ServerConfig {
+        let config = introduce_nothing(self.tells_changes);
+        match self.apis {
+            [only] if !self.view.names_apis => introduce_one(config, &only.api, self.view.reads_only),
+            [] if self.awaited.is_empty() => config,
+            _ if self.view.names_apis => self.introduce_several(config),
+            _ => config,
+        }
+    }
+
+    fn introduce_several(&self, mut config: ServerConfig) -> ServerConfig {
+        let names: Vec<&str> = self.apis.iter().filter_map(|api| api.api.name()).map(ApiName::as_str).collect();
+        let what = if self.view.reads_only { "Read-only tools" } else { "Tools" };
+        let intro = format!("{what} of {}; each makes one HTTP request to its API.", counted(names.len(), "API"));
+        let mut lines: Vec<String> = self.apis.iter().map(|api| self.line_of(api)).collect();
+        lines.extend(
+            self.awaited
+                .iter()
+                .filter_map(|slot| Some(format!("- {}: not loaded yet", slot.name.as_ref()?))),
+        );
+        let whole = format!("{intro}\n{}", lines.join("\n"));
+        let instructions = if whole.len() <= text::MAX_DESCRIPTION_BYTES {
+            whole
+        } else {
+            format!(
+                "{intro}\nThey are {}.",
+                list_within(&names, text::MAX_DESCRIPTION_BYTES - intro.len() - 64)
+            )
+        };
+        config.server_info.title = Some(list_within(&names, 160)).filter(|title| !title.is_empty());
+        config.with_instructions(instructions)
+    }
+
+    /// One API in a line. The count of its tools stands there only where it is the same for every token.
+    fn line_of(&self, api: &CatalogApi) -> String {
+        let name = api.api.name().map(ApiName::as_str).unwrap_or_default();
+        let title = text::truncate(&text::one_line(api.api.document().title()), MAX_TITLE_BYTES);
+        let prefix = match api.api.prefix() {
+            "" => String::new(),
+            prefix => format!(" (names begin with {prefix})"),
+        };
+        let count = if api.scopes.is_empty() {
+            let shown = api
+                .api
+                .iter()
+                .filter(|offered| !self.view.reads_only || offered.enforcement.is_read_only());
+            format!(", {}", counted(shown.count(), "tool"))
+        } else {
+            String::new()
+        };
+        format!("- {name}{prefix}: {title}{count}")
+    }
+}
+
+/// As many names as fit into so many bytes, and how many more there are.
+fn list_within(names: &[&str], max_bytes: usize) -> String {
+    let mut list = String::new();
+    for (index, name) in names.iter().enumerate() {
+        if list.len() + name.len() + 2 > max_bytes {
+            return format!("{list} and {} more", names.len() - index);
+        }
+        if index > 0 {
+            list.push_str(", ");
+        }
+        list.push_str(name);
+    }
+    list
+}
+
+/// A server of which nothing is known yet.
+#[must_use]
+pub(crate) fn introduce_nothing(tells_changes: bool) -> ServerConfig {
+    // Prompts, resources and completions are declared, and empty: clients that ask anyway get a clean answer.
+    let mut capabilities = ServerCapabilities::builder()
+        .enable_tools()
+        .enable_prompts()
+        .enable_resources()
+        .enable_completions()
+        .build();
+    if let Some(tools) = capabilities.tools.as_mut().filter(|_| tells_changes) {
+        tools.list_changed = Some(true);
+    }
+    ServerConfig::new(capabilities).with_server_info(Implementation::new("openapi-mcp", env!("CARGO_PKG_VERSION")))
+}
+
+/// A server of one API, with the words of its document.
+fn introduce_one(mut config: ServerConfig, api: &Api, reads_only: bool) -> ServerConfig {
+    let document = api.document();
+    let title = text::truncate(&text::one_line(document.title()), 200);
+    let version = document
+        .api_version()
+        .map(|version| format!(" {}", text::one_line(version)))
+        .unwrap_or_default();
+    let about = document
+        .description()
+        .map(|about| format!("\n\n{}", text::clean(about)))
+        .unwrap_or_default();
+    let what = if reads_only { "Read-only tools" } else { "Tools" };
+    let instructions = format!("{what} for {title}{version}; each makes one HTTP request to that API.{about}");
+    config.server_info.title = Some(title);
+    config.with_instructions(text::truncate(&instructions, text::MAX_DESCRIPTION_BYTES))
+}

@@ -1,0 +1,275 @@
+//! The APIs of a server, each with what became of it so far, and the catalogs that its endpoints get of them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::api_slot::ApiSlot;
+use super::introduction::Introduction;
+use super::paths::{Endpoints, McpEndpoint};
+
+use crate::annotate::Pattern;
+use crate::api::Api;
+use crate::api::clashes::clashes_with;
+use crate::api::name::ApiName;
+use crate::mcp::catalog::{Catalog, CatalogApi, visible};
+use crate::mcp::gates::{Gates, ListOptions, decide};
+use crate::mcp::state::EndpointState;
+
+/// The APIs of a server, and its endpoints.
+pub(crate) struct ServedApis {
+    /// What became of each API. It is held while endpoints get their catalogs, so that they change in one order.
+    outcomes: Mutex<Vec<ApiOutcome>>,
+    slots: Vec<ApiSlot>,
+    /// Whether the last change of each API's document could not be served.
+    failed_reloads: Vec<AtomicBool>,
+    endpoints: Endpoints,
+    tells_changes: bool,
+}
+
+/// What became of an API.
+#[derive(Clone)]
+enum ApiOutcome {
+    /// Nothing yet.
+    Awaited,
+    Served(Arc<Api>),
+    /// It cannot be served, and why, in words for a model.
+    Failed(String),
+}
+
+/// How many APIs there are, and what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ApiCounts {
+    pub(crate) all: usize,
+    pub(crate) served: usize,
+    pub(crate) awaited: usize,
+}
+
+/// What became of one API, for the operator.
+pub(crate) struct ServedState {
+    pub(crate) name: Option<ApiName>,
+    /// `loading`, `served` or `failed`.
+    pub(crate) status: &'static str,
+    /// How many tools are served.
+    pub(crate) tools: usize,
+    /// Whether the last change of its document could not be served.
+    pub(crate) has_failed_reload: bool,
+}
+
+impl ServedApis {
+    /// No API is loaded yet. `reload` is the interval at which the document of each is checked for changes.
+    pub(crate) fn new(slots: Vec<ApiSlot>, reload: Option<Duration>) -> Self {
+        let is_single = matches!(slots.as_slice(), [ApiSlot { name: None, .. }]);
+        // Of several, one may come late.
+        let tells_changes = reload.is_some() || !is_single;
+        let ending = CancellationToken::new();
+        let names: Vec<Option<ApiName>> = slots.iter().map(|slot| slot.name.clone()).collect();
+        let state = || EndpointState::new(reload, tells_changes, ending.clone());
+        let served = Self {
+            outcomes: Mutex::new(vec![ApiOutcome::Awaited; slots.len()]),
+            endpoints: Endpoints::new(&names, state),
+            failed_reloads: slots.iter().map(|_| AtomicBool::new(false)).collect(),
+            slots,
+            tells_changes,
+        };
+        if !is_single {
+            let outcomes = served.outcomes();
+            served.endpoints.iter().for_each(|endpoint| served.publish(endpoint, &outcomes));
+            drop(outcomes);
+        }
+        served
+    }
+
+    /// The endpoints.
+    pub(crate) fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
+    }
+
+    /// What is known of each API.
+    pub(crate) fn slots(&self) -> &[ApiSlot] {
+        &self.slots
+    }
+
+    /// How many there are.
+    pub(crate) fn counts(&self) -> ApiCounts {
+        let outcomes = self.outcomes();
+        let count = |is: fn(&ApiOutcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
+        ApiCounts {
+            all: outcomes.len(),
+            served: count(|outcome| matches!(outcome, ApiOutcome::Served(_))),
+            awaited: count(|outcome| matches!(outcome, ApiOutcome::Awaited)),
+        }
+    }
+
+    /// Those that are served now.
+    pub(crate) fn served(&self) -> Vec<Arc<Api>> {
+        let served = |outcome: &ApiOutcome| match outcome {
+            ApiOutcome::Served(api) => Some(Arc::clone(api)),
+            ApiOutcome::Awaited | ApiOutcome::Failed(_) => None,
+        };
+        self.outcomes().iter().filter_map(served).collect()
+    }
+
+    /// What became of each API, for the operator.
+    pub(crate) fn states(&self) -> Vec<ServedState> {
+        let outcomes = self.outcomes();
+        let state = |((slot, outcome), failed): ((&ApiSlot, &ApiOutcome), &AtomicBool)| ServedState {
+            name: slot.name.clone(),
+            status: match outcome {
+                ApiOutcome::Awaited => "loading",
+                ApiOutcome::Served(_) => "served",
+                ApiOutcome::Failed(_) => "failed",
+            },
+            tools: match outcome {
+                ApiOutcome::Served(api) => api.tools().len(),
+                ApiOutcome::Awaited | ApiOutcome::Failed(_) => 0,
+            },
+            has_failed_reload: failed.load(Ordering::Relaxed),
+        };
+        self.slots
+            .iter()
+            .zip(outcomes.iter())
+            .zip(&self.failed_reloads)
+            .map(state)
+            .collect()
+    }
+
+    /// Notes whether the changed document of an API could be served.
+    pub(crate) fn note_reload(&self, index: usize, is_served: bool) {
+        if let Some(failed) = self.failed_reloads.get(index) {
+            failed.store(!is_served, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether no API has a name, because there is only one.
+    pub(crate) fn is_single(&self) -> bool {
+        matches!(self.slots.as_slice(), [ApiSlot { name: None, .. }])
+    }
+
+    /// Serves an API from now on.
+    ///
+    /// # Errors
+    /// A sentence for each of its tool names that another API has; then everything stays as it was.
+    pub(crate) fn serve(&self, index: usize, api: Arc<Api>) -> Result<(), Vec<String>> {
+        let mut outcomes = self.outcomes();
+        let others = outcomes.iter().enumerate().filter(|(other, _)| *other != index);
+        let others = others.filter_map(|(_, outcome)| match outcome {
+            ApiOutcome::Served(api) => Some(api.as_ref()),
+            ApiOutcome::Awaited | ApiOutcome::Failed(_) => None,
+        });
+        let clashes = clashes_with(&api, others);
+        if !clashes.is_empty() {
+            return Err(clashes);
+        }
+        self.settle(index, ApiOutcome::Served(api), &mut outcomes);
+        Ok(())
+    }
+
+    /// Notes that an API cannot be served: `why` is a sentence for a model.
+    pub(crate) fn fail(&self, index: usize, why: &str) {
+        self.settle(index, ApiOutcome::Failed(why.to_owned()), &mut self.outcomes());
+    }
+
+    /// Notes that no API will ever be served, because the server ends.
+    pub(crate) fn fail_all(&self, why: &str) {
+        self.endpoints.iter().for_each(|endpoint| endpoint.state.fail(why));
+    }
+
+    /// Whether the endpoint with all APIs is served in search mode.
+    pub(crate) fn searches(&self) -> bool {
+        self.endpoints
+            .iter()
+            .next()
+            .is_some_and(|whole| whole.searches.get().copied().unwrap_or_default())
+    }
+
+    /// The gates of search mode, which stand for all tools of an endpoint. The mode is decided when all its APIs are there and stays,
+    /// because a client that is not told of changes would call tools that are gone.
+    fn gates(&self, endpoint: &McpEndpoint, slots: &[&ApiSlot], apis: &[CatalogApi], is_decided: bool) -> Option<Gates> {
+        let all = visible(apis, &endpoint.view, None);
+        let options: Vec<&ListOptions> = slots.iter().map(|slot| &slot.list).collect();
+        let now = decide(&options, &all);
+        let is_first = endpoint.searches.get().is_none();
+        let searches = endpoint.searches.get().copied().unwrap_or(now);
+        if is_decided && !apis.is_empty() {
+            endpoint.searches.get_or_init(|| now);
+        }
+        if searches != now && !endpoint.view.reads_only {
+            let (mode, other) = if searches { ("search", "all") } else { ("all", "search") };
+            tracing::warn!("--tools auto would now mean `{other}`; it stays `{mode}` until a restart");
+        }
+        if !searches || all.operations().next().is_none() {
+            return None;
+        }
+        // Of several APIs, each has its own prefix.
+        let prefix = slots
+            .first()
+            .filter(|_| self.is_single())
+            .map_or("", |slot| slot.list.prefix.as_str());
+        let pins: Vec<&[Pattern]> = slots.iter().map(|slot| slot.list.pins.as_slice()).collect();
+        let gates = Gates::new(&all, prefix, &pins);
+        let most = slots.iter().filter_map(|slot| slot.list.max_tools).min();
+        if let Some(most) = most.filter(|most| gates.count() > *most && is_first && !endpoint.view.reads_only) {
+            tracing::warn!(
+                "the client takes at most {most} tools, and with the pinned ones these are {}; pin fewer with --pin",
+                gates.count()
+            );
+        }
+        Some(gates)
+    }
+
+    fn outcomes(&self) -> MutexGuard<'_, Vec<ApiOutcome>> {
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn settle(&self, index: usize, outcome: ApiOutcome, outcomes: &mut [ApiOutcome]) {
+        if let Some(known) = outcomes.get_mut(index) {
+            *known = outcome;
+        }
+        let concerned = self.endpoints.iter().filter(|endpoint| endpoint.api.is_none_or(|api| api == index));
+        concerned.for_each(|endpoint| self.publish(endpoint, outcomes));
+    }
+
+    /// Gives an endpoint the catalog of what is there now.
+    fn publish(&self, endpoint: &McpEndpoint, outcomes: &[ApiOutcome]) {
+        let (mut apis, mut slots, mut awaited, mut failures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (index, (slot, outcome)) in self.slots.iter().zip(outcomes).enumerate() {
+            if endpoint.api.is_some_and(|api| api != index) {
+                continue;
+            }
+            match outcome {
+                ApiOutcome::Awaited => awaited.push(slot),
+                ApiOutcome::Failed(why) => failures.push(why),
+                ApiOutcome::Served(api) => {
+                    slots.push(slot);
+                    apis.push(CatalogApi {
+                        api: Arc::clone(api),
+                        scopes: Arc::clone(&slot.scopes),
+                    });
+                }
+            }
+        }
+        match failures.first() {
+            Some(why) if apis.is_empty() && awaited.is_empty() => endpoint.state.fail(why),
+            _ => {
+                let introduction = Introduction {
+                    tells_changes: self.tells_changes,
+                    view: &endpoint.view,
+                    apis: &apis,
+                    awaited: &awaited,
+                };
+                let mut config = introduction.write();
+                let gates = self.gates(endpoint, &slots, &apis, awaited.is_empty());
+                let gates = gates.map(|gates| gates.lacking_apis(!awaited.is_empty() || !failures.is_empty()));
+                let awaited = awaited.iter().map(|slot| slot.prefix.clone()).collect();
+                if let Some(gates) = &gates {
+                    config = config.with_instructions(gates.instructions(&visible(&apis, &endpoint.view, None)));
+                }
+                let catalog = Catalog::new(apis, endpoint.view.clone(), awaited, config);
+                endpoint.state.ready(catalog.with_gates(gates));
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! From the arguments of a gate to the operation and its own arguments: read once, here, and nowhere else.
+
+use rmcp::model::{CallToolResult, JsonObject};
+use serde_json::Value;
+
+use super::gate_set::{Gates, refused, show_keys};
+use crate::annotate::Effect;
+use crate::annotate::gate_names::GateKind;
+use crate::api::ToolIndex;
+use crate::json;
+use crate::mcp::visible::{VisibleApi, VisibleApis};
+use crate::text::{one_line, truncate};
+
+/// More of a name that is not served is not repeated.
+const MAX_SHOWN_NAME_BYTES: usize = 100;
+
+/// A call of an operation through a gate.
+pub(crate) struct InnerCall<'c> {
+    /// Its API as the caller sees it.
+    pub(crate) api: VisibleApi<'c>,
+    pub(crate) tool: ToolIndex,
+    pub(crate) arguments: JsonObject,
+    /// What was read otherwise than it was written, in sentences for the model.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// A call through a gate that is not made.
+pub(crate) struct RefusedCall<'c> {
+    /// What the client is told.
+    pub(crate) result: CallToolResult,
+    /// The operation that was meant, with its API, where one is served under the name.
+    pub(crate) operation: Option<(VisibleApi<'c>, ToolIndex)>,
+}
+
+/// The call that the arguments of a gate ask for.
+///
+/// # Errors
+/// The result of a call that is not made: an unknown operation, one of another class, or malformed arguments.
+pub(crate) fn read_inner_call<'c>(
+    gates: &Gates,
+    effect: Effect,
+    arguments: Option<JsonObject>,
+    seen: &VisibleApis<'c>,
+) -> Result<InnerCall<'c>, Box<RefusedCall<'c>>> {
+    let mut arguments = arguments.unwrap_or_default();
+    let mut remarks = Vec::new();
+    let (api, tool) = name_operation(gates, &arguments, seen, &mut remarks).map_err(|result| {
+        Box::new(RefusedCall {
+            result: *result,
+            operation: None,
+        })
+    })?;
+    match read_named_call(gates, effect, (&api, tool), &mut arguments, &mut remarks) {
+        Ok(arguments) => Ok(InnerCall {
+            api,
+            tool,
+            arguments,
+            remarks,
+        }),
+        Err(result) => Err(Box::new(RefusedCall {
+            result: *result,
+            operation: Some((api, tool)),
+        })),
+    }
+}
+
+/// The operation that `operation` names, with its API.
+fn name_operation<'c>(
+    gates: &Gates,
+    arguments: &JsonObject,
+    seen: &VisibleApis<'c>,
+    remarks: &mut Vec<String>,
+) -> Result<(VisibleApi<'c>, ToolIndex), Box<CallToolResult>> {
+    match arguments.get("operation") {
+        Some(Value::String(name)) => find_operation(gates, name, seen, remarks),
+        Some(_) => Err(refuse(
+            "`operation` must be the name of an operation, as a string. Nothing was sent.".into(),
+        )),
+        None => {
+            let search = gates.name_of(GateKind::Search);
+            Err(refuse(format!(
+                "`operation` is missing: the name of an operation, as {search} shows it. Nothing was sent."
+            )))
+        }
+    }
+}
+
+/// The arguments of the operation, where this is its gate.
+fn read_named_call(
+    gates: &Gates,
+    effect: Effect,
+    (of, tool): (&VisibleApi<'_>, ToolIndex),
+    arguments: &mut JsonObject,
+    remarks: &mut Vec<String>,
+) -> Result<JsonObject, Box<CallToolResult>> {
+    let (offered, served) = (of.api.offered(tool), of.name_of(tool));
+    let actual = offered.enforcement.effect();
+    if actual != effect {
+        let right = gates.name_of(GateKind::of_effect(actual));
+        return Err(refuse(format!(
+            "{served} was not called: its effect is `{}`, and it is called through {right} with the same arguments. Nothing was sent.",
+            actual.word()
+        )));
+    }
+    let inner = take_arguments(arguments, remarks)?;
+    arguments.remove("operation");
+    if arguments.is_empty() {
+        return Ok(inner);
+    }
+    let has_such_argument = |key: &str| offered.operation.parameters.iter().any(|parameter| parameter.key == key);
+    if inner.is_empty() && !has_such_argument("operation") && !has_such_argument("arguments") {
+        remarks.push(format!(
+            "{} {} of {served}; arguments of the operation belong in `arguments`.",
+            show_keys(arguments),
+            if arguments.len() == 1 {
+                "was taken as an argument"
+            } else {
+                "were taken as arguments"
+            }
+        ));
+        return Ok(std::mem::take(arguments));
+    }
+    Err(refuse(format!(
+        "{served} was not called: {} {} beside `operation` and `arguments`; arguments of the operation belong in `arguments`. Nothing was sent.",
+        show_keys(arguments),
+        if arguments.len() == 1 { "stands" } else { "stand" }
+    )))
+}
+
+/// `arguments`: missing, an object, or the JSON text of one.
+fn take_arguments(arguments: &mut JsonObject, remarks: &mut Vec<String>) -> Result<JsonObject, Box<CallToolResult>> {
+    let wrong = || refuse("`arguments` must be an object with the arguments of the operation. Nothing was sent.".into());
+    match arguments.remove("arguments") {
+        None | Some(Value::Null) => Ok(JsonObject::new()),
+        Some(Value::Object(inner)) => Ok(inner),
+        Some(Value::String(text)) => match json::parse_text(&text) {
+            Ok(Value::Object(inner)) => {
+                remarks.push("`arguments` was read as the JSON text of an object.".into());
+                Ok(inner)
+            }
+            _ => Err(wrong()),
+        },
+        Some(_) => Err(wrong()),
+    }
+}
+
+/// The operation of exactly that name, with its API; or the only one of that operationId, or of that method and path,
+/// which is told.
+pub(super) fn find_operation<'c>(
+    gates: &Gates,
+    name: &str,
+    seen: &VisibleApis<'c>,
+    remarks: &mut Vec<String>,
+) -> Result<(VisibleApi<'c>, ToolIndex), Box<CallToolResult>> {
+    if gates.kind_of(name).is_some() {
+        return Err(refuse(format!(
+            "`{}` is not an operation, but a tool of this server that is called by itself. Nothing was sent.",
+            shown(name)
+        )));
+    }
+    if let Some(found) = seen.find(name) {
+        return Ok(found);
+    }
+    if gates.lacks_apis() {
+        let why = "An API of this server is not there at the moment; until it is, an operation is found by its name alone.";
+        return Err(refuse(format!("{} {why}", unknown_operation(gates, name, seen))));
+    }
+    // What a caller may not list is counted too: a narrower token must not choose among operations.
+    let mut meant = Vec::new();
+    for api in &seen.apis {
+        let is_meant = |index: &ToolIndex| {
+            let offered = api.api.offered(*index);
+            let operation = offered.operation;
+            api.has(&offered) && (operation.id.as_deref() == Some(name) || operation.label() == name)
+        };
+        meant.extend(api.api.indexes().filter(is_meant).map(|index| (*api, index)));
+    }
+    if let [(api, only)] = meant.as_slice()
+        && api.shows(&api.api.offered(*only))
+    {
+        remarks.push(format!("`{}` is served as {}.", shown(name), api.name_of(*only)));
+        return Ok((*api, *only));
+    }
+    Err(refuse(unknown_operation(gates, name, seen)))
+}
+
+/// What is said of a name that is not served, whatever the reason. Only what the caller may list is suggested.
+pub(super) fn unknown_operation(gates: &Gates, name: &str, seen: &VisibleApis<'_>) -> String {
+    let hint = seen.nearest(name).map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
+    format!(
+        "There is no operation `{}`.{hint} {} finds operations. Nothing was sent.",
+        shown(name),
+        gates.name_of(GateKind::Search)
+    )
+}
+
+fn shown(name: &str) -> String {
+    truncate(&one_line(name).replace('`', "'"), MAX_SHOWN_NAME_BYTES)
+}
+
+fn refuse(text: String) -> Box<CallToolResult> {
+    Box::new(refused(text))
+}

@@ -1,0 +1,250 @@
+//! The gates as clients get them: names, hints, schemas, and the words that tell a model how to use them.
+
+use std::collections::HashMap;
+
+use rmcp::model::ToolAnnotations;
+use serde_json::{Value, json};
+
+use crate::annotate::Effect;
+use crate::annotate::gate_names::GateKind;
+use crate::mcp::visible::{VisibleApi, VisibleApis};
+use crate::search::as_words;
+use crate::text::{counted, truncate};
+
+/// How many words of tags or nouns a description has at the most, in bytes.
+const MAX_TAGS_BYTES: usize = 700;
+/// How many segments of paths stand for the resources of an API without tags.
+const MAX_NOUNS: usize = 60;
+/// The longest title of one of several APIs, in bytes.
+const MAX_TITLE_BYTES: usize = 60;
+
+/// The classes that have operations, the most harmless first.
+#[must_use]
+pub(crate) fn effects_of(seen: &VisibleApis<'_>) -> Vec<Effect> {
+    let has = |effect: &Effect| seen.operations().any(|(_, _, offered)| offered.enforcement.effect() == *effect);
+    Effect::ALL.into_iter().filter(has).collect()
+}
+
+/// The gates that are listed, each as JSON: search, describe, and a call for each class that has operations.
+#[must_use]
+pub(crate) fn write_gates(seen: &VisibleApis<'_>, prefix: &str) -> Vec<Box<str>> {
+    let effects = &effects_of(seen);
+    let is_listed = |kind: &GateKind| kind.effect().is_none_or(|effect| effects.contains(&effect));
+    let listed = GateKind::ALL.into_iter().filter(is_listed);
+    listed.map(|kind| write_gate(kind, seen, prefix, effects)).collect()
+}
+
+fn write_gate(kind: GateKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[Effect]) -> Box<str> {
+    // readOnly, destructive, idempotent, openWorld: true of every operation that the gate lets through.
+    let (hints, title, schema) = match kind {
+        GateKind::Search => ([true, false, true, false], "Search operations", search_schema(seen)),
+        GateKind::Describe => ([true, false, true, false], "Describe operations", describe_schema()),
+        GateKind::CallRead => ([true, false, true, true], "Call an operation that reads", call_schema()),
+        GateKind::CallWrite => ([false, false, false, true], "Call an operation that adds", call_schema()),
+        GateKind::CallDestructive => (
+            [false, true, false, true],
+            "Call an operation that changes or removes",
+            call_schema(),
+        ),
+    };
+    let [read_only, destructive, idempotent, open_world] = hints;
+    let annotations = ToolAnnotations::from_raw(None, Some(read_only), Some(destructive), Some(idempotent), Some(open_world));
+    let tool = json!({
+        "name": format!("{prefix}{}", kind.name()),
+        "title": title,
+        "description": describe_gate(kind, seen, prefix, effects),
+        "inputSchema": schema,
+        "annotations": annotations,
+    });
+    tool.to_string().into_boxed_str()
+}
+
+fn describe_gate(kind: GateKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[Effect]) -> String {
+    let [search, describe] = [GateKind::Search, GateKind::Describe].map(|kind| format!("{prefix}{}", kind.name()));
+    match kind {
+        GateKind::Search => format!(
+            "Finds operations of {}. {} Ask once per step of the task, in the words of this API's reference; if nothing fits, ask again in \
+             other words. In a hit, `needs: id <- operation` names the operation that yields an identifier. {}",
+            title_of(seen),
+            three_steps(prefix, effects),
+            vocabulary(seen)
+        ),
+        GateKind::Describe => {
+            format!("Tells the arguments of operations that {search} has found, and through which tool each is called.")
+        }
+        GateKind::CallRead => format!("Calls an operation whose effect is `read`: it changes nothing. {describe} tells its arguments."),
+        GateKind::CallWrite => {
+            format!("Calls an operation whose effect is `write`: it adds something, and removes nothing. {describe} tells its arguments.")
+        }
+        GateKind::CallDestructive => {
+            format!(
+                "Calls an operation whose effect is `destructive`: it may change or remove what exists. {describe} tells its arguments."
+            )
+        }
+    }
+}
+
+/// How to use the gates, in one sentence.
+fn three_steps(prefix: &str, effects: &[Effect]) -> String {
+    let calls: Vec<String> = effects
+        .iter()
+        .map(|effect| format!("{prefix}{}", GateKind::of_effect(*effect).name()))
+        .collect();
+    let calls = match calls.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    };
+    format!(
+        "Three steps: {prefix}{} finds operations, {prefix}{} tells their arguments, {calls} calls one, by the effect that its hit shows.",
+        GateKind::Search.name(),
+        GateKind::Describe.name()
+    )
+}
+
+/// The title of the only API, or the names of several with theirs.
+fn title_of(seen: &VisibleApis<'_>) -> String {
+    let title = |api: &crate::api::Api, most| truncate(&as_words(api.document().title()), most);
+    match seen.apis.as_slice() {
+        [only] if !seen.names_apis => title(only.api, 100),
+        apis => {
+            let named = apis
+                .iter()
+                .filter_map(|api| Some(format!("{} ({})", api.label()?, title(api.api, MAX_TITLE_BYTES))));
+            let listed = fitting("", named);
+            format!("{}: {}", counted(apis.len(), "API"), listed.trim_end_matches('.'))
+        }
+    }
+}
+
+/// What the instructions of the server say in search mode.
+#[must_use]
+pub(crate) fn about_gates(seen: &VisibleApis<'_>, prefix: &str) -> String {
+    // Of a list that depends on the token, no counts: they are the same text for every caller.
+    let (count, vocabulary) = if seen.apis.iter().all(|api| api.needed.is_empty()) {
+        (counted(seen.operations().count(), "operation"), vocabulary(seen))
+    } else {
+        ("Operations".to_owned(), String::new())
+    };
+    format!(
+        "{count} of {} behind a few tools; each call makes one HTTP request to its API. {} {vocabulary}",
+        title_of(seen),
+        three_steps(prefix, &effects_of(seen)),
+    )
+    .trim_end()
+    .to_owned()
+}
+
+/// The tags with counts, or the most frequent nouns of the paths where there are no tags.
+#[must_use]
+pub(crate) fn vocabulary(seen: &VisibleApis<'_>) -> String {
+    let tags = tag_counts(seen);
+    if tags.len() > 1 {
+        let listed = tags.iter().map(|(tag, count)| format!("{} ({count})", as_words(tag)));
+        return fitting("Tags: ", listed);
+    }
+    fitting("The paths speak of: ", frequent_nouns(seen).into_iter().map(as_words))
+}
+
+/// As many of the words as fit, after `head`.
+fn fitting(head: &str, words: impl Iterator<Item = String>) -> String {
+    let mut out = head.to_owned();
+    let mut left_out = 0;
+    for word in words {
+        if out.len() + word.len() > MAX_TAGS_BYTES {
+            left_out += 1;
+            continue;
+        }
+        if out.len() > head.len() {
+            out.push_str(", ");
+        }
+        out.push_str(&word);
+    }
+    if left_out > 0 {
+        out.push_str(&format!(", and {left_out} more"));
+    }
+    out.push('.');
+    out
+}
+
+/// How many tools each tag has, the most frequent first, equals in the order of the document.
+#[must_use]
+pub(crate) fn tag_counts<'c>(seen: &VisibleApis<'c>) -> Vec<(&'c str, usize)> {
+    let tags = seen
+        .operations()
+        .flat_map(|(_, _, offered)| offered.operation.tags.iter().map(String::as_str));
+    counted_words(tags)
+}
+
+/// The segments of paths that most operations have.
+fn frequent_nouns<'c>(seen: &VisibleApis<'c>) -> Vec<&'c str> {
+    let segments = seen.operations().flat_map(|(_, _, offered)| offered.operation.path.split('/'));
+    let nouns = segments.filter(|segment| segment.len() > 2 && !segment.contains('{'));
+    let mut counts = counted_words(nouns);
+    counts.truncate(MAX_NOUNS);
+    counts.into_iter().map(|(noun, _)| noun).collect()
+}
+
+fn counted_words<'a>(words: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize)> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for word in words {
+        let place = *places.entry(word).or_insert(counts.len());
+        match counts.get_mut(place) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((word, 1)),
+        }
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
+}
+
+fn search_schema(seen: &VisibleApis<'_>) -> Value {
+    let mut schema = json!({
+        "type": "object",
+        "properties": {
+            "queries": {
+                "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 5,
+                "description": "One question for each step of the task, as \"list open issues of a repository\"; without any, the tags are listed"
+            },
+            "tag": {"type": "string", "description": "Only operations with this tag"},
+            "effect": {"enum": ["read", "write", "destructive"], "description": "Only operations of this class"},
+            "limit": {"type": "integer", "minimum": 1, "maximum": 25, "description": "Hits for each query [default: 8 for one query, fewer for several]"},
+            "offset": {"type": "integer", "minimum": 0, "description": "How many hits to pass over; with one query only"}
+        },
+        "additionalProperties": false
+    });
+    if seen.names_apis
+        && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
+    {
+        let names: Vec<&str> = seen.apis.iter().filter_map(VisibleApi::label).collect();
+        properties.insert("api".into(), json!({"enum": names, "description": "Only operations of this API"}));
+    }
+    schema
+}
+
+fn describe_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "names": {
+                "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 10,
+                "description": "Names of operations, as search shows them"
+            },
+            "detail": {"enum": ["signature", "schema"], "default": "signature", "description": "A compact form, or the exact JSON Schema"}
+        },
+        "required": ["names"],
+        "additionalProperties": false
+    })
+}
+
+fn call_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "operation": {"type": "string", "description": "The name of the operation, as search shows it"},
+            "arguments": {"type": "object", "description": "The arguments of the operation"}
+        },
+        "required": ["operation"]
+    })
+}

@@ -1,0 +1,87 @@
+//! `--tools`: whether every operation is listed as a tool, or a few gates stand for all of them.
+
+use crate::annotate::Pattern;
+use crate::mcp::visible::VisibleApis;
+use crate::text::TYPICAL_BYTES_PER_TOKEN;
+
+/// What the operator says about the list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum ListMode {
+    /// The operator chose none: every operation is a tool, unless the list is longer than any client takes.
+    #[default]
+    Unset,
+    /// Every operation is a tool.
+    All,
+    /// A few tools search, describe and call the operations.
+    Search,
+    /// The one or the other, by the length of the list.
+    Auto,
+}
+
+/// From how many bytes on a list is too long: about 1.5 million tokens, more than any client takes.
+const MAX_LIST_BYTES: usize = 6 << 20;
+/// From how many tokens on `auto` means search.
+const MAX_LIST_TOKENS: usize = 20_000;
+
+/// How the list of tools is made.
+#[derive(Debug, Clone)]
+pub(crate) struct ListOptions {
+    /// Whether every operation is listed.
+    pub(crate) mode: ListMode,
+    /// From how many tokens on `auto` means search.
+    pub(crate) max_tokens: usize,
+    /// From how many bytes on a list is too long where no mode was chosen.
+    pub(crate) max_bytes: usize,
+    /// How many tools the client takes.
+    pub(crate) max_tools: Option<usize>,
+    /// Operations that are listed in search mode as well.
+    pub(crate) pins: Vec<Pattern>,
+    /// What stands before every name.
+    pub(crate) prefix: String,
+}
+
+impl Default for ListOptions {
+    fn default() -> Self {
+        Self {
+            mode: ListMode::default(),
+            max_tokens: MAX_LIST_TOKENS,
+            max_bytes: MAX_LIST_BYTES,
+            max_tools: None,
+            pins: Vec::new(),
+            prefix: String::new(),
+        }
+    }
+}
+
+impl ListOptions {
+    /// The longest list in which every operation is a tool, in bytes; `None` where there is no limit.
+    fn longest_list(&self) -> Option<usize> {
+        match self.mode {
+            ListMode::All => None,
+            ListMode::Search => Some(0),
+            ListMode::Auto => Some(self.max_tokens.saturating_mul(TYPICAL_BYTES_PER_TOKEN)),
+            ListMode::Unset => Some(self.max_bytes),
+        }
+    }
+}
+
+/// Whether an endpoint is served in search mode, by what is said of each of its APIs: where one says so, all are. The list is only
+/// counted until it is too long.
+#[must_use]
+pub(crate) fn decide(options: &[&ListOptions], all: &VisibleApis<'_>) -> bool {
+    let max_bytes = options.iter().filter_map(|options| options.longest_list()).min();
+    // An API whose list was found to be too long has no input schemas to list.
+    if max_bytes == Some(0) || all.apis.iter().any(|api| api.api.is_finished_on_use()) {
+        return true;
+    }
+    let mut bytes = 0;
+    let is_long = max_bytes.is_some_and(|max_bytes| {
+        all.operations().any(|(_, _, offered)| {
+            bytes += offered.text.len() + 1;
+            bytes > max_bytes
+        })
+    });
+    let auto = options.iter().filter(|options| options.mode == ListMode::Auto);
+    let max_tools = auto.filter_map(|options| options.max_tools).min();
+    is_long || max_tools.is_some_and(|tools| all.operations().count() > tools)
+}

@@ -1,0 +1,404 @@
+//! `search_operations`: hits for each question, or the tags where there is none.
+
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use serde_json::{Value, json};
+
+use super::gate_set::{Gates, describe_unknown_keys, read_strings, refused};
+use super::listing::{tag_counts, vocabulary};
+use crate::annotate::Effect;
+use crate::annotate::gate_names::GateKind;
+use crate::api::search::SearchedTools;
+use crate::api::{OfferedTool, ToolIndex};
+use crate::mcp::visible::{VisibleApi, VisibleApis};
+use crate::search::{Hit, QueryAnswer, SearchAnswer, as_path, as_words};
+use crate::spec::node::Node;
+use crate::text::{MAX_LIKENED_BYTES, counted, one_line};
+
+const MAX_QUERIES: usize = 5;
+/// The longest query, tag or name of an API: the work of a search grows with its words.
+const MAX_QUERY_BYTES: usize = 2000;
+/// The most hits over all queries.
+const MAX_HITS: usize = 25;
+/// How many sources of identifiers a hit names.
+const MAX_NEEDS: usize = 2;
+/// How many tags are listed where nothing is asked.
+const MAX_TAGS: usize = 60;
+/// How many of the nearest tags are named where nothing fits.
+const NEAR_TAGS: usize = 5;
+
+/// What is asked.
+struct SearchRequest {
+    queries: Vec<String>,
+    api: Option<String>,
+    tag: Option<String>,
+    effect: Option<Effect>,
+    limit: usize,
+    offset: usize,
+}
+
+/// The operation at a place among those that a caller sees.
+type HitPlace = (usize, ToolIndex);
+
+/// Answers a search: which operations fit.
+#[must_use]
+pub(crate) fn search_operations(gates: &Gates, seen: &VisibleApis<'_>, arguments: Option<JsonObject>) -> CallToolResult {
+    let request = match read_request(&arguments.unwrap_or_default(), seen) {
+        Ok(request) => request,
+        Err(problems) => return refused(format!("The search was not made: {}.", problems.join("; "))),
+    };
+    let mut seen = seen.clone();
+    if let Some(wanted) = &request.api {
+        seen.apis.retain(|api| api.label() == Some(wanted.as_str()));
+    }
+    let seen = &seen;
+    if let Some(unknown) = describe_unknown_tag(seen, &request) {
+        return refused(unknown);
+    }
+    let answers: Vec<(&String, Option<QueryAnswer>)> = request
+        .queries
+        .iter()
+        .filter(|query| !query.trim().is_empty())
+        .map(|query| (query, answer(seen, query, &request)))
+        .collect();
+    // `show all` asks for nothing in particular.
+    let results = if answers.iter().all(|(_, answer)| answer.is_none()) {
+        if request.tag.is_none() && request.effect.is_none() {
+            return list_tags(gates, seen);
+        }
+        vec![browse(seen, &request)]
+    } else {
+        let with_words = |(query, answer): (&String, Option<QueryAnswer>)| answer.unwrap_or_else(|| without_words(seen, query));
+        answers.into_iter().map(with_words).collect()
+    };
+    let answer = SearchAnswer {
+        results,
+        offset: request.offset,
+        note: None,
+    };
+    render(&answer.fitted())
+}
+
+impl SearchRequest {
+    /// Whether an operation is among those that are asked about.
+    fn admits(&self, offered: &OfferedTool<'_>) -> bool {
+        self.effect.is_none_or(|effect| offered.enforcement.effect() == effect)
+            && self.tag.as_deref().is_none_or(|tag| has_tag(offered, tag))
+    }
+}
+
+fn has_tag(offered: &OfferedTool<'_>, tag: &str) -> bool {
+    let tags = offered.operation.tags.iter().map(String::as_str).chain(offered.category);
+    tags.map(str::to_lowercase).any(|own| own == tag.to_lowercase())
+}
+
+/// What is said of a tag that no operation has; nothing where one has it.
+fn describe_unknown_tag(seen: &VisibleApis<'_>, request: &SearchRequest) -> Option<String> {
+    let tag = request.tag.as_deref()?;
+    let is_known = seen.operations().any(|(_, _, offered)| has_tag(&offered, tag));
+    (!is_known).then(|| {
+        format!(
+            "The search was not made: no operation has the tag `{}`.{}",
+            as_words(tag),
+            near_tags(seen, tag)
+        )
+    })
+}
+
+fn render(answer: &SearchAnswer) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text())]);
+    result.structured_content = Some(answer.json());
+    result
+}
+
+/// What is answered to a query that consists of stop words, beside others that do not.
+fn without_words(seen: &VisibleApis<'_>, query: &str) -> QueryAnswer {
+    QueryAnswer {
+        query: query.to_owned(),
+        hits: Vec::new(),
+        total: 0,
+        remark: Some(format!("These words say nothing about an operation. {}", vocabulary(seen))),
+    }
+}
+
+/// What is answered to a query; nothing where it consists of stop words.
+fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Option<QueryAnswer> {
+    let found: Vec<SearchedTools> = seen.apis.iter().map(|api| search_one(api, query, request)).collect();
+    let is_known = found.iter().any(|found| found.is_known);
+    if !found.iter().any(|found| found.has_words) {
+        return None;
+    }
+    let places = joined(&found);
+    let total = places.len();
+    let hits: Vec<Hit> = places
+        .iter()
+        .skip(request.offset)
+        .take(request.limit)
+        .filter_map(|place| hit_of(seen, *place))
+        .collect();
+    let remark = if total > 0 {
+        hits.is_empty().then(|| past_the_end(total, request.offset))
+    } else if is_known {
+        Some(format!(
+            "No operation fits. Ask in other words, if this API can do it at all.{}",
+            near_tags(seen, query)
+        ))
+    } else {
+        Some(format!(
+            "No operation has any of these words; ask in the words and the language of the API. {}",
+            vocabulary(seen)
+        ))
+    };
+    Some(QueryAnswer {
+        query: query.to_owned(),
+        hits,
+        total,
+        remark,
+    })
+}
+
+fn search_one(api: &VisibleApi<'_>, query: &str, request: &SearchRequest) -> SearchedTools {
+    api.api.search(query, &|index| {
+        let offered = api.api.offered(index);
+        request.admits(&offered) && api.shows(&offered)
+    })
+}
+
+/// The hits of all APIs in one order: by their rank in their API, and by how far the best hit of that API fits.
+fn joined(found: &[SearchedTools]) -> Vec<HitPlace> {
+    const RANKS: u16 = 5;
+    let mut weighed: Vec<(f32, HitPlace)> = Vec::new();
+    for (place, of_api) in found.iter().enumerate() {
+        for (rank, hit) in (RANKS..u16::MAX).zip(&of_api.hits) {
+            weighed.push((of_api.fit / f32::from(rank), (place, *hit)));
+        }
+    }
+    if found.len() > 1 {
+        weighed.sort_by(|a, b| b.0.total_cmp(&a.0));
+    }
+    weighed.into_iter().map(|(_, place)| place).collect()
+}
+
+/// All operations of a tag or a class, in the order of the document.
+fn browse(seen: &VisibleApis<'_>, request: &SearchRequest) -> QueryAnswer {
+    let places = seen.apis.iter().enumerate().flat_map(|(place, api)| {
+        let admitted = api.operations().filter(|(_, offered)| request.admits(offered));
+        admitted.map(move |(index, _)| (place, index))
+    });
+    let all: Vec<HitPlace> = places.collect();
+    let shown = all.iter().skip(request.offset).take(request.limit);
+    let hits: Vec<Hit> = shown.filter_map(|place| hit_of(seen, *place)).collect();
+    let remark = match (all.len(), hits.len()) {
+        (0, _) => Some(format!("No operation is like that. {}", vocabulary(seen))),
+        (total, 0) => Some(past_the_end(total, request.offset)),
+        _ => None,
+    };
+    QueryAnswer {
+        query: String::new(),
+        hits,
+        total: all.len(),
+        remark,
+    }
+}
+
+/// What is said where the hits end before the offset.
+fn past_the_end(total: usize, offset: usize) -> String {
+    format!("There are {}, none from {offset} on.", counted(total, "hit"))
+}
+
+fn hit_of(seen: &VisibleApis<'_>, (place, index): HitPlace) -> Option<Hit> {
+    let api = seen.apis.get(place)?;
+    let offered = api.api.offered(index);
+    let sources = api.api.needed_values(index).filter(|need| api.shows(&api.api.offered(need.source)));
+    let needs = sources.take(MAX_NEEDS).map(|need| {
+        let source = api.name_of(need.source);
+        format!("{} <- {source}", as_words(need.argument))
+    });
+    Some(Hit {
+        api: api.label().filter(|_| seen.names_apis).map(str::to_owned),
+        name: api.name_of(index).to_owned(),
+        method: offered.operation.method.to_string(),
+        path: as_path(&offered.operation.path),
+        effect: offered.enforcement.effect(),
+        title: as_words(offered.tool.title.as_deref().unwrap_or_default()),
+        tag: offered
+            .operation
+            .tags
+            .first()
+            .map(|tag| as_words(tag))
+            .filter(|tag| !tag.is_empty()),
+        needs: needs.collect(),
+    })
+}
+
+/// The tags that are most like the words of a query.
+fn near_tags(seen: &VisibleApis<'_>, query: &str) -> String {
+    let mut scored: Vec<(f64, &str)> = tag_counts(seen)
+        .into_iter()
+        .map(|(tag, _)| {
+            let words = query
+                .split(|character: char| !character.is_alphanumeric())
+                .filter(|word| (3..=MAX_LIKENED_BYTES).contains(&word.len()));
+            let likeness = words.map(|word| strsim::jaro_winkler(&word.to_lowercase(), &tag.to_lowercase()));
+            (likeness.fold(0.0, f64::max), tag)
+        })
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let near: Vec<String> = scored.into_iter().take(NEAR_TAGS).map(|(_, tag)| as_words(tag)).collect();
+    if near.is_empty() {
+        return String::new();
+    }
+    format!(" The nearest tags: {}.", near.join(", "))
+}
+
+/// The answer to a search that asks for nothing: what there is.
+fn list_tags(gates: &Gates, seen: &VisibleApis<'_>) -> CallToolResult {
+    let tags = tag_counts(seen);
+    // Of several APIs, no document's words may speak about the tag of another one.
+    let documents = seen.apis.iter().filter(|_| !seen.names_apis).map(|api| api.api.document());
+    let about = |tag: &str| {
+        let declared = documents
+            .clone()
+            .filter_map(|document| document.member("tags").and_then(Node::array));
+        let declared = declared.flatten();
+        let described = declared
+            .filter_map(Node::object)
+            .find(|object| object.text("name").as_deref() == Some(tag))?;
+        let text = one_line(&described.text("description")?);
+        let sentence = text.split_once(". ").map_or(text.as_str(), |(first, _)| first);
+        Some(as_words(sentence)).filter(|text| !text.is_empty())
+    };
+    let mut most = MAX_TAGS;
+    loop {
+        let shown: Vec<(String, usize, Option<String>)> = tags
+            .iter()
+            .take(most)
+            .map(|(tag, count)| (as_words(tag), *count, about(tag)))
+            .collect();
+        let mut lines = vec![format!(
+            "{} in {}.",
+            counted(seen.operations().count(), "operation"),
+            counted(tags.len(), "tag")
+        )];
+        for (tag, count, about) in &shown {
+            let about = about.as_deref().map(|about| format!(" · {about}")).unwrap_or_default();
+            lines.push(format!("{tag} ({count}){about}"));
+        }
+        if shown.len() < tags.len() {
+            lines.push(format!("… and {} more", tags.len() - shown.len()));
+        }
+        if tags.is_empty() {
+            lines.push(vocabulary(seen));
+        }
+        lines.push(format!(
+            "Ask {} with words of what you want to do.",
+            gates.name_of(GateKind::Search)
+        ));
+        let json = json!({
+            "results": [],
+            "tags": shown.iter().map(|(tag, count, about)| json!({"tag": tag, "operations": count, "about": about})).collect::<Vec<_>>(),
+        });
+        let text = lines.join("\n");
+        if (text.len() <= 4500 && json.to_string().len() <= 4500) || most == 0 {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+            result.structured_content = Some(json);
+            return result;
+        }
+        most -= most.min(5);
+    }
+}
+
+/// The arguments of a search, or all that is wrong with them.
+fn read_request(arguments: &JsonObject, seen: &VisibleApis<'_>) -> Result<SearchRequest, Vec<String>> {
+    let mut problems = Vec::new();
+    let mut known = vec!["queries", "tag", "effect", "limit", "offset"];
+    if seen.names_apis {
+        known.push("api");
+    }
+    problems.extend(describe_unknown_keys(arguments, &known));
+    let queries = match arguments.get("queries") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(given) => read_strings(given).unwrap_or_else(|| {
+            problems.push("`queries` must be a list of strings".into());
+            Vec::new()
+        }),
+    };
+    if queries.len() > MAX_QUERIES {
+        problems.push(format!(
+            "`queries` has {} items, and at most {MAX_QUERIES} are answered",
+            queries.len()
+        ));
+    }
+    if queries.iter().any(|query| query.len() > MAX_QUERY_BYTES) {
+        problems.push(format!("one of the `queries` is longer than {MAX_QUERY_BYTES} bytes"));
+    }
+    if queries.len() > 1 && queries.iter().any(|query| query.trim().is_empty()) {
+        problems.push("one of the `queries` is empty".into());
+    }
+    let mut text = |key: &str| match arguments.get(key) {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) if text.len() <= MAX_QUERY_BYTES => Some(text.clone()),
+        Some(Value::String(_)) => {
+            problems.push(format!("`{key}` is longer than {MAX_QUERY_BYTES} bytes"));
+            None
+        }
+        Some(_) => {
+            problems.push(format!("`{key}` must be a string"));
+            None
+        }
+    };
+    let (tag, effect, api) = (text("tag"), text("effect"), text("api"));
+    if let Some(wanted) = api.as_deref()
+        && seen.names_apis
+        && !seen.apis.iter().any(|api| api.label() == Some(wanted))
+    {
+        let names: Vec<&str> = seen.apis.iter().filter_map(VisibleApi::label).collect();
+        problems.push(format!("`api` must be one of {}", names.join(", ")));
+    }
+    let class = effect
+        .as_deref()
+        .and_then(|word| Effect::ALL.into_iter().find(|effect| effect.word() == word));
+    if effect.is_some() && class.is_none() {
+        problems.push("`effect` must be read, write or destructive".into());
+    }
+    let mut number = |key: &str, range: std::ops::RangeInclusive<usize>| match arguments.get(key) {
+        None | Some(Value::Null) => None,
+        Some(value) => {
+            let read = value
+                .as_u64()
+                .or_else(|| value.as_str()?.parse().ok())
+                .and_then(|number| usize::try_from(number).ok());
+            let number = read.filter(|number| range.contains(number));
+            if number.is_none() {
+                let bound = if *range.end() == usize::MAX {
+                    String::new()
+                } else {
+                    format!(" to {}", range.end())
+                };
+                problems.push(format!("`{key}` must be an integer from {}{bound}", range.start()));
+            }
+            number
+        }
+    };
+    let (limit, offset) = (number("limit", 1..=MAX_HITS), number("offset", 0..=usize::MAX));
+    if offset.is_some() && queries.len() > 1 {
+        problems.push("`offset` goes with one query only".into());
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let count = queries.len().max(1);
+    let usual = match count {
+        1 => 8,
+        2 | 3 => 5,
+        4 => 4,
+        _ => 3,
+    };
+    Ok(SearchRequest {
+        queries,
+        api,
+        tag,
+        effect: class,
+        limit: limit.unwrap_or(usual).min(MAX_HITS / count),
+        offset: offset.unwrap_or(0),
+    })
+}

@@ -1,0 +1,222 @@
+//! The MCP server: lists and calls tools over stdio and streamable HTTP, in all supported protocol versions.
+
+mod answered_questions;
+pub(crate) mod catalog;
+mod confirm;
+pub(crate) mod connections;
+pub(crate) mod dispatch;
+pub(crate) mod endpoints;
+pub(crate) mod gates;
+mod handler;
+mod hint_sources;
+mod list_pieces;
+mod list_tools;
+pub(crate) mod observed;
+pub(crate) mod protocol;
+pub(crate) mod readiness;
+pub(crate) mod share;
+pub(crate) mod state;
+mod tool_call;
+pub(crate) mod visible;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::task::TaskTracker;
+
+use self::catalog::ResolvedCall;
+use self::confirm::Confirmation;
+use self::endpoints::api_slot::ApiSlot;
+use self::endpoints::paths::McpEndpoint;
+use self::endpoints::served_apis::ServedApis;
+use self::readiness::ReadinessFlags;
+use self::state::EndpointState;
+use crate::api::name::ApiName;
+use crate::api::{Api, Caller};
+use crate::observe;
+use crate::proxy::caller::client_key::ClientKey;
+use crate::shared_state::state::SharedState;
+
+/// How long calls in flight are waited for once no more can come.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);
+
+/// An MCP server, and the handler of one client or request: clones share their state.
+///
+/// The API may still be loading when the first client connects: the handshake is answered at once, and requests that need the
+/// tools wait. With a reload interval, the API may be replaced later.
+#[derive(Clone)]
+pub struct McpServer {
+    /// What is served at the endpoint of this client.
+    state: Arc<EndpointState>,
+    apis: Arc<ServedApis>,
+    calls: TaskTracker,
+    readiness: Arc<ReadinessFlags>,
+    /// Set where a person is asked before calls.
+    confirmation: Option<Arc<Confirmation>>,
+    /// What it shares with other replicas.
+    shared_state: Option<Arc<SharedState>>,
+    /// Judges whether a client may make a call; set where clients have scopes.
+    scope_check: Option<ScopeCheck>,
+}
+
+/// The scopes that a client needs for a call, if it lacks one of them.
+pub(crate) type ScopeCheck = Arc<dyn Fn(&Caller, &ResolvedCall) -> Option<Vec<String>> + Send + Sync>;
+
+impl McpServer {
+    /// A server that waits for its API. `reload` is the interval at which the API may be replaced; `None` means never.
+    #[must_use]
+    pub fn pending(reload: Option<Duration>) -> Self {
+        Self::awaiting(vec![ApiSlot::default()], reload)
+    }
+
+    /// A server that waits for these APIs.
+    #[must_use]
+    pub(crate) fn awaiting(slots: Vec<ApiSlot>, reload: Option<Duration>) -> Self {
+        let apis = Arc::new(ServedApis::new(slots, reload));
+        let whole = apis.endpoints().iter().next();
+        Self {
+            state: whole.map_or_else(|| Arc::new(EndpointState::pending(reload)), |whole| Arc::clone(&whole.state)),
+            apis,
+            calls: TaskTracker::new(),
+            readiness: Arc::default(),
+            confirmation: None,
+            shared_state: None,
+            scope_check: None,
+        }
+    }
+
+    /// With `asks`, a person is asked before calls of tools that require it.
+    #[must_use]
+    pub fn with_confirm(mut self, asks: bool) -> Self {
+        self.confirmation = asks.then(|| Arc::new(Confirmation::new(None)));
+        self
+    }
+
+    /// The same as one of the replicas that share this state: an answer to a question counts at each of them.
+    #[must_use]
+    pub(crate) fn sharing(mut self, shared: Option<&Arc<SharedState>>) -> Self {
+        if let (Some(confirmation), Some(shared)) = (&mut self.confirmation, shared) {
+            *confirmation = Arc::new(Confirmation::new(Some(Arc::clone(shared))));
+        }
+        if let Some(key) = shared.and_then(|shared| shared.hash_key("clients")) {
+            ClientKey::share(key);
+        }
+        self.shared_state = shared.cloned();
+        self
+    }
+
+    /// A server for the tools of `api`.
+    #[must_use]
+    pub fn new(api: Arc<Api>) -> Self {
+        let server = Self::pending(None);
+        server.ready(api);
+        server
+    }
+
+    /// Sets or replaces the API; calls in flight continue with the one that they began with. Clients are notified if the list of
+    /// tools changed.
+    pub fn ready(&self, api: Arc<Api>) {
+        // A single API clashes with none.
+        let _ = self.serve_api(0, api);
+    }
+
+    /// Sets or replaces one of several APIs.
+    ///
+    /// # Errors
+    /// A sentence for each of its tool names that another API has; then everything stays as it was.
+    pub(crate) fn serve_api(&self, index: usize, api: Arc<Api>) -> Result<(), Vec<String>> {
+        self.apis.serve(index, api)?;
+        if let Some(metrics) = observe::metrics() {
+            let served = self.apis.served();
+            let tools = served.iter().flat_map(|api| {
+                let label = api.metrics_label();
+                api.iter().map(move |offered| (label.clone(), offered.enforcement.effect().word()))
+            });
+            metrics.tools_served(tools);
+        }
+        Ok(())
+    }
+
+    /// Whether the API is served in search mode.
+    pub(crate) fn searches(&self) -> bool {
+        self.apis.searches()
+    }
+
+    /// Tells a pending server that loading failed: waiting and later requests are answered with `why`, a sentence for a model.
+    pub fn fail(&self, why: &str) {
+        self.apis.fail_all(why);
+    }
+
+    /// Whether the API is loaded; of several, whether each is loaded or has failed, and one is served.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let counts = self.apis.counts();
+        counts.served > 0 && counts.awaited == 0
+    }
+
+    /// All APIs, each with what became of it.
+    pub(crate) fn apis(&self) -> &Arc<ServedApis> {
+        &self.apis
+    }
+
+    /// Notes whether the changed document of an API could be served.
+    pub(crate) fn note_reload(&self, index: usize, is_served: bool) {
+        self.apis.note_reload(index, is_served);
+        if let Some(metrics) = observe::metrics() {
+            let name = self.apis.slots().get(index).and_then(|slot| slot.name.as_ref());
+            metrics.reloaded(ApiName::metrics_label(name), is_served);
+        }
+    }
+
+    /// From now on `/readyz` tells balancers to send no more requests; those that come are still answered.
+    pub fn begin_draining(&self) {
+        self.readiness.draining.cancel();
+    }
+
+    /// Tracks the calls in flight, so that a clean shutdown can wait for them.
+    #[must_use]
+    pub fn calls(&self) -> &TaskTracker {
+        &self.calls
+    }
+
+    /// The same at an endpoint of its own.
+    pub(crate) fn at(&self, endpoint: &McpEndpoint) -> Self {
+        Self {
+            state: Arc::clone(&endpoint.state),
+            ..self.clone()
+        }
+    }
+
+    /// Whether a person is asked before some of the calls.
+    pub(crate) fn asks_before_calls(&self) -> bool {
+        self.confirmation.is_some()
+    }
+
+    /// The same where calls need scopes.
+    pub(crate) fn demanding(self, scope_check: Option<ScopeCheck>) -> Self {
+        Self { scope_check, ..self }
+    }
+
+    /// What is served at the endpoint of this client; over HTTP, at the one with all APIs.
+    pub(crate) fn state(&self) -> &Arc<EndpointState> {
+        &self.state
+    }
+
+    /// Whether requests should be sent to this server.
+    pub(crate) fn readiness(&self) -> &ReadinessFlags {
+        &self.readiness
+    }
+
+    /// What it shares with other replicas.
+    pub(crate) fn shared_state(&self) -> Option<&Arc<SharedState>> {
+        self.shared_state.as_ref()
+    }
+}
+
+/// Waits for the calls in flight, once no more can come.
+pub(crate) async fn drain_calls(calls: &TaskTracker) {
+    calls.close();
+    if tokio::time::timeout(DRAIN_TIMEOUT, calls.wait()).await.is_err() {
+        tracing::warn!("gave up on calls that were still in flight after {} s", DRAIN_TIMEOUT.as_secs());
+    }
+}

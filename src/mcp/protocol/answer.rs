@@ -1,0 +1,190 @@
+//! The answers to requests, as JSON-RPC 2.0 messages.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rmcp::model::{CacheScope, ErrorData, RequestId, ServerResult};
+use serde::Serialize;
+use serde_json::json;
+
+use super::version::ProtocolVersion;
+use crate::mcp::list_pieces::ListPieces;
+use crate::proxy::ToolResult;
+
+/// What a request is answered with.
+pub(crate) enum McpAnswer {
+    /// The result of a call.
+    Tool(Box<ToolResult>),
+    /// The list of tools.
+    Tools(ToolList),
+    /// Any other result.
+    Result(Box<ServerResult>),
+}
+
+/// The list of tools.
+pub(crate) struct ToolList {
+    pub(crate) tools: ListPieces,
+    /// For how long a client may cache it.
+    pub(crate) ttl: Duration,
+    pub(crate) cache_scope: CacheScope,
+}
+
+/// Why a request gets no result.
+#[derive(Debug)]
+pub(crate) enum McpRefusal {
+    Error(ErrorData),
+    /// The client's token needs these scopes.
+    MissingScopes(Vec<String>),
+}
+
+impl From<ErrorData> for McpRefusal {
+    fn from(error: ErrorData) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// A message that is ready to be sent. A list has megabytes, which are only made while they are sent.
+pub(crate) struct Frame {
+    head: Vec<u8>,
+    list: Option<ListPieces>,
+    tail: Vec<u8>,
+}
+
+pub(crate) const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+
+/// How a result names the server.
+pub(crate) fn server_info() -> serde_json::Value {
+    json!({ "name": "openapi-mcp", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// The member of `_meta` that names the server (2026-07-28: results SHOULD have it). Older clients do not know the key.
+static SERVER_META: LazyLock<String> = LazyLock::new(|| format!("\"{SERVER_INFO_KEY}\":{}", server_info()));
+
+/// The envelope of an answer, and the names of its members.
+const FRAMING_BYTES: usize = 256;
+
+impl Frame {
+    /// The answer to the request with that identifier.
+    pub(crate) fn of_answer(id: &RequestId, version: ProtocolVersion, answer: McpAnswer) -> Self {
+        let is_modern = version.has_result_type();
+        let mut frame = Self::begin(id, "result", FRAMING_BYTES);
+        let written = match answer {
+            McpAnswer::Tool(result) => {
+                frame.head.reserve(result.estimated_bytes());
+                result.write_json(is_modern, is_modern.then(|| SERVER_META.as_str()), &mut frame.head)
+            }
+            McpAnswer::Tools(list) => {
+                frame.write_list(list, is_modern);
+                Ok(())
+            }
+            McpAnswer::Result(result) => serde_json::to_writer(&mut frame.head, &result),
+        };
+        if let Err(error) = written {
+            tracing::error!("an answer cannot be written: {error}");
+            return Self::of_error(
+                id,
+                &ErrorData::internal_error("the answer cannot be written; the server's log says why", None),
+            );
+        }
+        frame.end()
+    }
+
+    /// The answer to a request that failed.
+    pub(crate) fn of_error(id: &RequestId, error: &ErrorData) -> Self {
+        Self::of_early_error(Some(id), error)
+    }
+
+    /// The same of a message that may not be a request.
+    pub(crate) fn of_early_error(id: Option<&RequestId>, error: &ErrorData) -> Self {
+        let mut frame = Self::begin_with(id, "error", FRAMING_BYTES);
+        // What an error consists of has only keys that are texts.
+        let _ = serde_json::to_writer(&mut frame.head, error);
+        frame.end()
+    }
+
+    fn begin(id: &RequestId, member: &str, capacity: usize) -> Self {
+        Self::begin_with(Some(id), member, capacity)
+    }
+
+    fn begin_with(id: Option<&RequestId>, member: &str, capacity: usize) -> Self {
+        let mut head = Vec::with_capacity(capacity);
+        head.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        let _ = serde_json::to_writer(&mut head, &id);
+        head.extend_from_slice(b",\"");
+        head.extend_from_slice(member.as_bytes());
+        head.extend_from_slice(b"\":");
+        Self {
+            head,
+            list: None,
+            tail: Vec::new(),
+        }
+    }
+
+    fn end(mut self) -> Self {
+        let last = if self.list.is_some() { &mut self.tail } else { &mut self.head };
+        last.push(b'}');
+        self
+    }
+
+    fn write_list(&mut self, list: ToolList, is_modern: bool) {
+        let ToolList { tools, ttl, cache_scope } = list;
+        self.head.push(b'{');
+        if is_modern {
+            self.head.extend_from_slice(b"\"resultType\":\"complete\",\"_meta\":{");
+            self.head.extend_from_slice(SERVER_META.as_bytes());
+            self.head.extend_from_slice(b"},");
+        }
+        let scope = if cache_scope == CacheScope::Public { "public" } else { "private" };
+        let caching = format!("\"ttlMs\":{},\"cacheScope\":\"{scope}\",\"tools\":[", ttl.as_millis());
+        self.head.extend_from_slice(caching.as_bytes());
+        self.list = Some(tools);
+        self.tail.extend_from_slice(b"]}");
+    }
+
+    /// The length in bytes.
+    pub(crate) fn length(&self) -> usize {
+        self.head.len() + self.list.as_ref().map_or(0, ListPieces::length) + self.tail.len()
+    }
+
+    /// Whether it is long, and better made while it is sent.
+    pub(crate) fn is_list(&self) -> bool {
+        self.list.is_some()
+    }
+
+    /// The whole message.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        let Some(list) = self.list else { return self.head };
+        let mut bytes = self.head;
+        bytes.reserve_exact(list.length() + self.tail.len() + 1);
+        list.for_each(|piece| bytes.extend_from_slice(&piece));
+        bytes.extend_from_slice(&self.tail);
+        bytes
+    }
+
+    /// The message in pieces.
+    pub(crate) fn into_pieces(self) -> impl Iterator<Item = Bytes> + Send {
+        let ends = [Bytes::from(self.head)].into_iter();
+        ends.chain(self.list.into_iter().flatten()).chain([Bytes::from(self.tail)])
+    }
+}
+
+/// A message without an answer, as text: a notification, or with an identifier a request of this server.
+pub(crate) fn write_message(id: Option<i64>, method: &str, parameters: &impl Serialize) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Envelope<'e, P> {
+        jsonrpc: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<i64>,
+        method: &'e str,
+        params: &'e P,
+    }
+    let envelope = Envelope {
+        jsonrpc: "2.0",
+        id,
+        method,
+        params: parameters,
+    };
+    // Our own parameters have only keys that are texts.
+    serde_json::to_vec(&envelope).unwrap_or_default()
+}

@@ -1,0 +1,135 @@
+//! Answers as streams of events: if something is sent before the answer, and for what waits for changes.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, Response, header};
+use futures_util::stream;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::sessions::UsedSession;
+use crate::mcp::connections::outbox::{OutMessage, OutMessages, Outbox};
+use crate::mcp::dispatch::Answered;
+
+/// How often a stream says something, so that nothing on the way takes it for dead.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// How a request is answered.
+pub(super) enum HttpAnswer {
+    Answer(Box<Answered>),
+    Stream(Response<Body>),
+}
+
+type Answering = Pin<Box<dyn Future<Output = Option<Answered>> + Send>>;
+
+/// Waits for an answer, or for the first message before it: then the answer is the last message of a stream.
+pub(super) async fn answer(mut answering: Answering, outbox: Outbox, mut messages: OutMessages, streams: &CancellationToken) -> HttpAnswer {
+    let task = tokio::select! {
+        biased;
+        first = messages.recv() => {
+            let task = tokio::spawn({
+                let outbox = outbox.clone();
+                async move {
+                    if let Some(answered) = answering.await {
+                        send(&outbox, answered);
+                    }
+                }
+            });
+            return HttpAnswer::Stream(Events::new(first, messages, Some(task), streams.clone(), None).into_response());
+        }
+        answered = &mut answering => answered,
+    };
+    // What a call reported in its last moment comes before its answer. A cancelled request has none.
+    match (messages.try_recv(), task) {
+        (Err(_), Some(answered)) => HttpAnswer::Answer(Box::new(answered)),
+        (first, answered) => {
+            if let Some(answered) = answered {
+                send(&outbox, answered);
+            }
+            HttpAnswer::Stream(Events::new(first.ok(), messages, None, streams.clone(), None).into_response())
+        }
+    }
+}
+
+fn send(outbox: &Outbox, answered: Answered) {
+    let (frame, in_flight) = answered.into_frame();
+    outbox.send(OutMessage::Answer(frame.into_bytes(), in_flight));
+}
+
+/// A stream of messages that `task` sends, until it ends or `end` is cancelled.
+pub(super) fn respond(
+    messages: OutMessages,
+    task: JoinHandle<Option<()>>,
+    end: CancellationToken,
+    session: Option<UsedSession>,
+) -> Response<Body> {
+    let task = tokio::spawn(async move { drop(AbortOnDropHandle::new(task).await) });
+    Events::new(None, messages, Some(task), end, session).into_response()
+}
+
+/// The rest of a stream.
+struct Events {
+    first: Option<OutMessage>,
+    messages: OutMessages,
+    /// What sends them: it ends with the stream.
+    _task: Option<AbortOnDropHandle<()>>,
+    end: CancellationToken,
+    _session: Option<UsedSession>,
+    /// What an end of the server waits for until the last event is written.
+    written: Option<TaskTrackerToken>,
+}
+
+impl Events {
+    fn new(
+        first: Option<OutMessage>,
+        messages: OutMessages,
+        task: Option<JoinHandle<()>>,
+        end: CancellationToken,
+        session: Option<UsedSession>,
+    ) -> Self {
+        Self {
+            first,
+            messages,
+            _task: task.map(AbortOnDropHandle::new),
+            end,
+            _session: session,
+            written: None,
+        }
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        self.written = None;
+        loop {
+            let message = if let Some(first) = self.first.take() {
+                first
+            } else {
+                tokio::select! {
+                    biased;
+                    message = self.messages.recv() => message?,
+                    () = self.end.cancelled() => return None,
+                    () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b":\n\n")),
+                }
+            };
+            if let Some((text, in_flight)) = message.into_text() {
+                self.written = in_flight;
+                // A message is one line (HTML standard, "Server-sent events").
+                return Some([b"data: ", text.as_slice(), b"\n\n"].concat().into());
+            }
+        }
+    }
+
+    fn into_response(self) -> Response<Body> {
+        let events = stream::unfold(self, async |mut events| Some((Ok::<_, Infallible>(events.next().await?), events)));
+        let mut response = Response::new(Body::from_stream(events));
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+        response
+    }
+}

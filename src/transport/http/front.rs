@@ -1,0 +1,409 @@
+//! What a request meets first: endpoints of MCP are answered here, in the task of their connection; everything else goes to the router.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use futures_util::FutureExt;
+use http::request::Parts;
+use hyper::body::Incoming;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use tokio_util::sync::CancellationToken;
+
+use super::body::receive_body;
+use super::cors::{allow_reading, judge_origin};
+use super::event_stream::{self, HttpAnswer};
+use super::host::Allowed;
+use super::page::asks_for_page;
+use super::rules::{self, HeadRefusal};
+use super::sessions::{SESSION_ID_HEADER, Sessions, UsedSession};
+use crate::admission::ClientAdmission;
+use crate::api::Caller;
+use crate::mcp::connections::connection::Connection;
+use crate::mcp::connections::outbox::Outbox;
+use crate::mcp::connections::request_origin::RequestOrigin;
+use crate::mcp::connections::subscription::report_changes;
+use crate::mcp::dispatch::Answered;
+use crate::mcp::protocol::answer::{Frame, McpRefusal};
+use crate::mcp::protocol::message::{McpRequest, Message, Method as McpMethod};
+use crate::mcp::{McpServer, observed};
+use crate::observe;
+use crate::proxy::caller::AuthenticatedClient;
+use crate::proxy::caller::client_key::Peer;
+
+/// What answers the requests of connections.
+#[derive(Clone)]
+pub(super) struct Front {
+    router: TowerToHyperService<Router>,
+    /// `None` if there is no endpoint of MCP.
+    mcp: Option<Arc<McpFront>>,
+}
+
+/// The endpoints of MCP, and what their requests pass.
+pub(super) struct McpFront {
+    pub(super) endpoints: HashMap<Box<str>, McpServer>,
+    pub(super) allowed: Arc<Allowed>,
+    pub(super) admission: Option<Arc<ClientAdmission>>,
+    /// Clients of earlier versions have sessions, so that they can be asked.
+    pub(super) sessions: Option<Arc<Sessions>>,
+    pub(super) has_page: bool,
+    /// Ends what only waits.
+    pub(super) streams: CancellationToken,
+}
+
+impl Front {
+    /// Routes, and the endpoints of MCP beside them.
+    pub(super) fn new(router: Router, mcp: Option<McpFront>) -> Self {
+        Self {
+            router: TowerToHyperService::new(router),
+            mcp: mcp.map(Arc::new),
+        }
+    }
+
+    /// Answers a request.
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+        let endpoint = self.mcp.as_ref().and_then(|mcp| {
+            let server = mcp.endpoints.get(request.uri().path())?;
+            let is_for_mcp = !(mcp.has_page && asks_for_page(&request));
+            is_for_mcp.then_some((mcp, server))
+        });
+        let Some((mcp, server)) = endpoint else {
+            return self.router.call(request).await;
+        };
+        // A panic is a bug of ours; over HTTP/2 it must not end the requests of the same connection.
+        let answered = AssertUnwindSafe(mcp.answer(server, request)).catch_unwind().await;
+        Ok(answered.unwrap_or_else(|_| {
+            tracing::error!("a request ended in a panic; please report this");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }))
+    }
+}
+
+/// A response that is ready in place of the answer to a message.
+struct RefusedResponse(Box<Response<Body>>);
+
+impl From<Box<Response<Body>>> for RefusedResponse {
+    fn from(response: Box<Response<Body>>) -> Self {
+        Self(response)
+    }
+}
+
+fn refused(response: impl IntoResponse) -> RefusedResponse {
+    RefusedResponse(Box::new(response.into_response()))
+}
+
+impl McpFront {
+    async fn answer(&self, server: &McpServer, request: Request<Incoming>) -> Response<Body> {
+        let origin = match judge_origin(&self.allowed, request.headers(), request.uri()) {
+            Ok(origin) => origin,
+            Err(refusal) => return *refusal,
+        };
+        let is_preflight = origin.is_some() && request.method() == Method::OPTIONS;
+        let mut response = if is_preflight {
+            StatusCode::NO_CONTENT.into_response()
+        } else {
+            self.answer_allowed(server, request)
+                .await
+                .unwrap_or_else(|RefusedResponse(refused)| *refused)
+        };
+        if let Some(origin) = origin {
+            allow_reading(origin, response.headers_mut());
+        }
+        response
+    }
+
+    async fn answer_allowed(&self, server: &McpServer, request: Request<Incoming>) -> Result<Response<Body>, RefusedResponse> {
+        let mut origin = RequestOrigin {
+            // An end waits for it from here on.
+            in_flight: Some(server.calls().token()),
+            ..RequestOrigin::default()
+        };
+        let (mut parts, body) = request.into_parts();
+        let client = match &self.admission {
+            Some(admission) => admission.admit(&mut parts).await?,
+            None => None,
+        };
+        let bytes = match (&parts.method, &self.sessions) {
+            (&Method::POST, _) => receive_body(&parts.headers, body).await.map_err(refused)?,
+            (&Method::GET, Some(sessions)) => return self.open_stream(server, sessions, parts, client),
+            (&Method::DELETE, Some(sessions)) => return end_session(sessions, &parts, client.as_ref()),
+            (_, sessions) => {
+                let allowed = if sessions.is_some() { "GET, POST, DELETE" } else { "POST" };
+                let refusal = (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, allowed)], "Method Not Allowed");
+                return Err(refused(refusal));
+            }
+        };
+        origin.http = Some(parts.version);
+        origin.caller = caller_of(&mut parts, client);
+        self.answer_message(server, origin, parts.uri.path(), &bytes).await
+    }
+
+    async fn answer_message(
+        &self,
+        server: &McpServer,
+        mut origin: RequestOrigin,
+        path: &str,
+        bytes: &Bytes,
+    ) -> Result<Response<Body>, RefusedResponse> {
+        let message = match read_message(&origin.caller.headers, bytes) {
+            Ok(message) => message,
+            Err((refusal, is_call)) => {
+                if is_call {
+                    observed::observe_unreadable_call(&origin);
+                }
+                return Err(refusal);
+            }
+        };
+        match rules::check_message(&origin.caller.headers, &message) {
+            Ok(version) => origin.version_header = version,
+            Err(refusal) => {
+                if let Message::Request(request) = &message
+                    && request.method == McpMethod::CallTool
+                {
+                    observed::observe_refused_call(&origin, request);
+                }
+                return Err(match refusal {
+                    rules::MessageRefusal::Text(why) => refused((StatusCode::BAD_REQUEST, why)),
+                    rules::MessageRefusal::Error(error) => {
+                        let id = match &message {
+                            Message::Request(request) => Some(&request.id),
+                            Message::Notification(_) | Message::Answer(_) => None,
+                        };
+                        json_refusal(StatusCode::BAD_REQUEST, Frame::of_early_error(id, &error).into_bytes())
+                    }
+                });
+            }
+        }
+        let session = match &self.sessions {
+            Some(sessions) if rules::is_of_session(origin.version_header, &message) => {
+                session_of(sessions, &origin.caller, path, &message)?
+            }
+            _ => None,
+        };
+        origin.connection = session.as_ref().map(|session| Arc::clone(session.connection()));
+        match message {
+            Message::Request(request) if self.begins_session(&request, session.as_ref()) => {
+                self.begin_session(server, origin, path, request).await
+            }
+            Message::Request(request) => Ok(self.answer_request(server, origin, path, request, session).await),
+            Message::Notification(notification) => {
+                if let Some(connection) = &origin.connection {
+                    connection.note(&notification);
+                }
+                Ok(StatusCode::ACCEPTED.into_response())
+            }
+            Message::Answer(answer) => {
+                if let Some(connection) = &origin.connection {
+                    connection.take_answer(answer);
+                }
+                Ok(StatusCode::ACCEPTED.into_response())
+            }
+        }
+    }
+
+    fn begins_session(&self, request: &McpRequest, session: Option<&UsedSession>) -> bool {
+        self.sessions.is_some() && session.is_none() && request.method == McpMethod::Initialize
+    }
+
+    async fn begin_session(
+        &self,
+        server: &McpServer,
+        mut origin: RequestOrigin,
+        path: &str,
+        request: McpRequest,
+    ) -> Result<Response<Body>, RefusedResponse> {
+        let connection = Arc::new(Connection::new(server.state().changes()));
+        origin.connection = Some(Arc::clone(&connection));
+        let (owner, client) = (origin.caller.client.as_ref().map(|client| client.key), origin.caller.key());
+        let negotiation = rules::negotiation(&request);
+        let answered = server.answer(request, origin).await;
+        let is_begun = answered.outcome.is_ok();
+        let mut response = self.answer_json(answered, negotiation, path);
+        if let Some(sessions) = self.sessions.as_ref().filter(|_| is_begun) {
+            let Some(id) = sessions.open(connection, path, owner, client) else {
+                let refusal = "too many sessions; end one, or try again later\n";
+                return Err(refused((StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "30")], refusal)));
+            };
+            if let Ok(id) = HeaderValue::from_str(&id) {
+                response.headers_mut().insert(SESSION_ID_HEADER, id);
+            }
+        }
+        Ok(response)
+    }
+
+    /// Answers with one JSON message, unless something must be sent before it.
+    async fn answer_request(
+        &self,
+        server: &McpServer,
+        mut origin: RequestOrigin,
+        path: &str,
+        request: McpRequest,
+        session: Option<UsedSession>,
+    ) -> Response<Body> {
+        let negotiation = rules::negotiation(&request);
+        let may_stream = request.method == McpMethod::Listen
+            || request.method == McpMethod::CallTool && (session.is_some() || request.parameters.meta.get_progress_token().is_some());
+        if !may_stream {
+            return self.answer_json(server.answer(request, origin).await, negotiation, path);
+        }
+        let (outbox, messages) = Outbox::new();
+        origin.outbox = Some(outbox.clone());
+        let id = request.id.clone();
+        let server = server.clone();
+        let connection = origin.connection.clone();
+        let answering = async move { server.answer(request, origin).await };
+        let answering = async move {
+            let _session = session;
+            match connection {
+                Some(connection) => connection.run(id, answering).await,
+                None => Some(answering.await),
+            }
+        };
+        match event_stream::answer(Box::pin(answering), outbox, messages, &self.streams).await {
+            HttpAnswer::Answer(answered) => self.answer_json(*answered, negotiation, path),
+            HttpAnswer::Stream(response) => response,
+        }
+    }
+
+    /// The answer as one JSON body.
+    fn answer_json(&self, answered: Answered, negotiation: rules::Negotiation, path: &str) -> Response<Body> {
+        if let (Err(McpRefusal::MissingScopes(_)), Some(admission)) = (&answered.outcome, &self.admission) {
+            let Err(McpRefusal::MissingScopes(scopes)) = answered.outcome else {
+                return StatusCode::FORBIDDEN.into_response();
+            };
+            return admission.refuse_scopes(scopes, path);
+        }
+        let status = negotiation.status(&answered.outcome);
+        let (frame, _in_flight) = answered.into_frame();
+        let length = frame.length();
+        let body = if frame.is_list() {
+            let pieces = frame.into_pieces().map(Ok::<_, Infallible>);
+            Body::from_stream(futures_util::stream::iter(pieces))
+        } else {
+            Body::from(frame.into_bytes())
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::CONTENT_LENGTH, length.into());
+        response
+    }
+
+    /// The stream on which a session is notified of changes. A newer one ends the older.
+    fn open_stream(
+        &self,
+        server: &McpServer,
+        sessions: &Arc<Sessions>,
+        mut parts: Parts,
+        client: Option<AuthenticatedClient>,
+    ) -> Result<Response<Body>, RefusedResponse> {
+        if !rules::accepts(&parts.headers, &["text/event-stream"]) {
+            let why = "Not Acceptable: Client must accept text/event-stream";
+            return Err(refused((StatusCode::NOT_ACCEPTABLE, why)));
+        }
+        let session = session_of_head(sessions, &mut parts, client)?;
+        let (outbox, messages) = Outbox::new();
+        let newest = session.begin_stream(&self.streams);
+        let reporting = report_changes(Arc::clone(server.state()), Arc::clone(session.connection()), outbox);
+        let task = tokio::spawn(newest.clone().run_until_cancelled_owned(reporting));
+        Ok(event_stream::respond(messages, task, newest, Some(session)))
+    }
+}
+
+/// Ends a session for good (MCP 2025-11-25, transports, "Session Management").
+fn end_session(sessions: &Arc<Sessions>, parts: &Parts, client: Option<&AuthenticatedClient>) -> Result<Response<Body>, RefusedResponse> {
+    let mut caller = Caller {
+        client: client.cloned(),
+        ..Caller::default()
+    };
+    caller.headers.clone_from(&parts.headers);
+    let session = session_of_legacy_head(sessions, &caller, parts.uri.path())?;
+    sessions.close(&session);
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+fn session_of_head(
+    sessions: &Arc<Sessions>,
+    parts: &mut Parts,
+    client: Option<AuthenticatedClient>,
+) -> Result<UsedSession, RefusedResponse> {
+    let caller = caller_of(parts, client);
+    session_of_legacy_head(sessions, &caller, parts.uri.path())
+}
+
+/// The session of a request without a message.
+fn session_of_legacy_head(sessions: &Arc<Sessions>, caller: &Caller, path: &str) -> Result<UsedSession, RefusedResponse> {
+    let version = rules::version_header(&caller.headers).map_err(|why| refused((StatusCode::BAD_REQUEST, why)))?;
+    if version.is_some_and(|version| !version.has_handshake()) {
+        let refusal = (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "POST")], "Method Not Allowed");
+        return Err(refused(refusal));
+    }
+    find_session(sessions, caller, path)?.ok_or_else(session_required)
+}
+
+/// The session of a message; `None` if the message begins one.
+fn session_of(sessions: &Arc<Sessions>, caller: &Caller, path: &str, message: &Message) -> Result<Option<UsedSession>, RefusedResponse> {
+    let is_handshake = matches!(message, Message::Request(request) if request.method == McpMethod::Initialize);
+    match find_session(sessions, caller, path)? {
+        None if !is_handshake => Err(session_required()),
+        session => Ok(session),
+    }
+}
+
+fn session_required() -> RefusedResponse {
+    refused((StatusCode::BAD_REQUEST, "Bad Request: Session ID is required"))
+}
+
+/// The session that a request names, if it names one.
+fn find_session(sessions: &Arc<Sessions>, caller: &Caller, path: &str) -> Result<Option<UsedSession>, RefusedResponse> {
+    let mut ids = caller.headers.get_all(SESSION_ID_HEADER).iter();
+    let Some(id) = ids.next() else { return Ok(None) };
+    if ids.next().is_some() {
+        return Err(refused((StatusCode::BAD_REQUEST, "the request names two sessions\n")));
+    }
+    let owner = caller.client.as_ref().map(|client| client.key);
+    // The same answer as for a session that does not exist, so that others cannot find out about it.
+    let session = id.to_str().ok().and_then(|id| sessions.find(id, path, owner));
+    session
+        .map(Some)
+        .ok_or_else(|| refused((StatusCode::NOT_FOUND, "Not Found: Session not found")))
+}
+
+/// Who sent a request. Its headers are taken.
+fn caller_of(parts: &mut Parts, client: Option<AuthenticatedClient>) -> Caller {
+    Caller {
+        client,
+        address: parts.extensions.get::<Peer>().map(|Peer(address)| *address),
+        headers: std::mem::take(&mut parts.headers),
+        progress: None,
+    }
+}
+
+/// Reads the message of a POST, or refuses it, and says whether it is a call all the same.
+fn read_message(headers: &HeaderMap, bytes: &[u8]) -> Result<Message, (RefusedResponse, bool)> {
+    let is_call = |message: &Message| matches!(message, Message::Request(request) if request.method == McpMethod::CallTool);
+    if let Err(HeadRefusal(status, why)) = rules::check_content_type(headers) {
+        // Only who observes calls wants to know.
+        let is_call = observe::is_on() && Message::read(bytes).map_or_else(|unreadable| unreadable.is_call, |message| is_call(&message));
+        return Err((refused((status, why)), is_call));
+    }
+    let message = Message::read(bytes.trim_ascii()).map_err(|unreadable| {
+        let is_call = unreadable.is_call;
+        (json_refusal(StatusCode::BAD_REQUEST, unreadable.into_http_answer()), is_call)
+    })?;
+    match rules::check_accept(headers) {
+        Ok(()) => Ok(message),
+        Err(HeadRefusal(status, why)) => Err((refused((status, why)), is_call(&message))),
+    }
+}
+
+fn json_refusal(status: StatusCode, body: impl Into<Body>) -> RefusedResponse {
+    refused((status, [(header::CONTENT_TYPE, "application/json")], body.into()))
+}

@@ -1,0 +1,242 @@
+//! MCP over streamable HTTP at `/mcp` and the endpoints below it, with `/healthz` and `/readyz` beside them.
+//!
+//! Without sessions and with JSON answers: any replica can answer any request, nothing is kept between two of them, and
+//! an answer is one write. Only where a person is asked before calls do older clients get a session, because the question
+//! has to find its way back to them. hyper is driven here rather than by `axum::serve`, which sets no timer, so that its time limit
+//! on headers would never strike.
+
+pub(crate) mod activity;
+mod body;
+mod connection;
+mod cors;
+mod event_stream;
+mod front;
+pub(crate) mod health;
+pub(crate) mod host;
+pub(crate) mod idle_timeout;
+mod metrics_page;
+pub(crate) mod page;
+mod router;
+mod rules;
+mod sessions;
+pub(crate) mod tls;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustls::ServerConfig;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use url::Url;
+
+use self::connection::Connections;
+use self::front::Front;
+use self::health::Health;
+pub(crate) use self::host::Allowed;
+use self::page::{PageOptions, ServedPage, SignIn};
+pub(crate) use self::tls::Tls;
+pub(crate) use crate::admission::AccessOptions;
+use crate::admission::ClientAdmission;
+pub(crate) use crate::admission::jwt::OauthOptions;
+pub(crate) use crate::admission::limits::Limits;
+use crate::admission::limits::RateLimit;
+pub(crate) use crate::admission::static_token::StaticToken;
+use crate::descriptors;
+use crate::mcp::{McpServer, drain_calls};
+use crate::observe;
+use crate::outbound::HttpClient;
+use crate::proxy::caller::client_key::Peer;
+pub(crate) use crate::proxy::caller::scopes::ToolScopes;
+use crate::shared_state::state::SharedState;
+
+/// How long a TLS handshake may take.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long nothing is accepted when no file descriptor is left.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+/// How often the log says that no file descriptor is left.
+const EXHAUSTED_LOG_INTERVAL: Duration = Duration::from_mins(1);
+/// How long the last answers may take to be written.
+const LAST_WRITE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// What an operator sets about clients.
+#[derive(Debug, Clone, Default)]
+pub struct HttpOptions {
+    /// Who may ask besides loopback.
+    pub allowed: Allowed,
+    /// How they prove who they are.
+    pub access: AccessOptions,
+    /// How much they may ask for.
+    pub limits: Limits,
+    /// TLS, unless something before us does it.
+    pub tls: Option<Tls>,
+    /// The page for people.
+    pub page: PageOptions,
+    /// How long requests are still answered after SIGTERM while `/readyz` says that no more should be sent.
+    pub drain_delay: Duration,
+    /// What limits of all replicas are counted in.
+    pub shared_state: Option<Arc<SharedState>>,
+}
+
+impl HttpOptions {
+    /// `https` where there is TLS.
+    #[must_use]
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+}
+
+/// Serves on a listener until `stop` is cancelled; then takes no new request and answers those in flight. `client` asks an
+/// OAuth issuer for its keys.
+///
+/// # Errors
+/// Where the listener breaks.
+pub async fn serve(
+    listener: TcpListener,
+    server: McpServer,
+    options: &HttpOptions,
+    client: Option<HttpClient>,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let streams = CancellationToken::new();
+    let calls: TaskTracker = server.calls().clone();
+    let ending = server.state().ending.clone();
+    let scheme = options.scheme();
+    let own = Url::parse(&format!("{scheme}://{}/mcp", listener.local_addr()?)).ok();
+    let resource = options.access.public_url.clone().or(own);
+    let rate = options.limits.rate.map(|rate| RateLimit::new(rate, options.shared_state.clone()));
+    let admission = ClientAdmission::new(&options.access, rate, resource, server.apis(), client, &stop);
+    let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
+    if let Some(admission) = &admission {
+        let admission = Arc::clone(admission);
+        let _ = server.readiness().awaits_keys.set(Box::new(move || admission.awaits_keys()));
+    }
+    let sign_in = match (&options.access.oauth, &admission) {
+        (Some(_), _) => SignIn::Oauth,
+        (None, Some(_)) => SignIn::Token,
+        (None, None) => SignIn::None,
+    };
+    let page = ServedPage::new(&options.page, sign_in, options.access.public_url.as_ref());
+    let knows_peers = admission.is_some() || server.asks_before_calls() || observe::audit().is_some();
+    let draining = server.readiness().draining.clone();
+    let server = server.demanding(admission.as_ref().and_then(ClientAdmission::scope_check));
+    let front = router::front(&server, options.allowed.clone(), admission, page, streams.clone());
+    let connections = Connections::new(front, knows_peers, draining);
+    let accepted = accept_connections(&listener, options.limits.connections, &connections, tls, &stop).await;
+    drop(listener);
+    accepted?;
+    ending.cancel();
+    drain_connections(connections, &calls, &streams).await;
+    Ok(())
+}
+
+/// Serves metrics and the health pages on a listener of their own, until `stop` is cancelled.
+pub(crate) async fn serve_metrics(listener: TcpListener, server: McpServer, allowed: Allowed, stop: CancellationToken) {
+    let router = metrics_page::router(Health::new(server), allowed);
+    let connections = Connections::new(Front::new(router, None), false, CancellationToken::new());
+    if let Err(error) = accept_connections(&listener, metrics_page::MAX_CONNECTIONS, &connections, None, &stop).await {
+        tracing::error!("metrics are not served any more: {error}");
+    }
+}
+
+/// Accepts connections and serves each in a task of its own, until `stop` is cancelled.
+async fn accept_connections(
+    listener: &TcpListener,
+    max_connections: usize,
+    connections: &Connections,
+    tls: Option<watch::Receiver<Arc<ServerConfig>>>,
+    stop: &CancellationToken,
+) -> io::Result<()> {
+    let places = Arc::new(Semaphore::new(descriptors::client_connections(max_connections)));
+    let mut exhausted = ExhaustedLog::default();
+    loop {
+        let place = tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            place = Arc::clone(&places).acquire_owned() => place.map_err(io::Error::other)?,
+        };
+        let (stream, peer) = tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => (stream, Peer(peer.ip())),
+                Err(error) if descriptors::is_out_of_descriptors(&error) => {
+                    exhausted.log(&error);
+                    // The connection stays where it is: asking again at once would only burn time.
+                    tokio::time::sleep(EXHAUSTED_PAUSE).await;
+                    continue;
+                }
+                Err(error) if is_transient(&error) => continue,
+                Err(error) => return Err(error),
+            },
+        };
+        // Without it every answer that takes two writes waits for the client's delayed acknowledgement.
+        let _ = stream.set_nodelay(true);
+        let connections = connections.clone();
+        let acceptor = tls.as_ref().map(|tls| TlsAcceptor::from(Arc::clone(&tls.borrow())));
+        let tasks = connections.tasks().clone();
+        tasks.spawn(async move {
+            match acceptor {
+                None => connections.serve(stream, peer).await,
+                Some(acceptor) => match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
+                    Ok(Ok(stream)) => connections.serve(stream, peer).await,
+                    Ok(Err(error)) => tracing::debug!("a TLS handshake failed: {error}"),
+                    Err(_) => tracing::debug!("a TLS handshake took too long"),
+                },
+            }
+            drop(place);
+        });
+    }
+}
+
+/// Errors of `accept` that concern one connection.
+fn is_transient(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted, WouldBlock};
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted | WouldBlock
+    )
+}
+
+/// Says that no descriptor is left, at most once in [`EXHAUSTED_LOG_INTERVAL`].
+#[derive(Default)]
+struct ExhaustedLog {
+    last: Option<Instant>,
+}
+
+impl ExhaustedLog {
+    fn log(&mut self, error: &io::Error) {
+        if self.last.is_none_or(|last| last.elapsed() >= EXHAUSTED_LOG_INTERVAL) {
+            self.last = Some(Instant::now());
+            tracing::warn!(
+                "no connection can be accepted, because no file descriptor is left ({error}); `ulimit -n` sets how many there are"
+            );
+        }
+    }
+}
+
+/// Lets every connection finish its answer. Streams that only wait for changes would never end by themselves: once no call
+/// is in flight any more, and its answer had time to leave, they are ended.
+async fn drain_connections(connections: Connections, calls: &TaskTracker, streams: &CancellationToken) {
+    let finished = connections.close();
+    tokio::pin!(finished);
+    let answered = async {
+        drain_calls(calls).await;
+        tokio::time::sleep(LAST_WRITE_TIMEOUT).await;
+    };
+    tokio::select! {
+        () = &mut finished => return,
+        () = answered => streams.cancel(),
+    }
+    let _ = tokio::time::timeout(LAST_WRITE_TIMEOUT, finished).await;
+}
+
+/// Binds the address.
+///
+/// # Errors
+/// A port that is taken, an address that is not ours.
+pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await
+}

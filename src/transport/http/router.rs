@@ -1,0 +1,64 @@
+//! The routes, and the layers that a request passes.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::middleware;
+use axum::routing::{any, get};
+use tokio_util::sync::CancellationToken;
+
+use super::cors::guard;
+use super::front::{Front, McpFront};
+use super::health::Health;
+use super::host::Allowed;
+use super::page::{ServedPage, serve_page};
+use super::sessions::Sessions;
+use crate::admission::{ClientAdmission, authenticate, jwt, metadata};
+use crate::mcp::McpServer;
+
+/// Everything that answers requests to a server; `streams` ends what only waits for changes.
+pub(super) fn front(
+    server: &McpServer,
+    allowed: Allowed,
+    admission: Option<Arc<ClientAdmission>>,
+    page: Option<Arc<ServedPage>>,
+    streams: CancellationToken,
+) -> Front {
+    let allowed = Arc::new(allowed);
+    let endpoints = server.apis().endpoints().iter();
+    let mcp = McpFront {
+        endpoints: endpoints
+            .map(|endpoint| (endpoint.view.path.as_ref().into(), server.at(endpoint)))
+            .collect(),
+        allowed: Arc::clone(&allowed),
+        admission: admission.clone(),
+        sessions: server.asks_before_calls().then(Arc::<Sessions>::default),
+        has_page: page.is_some(),
+        streams,
+    };
+    Front::new(router(server, allowed, admission, page), Some(mcp))
+}
+
+/// All routes but the endpoints of MCP.
+fn router(server: &McpServer, allowed: Arc<Allowed>, admission: Option<Arc<ClientAdmission>>, page: Option<Arc<ServedPage>>) -> Router {
+    // A fallback of our own is under the layers, as the default one is not: who may not ask learns of no path.
+    let mut router = Router::new().fallback(|| async { StatusCode::NOT_FOUND });
+    if let Some(admission) = admission {
+        let answer = get(metadata).with_state(Arc::clone(&admission));
+        router = router
+            .layer(middleware::from_fn_with_state(admission, authenticate))
+            .route(jwt::WELL_KNOWN, answer.clone())
+            .route(&format!("{}/{{*path}}", jwt::WELL_KNOWN), answer);
+    }
+    if let Some(page) = page {
+        // Before authentication: a browser cannot send a token by an address. Behind the guard, because a rebound name could read it.
+        router = router
+            .route("/", any(|| async { StatusCode::NOT_FOUND }))
+            .layer(middleware::from_fn_with_state(page, serve_page));
+    }
+    router
+        .layer(middleware::from_fn_with_state(allowed, guard))
+        // Outside of the guard: a probe asks by address, and learns nothing but whether to send requests.
+        .merge(Health::new(server.clone()).routes())
+}

@@ -1,0 +1,117 @@
+//! Sessions: the connections of clients of protocol versions before 2026-07-28, which exist with `--confirm` alone, because a question must
+//! find its way back to its client.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::connections::connection::Connection;
+use crate::mcp::share::may_take_place;
+use crate::proxy::caller::client_key::ClientKey;
+use crate::text;
+
+/// The maximum number of sessions.
+const MAX_SESSIONS: usize = 1000;
+/// How long a session lives without a message, an open stream, or a call in flight.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
+pub(super) const SESSION_ID_HEADER: &str = "mcp-session-id";
+
+/// All sessions, by their identifiers.
+#[derive(Default)]
+pub(super) struct Sessions(Mutex<HashMap<Box<str>, Arc<Session>>>);
+
+/// An open session.
+struct Session {
+    id: Box<str>,
+    /// The path of the endpoint at which it began; at others it does not exist.
+    endpoint: Box<str>,
+    /// The client that may use it, if clients authenticate.
+    owner: Option<ClientKey>,
+    /// The client whose share it counts for.
+    client: ClientKey,
+    connection: Arc<Connection>,
+    last_used: Mutex<Instant>,
+    /// Ends the stream on which the client is notified.
+    stream: Mutex<CancellationToken>,
+}
+
+/// A session while it is used.
+pub(super) struct UsedSession(Arc<Session>);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sessions {
+    /// The session of that identifier, if this client may use it at this endpoint. An identifier alone proves nothing (MCP, security best
+    /// practices, "Session Hijacking").
+    pub(super) fn find(&self, id: &str, endpoint: &str, caller: Option<ClientKey>) -> Option<UsedSession> {
+        let mut open = lock(&self.0);
+        let session = open.get(id)?;
+        if session.is_idle() {
+            open.remove(id);
+            return None;
+        }
+        let is_admitted = *session.endpoint == *endpoint && (session.owner.is_none() || session.owner == caller);
+        is_admitted.then(|| UsedSession(Arc::clone(session)))
+    }
+
+    /// Opens a session, and returns its identifier; `None` if there are too many. A client that has its share of all sessions loses the
+    /// one that it has not used for the longest time.
+    pub(super) fn open(&self, connection: Arc<Connection>, endpoint: &str, owner: Option<ClientKey>, client: ClientKey) -> Option<String> {
+        let mut open = lock(&self.0);
+        open.retain(|_, session| !session.is_idle());
+        let of_client = || open.values().filter(|session| session.client == client);
+        if !may_take_place(of_client().count(), open.len(), MAX_SESSIONS) {
+            let oldest = Arc::clone(of_client().min_by_key(|session| *lock(&session.last_used))?);
+            open.remove(&oldest.id);
+            oldest.connection.end();
+        }
+        let id = text::random_id();
+        let session = Session {
+            id: id.as_str().into(),
+            endpoint: endpoint.into(),
+            owner,
+            client,
+            connection,
+            last_used: Mutex::new(Instant::now()),
+            stream: Mutex::default(),
+        };
+        open.insert(session.id.clone(), Arc::new(session));
+        Some(id)
+    }
+
+    /// Ends a session, its stream and its calls.
+    pub(super) fn close(&self, session: &UsedSession) {
+        lock(&self.0).remove(&session.0.id);
+        session.0.connection.end();
+    }
+}
+
+impl Session {
+    /// Whether nobody uses it, and nobody did so for a while.
+    fn is_idle(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) == 1 && lock(&self.last_used).elapsed() >= IDLE_TIMEOUT
+    }
+}
+
+impl UsedSession {
+    pub(super) fn connection(&self) -> &Arc<Connection> {
+        &self.0.connection
+    }
+
+    /// Begins a stream on which the client is notified, and ends the one before. The token ends it, as `streams` does.
+    pub(super) fn begin_stream(&self, streams: &CancellationToken) -> CancellationToken {
+        let newest = streams.child_token();
+        std::mem::replace(&mut *lock(&self.0.stream), newest.clone()).cancel();
+        newest
+    }
+}
+
+impl Drop for UsedSession {
+    fn drop(&mut self) {
+        *lock(&self.0.last_used) = Instant::now();
+    }
+}
