@@ -6,7 +6,6 @@ use aho_corasick::AhoCorasick;
 use memchr::memchr3;
 use memchr::memmem::{self, Finder};
 
-use super::digits::DigitSecrets;
 use super::escapes::{Layer, unescape};
 use crate::proxy::request::style::{self, Keep};
 
@@ -34,8 +33,6 @@ pub(super) struct Secrets {
     all: Vec<Secret>,
     /// Finds any of them in one pass, where there are so many that one pass for each would take longer.
     any: Option<AhoCorasick>,
-    /// Those of digits, which have other spellings.
-    digits: DigitSecrets,
 }
 
 #[derive(Debug)]
@@ -104,7 +101,6 @@ impl From<SecretForms> for Secrets {
         let forms: Vec<Vec<u8>> = forms.0.into_iter().collect();
         let any = (forms.len() > MAX_SINGLE_PASSES).then(|| AhoCorasick::new(&forms).ok()).flatten();
         Self {
-            digits: DigitSecrets::new(forms.iter().map(Vec::as_slice)),
             all: forms.into_iter().map(secret).collect(),
             any,
         }
@@ -121,20 +117,18 @@ impl Secrets {
         has_escapes(text) || self.may_be_plain_in(text)
     }
 
-    /// Whether a text may contain an unescaped secret. Digits have too many spellings to be looked for here.
+    /// Whether a text may contain an unescaped secret.
     pub(super) fn may_be_plain_in(&self, text: &[u8]) -> bool {
-        if !self.digits.is_empty() {
-            return true;
-        }
         match &self.any {
             Some(any) => any.is_match(text),
             None => self.all.iter().any(|secret| secret.finder.find(text).is_some()),
         }
     }
 
-    /// Whether a JSON number is a secret.
+    /// Whether a JSON number, with any sign, has the digits of a secret.
     pub(super) fn is_number(&self, number: &[u8]) -> bool {
-        self.digits.are_number(number) || self.all.iter().any(|secret| secret.finder.needle() == number)
+        let digits = number.strip_prefix(b"-").unwrap_or(number);
+        self.all.iter().any(|secret| [number, digits].contains(&secret.finder.needle()))
     }
 
     /// Redacts the text, including escaped secrets; `None` where it contains none.
@@ -185,7 +179,7 @@ impl Secrets {
 
     fn ranges(&self, text: &[u8], place: TextPlace) -> Vec<(usize, usize)> {
         let is_digit = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(u8::is_ascii_digit);
-        let mut ranges = self.digits.ranges(text);
+        let mut ranges = Vec::new();
         if self.any.as_ref().is_some_and(|any| !any.is_match(text)) {
             return ranges;
         }
