@@ -39,12 +39,13 @@ fn read_limit(key: &str, number: Number) -> Option<Value> {
 
 /// The values of `enum`, each once; `None` where there is none.
 fn distinct_values(values: Vec<Value>) -> Option<Value> {
-    let mut unique: Vec<Value> = Vec::with_capacity(values.len());
-    values.into_iter().for_each(|value| {
-        if !unique.contains(&value) {
-            unique.push(value);
-        }
-    });
+    let mut seen = HashSet::default();
+    let is_first: Vec<bool> = values.iter().map(|value| seen.insert(value)).collect();
+    let unique: Vec<Value> = values
+        .into_iter()
+        .zip(is_first)
+        .filter_map(|(value, is_first)| is_first.then_some(value))
+        .collect();
     (!unique.is_empty()).then_some(Value::Array(unique))
 }
 
@@ -59,7 +60,7 @@ fn distinct_names(names: Vec<Value>) -> Value {
 
 /// Whether the value is a list of strings, each of them once.
 fn is_list_of_names(value: &Value) -> bool {
-    let Some(names) = value.as_array() else { return false };
-    let is_repeated = |(index, name): (usize, &Value)| names.iter().take(index).any(|other| other == name);
-    names.iter().all(Value::is_string) && !names.iter().enumerate().any(is_repeated)
+    let mut seen = HashSet::default();
+    let is_new = |name: &Value| name.as_str().is_some_and(|name| seen.insert(name.to_owned()));
+    value.as_array().is_some_and(|names| names.iter().all(is_new))
 }

@@ -360,6 +360,19 @@ fn p21_five_thousand_operations_are_loaded_quickly() {
     assert!(memory(session.pid()) < 1024);
 }
 
+/// Looking for each value among all before took minutes.
+#[test]
+fn p21_an_enumeration_of_a_hundred_thousand_values_is_read_quickly() {
+    let values: Vec<String> = (0..100_000).map(|number| format!("value {number}")).collect();
+    let schema = json!({"type": "string", "enum": values});
+    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "a", "parameters": [
+        {"name": "choice", "in": "query", "schema": schema}]}}}));
+    let started = Instant::now();
+    let output = run(&["tools", "--spec", spec.path(), "--format", "json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(started.elapsed() < within(20), "{:?}", started.elapsed());
+}
+
 #[test]
 fn p33_p34_text_of_a_document_is_cleaned_and_cut() {
     let hidden = "Nice\u{202e}tool\u{200b}\u{e0041}\u{7} here";
