@@ -22,6 +22,7 @@ use self::key::{KeyMaker, ReplyKey};
 use self::shared_reply::{read_reply, write_reply};
 use self::store::{ReplyStore, StoredReply, detached_headers, updated_headers};
 use super::error::CallError;
+use super::redact::Redactor;
 use super::request::Request;
 use super::response::records::Framing;
 use super::response::{Response, content_type};
@@ -341,7 +342,10 @@ fn revalidate(stored: StoredReply, reply: &mut Reply) -> bool {
         headers: updated_headers(&stored.response.headers, &reply.response.headers),
         ..stored.response
     };
-    reply.redactors.extend(stored.redactors);
+    // The token that asked again is most often the one that asked first.
+    let is_new = |redactor: &Arc<Redactor>| !reply.redactors.iter().any(|known| known.has_tokens_of(redactor));
+    let more: Vec<Arc<Redactor>> = stored.redactors.into_iter().filter(is_new).collect();
+    reply.redactors.extend(more);
     true
 }
 
@@ -354,4 +358,38 @@ fn may_be_kept(response: &Response) -> bool {
         && response.stopped.is_none()
         && !response.headers.contains_key(header::SET_COOKIE)
         && Framing::of(content_type(&response.headers)).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_that_is_revalidated_again_and_again_has_one_redactor_for_each_token() {
+        let now = SystemTime::now();
+        let of = |token: &str| Arc::new(Redactor::for_tokens(std::iter::once(token)));
+        let reply = |status, token| Reply {
+            response: Response {
+                status,
+                ..Response::default()
+            },
+            redactors: vec![of(token)],
+            age: None,
+        };
+        let mut kept = reply(StatusCode::OK, "a-first-token");
+        for token in ["a-first-token", "a-second-token"] {
+            for _ in 0..1000 {
+                let stored = StoredReply {
+                    response: kept.response.clone(),
+                    redactors: kept.redactors.clone(),
+                    freshness: Arc::new(Freshness::new(&kept.response, now, Some(Duration::from_secs(1))).unwrap()),
+                    path: "/".into(),
+                    shared_generation: None,
+                };
+                kept = reply(StatusCode::NOT_MODIFIED, token);
+                assert!(revalidate(stored, &mut kept));
+            }
+        }
+        assert_eq!(kept.redactors.len(), 2);
+    }
 }

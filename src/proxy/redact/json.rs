@@ -318,7 +318,9 @@ mod tests {
     /// Whether a number has the digits of a secret.
     fn is_spelled(secrets: &[String], number: &serde_json::Number) -> bool {
         let text = number.to_string();
-        secrets.iter().any(|secret| *secret == text || *secret == text.trim_start_matches('-'))
+        secrets
+            .iter()
+            .any(|secret| *secret == text || *secret == text.trim_start_matches('-'))
     }
 
     fn check(secrets: &[String], before: &Value, after: &Value) -> Result<(), TestCaseError> {

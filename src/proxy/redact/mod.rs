@@ -91,6 +91,11 @@ impl Redactor {
         self.tokens.iter().map(SecretString::expose_secret)
     }
 
+    /// Whether it redacts the tokens of another one.
+    pub(crate) fn has_tokens_of(&self, other: &Self) -> bool {
+        other.tokens().all(|token| self.tokens().any(|own| own == token))
+    }
+
     /// Redacts the body and the headers of a reply.
     pub(crate) fn redact(&self, response: &mut Response, numbers: NumberMark) {
         if self.secrets.is_empty() {

@@ -46,12 +46,12 @@ pub(crate) async fn serve_streams(
     let output = OutputState::default();
     let (outbox, messages) = Outbox::new();
     let writing = tokio::spawn(output.clone().write_lines(messages, stdout));
-    let client = StdioClient {
+    let client = Arc::new(StdioClient {
         connection: Arc::new(Connection::new(server.state().changes())),
         server,
         outbox,
         output: output.clone(),
-    };
+    });
     let connection = Arc::clone(&client.connection);
     let session = async move {
         client.answer_lines(Lines::new(stdin), &stop).await;
@@ -100,7 +100,6 @@ async fn reader_left() {
 }
 
 /// The client at the other end.
-#[derive(Clone)]
 struct StdioClient {
     server: McpServer,
     connection: Arc<Connection>,
@@ -110,7 +109,7 @@ struct StdioClient {
 
 impl StdioClient {
     /// Answers what comes, until there is no more, or `stop` is cancelled.
-    async fn answer_lines(&self, mut lines: Lines<InputStream>, stop: &CancellationToken) {
+    async fn answer_lines(self: &Arc<Self>, mut lines: Lines<InputStream>, stop: &CancellationToken) {
         loop {
             self.output.has_room().await;
             let line = tokio::select! {
@@ -141,7 +140,7 @@ impl StdioClient {
         }
     }
 
-    async fn take_message(&self, message: Message, stop: &CancellationToken) {
+    async fn take_message(self: &Arc<Self>, message: Message, stop: &CancellationToken) {
         match message {
             Message::Request(request) => {
                 let is_handshake = request.method == Method::Initialize;
@@ -171,22 +170,22 @@ impl StdioClient {
     }
 
     /// Answers a request, unless it is cancelled.
-    fn answer(&self, request: McpRequest) -> impl Future<Output = ()> + Send + use<> {
+    fn answer(self: &Arc<Self>, request: McpRequest) -> impl Future<Output = ()> + Send + use<> {
         let origin = RequestOrigin {
             connection: Some(Arc::clone(&self.connection)),
             outbox: Some(self.outbox.clone()),
             in_flight: Some(self.server.calls().token()),
             ..RequestOrigin::default()
         };
-        let (client, id) = (self.clone(), request.id.clone());
         let refused = self.connection.begin(&request).err();
-        let server = self.server.clone();
+        let (client, id) = (Arc::clone(self), request.id.clone());
         let answering = self.connection.run(id, async move {
             match refused {
-                None => server.answer(request, origin).await,
+                None => client.server.answer(request, origin).await,
                 Some(error) => Answered::refused(&request, origin, error),
             }
         });
+        let client = Arc::clone(self);
         async move {
             if let Some(answered) = answering.await {
                 let (frame, in_flight) = answered.into_frame();
