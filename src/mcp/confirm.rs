@@ -69,7 +69,14 @@ impl Confirmation {
         let Some(shared) = self.shared.as_ref().filter(|_| is_first_here) else {
             return is_first_here;
         };
-        shared.accept_answer(question, ANSWER_TIMEOUT).await.unwrap_or(false)
+        shared.accept_answer(question).await.unwrap_or(false)
+    }
+
+    /// Keeps a question for the replica that gets its answer. If it cannot be kept, no answer counts, and the user is asked again.
+    async fn keep_question(&self, question: &[u8]) {
+        if let Some(shared) = &self.shared {
+            let _ = shared.keep_question(question, ANSWER_TIMEOUT).await;
+        }
     }
 }
 
@@ -138,6 +145,7 @@ pub(crate) async fn ask(
             ));
         };
         note_question(&question_id);
+        confirmation.keep_question(&question_id).await;
         let state = seal.seal_with(&question_id, &SealOptions::new().associated_data(&digest).ttl(ANSWER_TIMEOUT));
         let question = InputRequest::Elicitation(ElicitRequest::new(question));
         let questions = BTreeMap::from([(QUESTION.to_owned(), question)]);

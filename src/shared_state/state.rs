@@ -172,19 +172,34 @@ impl SharedState {
         self.keys.derived_keys(purpose)
     }
 
-    /// Accepts the answer to a question for all replicas; `false` where one of them has accepted one before. `lifetime` is how long
-    /// an answer can come.
+    /// Keeps a question for all replicas until it is answered. `lifetime` is how long an answer can come.
     ///
     /// # Errors
-    /// [`StateUnavailable`] where nobody can tell.
-    pub(crate) async fn accept_answer(&self, question: &[u8], lifetime: Duration) -> Result<bool, StateUnavailable> {
+    /// [`StateUnavailable`]: no answer to it will count.
+    pub(crate) async fn keep_question(&self, question: &[u8], lifetime: Duration) -> Result<(), StateUnavailable> {
         let mut command = RedisCommand::new("SET");
         // Clocks of replicas may differ a little.
         let milliseconds = (2 * lifetime).as_millis();
-        command.arg(self.digest_key("answer", &[question])).number(1).arg("NX").arg("PX");
+        command.arg(self.question_key(question)).number(1).arg("PX");
         command.number(u64::try_from(milliseconds).unwrap_or(u64::MAX));
-        let accepted: Option<String> = self.link.run(StatePurpose::Confirm, SHARED_TIMEOUT, &command).await?;
-        Ok(accepted.is_some())
+        let _: Option<String> = self.link.run(StatePurpose::Confirm, SHARED_TIMEOUT, &command).await?;
+        Ok(())
+    }
+
+    /// Accepts the answer to a question for all replicas; `false` if the question is not there, because it was answered or because the
+    /// server has lost it.
+    ///
+    /// # Errors
+    /// [`StateUnavailable`]: whether the question is there, is not known.
+    pub(crate) async fn accept_answer(&self, question: &[u8]) -> Result<bool, StateUnavailable> {
+        let mut command = RedisCommand::new("DEL");
+        command.arg(self.question_key(question));
+        let deleted: u64 = self.link.run(StatePurpose::Confirm, SHARED_TIMEOUT, &command).await?;
+        Ok(deleted > 0)
+    }
+
+    fn question_key(&self, question: &[u8]) -> String {
+        self.digest_key("question", &[question])
     }
 
     fn prefix(&self) -> String {

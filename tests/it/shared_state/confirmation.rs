@@ -32,6 +32,16 @@ fn an_answer_counts_at_every_replica_once_and_without_redis_a_person_is_asked_ag
         assert_eq!(again["resultType"], "input_required", "{again}");
     }
     let asked = call(&first, None);
+    redis.run(&["FLUSHALL"]);
+    let again = call(&second, Some(&asked["requestState"]));
+    assert_eq!(again["resultType"], "input_required", "the server has lost the question: {again}");
+    let done = call(&second, Some(&again["requestState"]));
+    assert_eq!(done["isError"], false, "{done}");
+    redis.run(&["FLUSHALL"]);
+    let again = call(&first, Some(&again["requestState"]));
+    assert_eq!(again["resultType"], "input_required", "an answer counts once: {again}");
+    assert_eq!(upstream.take_all().len(), 1);
+    let asked = call(&first, None);
     redis.kill();
     let again = call(&second, Some(&asked["requestState"]));
     assert_eq!(
