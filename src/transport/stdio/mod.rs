@@ -154,8 +154,7 @@ impl StdioClient {
                     }
                     answering.await;
                 } else {
-                    // On the heap at once: the runtime moves a task from place to place.
-                    tokio::spawn(Box::pin(answering));
+                    tokio::spawn(answering);
                 }
             }
             Message::Notification(notification) => {
@@ -179,12 +178,14 @@ impl StdioClient {
         };
         let refused = self.connection.begin(&request).err();
         let (client, id) = (Arc::clone(self), request.id.clone());
-        let answering = self.connection.run(id, async move {
+        // On the heap at once: what is around it is moved from place to place.
+        let answering = Box::pin(async move {
             match refused {
                 None => client.server.answer(request, origin).await,
                 Some(error) => Answered::refused(&request, origin, error),
             }
         });
+        let answering = self.connection.run(id, answering);
         let client = Arc::clone(self);
         async move {
             if let Some(answered) = answering.await {
