@@ -3,6 +3,7 @@
 
 use http::Method;
 
+use super::body_properties::is_text;
 use super::multipart_files::read_multipart_files;
 use super::patch_body::{arrange_patch_types, is_patch, type_for_lists};
 use super::request_body::{BodySchema, MediaType, RequestBody};
@@ -22,6 +23,19 @@ pub(crate) fn arrange_body(document: &Document, mut media_types: Vec<MediaType>,
         .for_each(|media_type| read_multipart_files(document, media_type));
     // Stable: of equals the first declared stays first.
     media_types.sort_by_key(|media_type| media_type.kind);
+    let is_text_of = |kinds: fn(&MediaType) -> bool| {
+        media_types
+            .iter()
+            .any(|media_type| kinds(media_type) && takes_text(document, media_type))
+    };
+    if is_text_of(is_json) && is_text_of(is_raw) {
+        // A text that the API takes as it is would be stored with the quotes of JSON.
+        media_types.sort_by_key(|media_type| match takes_text(document, media_type) {
+            true if is_raw(media_type) => 0,
+            true if is_json(media_type) => 2,
+            _ => 1,
+        });
+    }
     let is_patch = method == Method::PATCH;
     if is_patch {
         arrange_patch_types(document, &mut media_types);
@@ -63,8 +77,20 @@ fn is_usable(document: &Document, media_type: &MediaType) -> bool {
     schema.is_none_or(|schema| schema.get("type").is_none() || schema.text("type").as_deref() == Some("string"))
 }
 
+fn is_json(media_type: &MediaType) -> bool {
+    media_type.kind == MediaKind::Json
+}
+
+fn is_raw(media_type: &MediaType) -> bool {
+    matches!(media_type.kind, MediaKind::Text | MediaKind::Binary)
+}
+
+/// Whether the schema is that of one text, which JSON writes in quotes.
+fn takes_text(document: &Document, media_type: &MediaType) -> bool {
+    matches!(&media_type.schema, BodySchema::At(span) if is_text(document, document.node(*span)))
+}
+
 fn differs(document: &Document, candidate: &MediaType, known: &MediaType, method: &Method) -> bool {
-    let is_raw = |media_type: &MediaType| matches!(media_type.kind, MediaKind::Text | MediaKind::Binary);
     if is_raw(candidate) && is_raw(known) {
         return essence(&candidate.name) != essence(&known.name);
     }
@@ -80,7 +106,9 @@ fn differs(document: &Document, candidate: &MediaType, known: &MediaType, method
         _ => false,
     };
     let is_known = candidate.name == known.name;
+    let is_text_in_quotes = is_json(candidate) && is_raw(known) || is_raw(candidate) && is_json(known);
     let makes_a_difference = !is_same
+        || (is_text_in_quotes && takes_text(document, candidate))
         || (is_other_patch && essence(&candidate.name) != essence(&known.name))
         || (candidate.kind == MediaKind::Multipart && known.kind != MediaKind::Multipart && has_files(candidate));
     makes_a_difference && !is_known

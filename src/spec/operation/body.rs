@@ -6,7 +6,7 @@ use foldhash::HashSet;
 use http::Method;
 
 use super::alternatives::arrange_body;
-use super::body_properties::{is_base64, is_base64_body, is_binary, properties};
+use super::body_properties::{is_base64, is_base64_body, is_binary, is_text, properties};
 use super::parameter::{Location, Style};
 use super::request_body::{BodySchema, Encoding, MediaType, RequestBody};
 use crate::spec::document::{Document, Version};
@@ -41,6 +41,8 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
         Some(_) if item.is_none() && is_text() => MediaKind::Text,
         Some(kind) => kind,
         None if is_unknown_type(name) && is_plain_text(document, schema) => MediaKind::Text,
+        // Bytes are bytes, whatever type they may have.
+        None if is_any_type(name) && schema.is_some_and(|schema| is_binary(document, schema)) => MediaKind::Binary,
         None => MediaKind::of(name),
     };
     let mut encoding = BTreeMap::new();
@@ -109,20 +111,23 @@ fn positions(document: &Document, media_type: &Object<'_>, schema: Option<Node<'
     (first, others)
 }
 
-/// Whether nothing says if a media type is text or bytes: a type of a vendor, or an unregistered one.
+/// Whether nothing says if a media type is text or bytes: a type of a vendor, or an unregistered one that is no archive.
 fn is_unknown_type(name: &str) -> bool {
+    const ARCHIVES: [&str; 5] = ["tar", "gtar", "gzip", "bzip2", "xz"];
     let essence = essence(name);
-    MediaKind::of(&essence) == MediaKind::Binary && (essence.starts_with("application/vnd.") || essence.starts_with("application/x-"))
+    let is_archive = essence.strip_prefix("application/x-").is_some_and(|kind| ARCHIVES.contains(&kind));
+    let is_unregistered = essence.starts_with("application/vnd.") || essence.starts_with("application/x-");
+    MediaKind::of(&essence) == MediaKind::Binary && is_unregistered && !is_archive
+}
+
+/// Whether a media type names no type: `*/*`, `application/*`.
+fn is_any_type(name: &str) -> bool {
+    name.contains('*') && MediaKind::of(name) == MediaKind::Json
 }
 
 /// Whether a schema says of a text nothing that would make it bytes.
 fn is_plain_text(document: &Document, schema: Option<Node<'_>>) -> bool {
     schema.is_some_and(|schema| is_text(document, schema) && !is_binary(document, schema))
-}
-
-fn is_text(document: &Document, schema: Node<'_>) -> bool {
-    let schema = document.resolve_object(schema).ok().flatten();
-    schema.is_some_and(|schema| schema.text("type").as_deref() == Some("string"))
 }
 
 fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {

@@ -29,6 +29,12 @@ pub(crate) fn properties<'a>(document: &'a Document, schema: Option<Node<'a>>, s
     found
 }
 
+/// Whether a schema is that of a text.
+pub(crate) fn is_text(document: &Document, schema: Node<'_>) -> bool {
+    let schema = document.resolve_object(schema).ok().flatten();
+    schema.is_some_and(|schema| schema.text("type").as_deref() == Some("string"))
+}
+
 /// Whether a schema stands for bytes, or for a list of byte strings (OAS 3.0 `format: binary`, 3.1 `contentEncoding`
 /// and `contentMediaType`).
 pub(crate) fn is_binary(document: &Document, schema: Node<'_>) -> bool {

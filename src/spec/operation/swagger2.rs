@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use http::Method;
 
 use super::alternatives::arrange_body;
+use super::body_properties::is_binary;
 use super::parameter::{Location, Parameter, ParameterHead, Serialization, Style};
 use super::request_body::{BodySchema, Encoding, FormField, MediaType, RequestBody};
 use super::security_scheme::{SecurityScheme, read_api_key};
@@ -110,7 +111,11 @@ pub(crate) fn read_body(document: &Document, parameters: &[Node<'_>], consumes: 
 fn payload_body(document: &Document, object: &Object<'_>, consumes: &[String], method: &Method) -> Option<RequestBody> {
     let schema = object.get("schema").map(Node::span);
     let media_type = |name: &str| {
-        let kind = MediaKind::of(name);
+        let is_bytes = || object.get("schema").is_some_and(|schema| is_binary(document, schema));
+        let kind = match MediaKind::of(name) {
+            MediaKind::Json if name.contains('*') && is_bytes() => MediaKind::Binary,
+            kind => kind,
+        };
         let anything = kind == MediaKind::Json && name.contains('*');
         MediaType {
             name: if anything { "application/json" } else { name }.to_owned(),
