@@ -42,9 +42,17 @@ pub(crate) fn repair_values(arguments: &mut Map<String, Value>, root: &Map<Strin
     });
     for (name, value) in arguments.iter_mut() {
         if let Some(property) = properties.get(name) {
-            repair.repair_value(value, property, name, 1);
+            repair.repair_value(value, property, name, Nesting::default());
         }
     }
+}
+
+/// Where a value stands.
+#[derive(Clone, Copy, Default)]
+struct Nesting {
+    depth: usize,
+    /// It is an item of a list.
+    is_item: bool,
 }
 
 impl ValueRepair<'_, '_> {
@@ -62,16 +70,21 @@ impl ValueRepair<'_, '_> {
         true
     }
 
-    fn repair_value(&mut self, value: &mut Value, schema: &Value, place: &str, depth: usize) {
+    fn repair_value(&mut self, value: &mut Value, schema: &Value, place: &str, nesting: Nesting) {
         let Some(schema) = resolve_reference(schema, self.root) else {
             return;
         };
-        if depth > MAX_DEPTH {
+        if nesting.depth > MAX_DEPTH {
             return;
         }
         if let Some(kinds) = kinds(schema, self.root, 0) {
             self.repair_type(value, schema, &kinds, place);
+            if kinds == ["array"] && !nesting.is_item && !self.has_lists(schema) && !value.is_array() && !value.is_null() {
+                self.notes.push(place, "was read as a list of one value");
+                *value = Value::Array(vec![std::mem::take(value)]);
+            }
         }
+        let depth = nesting.depth + 1;
         match value {
             Value::Object(members) => {
                 let Some(Value::Object(properties)) = schema.get("properties") else {
@@ -79,14 +92,14 @@ impl ValueRepair<'_, '_> {
                 };
                 for (name, member) in members.iter_mut() {
                     if let Some(property) = properties.get(name) {
-                        self.repair_value(member, property, &inside(place, name), depth + 1);
+                        self.repair_value(member, property, &inside(place, name), Nesting { depth, is_item: false });
                     }
                 }
             }
             Value::Array(items) => {
                 if let Some(inner) = schema.get("items") {
                     for (index, item) in items.iter_mut().enumerate() {
-                        self.repair_value(item, inner, &inside(place, &index.to_string()), depth + 1);
+                        self.repair_value(item, inner, &inside(place, &index.to_string()), Nesting { depth, is_item: true });
                     }
                 }
             }
@@ -109,10 +122,12 @@ impl ValueRepair<'_, '_> {
                 *value = Value::Array(items);
             }
         }
-        if kinds == ["array"] && !value.is_array() && !value.is_null() {
-            self.notes.push(place, "was read as a list of one value");
-            *value = Value::Array(vec![std::mem::take(value)]);
-        }
+    }
+
+    /// Whether the items of a list may be lists: then it is not known at which level a single value belongs.
+    fn has_lists(&self, schema: &Map<String, Value>) -> bool {
+        let items = schema.get("items").and_then(|items| resolve_reference(items, self.root));
+        items.is_some_and(|items| kinds(items, self.root, 0).is_some_and(|kinds| kinds.contains(&"array")))
     }
 
     /// The values of an enum that a text lists with commas between them. `None` where it is one value itself, or where a part
