@@ -149,7 +149,8 @@ pub(crate) fn name_from_title(title: &str, max_bytes: usize) -> String {
 
 /// Hexadecimal digits, in lower case.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 /// A random identifier: 128 bits in hexadecimal digits.

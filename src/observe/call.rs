@@ -1,7 +1,7 @@
 //! A request of a client from its arrival to its end. Every way of making calls wraps them here, so that each call is measured and recorded
 //! exactly once, however it ends: with a result, with an error, cancelled, or cut off by the end of the process.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
@@ -231,13 +231,15 @@ impl OpenCall {
     /// A line of the audit log.
     fn line(&self, event: &'static str, end: Option<(CallOutcome, Duration)>) -> Vec<u8> {
         let record = self.record();
-        let mut line = AuditLine::new(event, self.time);
-        line.text("id", self.id.as_deref(), 64);
-        line.text("client", record.arrival.client.as_deref(), 512);
+        let of_client = || record.arrival.contexts.first().map(TraceContext::trace_id);
+        let trace = self.span.as_ref().map(OpenSpan::trace_id).or_else(of_client);
         let claimed = record.arrival.claimed.as_deref().map(|claimed| {
             let shown = claimed.chars().filter(|character| !character.is_control());
             shown.take(MAX_CLAIMED_CHARS).collect::<String>()
         });
+        let mut line = AuditLine::new(event, self.time);
+        line.text("id", self.id.as_deref(), 64);
+        line.text("client", record.arrival.client.as_deref(), 512);
         line.text("claimed", claimed.as_deref(), 512);
         line.text("tool", record.tool(), 256);
         line.text("gate", record.gate, 32);
@@ -261,8 +263,6 @@ impl OpenCall {
         }
         line.flag("confirmed", record.confirmed);
         line.text("question", record.question.as_deref(), 64);
-        let of_client = || record.arrival.contexts.first().map(TraceContext::trace_id);
-        let trace = self.span.as_ref().map(OpenSpan::trace_id).or_else(of_client);
         line.text("trace_id", trace.as_deref(), 32);
         line.finish()
     }

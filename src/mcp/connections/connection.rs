@@ -1,6 +1,6 @@
 //! What is known of a client between its messages: one value for stdio, and one for each session over HTTP.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::{AbortHandle, Abortable};
