@@ -61,8 +61,6 @@ enum Command {
     Uninstall(install::UninstallCommand),
     /// Make a bundle (MCPB) that a host installs with a click
     Bundle(Box<package::bundle::BundleCommand>),
-    /// Print the server.json of the MCP registry
-    Registry(package::registry::RegistryCommand),
     /// Compare the tools of two versions of a document; exit 1 where a client would break
     Diff(Box<diff::DiffCommand>),
     /// Print the completions of a shell
@@ -128,7 +126,6 @@ fn run_command() -> Result<ExitCode, Failure> {
         Command::Filter => filter::run(),
         Command::Completions(command) => manual::shell::print_completions(&command),
         Command::Man => manual::shell::print_manual(),
-        Command::Registry(command) => package::registry::run(&command),
         Command::Uninstall(command) => install::uninstall(&command),
         Command::Serve(command) => on_runtime(serve::run(&command)),
         Command::Tools(command) => on_runtime(tools::run(&command)),

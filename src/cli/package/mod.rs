@@ -1,4 +1,4 @@
-//! `openapi-mcp bundle` and `registry`: the server as an MCP bundle, and its entry in the MCP registry.
+//! `openapi-mcp bundle`: the server as an MCP bundle.
 
 mod archive;
 pub(crate) mod bundle;
@@ -6,4 +6,3 @@ mod document_files;
 mod manifest;
 mod platform;
 mod program;
-pub(crate) mod registry;

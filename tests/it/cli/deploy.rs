@@ -225,7 +225,7 @@ fn the_scripts_of_a_release_are_valid_and_its_archives_are_where_binstall_and_th
     for (job, words) in [
         ("image", "io.modelcontextprotocol.server.name=$MCP_NAME"),
         ("packages", "--mcp-name \"$MCP_NAME\""),
-        ("packages", "registry --name \"$MCP_NAME\""),
+        ("packages", "registry.py --name \"$MCP_NAME\""),
     ] {
         script_of(job, words);
     }
