@@ -11,19 +11,18 @@ pub(crate) const MIN_BYTES_PER_TOKEN: usize = 3;
 /// A token of JSON takes about so many bytes: for estimates.
 pub(crate) const TYPICAL_BYTES_PER_TOKEN: usize = 4;
 
-/// Drops control characters (but newline and tab), bidirectional controls, zero-width characters, and tag characters:
-/// nothing a reader would miss, everything a text could hide instructions in. Zero-width joiners stay, because scripts
-/// and emoji need them.
+/// Drops control characters (but newline and tab) and characters that are not shown (Unicode, `Default_Ignorable_Code_Point`): nothing a
+/// reader would miss, everything a text could hide instructions in. Zero-width joiners stay, because scripts and emoji need them, and a
+/// variation selector behind an emoji. A separator of lines becomes a newline.
 #[must_use]
 pub(crate) fn clean(text: &str) -> String {
     // Nearly every text is clean already, and is then copied at once.
     if has_hidden_characters(text) {
-        return text
-            .chars()
-            .filter(|character| !is_hidden(*character))
-            .collect::<String>()
-            .trim()
-            .to_owned();
+        let shown = with_previous(text).filter_map(|(previous, character)| match character {
+            '\u{2028}' | '\u{2029}' => Some('\n'),
+            character => (!is_hidden(character, previous)).then_some(character),
+        });
+        return shown.collect::<String>().trim().to_owned();
     }
     text.trim().to_owned()
 }
@@ -34,7 +33,13 @@ pub(crate) fn has_hidden_characters(text: &str) -> bool {
     // Nearly every byte of nearly every text is plain; a block is judged as a whole, without a branch for each byte.
     let is_odd = |byte: u8| !(0x20..0x7f).contains(&byte) && byte != b'\n' && byte != b'\t';
     let odd = |block: &[u8]| block.iter().fold(false, |odd, byte| odd | is_odd(*byte));
-    text.as_bytes().chunks(64).any(odd) && text.chars().any(is_hidden)
+    text.as_bytes().chunks(64).any(odd) && with_previous(text).any(|(previous, character)| is_hidden(character, previous))
+}
+
+/// The characters of a text, each with the one before it.
+fn with_previous(text: &str) -> impl Iterator<Item = (Option<char>, char)> {
+    let previous = std::iter::once(None).chain(text.chars().map(Some));
+    previous.zip(text.chars())
 }
 
 /// [`clean`], with every run of white space as one space.
@@ -124,11 +129,20 @@ pub(crate) fn spelled(name: &str) -> String {
     }
 }
 
-fn is_hidden(character: char) -> bool {
-    matches!(character,
-        '\u{0}'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{2069}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' | '\u{ad}' | '\u{61c}' | '\u{180e}')
+fn is_hidden(character: char, previous: Option<char>) -> bool {
+    match character {
+        '\u{fe0e}' | '\u{fe0f}' => !previous.is_some_and(may_be_emoji),
+        character => matches!(character,
+            '\u{0}'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
+            | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'),
+    }
+}
+
+/// Whether a character is one that a variation selector shows as an emoji, or as text: keycaps, symbols and pictographs.
+fn may_be_emoji(character: char) -> bool {
+    matches!(character, '#' | '*' | '0'..='9' | '\u{a9}' | '\u{ae}' | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}')
 }
 
 /// A name made of a title: lower-case ASCII letters and digits, at most `max_bytes`, with `-` for everything between them; `api` where
@@ -171,6 +185,10 @@ mod tests {
             clean("a\u{200b}b\u{202e}c\u{e0041}d\u{7}\r\n e\t👩\u{200d}👩 "),
             "abcd\n e\t👩\u{200d}👩"
         );
+        // A selector behind an emoji shows; others, and more of them, carry bytes that no reader sees.
+        assert_eq!(clean("\u{2764}\u{fe0f}\u{fe0f}\u{fe01} a\u{fe0f}\u{e0101}b"), "\u{2764}\u{fe0f} ab");
+        assert_eq!(clean("a\u{2028}b\u{3164}c\u{ffa0}\u{1160}"), "a\nbc");
+        assert_eq!(one_line("a\u{2029}b"), "a b");
     }
 
     #[test]
