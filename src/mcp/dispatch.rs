@@ -91,7 +91,7 @@ impl McpServer {
             match method {
                 Method::CallTool => Box::pin(self.call_tool(parameters, version, &mut origin)).await,
                 Method::ListTools => Box::pin(self.list_tools_of(&parameters, &origin)).await.map(McpAnswer::Tools),
-                Method::Listen => Box::pin(self.listen_for_changes(&id, parameters, version, &mut origin)).await,
+                Method::Listen => Box::pin(self.listen_for_changes(&id, parameters, version, &origin)).await,
                 _ => self.answer_by_rmcp(id.clone(), &method, parameters, &origin).await,
             }
         };

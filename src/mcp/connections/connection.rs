@@ -1,13 +1,15 @@
 //! What is known of a client between its messages: one value for stdio, and one for each session over HTTP.
 
-use foldhash::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::HashMap;
 use futures_util::future::{AbortHandle, Abortable};
 use rmcp::model::{ClientCapabilities, ErrorData, Implementation, InitializeRequestParams, RequestId};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::mcp::protocol::message::{ClientAnswer, McpNotification, McpRequest, Method, request_id};
 use crate::mcp::protocol::version::ProtocolVersion;
@@ -22,6 +24,7 @@ pub(crate) struct Connection {
     pub(crate) changes: Arc<tokio::sync::Mutex<Changes>>,
     /// Cancelled once the connection has ended.
     pub(crate) ended: CancellationToken,
+    is_reporting: AtomicBool,
 }
 
 /// What a client said of itself.
@@ -56,14 +59,20 @@ struct OpenRequests {
 #[derive(Default)]
 struct OpenQuestions {
     next: i64,
-    by_id: HashMap<i64, oneshot::Sender<Result<Value, Value>>>,
+    by_id: HashMap<i64, oneshot::Sender<QuestionAnswer>>,
+}
+
+/// The answer to a question: the result of the client, or its error. An end of the server waits for the call that asked.
+pub(crate) struct QuestionAnswer {
+    pub(crate) outcome: Result<Value, Value>,
+    pub(crate) in_flight: TaskTrackerToken,
 }
 
 /// A question, which is not open any more once this is dropped.
 pub(crate) struct OpenQuestion {
     pub(crate) id: i64,
     connection: Arc<Connection>,
-    answer: oneshot::Receiver<Result<Value, Value>>,
+    answer: oneshot::Receiver<QuestionAnswer>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -79,6 +88,7 @@ impl Connection {
             questions: Mutex::default(),
             changes: Arc::new(tokio::sync::Mutex::new(changes)),
             ended: CancellationToken::new(),
+            is_reporting: AtomicBool::new(false),
         }
     }
 
@@ -155,6 +165,11 @@ impl Connection {
         }
     }
 
+    /// Whether a client of a handshake says for the first time that it is ready, so that changes are reported to it from now on.
+    pub(crate) fn begin_reporting(&self) -> bool {
+        lock(&self.client).beginning == Beginning::Handshake && !self.is_reporting.swap(true, Ordering::Relaxed)
+    }
+
     /// Opens a question.
     pub(crate) fn ask(self: &Arc<Self>) -> OpenQuestion {
         let (sender, answer) = oneshot::channel();
@@ -170,14 +185,15 @@ impl Connection {
     }
 
     /// Takes the answer to a question; one to no open question is ignored. Some clients answer with the number as text.
-    pub(crate) fn take_answer(&self, answer: ClientAnswer) {
+    pub(crate) fn take_answer(&self, answer: ClientAnswer, in_flight: TaskTrackerToken) {
         let id = match &answer.id {
             Value::Number(number) => number.as_i64(),
             Value::String(text) => text.parse().ok(),
             _ => None,
         };
         if let Some(question) = id.and_then(|id| lock(&self.questions).by_id.remove(&id)) {
-            let _ = question.send(answer.outcome);
+            let outcome = answer.outcome;
+            let _ = question.send(QuestionAnswer { outcome, in_flight });
         }
     }
 
@@ -190,8 +206,8 @@ impl Connection {
 }
 
 impl OpenQuestion {
-    /// The result of the client, or its error; `None` if the connection has ended.
-    pub(crate) async fn answer(&mut self) -> Option<Result<Value, Value>> {
+    /// The answer; `None` if the connection has ended.
+    pub(crate) async fn answer(&mut self) -> Option<QuestionAnswer> {
         (&mut self.answer).await.ok()
     }
 }
@@ -210,17 +226,17 @@ struct OpenRequest {
 }
 
 impl OpenRequest {
-    /// Whether it is answered: it is the first of those with its identifier that ends, and was not cancelled.
+    /// Whether it is answered: it is the first of those with its identifier that ends, and was not cancelled. The others end with it.
     fn end(&self) -> bool {
         let mut requests = lock(&self.connection.requests);
-        let is_first = requests
-            .by_id
-            .get(&self.id)
-            .is_some_and(|open| open.iter().any(|(number, _)| *number == self.number));
-        if is_first {
-            requests.by_id.remove(&self.id);
+        let is_open = |open: &Vec<(u64, AbortHandle)>| open.iter().any(|(number, _)| *number == self.number);
+        if !requests.by_id.get(&self.id).is_some_and(is_open) {
+            return false;
         }
-        is_first
+        let ended = requests.by_id.remove(&self.id).unwrap_or_default();
+        let others = ended.into_iter().filter(|(number, _)| *number != self.number);
+        others.for_each(|(_, handle)| handle.abort());
+        true
     }
 }
 

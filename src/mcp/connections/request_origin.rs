@@ -12,7 +12,7 @@ use rmcp::service::{Peer, PeerRequestOptions};
 use serde_json::json;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::connection::Connection;
+use super::connection::{Connection, QuestionAnswer};
 use super::outbox::{OutMessage, Outbox};
 use crate::api::Caller;
 use crate::mcp::protocol::answer::write_message;
@@ -92,13 +92,14 @@ impl RequestOrigin {
             return Asked::Unanswered("there was no answer in time".into());
         };
         withdrawal.forget();
-        match answer {
-            Some(Ok(result)) => match serde_json::from_value(result) {
-                Ok(result) => Asked::Answered(result),
-                Err(error) => Asked::Unanswered(format!("the answer is not valid: {error}")),
-            },
-            Some(Err(error)) => Asked::Unanswered(format!("the client answered with an error: {error}")),
-            None => Asked::Unanswered("the connection has ended".into()),
+        let Some(QuestionAnswer { outcome, in_flight }) = answer else {
+            return Asked::Unanswered("the connection has ended".into());
+        };
+        self.in_flight = Some(in_flight);
+        match outcome.map(serde_json::from_value) {
+            Ok(Ok(result)) => Asked::Answered(result),
+            Ok(Err(error)) => Asked::Unanswered(format!("the answer is not valid: {error}")),
+            Err(error) => Asked::Unanswered(format!("the client answered with an error: {error}")),
         }
     }
 }

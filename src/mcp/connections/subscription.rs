@@ -28,7 +28,7 @@ impl McpServer {
         id: &RequestId,
         mut parameters: RequestParameters,
         version: ProtocolVersion,
-        origin: &mut RequestOrigin,
+        origin: &RequestOrigin,
     ) -> Result<McpAnswer, McpRefusal> {
         let Some(outbox) = origin
             .outbox
@@ -45,8 +45,6 @@ impl McpServer {
             );
             ErrorData::invalid_params(why, None)
         })?;
-        // An end of the server does not wait for it.
-        origin.in_flight = None;
         let info = introduce_nothing(true);
         let accepted = requested.supported_by(&info.capabilities);
         let mut changes = self.state.changes();
@@ -75,15 +73,12 @@ fn send(outbox: &Outbox, method: &str, parameters: &Value) {
 
 /// Reports changes to the client of a connection, from its beginning on, until it or the server ends. One task at a time does so.
 pub(crate) async fn report_changes(state: Arc<EndpointState>, connection: Arc<Connection>, outbox: Outbox) {
-    if !state.tells_changes {
-        return;
-    }
     let mut changes = connection.changes.lock().await;
     loop {
         tokio::select! {
             () = state.ending.cancelled() => return,
             () = connection.ended.cancelled() => return,
-            changed = changes.changed() => match changed {
+            changed = changes.changed(), if state.tells_changes => match changed {
                 Ok(()) => outbox.send(OutMessage::Text(write_message(None, LIST_CHANGED, &json!({})))),
                 Err(_) => return,
             },

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use foldhash::HashSet;
 use rmcp::model::{ClientCapabilities, ErrorData, MetaObject, RequestId, RequestMetaObject};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -226,16 +227,16 @@ impl Members {
 pub(crate) fn request_id(id: &Value) -> Option<RequestId> {
     match id {
         Value::String(text) => Some(RequestId::String(text.as_str().into())),
-        Value::Number(number) => number.as_i64().or_else(|| whole_number(number.as_f64()?)).map(RequestId::Number),
+        Value::Number(number) => number.as_i64().or_else(|| whole_number(&number.to_string())).map(RequestId::Number),
         _ => None,
     }
 }
 
-/// A number without a fraction, of those that a float has exactly.
-fn whole_number(number: f64) -> Option<i64> {
-    const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
-    #[expect(clippy::cast_possible_truncation, reason = "it is whole, and far below 2^63")]
-    (number.fract() == 0.0 && number.abs() <= MAX_EXACT).then_some(number as i64)
+/// A number whose fraction is zero: `7.0`.
+fn whole_number(number: &str) -> Option<i64> {
+    let (whole, fraction) = number.split_once('.')?;
+    let is_whole = fraction.bytes().all(|digit| digit == b'0');
+    is_whole.then(|| whole.parse().ok()).flatten()
 }
 
 struct MembersVisitor;
@@ -249,6 +250,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
         let mut members = Members::default();
+        let mut unknown = HashSet::default();
         while let Some(key) = map.next_key_seed(KeySeed(["jsonrpc", "id", "method", "params", "result", "error"]))? {
             match key {
                 Ok(0) => set_once(&mut members.jsonrpc, map.next_value()?)?,
@@ -257,7 +259,13 @@ impl<'de> Visitor<'de> for MembersVisitor {
                 Ok(3) => set_once(&mut members.params, map.next_value_seed(ParametersVisitor)?)?,
                 Ok(4) => set_once(&mut members.result, map.next_value()?)?,
                 Ok(5) => set_once(&mut members.error, map.next_value()?)?,
-                Ok(_) | Err(_) => drop(map.next_value::<Value>()?),
+                Ok(_) => drop(map.next_value::<Value>()?),
+                Err(key) => {
+                    drop(map.next_value::<Value>()?);
+                    if !unknown.insert(key) {
+                        return Err(A::Error::custom(REPEATED));
+                    }
+                }
             }
         }
         Ok(members)

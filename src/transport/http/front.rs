@@ -32,6 +32,7 @@ use crate::mcp::connections::subscription::report_changes;
 use crate::mcp::dispatch::Answered;
 use crate::mcp::protocol::answer::{Frame, McpRefusal};
 use crate::mcp::protocol::message::{McpRequest, Message, Method as McpMethod};
+use crate::mcp::protocol::unreadable::without_mark;
 use crate::mcp::{McpServer, observed};
 use crate::observe;
 use crate::proxy::caller::AuthenticatedClient;
@@ -200,7 +201,7 @@ impl McpFront {
             }
             Message::Answer(answer) => {
                 if let Some(connection) = &origin.connection {
-                    connection.take_answer(answer);
+                    connection.take_answer(answer, server.calls().token());
                 }
                 Ok(StatusCode::ACCEPTED.into_response())
             }
@@ -394,7 +395,7 @@ fn read_message(headers: &HeaderMap, bytes: &[u8]) -> Result<Message, (RefusedRe
         let is_call = observe::is_on() && Message::read(bytes).map_or_else(|unreadable| unreadable.is_call, |message| is_call(&message));
         return Err((refused((status, why)), is_call));
     }
-    let message = Message::read(bytes.trim_ascii()).map_err(|unreadable| {
+    let message = Message::read(without_mark(bytes)).map_err(|unreadable| {
         let is_call = unreadable.is_call;
         (json_refusal(StatusCode::BAD_REQUEST, unreadable.into_http_answer()), is_call)
     })?;

@@ -60,7 +60,11 @@ pub(super) fn version_header(headers: &HeaderMap) -> Result<Option<ProtocolVersi
 
 fn version_text(headers: &HeaderMap) -> Result<Option<&str>, String> {
     let invalid = || "Bad Request: Invalid MCP-Protocol-Version header encoding".to_owned();
-    let value = headers.get(VERSION_HEADER);
+    let mut values = headers.get_all(VERSION_HEADER).iter();
+    let value = values.next();
+    if values.next().is_some() {
+        return Err("Bad Request: MCP-Protocol-Version is there twice".into());
+    }
     value.map(|value| value.to_str().map_err(|_| invalid())).transpose()
 }
 
@@ -207,12 +211,11 @@ fn decode(value: &str) -> Option<String> {
 pub(super) fn is_of_session(header: Option<ProtocolVersion>, message: &Message) -> bool {
     let version = match message {
         Message::Request(request) if request.method == Method::Initialize => return true,
-        Message::Request(request) => {
-            if request.parameters.missing_keys().is_empty() {
-                return false;
-            }
-            request.parameters.version_name().map_or(header, ProtocolVersion::parse)
-        }
+        Message::Request(request) => match request.parameters.version_name() {
+            // One that is not known is refused.
+            Some(named) => return ProtocolVersion::parse(named).is_some_and(ProtocolVersion::has_handshake),
+            None => header,
+        },
         Message::Notification(_) | Message::Answer(_) => header,
     };
     version.is_none_or(ProtocolVersion::has_handshake)

@@ -65,7 +65,9 @@ impl Sessions {
         open.retain(|_, session| !session.is_idle());
         let of_client = || open.values().filter(|session| session.client == client);
         if !may_take_place(of_client().count(), open.len(), MAX_SESSIONS) {
-            let oldest = Arc::clone(of_client().min_by_key(|session| *lock(&session.last_used))?);
+            // What is used now is used last.
+            let oldest = of_client().min_by_key(|session| (Arc::strong_count(session) > 1, *lock(&session.last_used)));
+            let oldest = Arc::clone(oldest?);
             open.remove(&oldest.id);
             oldest.connection.end();
         }

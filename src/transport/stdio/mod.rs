@@ -7,6 +7,7 @@ use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::transport::stdio_pipes;
 use tokio::io::AsyncRead;
@@ -33,6 +34,9 @@ pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()>
     serve_streams(server, Box::new(stdin), Box::new(stdout), reader_left(), stop).await
 }
 
+/// How long the last lines may take to be written, once no call is in flight any more.
+const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
+
 type InputStream = Box<dyn AsyncRead + Send + Unpin>;
 
 /// [`serve`] for any streams; `reader_left` ends if nobody reads the output any more.
@@ -58,9 +62,9 @@ pub(crate) async fn serve_streams(
         client.server.state().ending.cancel();
         drain_calls(client.server.calls()).await;
         client.connection.end();
-        // The last lines are written before the end.
+        // The last lines are written before the end, if the client reads them.
         drop(client);
-        let _ = writing.await;
+        let _ = tokio::time::timeout(LAST_WRITE_TIMEOUT, writing).await;
     };
     tokio::select! {
         () = session => {}
@@ -111,11 +115,13 @@ impl StdioClient {
     /// Answers what comes, until there is no more, or `stop` is cancelled.
     async fn answer_lines(self: &Arc<Self>, mut lines: Lines<InputStream>, stop: &CancellationToken) {
         loop {
-            self.output.has_room().await;
             let line = tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                line = lines.next() => line,
+                line = async {
+                    self.output.has_room().await;
+                    lines.next().await
+                } => line,
             };
             match line {
                 Ok(Some(Line::Whole(line))) => {
@@ -159,12 +165,12 @@ impl StdioClient {
             }
             Message::Notification(notification) => {
                 self.connection.note(&notification);
-                if notification.method == "notifications/initialized" {
+                if notification.method == "notifications/initialized" && self.connection.begin_reporting() {
                     let (state, connection) = (Arc::clone(self.server.state()), Arc::clone(&self.connection));
                     tokio::spawn(report_changes(state, connection, self.outbox.clone()));
                 }
             }
-            Message::Answer(answer) => self.connection.take_answer(answer),
+            Message::Answer(answer) => self.connection.take_answer(answer, self.server.calls().token()),
         }
     }
 

@@ -130,6 +130,34 @@ fn a_session_has_one_stream_of_changes_and_delete_ends_it() {
 }
 
 #[test]
+fn a_stream_of_a_session_stays_open_where_nothing_changes() {
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--confirm", "destructive"]);
+    let session = server.begin_session(&[]);
+    let (_, mut stream) = begin(&server, "GET", &[&session, "Accept: text/event-stream"], "");
+    stream
+        .get_ref()
+        .set_read_timeout(Some(std::time::Duration::from_millis(300)))
+        .unwrap();
+    let ended = stream.read(&mut [0; 16]);
+    assert!(ended.is_err(), "the stream ended: {ended:?}");
+    assert_eq!(server.send("DELETE", &[&session], "").0, 204);
+}
+
+#[test]
+fn a_request_that_names_an_earlier_version_for_itself_belongs_to_its_session() {
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--confirm", "destructive"]);
+    let session = server.begin_session(&[]);
+    let mut meta = stateless_meta(&json!({}));
+    meta["io.modelcontextprotocol/protocolVersion"] = "2025-11-25".into();
+    let params = json!({"name": "list_pets", "arguments": {}, "_meta": meta});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+    let version = "MCP-Protocol-Version: 2025-11-25";
+    assert_eq!(server.send("POST", &[version, &session], &call).0, 200);
+    assert_eq!(server.send("POST", &[version], &call).0, 400, "without its session");
+    assert_eq!(server.send("POST", &[version, "Mcp-Session-Id: x"], &call).0, 404);
+}
+
+#[test]
 fn a_subscription_is_acknowledged_and_ends_with_a_result() {
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "a"}}}));
     let mut server = HttpServer::start(&["--spec", spec.path(), "--base-url", "http://127.0.0.1:1", "--reload", "1"]);
@@ -161,6 +189,8 @@ fn a_message_is_one_object_whose_members_are_there_once() {
         r#"["2.0",1,"tools/call",{"name":"list_pets"}]"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_pets","arguments":{"limit":1,"limit":2}}}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","x":1,"x":2}"#,
+        r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
     ] {
         assert_eq!(code(body), Some(-32600), "{body}");
@@ -175,6 +205,12 @@ fn a_message_is_one_object_whose_members_are_there_once() {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
         assert_eq!(code(&body), Some(-32602), "{body}");
     }
+    for (id, answered) in [("7.0", "7"), ("9007199254740993.0", "9007199254740993"), ("\"\\u0061\"", "\"a\"")] {
+        let (_, answer) = server.post(&[], &format!("\u{feff}{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}"));
+        assert!(answer.contains(&format!("\"id\":{answered},")), "{id}: {answer}");
+    }
+    let versions = ["MCP-Protocol-Version: 2025-06-18", "MCP-Protocol-Version: 2025-11-25"];
+    assert_eq!(server.send("POST", &versions, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).0, 400);
     let answer_to_nothing = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
     assert_eq!(server.send("POST", &[], answer_to_nothing).0, 202);
 }

@@ -274,3 +274,50 @@ fn p23_a_thousand_calls_at_once_each_get_their_own_answer() {
         assert_eq!(answer["result"]["structuredContent"]["path"], format!("/items/{number}"));
     }
 }
+
+/// The question is answered and standard input ends at once: the call that waited for it is made all the same.
+#[test]
+fn an_answered_question_before_the_end_of_standard_input_makes_its_call() {
+    let upstream = Upstream::start(Box::new(|_| reply(204, &[], b"")));
+    let spec = SpecFile::with_paths(&json!({"/old": {"delete": {"operationId": "tidy"}}}));
+    for round in 0..6 {
+        let args = [
+            "serve",
+            "--spec",
+            spec.path(),
+            "--base-url",
+            &upstream.url,
+            "--confirm",
+            "destructive",
+        ];
+        let mut session = Session::start_able(&args, &json!({"elicitation": {}}));
+        let id = session.post("tools/call", &json!({"name": "tidy", "arguments": {}}));
+        let question = session.receive();
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        session.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {}}}));
+        session.close_stdin();
+        let answer = session.receive();
+        assert_eq!(
+            (&answer["id"], &answer["result"]["isError"]),
+            (&id.into(), &false.into()),
+            "{round}: {answer}"
+        );
+        assert_eq!(session.wait(), Some(0));
+    }
+    assert_eq!(upstream.take_all().len(), 6);
+}
+
+#[test]
+fn a_subscription_over_stdio_ends_with_a_result() {
+    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "a"}}}));
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:1", "--reload", "60"]);
+    let meta = crate::support::stateless_meta(&json!({}));
+    let id = session.post(
+        "subscriptions/listen",
+        &json!({"notifications": {"toolsListChanged": true}, "_meta": meta}),
+    );
+    assert_eq!(session.receive()["method"], "notifications/subscriptions/acknowledged");
+    session.close_stdin();
+    assert_eq!(session.receive()["id"], id);
+    assert_eq!(session.wait(), Some(0));
+}

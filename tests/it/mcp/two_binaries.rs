@@ -214,6 +214,10 @@ fn differs_on_purpose(message: &str, oracle: &str, ours: &str) -> bool {
     (message.contains(r#""id":"x","id":"y""#) && names(ours, "-32600"))
         || (message.contains(r#""id":null"#) && names(ours, "-32600"))
         || message.contains(r#""id":-0"#)
+        || message.contains(r#""id":1e1"#)
+        // A mark is passed over in both transports, and the version is named once.
+        || message.contains('\u{feff}')
+        || message.matches("MCP-Protocol-Version").count() > 1
         || (message.contains(r#""_meta":[]"#) && !names(ours, "-32600"))
         // 2026-07-28 has no `ping`, at the beginning of a connection neither.
         || (message.contains(r#""ping""#) && names(ours, "-3260"))
