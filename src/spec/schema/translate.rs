@@ -1,8 +1,9 @@
 //! One schema, keyword by keyword: from the dialect of OpenAPI 3.0 or 3.1 to what 2020-12 validators, and clients that
 //! are stricter than the standard, accept.
 
-use foldhash::{HashMap, HashSet};
+use std::cell::OnceCell;
 
+use foldhash::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::annotations::{annotation, describe_choice};
@@ -13,7 +14,8 @@ use super::notes::Note;
 use super::shape::{complete_containers, drop_contradictions, exclusive_limits, make_nullable};
 use super::walk::holds_one_schema;
 use crate::spec::argument_names::{self, is_legal};
-use crate::spec::document::Document;
+use crate::spec::document::file::DocumentFile;
+use crate::spec::document::{Document, Version};
 use crate::spec::span::Span;
 use crate::text;
 
@@ -28,6 +30,8 @@ pub(crate) struct Translator<'d> {
     taken: HashSet<String>,
     /// Whether a pattern is one that every client knows, of those that were seen.
     patterns: HashMap<String, bool>,
+    /// Whether any schema of the document asks which members others have described; looked for once.
+    asks_for_evaluated: OnceCell<bool>,
     /// Whether any property was seen under a name that model APIs refuse.
     pub(crate) has_odd_names: bool,
     /// Whether any schema lost something that described members or items.
@@ -46,6 +50,7 @@ impl<'d> Translator<'d> {
             spans: HashMap::default(),
             taken: HashSet::default(),
             patterns: HashMap::default(),
+            asks_for_evaluated: OnceCell::new(),
             has_odd_names: false,
             has_lost: false,
         }
@@ -65,6 +70,14 @@ impl<'d> Translator<'d> {
             infers: true,
         }
         .schema(value)
+    }
+
+    /// Whether `true` says something: it describes all members for an `unevaluatedProperties` around it (2020-12 core section 11.3).
+    fn keeps_true(&self) -> bool {
+        *self.asks_for_evaluated.get_or_init(|| {
+            let mut texts = self.document.files().iter().map(DocumentFile::text);
+            self.document.version() >= Version::V3_1 && texts.any(|text| memchr::memmem::find(text.as_bytes(), b"\"unevaluated").is_some())
+        })
     }
 
     /// Where the component with that `$defs` name stands.
@@ -252,8 +265,11 @@ impl Translation<'_, '_> {
                     out.insert("prefixItems".into(), Value::Array(translated));
                 }
             }
-            // Here the boolean form is what every client knows; `true` says nothing.
-            ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems", Value::Bool(true)) => {}
+            // Here the boolean form is what every client knows; `true` says nothing by itself.
+            ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems", Value::Bool(true)) => {
+                let kept = self.translator.keeps_true().then(|| (key.to_owned(), Value::Bool(true)));
+                out.extend(kept);
+            }
             ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems", Value::Bool(false)) => {
                 out.insert(key.into(), Value::Bool(false));
             }
