@@ -15,7 +15,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::connections::connection::Connection;
 use super::connections::request_origin::RequestOrigin;
-use super::protocol::answer::{Frame, McpAnswer, McpRefusal};
+use super::protocol::answer::{Frame, McpAnswer, McpRefusal, invalid_parameters};
 use super::protocol::message::{McpRequest, Method, RequestParameters};
 use super::protocol::version::ProtocolVersion;
 use super::{McpServer, observed};
@@ -24,7 +24,7 @@ use crate::observe::metrics::labels::OTHER;
 use crate::observe::outcome::CallOutcome;
 
 /// The methods of MCP that metrics name, beside those of [`Method`].
-const OTHER_METHODS: [&str; 8] = [
+const OTHER_METHODS: [&str; 9] = [
     "completion/complete",
     "logging/setLevel",
     "prompts/get",
@@ -33,8 +33,8 @@ const OTHER_METHODS: [&str; 8] = [
     "resources/read",
     "resources/subscribe",
     "resources/templates/list",
+    "resources/unsubscribe",
 ];
-const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
 /// How a request ended.
 pub(crate) struct Answered {
@@ -49,7 +49,7 @@ impl Answered {
     /// The end of a request that is refused before it is looked at.
     pub(crate) fn refused(request: &McpRequest, origin: RequestOrigin, error: ErrorData) -> Self {
         if request.method == Method::CallTool {
-            observed::observe_refused_call(&origin, request);
+            observed::observe_refused_call(&origin, Some(request));
         }
         Self {
             id: request.id.clone(),
@@ -63,11 +63,7 @@ impl Answered {
     pub(crate) fn into_frame(self) -> (Frame, Option<TaskTrackerToken>) {
         let frame = match self.outcome {
             Ok(answer) => Frame::of_answer(&self.id, self.version, answer),
-            Err(McpRefusal::Error(error)) => Frame::of_error(&self.id, &error),
-            Err(McpRefusal::MissingScopes(scopes)) => {
-                let why = format!("the token lacks a scope that this needs: {}", scopes.join(" "));
-                Frame::of_error(&self.id, &ErrorData::invalid_request(why, None))
-            }
+            Err(refusal) => Frame::of_error(Some(&self.id), &refusal.into()),
         };
         (frame, self.in_flight)
     }
@@ -84,8 +80,7 @@ impl McpServer {
         let answering = async {
             if parameters.is_malformed {
                 note_invalid(is_call);
-                let why = format!("the parameters of {} are not valid", method.name());
-                return Err(ErrorData::invalid_params(why, None).into());
+                return Err(invalid_parameters(method.name()).into());
             }
             named.inspect_err(|_| note_invalid(is_call))?;
             match method {
@@ -182,14 +177,8 @@ fn observe(request: &McpRequest, origin: &RequestOrigin) -> Option<CallObservati
 /// The name of a method in metrics.
 fn label(method: &Method) -> &'static str {
     match method {
-        Method::Initialize => "initialize",
-        Method::Discover => "server/discover",
-        Method::Ping => "ping",
-        Method::ListTools => "tools/list",
-        Method::CallTool => "tools/call",
-        Method::Listen => "subscriptions/listen",
-        Method::Other(name) if **name == *UNSUBSCRIBE => UNSUBSCRIBE,
         Method::Other(name) => OTHER_METHODS.into_iter().find(|known| **known == **name).unwrap_or(OTHER),
+        method => method.known_name().unwrap_or(OTHER),
     }
 }
 

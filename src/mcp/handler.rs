@@ -19,10 +19,10 @@ use serde_json::json;
 use super::McpServer;
 use super::connections::outbox::{OutMessage, OutMessages, Outbox};
 use super::connections::request_origin::RequestOrigin;
-use super::dispatch::{Answered, DispatchedConnection};
+use super::dispatch::DispatchedConnection;
 use super::endpoints::introduction::introduce_nothing;
 use super::hint_sources::{self, answer_hint_sources};
-use super::protocol::answer::{McpAnswer, McpRefusal, SERVER_INFO_KEY, server_info};
+use super::protocol::answer::{McpAnswer, SERVER_INFO_KEY, invalid_parameters, server_info};
 use super::protocol::message::{Arguments, McpRequest, Method, RequestParameters};
 use super::protocol::version::{ProtocolVersion, named_versions};
 use crate::api::Caller;
@@ -107,8 +107,7 @@ impl ServerHandler for McpServer {
             parameters.rest.insert("cursor".into(), cursor.into());
         }
         let meta = result_meta(&context);
-        let answered = self.answer_peer(Method::ListTools, parameters, context).await;
-        match error_of(answered)? {
+        match self.answer_peer(Method::ListTools, parameters, context).await? {
             McpAnswer::Tools(list) => {
                 let mut result = list.into_result()?;
                 result.meta = meta;
@@ -131,8 +130,7 @@ impl ServerHandler for McpServer {
             parameters.rest.insert("inputResponses".into(), json!(responses));
         }
         let meta = result_meta(&context);
-        let answered = self.answer_peer(Method::CallTool, parameters, context).await;
-        match error_of(answered)? {
+        match self.answer_peer(Method::CallTool, parameters, context).await? {
             McpAnswer::Tool(result) => {
                 let mut result = CallToolResult::from(*result);
                 if let Some(meta) = meta {
@@ -188,8 +186,7 @@ impl ServerHandler for McpServer {
         // A request that names its version for itself comes from a client of a version without a handshake.
         let is_handshake = request.method == InitializeResultMethod::VALUE && context.meta.protocol_version().is_none();
         if is_handshake || [TOOLS_CALL, "tools/list"].contains(&request.method.as_str()) {
-            let why = format!("the parameters of {} are not valid", request.method);
-            return Err(ErrorData::invalid_params(why, None));
+            return Err(invalid_parameters(&request.method));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
     }
@@ -197,7 +194,12 @@ impl ServerHandler for McpServer {
 
 impl McpServer {
     /// Answers a request of a client that rmcp serves.
-    async fn answer_peer(&self, method: Method, mut parameters: RequestParameters, context: RequestContext<RoleServer>) -> Answered {
+    async fn answer_peer(
+        &self,
+        method: Method,
+        mut parameters: RequestParameters,
+        context: RequestContext<RoleServer>,
+    ) -> Result<McpAnswer, ErrorData> {
         let RequestContext { ct, id, meta, peer, .. } = context;
         parameters.meta = meta;
         let (outbox, messages) = Outbox::new();
@@ -207,18 +209,12 @@ impl McpServer {
             in_flight: Some(self.calls.token()),
             ..RequestOrigin::default()
         };
-        let cancelled = Answered {
-            id: id.clone(),
-            version: ProtocolVersion::UNNAMED_OVER_HTTP,
-            outcome: Err(ErrorData::internal_error("cancelled", None).into()),
-            in_flight: None,
-        };
         let request = McpRequest { id, method, parameters };
         let answer = forward_progress(messages, &peer, self.answer(request, origin));
         // rmcp does not stop the handler of a cancelled request; dropping the call closes the upstream request.
         tokio::select! {
-            () = ct.cancelled() => cancelled,
-            answered = answer => answered,
+            () = ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
+            answered = answer => answered.outcome.map_err(ErrorData::from),
         }
     }
 }
@@ -255,13 +251,6 @@ async fn notify(peer: &Peer<RoleServer>, message: OutMessage) -> bool {
     progress.total = total;
     let sent = tokio::time::timeout(NOTIFY_TIMEOUT, peer.notify_progress(progress)).await;
     matches!(sent, Ok(Ok(())))
-}
-
-fn error_of(answered: Answered) -> Result<McpAnswer, ErrorData> {
-    answered.outcome.map_err(|refusal| match refusal {
-        McpRefusal::Error(error) => error,
-        McpRefusal::MissingScopes(_) => ErrorData::invalid_request("the token lacks a scope", None),
-    })
 }
 
 /// 2026-07-28: results SHOULD name the server in `_meta`. Older clients do not know the key.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::McpServer;
 use super::connections::request_origin::RequestOrigin;
 use super::list_pieces::ListPieces;
-use super::protocol::answer::{McpRefusal, ToolList};
+use super::protocol::answer::{McpRefusal, ToolList, invalid_parameters};
 use super::protocol::message::RequestParameters;
 
 /// The longest time for which clients may cache the list.
@@ -20,7 +20,7 @@ impl McpServer {
         match parameters.rest.get("cursor") {
             None | Some(Value::Null) => {}
             Some(Value::String(_)) => return Err(ErrorData::invalid_params("unknown cursor: the list has one page", None).into()),
-            _ => return Err(ErrorData::invalid_params("the parameters of tools/list are not valid", None).into()),
+            _ => return Err(invalid_parameters("tools/list").into()),
         }
         let catalog = self.state.catalog_to_list().await?;
         let ttl = match self.state.reload {

@@ -106,14 +106,9 @@ pub(crate) fn judge(outcome: &Result<McpAnswer, McpRefusal>) -> CallOutcome {
     }
 }
 
-/// Records a call that is refused because its message cannot be read.
-pub(crate) fn observe_unreadable_call(origin: &RequestOrigin) {
-    CallObservation::begin(|| arrival(origin, None)).end(CallOutcome::InvalidMessage, |_| {});
-}
-
-/// Records a call that is refused before it is looked at.
-pub(crate) fn observe_refused_call(origin: &RequestOrigin, request: &McpRequest) {
-    CallObservation::begin(|| arrival(origin, Some(request))).end(CallOutcome::InvalidMessage, |_| {});
+/// Records a call that is refused before it is looked at; `None` in place of one that cannot be read.
+pub(crate) fn observe_refused_call(origin: &RequestOrigin, request: Option<&McpRequest>) {
+    CallObservation::begin(|| arrival(origin, request)).end(CallOutcome::InvalidMessage, |_| {});
 }
 
 /// Notes which operation the current call is of.

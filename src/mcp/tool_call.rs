@@ -9,7 +9,7 @@ use super::confirm::{self, Confirmation, Verdict};
 use super::connections::request_origin::RequestOrigin;
 use super::dispatch::note_invalid;
 use super::observed;
-use super::protocol::answer::{McpAnswer, McpRefusal};
+use super::protocol::answer::{McpAnswer, McpRefusal, invalid_parameters};
 use super::protocol::message::{Arguments, RequestParameters};
 use super::protocol::version::ProtocolVersion;
 use crate::annotate::gate_names::{self, GateKind};
@@ -94,10 +94,7 @@ fn name_and_arguments(parameters: &mut RequestParameters) -> Result<(String, Opt
         (Some(Value::String(name)), Some(arguments)) if is_valid => Ok((name, arguments)),
         _ => {
             note_invalid(true);
-            Err(ErrorData::invalid_params(
-                format!("the parameters of {TOOLS_CALL} are not valid"),
-                None,
-            ))
+            Err(invalid_parameters(TOOLS_CALL))
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Connection {
     requests: Mutex<OpenRequests>,
     questions: Mutex<OpenQuestions>,
     /// The changes of the list of tools since the connection began, which one task at a time reports.
-    pub(crate) changes: Arc<tokio::sync::Mutex<Changes>>,
+    pub(crate) changes: tokio::sync::Mutex<Changes>,
     /// Cancelled once the connection has ended.
     pub(crate) ended: CancellationToken,
     is_reporting: AtomicBool,
@@ -86,7 +86,7 @@ impl Connection {
             client: Mutex::default(),
             requests: Mutex::default(),
             questions: Mutex::default(),
-            changes: Arc::new(tokio::sync::Mutex::new(changes)),
+            changes: tokio::sync::Mutex::new(changes),
             ended: CancellationToken::new(),
             is_reporting: AtomicBool::new(false),
         }

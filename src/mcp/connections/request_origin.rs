@@ -9,6 +9,7 @@ use rmcp::model::{
     ServerRequest,
 };
 use rmcp::service::{Peer, PeerRequestOptions};
+use scopeguard::ScopeGuard;
 use serde_json::json;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -37,6 +38,9 @@ pub(crate) struct RequestOrigin {
     /// An end of the server waits for the request.
     pub(crate) in_flight: Option<TaskTrackerToken>,
 }
+
+/// Why a question that is not answered is withdrawn.
+const WITHDRAWN: &str = "the call was cancelled";
 
 /// What became of a question to the user.
 pub(crate) enum Asked {
@@ -87,11 +91,14 @@ impl RequestOrigin {
         };
         let mut open = connection.ask();
         outbox.send(OutMessage::Text(write_message(Some(open.id), "elicitation/create", &question)));
-        let withdrawal = Withdrawal(Some((outbox, open.id)));
+        let withdrawal = scopeguard::guard(open.id, |id| {
+            let parameters = json!({ "requestId": id, "reason": WITHDRAWN });
+            outbox.send(OutMessage::Text(write_message(None, "notifications/cancelled", &parameters)));
+        });
         let Ok(answer) = tokio::time::timeout(timeout, open.answer()).await else {
             return Asked::Unanswered("there was no answer in time".into());
         };
-        withdrawal.forget();
+        ScopeGuard::into_inner(withdrawal);
         let Some(QuestionAnswer { outcome, in_flight }) = answer else {
             return Asked::Unanswered("the connection has ended".into());
         };
@@ -104,24 +111,6 @@ impl RequestOrigin {
     }
 }
 
-/// Withdraws a question that is not answered.
-struct Withdrawal<'o>(Option<(&'o Outbox, i64)>);
-
-impl Withdrawal<'_> {
-    fn forget(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Withdrawal<'_> {
-    fn drop(&mut self) {
-        if let Some((outbox, id)) = self.0 {
-            let parameters = json!({ "requestId": id, "reason": "the call was cancelled" });
-            outbox.send(OutMessage::Text(write_message(None, "notifications/cancelled", &parameters)));
-        }
-    }
-}
-
 async fn ask_peer(peer: &Peer<RoleServer>, question: ElicitRequestParams, timeout: Duration) -> Asked {
     let mut options = PeerRequestOptions::no_options();
     options.timeout = Some(timeout);
@@ -130,30 +119,15 @@ async fn ask_peer(peer: &Peer<RoleServer>, question: ElicitRequestParams, timeou
         Ok(handle) => handle,
         Err(error) => return Asked::Unanswered(error.to_string()),
     };
-    let withdrawal = PeerWithdrawal(Some((handle.id.clone(), handle.peer.clone())));
+    let withdrawal = scopeguard::guard((handle.id.clone(), handle.peer.clone()), |(id, peer)| {
+        let withdrawn = CancelledNotificationParam::new(Some(id), Some(WITHDRAWN.into()));
+        tokio::spawn(async move { peer.notify_cancelled(withdrawn).await });
+    });
     let answer = handle.await_response().await;
-    withdrawal.forget();
+    ScopeGuard::into_inner(withdrawal);
     match answer {
         Ok(ClientResult::ElicitResult(answer)) => Asked::Answered(answer),
         Ok(_) => Asked::Unanswered("the client answered with another result".into()),
         Err(error) => Asked::Unanswered(error.to_string()),
-    }
-}
-
-/// The same over rmcp.
-struct PeerWithdrawal(Option<(rmcp::model::RequestId, Peer<RoleServer>)>);
-
-impl PeerWithdrawal {
-    fn forget(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for PeerWithdrawal {
-    fn drop(&mut self) {
-        if let Some((id, peer)) = self.0.take() {
-            let withdrawn = CancelledNotificationParam::new(Some(id), Some("the call was cancelled".into()));
-            tokio::spawn(async move { peer.notify_cancelled(withdrawn).await });
-        }
     }
 }

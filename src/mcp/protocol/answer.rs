@@ -38,10 +38,28 @@ pub(crate) enum McpRefusal {
     MissingScopes(Vec<String>),
 }
 
+impl From<McpRefusal> for ErrorData {
+    /// The error in place of what only HTTP can say otherwise.
+    fn from(refusal: McpRefusal) -> Self {
+        match refusal {
+            McpRefusal::Error(error) => error,
+            McpRefusal::MissingScopes(scopes) => {
+                let why = format!("the token lacks a scope that this needs: {}", scopes.join(" "));
+                Self::invalid_request(why, None)
+            }
+        }
+    }
+}
+
 impl From<ErrorData> for McpRefusal {
     fn from(error: ErrorData) -> Self {
         Self::Error(error)
     }
+}
+
+/// The error of parameters that the method does not take.
+pub(crate) fn invalid_parameters(method: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("the parameters of {method} are not valid"), None)
 }
 
 /// A message that is ready to be sent. A list has megabytes, which are only made while they are sent.
@@ -68,7 +86,7 @@ impl Frame {
     /// The answer to the request with that identifier.
     pub(crate) fn of_answer(id: &RequestId, version: ProtocolVersion, answer: McpAnswer) -> Self {
         let is_modern = version.has_result_type();
-        let mut frame = Self::begin(id, "result", FRAMING_BYTES);
+        let mut frame = Self::begin(Some(id), "result");
         let written = match answer {
             McpAnswer::Tool(result) => {
                 frame.head.reserve(result.estimated_bytes());
@@ -82,33 +100,22 @@ impl Frame {
         };
         if let Err(error) = written {
             tracing::error!("an answer cannot be written: {error}");
-            return Self::of_error(
-                id,
-                &ErrorData::internal_error("the answer cannot be written; the server's log says why", None),
-            );
+            let why = "the answer cannot be written; the server's log says why";
+            return Self::of_error(Some(id), &ErrorData::internal_error(why, None));
         }
         frame.end()
     }
 
-    /// The answer to a request that failed.
-    pub(crate) fn of_error(id: &RequestId, error: &ErrorData) -> Self {
-        Self::of_early_error(Some(id), error)
-    }
-
-    /// The same of a message that may not be a request.
-    pub(crate) fn of_early_error(id: Option<&RequestId>, error: &ErrorData) -> Self {
-        let mut frame = Self::begin_with(id, "error", FRAMING_BYTES);
+    /// The answer to a message that failed. What is not a request has no identifier.
+    pub(crate) fn of_error(id: Option<&RequestId>, error: &ErrorData) -> Self {
+        let mut frame = Self::begin(id, "error");
         // What an error consists of has only keys that are texts.
         let _ = serde_json::to_writer(&mut frame.head, error);
         frame.end()
     }
 
-    fn begin(id: &RequestId, member: &str, capacity: usize) -> Self {
-        Self::begin_with(Some(id), member, capacity)
-    }
-
-    fn begin_with(id: Option<&RequestId>, member: &str, capacity: usize) -> Self {
-        let mut head = Vec::with_capacity(capacity);
+    fn begin(id: Option<&RequestId>, member: &str) -> Self {
+        let mut head = Vec::with_capacity(FRAMING_BYTES);
         head.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
         let _ = serde_json::to_writer(&mut head, &id);
         head.extend_from_slice(b",\"");

@@ -103,29 +103,39 @@ impl Message {
 }
 
 impl Method {
+    const KNOWN: [Self; 6] = [
+        Self::Initialize,
+        Self::Discover,
+        Self::Ping,
+        Self::ListTools,
+        Self::CallTool,
+        Self::Listen,
+    ];
+
     /// The name in messages.
     pub(crate) fn name(&self) -> &str {
         match self {
+            Self::Other(name) => name,
+            known => known.known_name().unwrap_or_default(),
+        }
+    }
+
+    /// The name in messages of a method that this server knows by itself.
+    pub(crate) fn known_name(&self) -> Option<&'static str> {
+        Some(match self {
             Self::Initialize => "initialize",
             Self::Discover => "server/discover",
             Self::Ping => "ping",
             Self::ListTools => "tools/list",
             Self::CallTool => "tools/call",
             Self::Listen => "subscriptions/listen",
-            Self::Other(name) => name,
-        }
+            Self::Other(_) => return None,
+        })
     }
 
     fn of_name(name: &str) -> Self {
-        match name {
-            "initialize" => Self::Initialize,
-            "server/discover" => Self::Discover,
-            "ping" => Self::Ping,
-            "tools/list" => Self::ListTools,
-            "tools/call" => Self::CallTool,
-            "subscriptions/listen" => Self::Listen,
-            other => Self::Other(other.into()),
-        }
+        let known = Self::KNOWN.into_iter().find(|known| known.known_name() == Some(name));
+        known.unwrap_or_else(|| Self::Other(name.into()))
     }
 }
 

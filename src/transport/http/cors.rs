@@ -11,18 +11,25 @@ use axum::response::{IntoResponse, Response};
 use super::host::Allowed;
 use crate::observe;
 
-/// The layer: refuses other hosts and origins, and answers a preflight request.
-pub(super) async fn guard(State(allowed): State<Arc<Allowed>>, request: Request, next: Next) -> Response {
-    let origin = match judge_origin(&allowed, request.headers(), request.uri()) {
+/// The layer that applies [`guard`].
+pub(super) async fn guard_routes(State(allowed): State<Arc<Allowed>>, request: Request, next: Next) -> Response {
+    guard(&allowed, request, |request| next.run(request)).await
+}
+
+/// Refuses other hosts and origins, and answers a preflight request; all other requests are answered by `answer`.
+pub(super) async fn guard<B, F>(allowed: &Allowed, request: http::Request<B>, answer: impl FnOnce(http::Request<B>) -> F) -> Response
+where
+    F: Future<Output = Response>,
+{
+    let origin = match judge_origin(allowed, request.headers(), request.uri()) {
         Ok(origin) => origin,
         Err(refusal) => return *refusal,
     };
-    let Some(origin) = origin else { return next.run(request).await };
-    // A preflight request is answered here.
+    let Some(origin) = origin else { return answer(request).await };
     let mut response = if request.method() == Method::OPTIONS {
         StatusCode::NO_CONTENT.into_response()
     } else {
-        next.run(request).await
+        answer(request).await
     };
     allow_reading(origin, response.headers_mut());
     response
@@ -32,7 +39,7 @@ pub(super) async fn guard(State(allowed): State<Arc<Allowed>>, request: Request,
 ///
 /// # Errors
 /// The refusal of another host or origin.
-pub(super) fn judge_origin(allowed: &Allowed, headers: &HeaderMap, uri: &Uri) -> Result<Option<HeaderValue>, Box<Response>> {
+fn judge_origin(allowed: &Allowed, headers: &HeaderMap, uri: &Uri) -> Result<Option<HeaderValue>, Box<Response>> {
     if let Err(why) = allowed.check(headers, uri) {
         tracing::warn!("refused: {why}");
         observe::refused_request("host_or_origin");
@@ -44,7 +51,7 @@ pub(super) fn judge_origin(allowed: &Allowed, headers: &HeaderMap, uri: &Uri) ->
 }
 
 /// Lets pages of an origin read a response.
-pub(super) fn allow_reading(origin: HeaderValue, headers: &mut HeaderMap) {
+fn allow_reading(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("origin"));
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, GET, DELETE"));

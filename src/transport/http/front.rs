@@ -17,7 +17,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio_util::sync::CancellationToken;
 
 use super::body::receive_body;
-use super::cors::{allow_reading, judge_origin};
+use super::cors::guard;
 use super::event_stream::{self, HttpAnswer};
 use super::host::Allowed;
 use super::page::asks_for_page;
@@ -101,22 +101,11 @@ fn refused(response: impl IntoResponse) -> RefusedResponse {
 
 impl McpFront {
     async fn answer(&self, server: &McpServer, request: Request<Incoming>) -> Response<Body> {
-        let origin = match judge_origin(&self.allowed, request.headers(), request.uri()) {
-            Ok(origin) => origin,
-            Err(refusal) => return *refusal,
+        let answer = async |request| {
+            let answered = self.answer_allowed(server, request).await;
+            answered.unwrap_or_else(|RefusedResponse(refused)| *refused)
         };
-        let is_preflight = origin.is_some() && request.method() == Method::OPTIONS;
-        let mut response = if is_preflight {
-            StatusCode::NO_CONTENT.into_response()
-        } else {
-            self.answer_allowed(server, request)
-                .await
-                .unwrap_or_else(|RefusedResponse(refused)| *refused)
-        };
-        if let Some(origin) = origin {
-            allow_reading(origin, response.headers_mut());
-        }
-        response
+        guard(&self.allowed, request, answer).await
     }
 
     async fn answer_allowed(&self, server: &McpServer, request: Request<Incoming>) -> Result<Response<Body>, RefusedResponse> {
@@ -133,7 +122,11 @@ impl McpFront {
         let bytes = match (&parts.method, &self.sessions) {
             (&Method::POST, _) => receive_body(&parts.headers, body).await.map_err(refused)?,
             (&Method::GET, Some(sessions)) => return self.open_stream(server, sessions, parts, client),
-            (&Method::DELETE, Some(sessions)) => return end_session(sessions, &parts, client.as_ref()),
+            (&Method::DELETE, Some(sessions)) => {
+                // MCP 2025-11-25, transports, "Session Management".
+                sessions.close(&session_of_head(sessions, parts, client)?);
+                return Ok(StatusCode::NO_CONTENT.into_response());
+            }
             (_, sessions) => {
                 let allowed = if sessions.is_some() { "GET, POST, DELETE" } else { "POST" };
                 let refusal = (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, allowed)], "Method Not Allowed");
@@ -156,7 +149,7 @@ impl McpFront {
             Ok(message) => message,
             Err((refusal, is_call)) => {
                 if is_call {
-                    observed::observe_unreadable_call(&origin);
+                    observed::observe_refused_call(&origin, None);
                 }
                 return Err(refusal);
             }
@@ -167,7 +160,7 @@ impl McpFront {
                 if let Message::Request(request) = &message
                     && request.method == McpMethod::CallTool
                 {
-                    observed::observe_refused_call(&origin, request);
+                    observed::observe_refused_call(&origin, Some(request));
                 }
                 return Err(match refusal {
                     rules::MessageRefusal::Text(why) => refused((StatusCode::BAD_REQUEST, why)),
@@ -176,7 +169,7 @@ impl McpFront {
                             Message::Request(request) => Some(&request.id),
                             Message::Notification(_) | Message::Answer(_) => None,
                         };
-                        json_refusal(StatusCode::BAD_REQUEST, Frame::of_early_error(id, &error).into_bytes())
+                        json_refusal(StatusCode::BAD_REQUEST, Frame::of_error(id, &error).into_bytes())
                     }
                 });
             }
@@ -274,11 +267,8 @@ impl McpFront {
 
     /// The answer as one JSON body.
     fn answer_json(&self, answered: Answered, negotiation: rules::Negotiation, path: &str) -> Response<Body> {
-        if let (Err(McpRefusal::MissingScopes(_)), Some(admission)) = (&answered.outcome, &self.admission) {
-            let Err(McpRefusal::MissingScopes(scopes)) = answered.outcome else {
-                return StatusCode::FORBIDDEN.into_response();
-            };
-            return admission.refuse_scopes(scopes, path);
+        if let (Err(McpRefusal::MissingScopes(scopes)), Some(admission)) = (&answered.outcome, &self.admission) {
+            return admission.refuse_scopes(scopes.clone(), path);
         }
         let status = negotiation.status(&answered.outcome);
         let (frame, _in_flight) = answered.into_frame();
@@ -301,15 +291,15 @@ impl McpFront {
     fn open_stream(
         &self,
         server: &McpServer,
-        sessions: &Arc<Sessions>,
-        mut parts: Parts,
+        sessions: &Sessions,
+        parts: Parts,
         client: Option<AuthenticatedClient>,
     ) -> Result<Response<Body>, RefusedResponse> {
         if !rules::accepts(&parts.headers, &["text/event-stream"]) {
             let why = "Not Acceptable: Client must accept text/event-stream";
             return Err(refused((StatusCode::NOT_ACCEPTABLE, why)));
         }
-        let session = session_of_head(sessions, &mut parts, client)?;
+        let session = session_of_head(sessions, parts, client)?;
         let (outbox, messages) = Outbox::new();
         let newest = session.begin_stream(&self.streams);
         let reporting = report_changes(Arc::clone(server.state()), Arc::clone(session.connection()), outbox);
@@ -318,39 +308,19 @@ impl McpFront {
     }
 }
 
-/// Ends a session for good (MCP 2025-11-25, transports, "Session Management").
-fn end_session(sessions: &Arc<Sessions>, parts: &Parts, client: Option<&AuthenticatedClient>) -> Result<Response<Body>, RefusedResponse> {
-    let mut caller = Caller {
-        client: client.cloned(),
-        ..Caller::default()
-    };
-    caller.headers.clone_from(&parts.headers);
-    let session = session_of_legacy_head(sessions, &caller, parts.uri.path())?;
-    sessions.close(&session);
-    Ok(StatusCode::NO_CONTENT.into_response())
-}
-
-fn session_of_head(
-    sessions: &Arc<Sessions>,
-    parts: &mut Parts,
-    client: Option<AuthenticatedClient>,
-) -> Result<UsedSession, RefusedResponse> {
-    let caller = caller_of(parts, client);
-    session_of_legacy_head(sessions, &caller, parts.uri.path())
-}
-
 /// The session of a request without a message.
-fn session_of_legacy_head(sessions: &Arc<Sessions>, caller: &Caller, path: &str) -> Result<UsedSession, RefusedResponse> {
+fn session_of_head(sessions: &Sessions, mut parts: Parts, client: Option<AuthenticatedClient>) -> Result<UsedSession, RefusedResponse> {
+    let caller = caller_of(&mut parts, client);
     let version = rules::version_header(&caller.headers).map_err(|why| refused((StatusCode::BAD_REQUEST, why)))?;
     if version.is_some_and(|version| !version.has_handshake()) {
         let refusal = (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "POST")], "Method Not Allowed");
         return Err(refused(refusal));
     }
-    find_session(sessions, caller, path)?.ok_or_else(session_required)
+    find_session(sessions, &caller, parts.uri.path())?.ok_or_else(session_required)
 }
 
 /// The session of a message; `None` if the message begins one.
-fn session_of(sessions: &Arc<Sessions>, caller: &Caller, path: &str, message: &Message) -> Result<Option<UsedSession>, RefusedResponse> {
+fn session_of(sessions: &Sessions, caller: &Caller, path: &str, message: &Message) -> Result<Option<UsedSession>, RefusedResponse> {
     let is_handshake = matches!(message, Message::Request(request) if request.method == McpMethod::Initialize);
     match find_session(sessions, caller, path)? {
         None if !is_handshake => Err(session_required()),
@@ -363,7 +333,7 @@ fn session_required() -> RefusedResponse {
 }
 
 /// The session that a request names, if it names one.
-fn find_session(sessions: &Arc<Sessions>, caller: &Caller, path: &str) -> Result<Option<UsedSession>, RefusedResponse> {
+fn find_session(sessions: &Sessions, caller: &Caller, path: &str) -> Result<Option<UsedSession>, RefusedResponse> {
     let mut ids = caller.headers.get_all(SESSION_ID_HEADER).iter();
     let Some(id) = ids.next() else { return Ok(None) };
     if ids.next().is_some() {

@@ -8,7 +8,7 @@ use axum::middleware;
 use axum::routing::{any, get};
 use tokio_util::sync::CancellationToken;
 
-use super::cors::guard;
+use super::cors::guard_routes;
 use super::front::{Front, McpFront};
 use super::health::Health;
 use super::host::Allowed;
@@ -58,7 +58,7 @@ fn router(server: &McpServer, allowed: Arc<Allowed>, admission: Option<Arc<Clien
             .layer(middleware::from_fn_with_state(page, serve_page));
     }
     router
-        .layer(middleware::from_fn_with_state(allowed, guard))
+        .layer(middleware::from_fn_with_state(allowed, guard_routes))
         // Outside of the guard: a probe asks by address, and learns nothing but whether to send requests.
         .merge(Health::new(server.clone()).routes())
 }

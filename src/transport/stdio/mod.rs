@@ -212,7 +212,7 @@ impl StdioClient {
                     connection: Some(Arc::clone(&self.connection)),
                     ..RequestOrigin::default()
                 };
-                observed::observe_unreadable_call(&origin);
+                observed::observe_refused_call(&origin, None);
             }
             self.send(answer.into_bytes());
         }
