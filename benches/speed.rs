@@ -235,7 +235,7 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
         started.elapsed().as_secs_f64() * 1e6 / ROUNDS as f64
     };
     let bound = of_each(&prepare);
-    let rendered = of_each(&|| assert!(!render::render_reply(operation, &response, rendering).content.is_empty()));
+    let rendered = of_each(&|| assert!(!render::render_reply(operation, &response, rendering).text().is_empty()));
     println!("work of a call:      {bound:.1} us to check, bind and build, {rendered:.1} us to render");
 }
 

@@ -13,6 +13,11 @@ use serde_json::{Map, Value};
 /// A JSON object.
 pub(crate) type JsonObject = Map<String, Value>;
 
+/// The member of structured content that holds a reply that is not an object.
+pub(crate) const RESULT_KEY: &str = "result";
+/// The member of structured content that holds the notes of this server.
+pub(crate) const NOTES_KEY: &str = "_notes";
+
 const RESERVED: &str = "$serde_json::private::";
 /// How all keys begin that `serde_json` may keep for itself.
 pub(crate) const RESERVED_KEYS: &str = "$serde_json::";

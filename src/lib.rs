@@ -60,16 +60,21 @@ mod spec;
 mod text;
 mod transport;
 
-pub use crate::annotate::{AnnotateOptions, Enforcement, Hint, Hints, OutputSchemas, Policy, Reason};
+pub use crate::annotate::{AnnotateOptions, Enforcement, Hint, Hints, OutputSchemas, Policy, Reason, ToolAnnotations, ToolSummary};
 pub use crate::api::{
     Api, ApiName, ApiOptions, BuildError, Caller, Destination, OfferedTool, OnMissingCredential, TenantEntry, TenantOptions, TenantSource,
+    ToolResult,
 };
 pub use crate::cli::run;
 pub use crate::mcp::McpServer;
 pub use crate::outbound::{Clients, HttpClient, HttpError, Identity, OutboundError, OutboundOptions, Proxy, http_client};
 pub use crate::proxy::Request;
+pub use crate::proxy::auth::forward::Forwarding;
+pub use crate::proxy::auth::values::Credentials;
 pub use crate::proxy::cache::CacheOptions;
 pub use crate::proxy::response::sandbox::Sandbox;
+pub use crate::proxy::upstream::UpstreamOptions;
+pub use crate::proxy::upstream::exchange::CallOptions;
 pub use crate::spec::document::external::complete_document;
 pub use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, Operation, ReadError, Severity, Source};
 pub use crate::transport::http::{HttpOptions, bind as bind_http, serve as serve_http};

@@ -3,9 +3,30 @@
 use std::fmt;
 
 use http::Method;
-use rmcp::model::ToolAnnotations;
+use serde::Serialize;
 
 use super::hints;
+
+/// The member `annotations` of a tool (MCP, `ToolAnnotations`).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolAnnotations {
+    /// A title that a person wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<Box<str>>,
+    /// [`Hint::ReadOnly`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only_hint: Option<bool>,
+    /// [`Hint::Destructive`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destructive_hint: Option<bool>,
+    /// [`Hint::Idempotent`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotent_hint: Option<bool>,
+    /// [`Hint::OpenWorld`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_world_hint: Option<bool>,
+}
 
 /// One of MCP's four behavioural hints (`ToolAnnotations`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,13 +257,13 @@ impl Hints {
     pub fn to_annotations(&self, title: Option<String>) -> Option<ToolAnnotations> {
         (self.is_set() || title.is_some()).then(|| {
             let value = |hint| self.get(hint).map(|sourced| sourced.value);
-            ToolAnnotations::from_raw(
-                title,
-                value(Hint::ReadOnly),
-                value(Hint::Destructive),
-                value(Hint::Idempotent),
-                value(Hint::OpenWorld),
-            )
+            ToolAnnotations {
+                title: title.map(String::into_boxed_str),
+                read_only_hint: value(Hint::ReadOnly),
+                destructive_hint: value(Hint::Destructive),
+                idempotent_hint: value(Hint::Idempotent),
+                open_world_hint: value(Hint::OpenWorld),
+            }
         })
     }
 

@@ -14,7 +14,8 @@ pub struct Enforcement {
 }
 
 /// What a call does to what exists: the class of a tool, by what is enforced of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Effect {
     /// It changes nothing.
     Read,

@@ -23,13 +23,13 @@ mod wording;
 
 use std::sync::Arc;
 
-use rmcp::model::Tool;
 use serde_json::{Map, Value};
 
 use self::enforcement::Restriction;
 use self::layers::Decision;
 use self::list::candidate::{Candidate, Candidates, replacements};
 use self::list::on_use::{InputTime, InputTimes, UnfinishedTool, complete_input};
+pub use self::list::tool_json::ToolSummary;
 use self::list::tool_json::{Grouping, ToolParts, to_json, write_tool};
 use self::overrides::arguments::RuleFindings;
 use self::overrides::ruled_schema::rule_schema;
@@ -39,7 +39,7 @@ use crate::spec::schema::{SchemaOptions, Schemas, WireSchema};
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
 
-pub use self::annotations::{Hint, Hints, Reason};
+pub use self::annotations::{Hint, Hints, Reason, ToolAnnotations};
 pub(crate) use self::client_profile::{ClientProfile, KnownClient};
 pub(crate) use self::enforcement::Effect;
 pub use self::enforcement::Enforcement;
@@ -61,7 +61,7 @@ const WHOLE_SCHEMA_BYTES: usize = 4 << 20;
 /// Its schemas are kept as JSON text: as trees, those of a large API take many times the memory, and few of them are used.
 pub struct Annotated {
     /// The tool without what is long: schemas and description.
-    pub tool: Tool,
+    pub tool: ToolSummary,
     /// The operation that a call makes.
     pub operation: Box<Operation>,
     /// Its hints, each with where it came from.
@@ -187,8 +187,11 @@ impl Annotated {
         let said = Arc::unwrap_or_clone(said);
         let in_a_line = |text: String| text::truncate(&text::one_line(&text), descriptions::MAX_TITLE_BYTES);
         let title = said.title.map_or(title, in_a_line);
-        let mut tool = Tool::new_with_raw(name, None, Arc::default()).with_title(title);
-        tool.annotations = hints.to_annotations(said.annotations_title.map(in_a_line));
+        let tool = ToolSummary {
+            name: name.into(),
+            title: Some(title.into()),
+            annotations: hints.to_annotations(said.annotations_title.map(in_a_line)),
+        };
         operation.rules.response = (said.response != ResponseRule::default()).then_some(said.response);
         // Said in the tool now; a call needs neither.
         (operation.summary, operation.description) = (None, None);
@@ -236,7 +239,11 @@ impl Annotated {
         /// The hints and the keys around the members.
         const FRAME: usize = 220;
         let own_title = self.tool.annotations.as_ref().and_then(|annotations| annotations.title.as_ref());
-        let titles = own_title.into_iter().chain(&self.tool.title).map(String::len).sum::<usize>();
+        let titles = own_title
+            .into_iter()
+            .chain(&self.tool.title)
+            .map(|title| title.len())
+            .sum::<usize>();
         FRAME + self.tool.name.len() + titles + self.parts.bytes()
     }
 

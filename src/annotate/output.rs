@@ -9,6 +9,7 @@ use std::rc::Rc;
 use foldhash::HashMap;
 use serde_json::{Map, Value, json};
 
+use crate::json::{NOTES_KEY, RESULT_KEY};
 use crate::spec::node::Node;
 use crate::spec::operation::response::successes;
 use crate::spec::schema::{SchemaOptions, Schemas};
@@ -90,7 +91,7 @@ impl<'d> ReplyDescriber<'d> {
             ("object" | "", _) => return None,
             // A value that is not an object is wrapped.
             _ => {
-                root.insert("properties".into(), json!({ "result": described }));
+                root.insert("properties".into(), json!({ RESULT_KEY: described }));
             }
         }
         Some(root)
@@ -186,7 +187,8 @@ impl<'d> ReplyDescriber<'d> {
     }
 }
 
-/// The document's own schema, where every success is JSON; anything but an object is wrapped as `result`.
+/// The document's own schema as the member `result`, with notes beside it, where every success is JSON. An object is wrapped too: no
+/// property can be put beside a root that is closed, composed or a map.
 #[must_use]
 pub(crate) fn strict(
     document: &Document,
@@ -206,9 +208,7 @@ pub(crate) fn strict(
         return None;
     }
     let mut found: Vec<Value> = Vec::new();
-    let mut is_object = true;
     for schema in responses.iter().filter_map(|response| response.media.first()?.schema) {
-        is_object &= type_name(document, schema, 0) == "object";
         let translated = schemas.translate(schema.span(), warnings);
         if !found.contains(&translated) {
             found.push(translated);
@@ -219,12 +219,8 @@ pub(crate) fn strict(
     } else {
         json!({ "anyOf": found })
     };
-    let root = if is_object {
-        json!({ "type": "object", "allOf": [one] })
-    } else {
-        json!({ "type": "object", "properties": { "result": one }, "required": ["result"] })
-    };
-    match root {
+    let notes = json!({"type": "array", "items": {"type": "string"}, "description": "Notes of the server about this result"});
+    match json!({ "type": "object", "properties": { RESULT_KEY: one, NOTES_KEY: notes }, "required": [RESULT_KEY] }) {
         Value::Object(root) => {
             let completed = schemas.complete(root, options, warnings);
             warnings.extend(completed.fit.warning(options.budget));

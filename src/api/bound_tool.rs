@@ -3,12 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::json::JsonObject;
-use rmcp::model::Tool;
 
 use super::finished_tools::FinishedTool;
 use super::tool_texts::ToolText;
 use crate::annotate::list::on_use::UnfinishedTool;
-use crate::annotate::{Enforcement, Hints};
+use crate::annotate::{Enforcement, Hints, ToolSummary};
 use crate::observe::record::CalledOperation;
 use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyNumber, OutputContract};
 use crate::spec::Operation;
@@ -17,7 +16,7 @@ use crate::spec::Operation;
 #[derive(Clone, Copy)]
 pub struct OfferedTool<'a> {
     /// The tool without what is long: name, title and annotations.
-    pub tool: &'a Tool,
+    pub tool: &'a ToolSummary,
     /// The operation that a call makes.
     pub operation: &'a Operation,
     /// Its hints, each with where it came from.
@@ -55,7 +54,7 @@ pub(crate) struct BoundTool {
 }
 
 impl BoundTool {
-    pub(crate) fn offered<'a>(&'a self, tool: &'a Tool) -> OfferedTool<'a> {
+    pub(crate) fn offered<'a>(&'a self, tool: &'a ToolSummary) -> OfferedTool<'a> {
         OfferedTool {
             tool,
             operation: &self.target.operation,
@@ -74,7 +73,7 @@ impl BoundTool {
     /// All that is wrong with them.
     pub(crate) fn check_arguments(
         &self,
-        tool: &Tool,
+        tool: &ToolSummary,
         finished: Option<&FinishedTool>,
         arguments: JsonObject,
     ) -> Result<CheckedArguments, CallError> {
@@ -85,27 +84,14 @@ impl BoundTool {
             EmptyNumber::Dropped
         };
         let checks = match finished {
-            Some(finished) => finished.checks.get_or_init(|| compile_checks(&tool.name, &finished.json)),
-            None => self.checks.get_or_init(|| compile_checks(&tool.name, self.json.as_str())),
+            Some(finished) => finished.checks.get_or_init(|| ArgumentChecks::of_tool(&tool.name, &finished.json)),
+            None => self.checks.get_or_init(|| ArgumentChecks::of_tool(&tool.name, self.json.as_str())),
         };
         match checks {
-            Some(checks) => checks.check(&tool.name, &self.target.operation, arguments, empty),
+            Some(checks) => checks.check(&tool.name, Some(&self.target.operation), arguments, empty),
             None => Ok(CheckedArguments::unchecked(arguments)),
         }
     }
-}
-
-/// What checks the arguments of the tool of that name; `json` is the whole tool.
-fn compile_checks(name: &str, json: &str) -> Option<ArgumentChecks> {
-    let compile = || {
-        let tool = serde_json::from_str::<Tool>(json).map_err(|error| error.to_string())?;
-        ArgumentChecks::compile(tool.input_schema)
-    };
-    compile()
-        .map_err(|error: String| {
-            tracing::warn!(tool = %name, "the input schema cannot be checked: {error}");
-        })
-        .ok()
 }
 
 /// What a tool promises of its results.

@@ -3,16 +3,15 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use rmcp::model::Tool;
 
 use super::bound_tool::{BoundTool, output_contract};
 use super::tool_texts::{ToolText, ToolTexts};
-use crate::annotate::{Annotated, OutputSchemas};
+use crate::annotate::{Annotated, OutputSchemas, ToolSummary};
 use crate::proxy::{ArgumentRules, Binder, CallRules};
 use crate::spec::operation::server::ServerError;
 
 pub(super) struct BoundTools {
-    pub(super) tools: Vec<Tool>,
+    pub(super) tools: Vec<ToolSummary>,
     pub(super) bound: Vec<BoundTool>,
     pub(super) list: Bytes,
     pub(super) first_error: Option<ServerError>,

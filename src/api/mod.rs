@@ -27,7 +27,6 @@ use foldhash::HashMap;
 use futures_util::FutureExt;
 use http::StatusCode;
 use http::header::HeaderMap;
-use rmcp::model::{CallToolResult, Tool};
 use secrecy::SecretString;
 use thiserror::Error;
 
@@ -38,14 +37,14 @@ use self::reserved_paths::{known_paths, reserve_paths};
 use self::rules::{explain_unmatched, rule_secrets};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
 use crate::annotate::list::on_use::InputOptions;
-use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, annotate};
+use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, ToolSummary, annotate};
 use crate::observe::call::note_outcome;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::observe::outcome::CallOutcome;
 use crate::outbound::Clients;
 use crate::proxy::{
-    ApiProxy, Binder, BindingOptions, CacheOptions, CallError, CallOptions, Credentials, Forwarding, IsListed, ReplyCache, Sandbox, Tenant,
-    ToolResult, UpstreamOptions, link_etags, render_error,
+    ApiProxy, Binder, BindingOptions, CacheOptions, CallError, CallOptions, Credentials, Forwarding, IsListed, NoteKind, ReplyCache,
+    Sandbox, Tenant, UpstreamOptions, link_etags, render_error,
 };
 use crate::search::SearchIndex;
 use crate::spec::operation::security;
@@ -58,6 +57,7 @@ pub use self::name::ApiName;
 pub(crate) use self::scheme_fields::scheme_fields;
 pub(crate) use crate::proxy::auth::scheme::scheme_setting;
 pub(crate) use crate::proxy::auth::values::CredentialPlace;
+pub use crate::proxy::response::tool_result::ToolResult;
 pub use crate::proxy::{Caller, Destination, OnMissingCredential, TenantEntry, TenantOptions, TenantSource};
 pub(crate) use crate::proxy::{Payload, Request, filter};
 
@@ -114,7 +114,7 @@ pub(crate) struct ToolIndex(usize);
 /// An API as tools.
 pub struct Api {
     /// The tools without what is long: schemas and descriptions.
-    tools: Vec<Tool>,
+    tools: Vec<ToolSummary>,
     bound: Vec<BoundTool>,
     /// All tools as clients get them, separated by commas.
     list: Bytes,
@@ -285,7 +285,7 @@ impl Api {
 
     /// All tools in the order of the document, without what is long: name, title and hints.
     #[must_use]
-    pub fn tools(&self) -> &[Tool] {
+    pub fn tools(&self) -> &[ToolSummary] {
         &self.tools
     }
 
@@ -323,7 +323,7 @@ impl Api {
     }
 
     #[expect(clippy::indexing_slicing, reason = "an index is made for this API, whose tools never change")]
-    fn at(&self, index: ToolIndex) -> (&Tool, &BoundTool) {
+    fn at(&self, index: ToolIndex) -> (&ToolSummary, &BoundTool) {
         (&self.tools[index.0], &self.bound[index.0])
     }
 
@@ -341,8 +341,8 @@ impl Api {
 
     /// Calls a tool. Everything that goes wrong, here or at the API, is a result with `isError`; `None` means that there is
     /// no such tool. Dropping the future ends the request.
-    pub async fn call(self: &Arc<Self>, name: &str, arguments: Option<JsonObject>, caller: Caller) -> Option<CallToolResult> {
-        Some(self.call_at(self.find(name)?, arguments, caller, &|_| true).await.into())
+    pub async fn call(self: &Arc<Self>, name: &str, arguments: Option<JsonObject>, caller: Caller) -> Option<ToolResult> {
+        Some(self.call_at(self.find(name)?, arguments, caller, &|_| true).await)
     }
 
     /// Calls the tool at that place, like [`Api::call`]. The result names no tool that the caller may not list.
@@ -372,7 +372,7 @@ impl Api {
         arguments: Option<JsonObject>,
         on_missing: OnMissingCredential,
         caller: &Caller,
-    ) -> Option<Result<Request, Box<CallToolResult>>> {
+    ) -> Option<Result<Request, Box<ToolResult>>> {
         Some(self.preview_at(self.find(name)?, arguments, on_missing, caller))
     }
 
@@ -383,7 +383,7 @@ impl Api {
         arguments: Option<JsonObject>,
         on_missing: OnMissingCredential,
         caller: &Caller,
-    ) -> Result<Request, Box<CallToolResult>> {
+    ) -> Result<Request, Box<ToolResult>> {
         let (_, bound) = self.at(index);
         let try_preview = || {
             let route = self.proxy.route(&bound.target, caller)?;
@@ -408,16 +408,19 @@ impl Api {
             let reply = self.proxy.send(&call).await?;
             let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
             let mut result = self.proxy.finish(&call, reply, is_listed).await;
-            checked.repairs.into_iter().for_each(|remark| result.push_text(remark));
+            checked.repairs.into_iter().for_each(|remark| result.note(NoteKind::Repair, remark));
             if is_refused {
-                checked.format_mismatch.into_iter().for_each(|remark| result.push_text(remark));
+                checked
+                    .format_mismatch
+                    .into_iter()
+                    .for_each(|remark| result.note(NoteKind::Repair, remark));
             }
             Ok(result)
         };
         outcome
             .await
             .inspect_err(|error: &CallError| note_outcome(error.outcome()))
-            .unwrap_or_else(|error| render_error(&bound.target.operation, &error).into())
+            .unwrap_or_else(|error| render_error(&bound.target.operation, &error))
     }
 }
 

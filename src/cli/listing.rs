@@ -106,7 +106,7 @@ fn long_rows(shown: &Shown<'_>) -> Vec<Vec<String>> {
         let mut row = Vec::from(first_cells(offered));
         row.extend(Hint::ALL.map(|hint| mark(offered.hints, hint)));
         row.push(offered.category.unwrap_or("-").to_owned());
-        row.push(offered.tool.title.clone().unwrap_or_default());
+        row.push(offered.tool.title.as_deref().unwrap_or_default().to_owned());
         row
     };
     std::iter::once(header.map(str::to_owned).into())
@@ -279,7 +279,7 @@ pub(crate) fn csv(shown: &Shown<'_>) -> String {
     for offered in shown.tools {
         let mut row = vec![
             offered.tool.name.to_string(),
-            offered.tool.title.clone().unwrap_or_default(),
+            offered.tool.title.as_deref().unwrap_or_default().to_owned(),
             offered.operation.method.to_string(),
             one_line(&offered.operation.path),
             offered.category.unwrap_or_default().to_owned(),

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ServerConfig};
+use rmcp::model::ServerConfig;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::gates::{Gates, InnerCall, describe_operations, read_inner_call, search_operations};
 use super::visible::{View, VisibleApi, VisibleApis};
 use crate::annotate::gate_names::GateKind;
 use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
+use crate::json::JsonObject;
 use crate::observe::record::CalledOperation;
 use crate::proxy::caller::scopes::{Scopes, ToolScopes};
-use crate::proxy::{Request, ToolResult};
+use crate::proxy::{NoteKind, Request, ToolResult};
 
 /// The tools of an endpoint, and how its server introduces itself. It never changes: a changed document makes another one.
 pub(crate) struct Catalog {
@@ -24,18 +27,16 @@ pub(crate) struct Catalog {
 }
 
 /// What a message asks for.
-#[derive(Clone)]
 pub(crate) enum Resolution {
     /// A call of an operation.
     Call(ResolvedCall),
     /// A search among the operations, or their description: nothing is sent.
     Lookup(Lookup),
     /// Nothing that can be done: the result that says so, and the operation that was meant, for those who observe calls.
-    Refused(CallToolResult, Option<Box<ResolvedCall>>),
+    Refused(Box<ToolResult>, Option<Box<ResolvedCall>>),
 }
 
 /// A search among the operations, or their description.
-#[derive(Clone)]
 pub(crate) struct Lookup {
     catalog: Arc<Catalog>,
     gate: GateKind,
@@ -64,8 +65,8 @@ pub(crate) struct ResolvedCall {
     granted: Option<Scopes>,
     tool: ToolIndex,
     arguments: Option<JsonObject>,
-    /// The gate through which the operation is called.
-    gate: Option<GateKind>,
+    /// The gate through which the operation is called, and its name as it is listed.
+    gate: Option<(GateKind, String)>,
     /// What was read otherwise than it was written.
     remarks: Vec<String>,
 }
@@ -184,13 +185,13 @@ impl Catalog {
                     arguments,
                     remarks,
                 }) => Resolution::Call(ResolvedCall {
-                    gate: Some(gate),
+                    gate: Some((gate, gates.name_of(gate))),
                     remarks,
                     ..self.resolved(&api, tool, Some(arguments))
                 }),
                 Err(refused) => {
                     let meant = refused.operation.map(|(api, tool)| ResolvedCall {
-                        gate: Some(gate),
+                        gate: Some((gate, gates.name_of(gate))),
                         ..self.resolved(&api, tool, Some(JsonObject::new()))
                     });
                     Resolution::Refused(refused.result, meant.map(Box::new))
@@ -252,7 +253,7 @@ impl Lookup {
     }
 
     /// The answer. The first search of an API builds its index, which takes long for a large one: not on an asynchronous thread.
-    pub(crate) fn answer(self) -> CallToolResult {
+    pub(crate) fn answer(self) -> ToolResult {
         let Self {
             catalog,
             gate,
@@ -260,18 +261,32 @@ impl Lookup {
             granted,
         } = self;
         let seen = catalog.visible(granted.as_ref());
-        match &catalog.gates {
-            Some(gates) if gate == GateKind::Search => search_operations(gates, &seen, arguments),
-            Some(gates) => describe_operations(gates, &seen, arguments),
-            None => CallToolResult::error(Vec::new()),
-        }
+        let Some(gates) = &catalog.gates else {
+            return ToolResult::error("There is nothing to search.");
+        };
+        let checked = match gates.check(gate, arguments) {
+            Ok(checked) => checked,
+            Err(refused) => return *refused,
+        };
+        let result = match gate {
+            GateKind::Search => read_arguments(checked.arguments).map(|request| search_operations(gates, &seen, request)),
+            _ => read_arguments(checked.arguments).map(|request| describe_operations(gates, &seen, &request)),
+        };
+        let mut result = result.unwrap_or_else(|error| ToolResult::error(format!("The arguments are not valid: {error}.")));
+        checked.repairs.into_iter().for_each(|repair| result.note(NoteKind::Repair, repair));
+        result
     }
+}
+
+/// Arguments that fit the input schema, in their own type.
+fn read_arguments<T: DeserializeOwned>(arguments: JsonObject) -> serde_json::Result<T> {
+    serde_json::from_value(Value::Object(arguments))
 }
 
 impl ResolvedCall {
     /// The gate through which the operation is called; none for a call by its own name.
     pub(crate) fn gate(&self) -> Option<GateKind> {
-        self.gate
+        self.gate.as_ref().map(|(kind, _)| *kind)
     }
 
     /// The tool.
@@ -331,23 +346,22 @@ impl ResolvedCall {
     }
 
     /// The request that the call would make, without credentials, or the result that it would end in before anything is sent.
-    pub(crate) fn preview(&self, on_missing: OnMissingCredential, caller: &Caller) -> Result<Request, Box<CallToolResult>> {
+    pub(crate) fn preview(&self, on_missing: OnMissingCredential, caller: &Caller) -> Result<Request, Box<ToolResult>> {
         self.api.preview_at(self.tool, self.arguments.clone(), on_missing, caller)
     }
 
     /// Makes the call. Dropping the future ends the request.
     pub(crate) async fn call(mut self, caller: Caller) -> ToolResult {
-        if let Some(gate) = self.gate {
-            tracing::debug!(tool = %self.offered().tool.name, gate = gate.name(), "called through a gate");
+        if let Some((_, gate)) = &self.gate {
+            tracing::debug!(tool = %self.offered().tool.name, gate, "called through a gate");
         }
         let arguments = self.arguments.take();
         let visible = self.visible();
-        let result = self.api.call_at(self.tool, arguments, caller, &|name| visible.lists(name)).await;
-        if self.remarks.is_empty() {
-            return result;
+        let mut result = self.api.call_at(self.tool, arguments, caller, &|name| visible.lists(name)).await;
+        if let Some((_, tool)) = &self.gate {
+            result.note_called_through(tool, visible.name_of(self.tool));
         }
-        let mut result = CallToolResult::from(result);
-        result.content.extend(self.remarks.into_iter().map(ContentBlock::text));
-        ToolResult::from(result)
+        self.remarks.into_iter().for_each(|remark| result.note(NoteKind::Repair, remark));
+        result
     }
 }

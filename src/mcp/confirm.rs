@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rmcp::model::{
-    CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,
-    InputRequiredResult, RequestStateCodec, SealOptions,
+    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequiredResult,
+    RequestStateCodec, SealOptions,
 };
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -19,8 +19,8 @@ use super::protocol::message::RequestParameters;
 use super::protocol::version::ProtocolVersion;
 use crate::observe::call::{note, note_outcome};
 use crate::observe::outcome::CallOutcome;
-use crate::proxy::Request;
 use crate::proxy::caller::client_key::ClientKey;
+use crate::proxy::{Request, ToolResult};
 use crate::shared_state::state::SharedState;
 use crate::text;
 use crate::text::hex;
@@ -90,7 +90,7 @@ pub(crate) enum Verdict {
     /// The call may be made.
     Yes,
     /// The call is refused, with this result.
-    No(Box<CallToolResult>),
+    No(Box<ToolResult>),
     /// The client must ask the person and call again.
     Ask(Box<InputRequiredResult>),
 }
@@ -210,7 +210,7 @@ fn refuse_as(outcome: CallOutcome, text: String) -> Verdict {
 fn refuse(text: String) -> Verdict {
     // An outcome that was noted earlier stays.
     note_outcome(CallOutcome::Unanswered);
-    Verdict::No(Box::new(CallToolResult::error(vec![ContentBlock::text(text)])))
+    Verdict::No(Box::new(ToolResult::error(text)))
 }
 
 /// The first line of the request, without host.

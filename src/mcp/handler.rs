@@ -132,7 +132,10 @@ impl ServerHandler for McpServer {
         let meta = result_meta(&context);
         match self.answer_peer(Method::CallTool, parameters, context).await? {
             McpAnswer::Tool(result) => {
-                let mut result = CallToolResult::from(*result);
+                let mut json = Vec::with_capacity(result.estimated_bytes());
+                result.write_json(meta.is_some(), None, &mut json);
+                let read = serde_json::from_slice::<CallToolResult>(&json);
+                let mut result = read.map_err(|error| ErrorData::internal_error(format!("the result cannot be read: {error}"), None))?;
                 if let Some(meta) = meta {
                     result.meta.get_or_insert_default().extend(meta);
                 }

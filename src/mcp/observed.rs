@@ -94,7 +94,7 @@ fn client_name(origin: &RequestOrigin) -> Option<String> {
 /// How a request ended, as far as its answer shows.
 pub(crate) fn judge(outcome: &Result<McpAnswer, McpRefusal>) -> CallOutcome {
     match outcome {
-        Ok(McpAnswer::Tool(result)) if result.parts().is_error == Some(true) => CallOutcome::ApiError,
+        Ok(McpAnswer::Tool(result)) if result.is_error() => CallOutcome::ApiError,
         Ok(McpAnswer::Result(result)) if matches!(**result, ServerResult::InputRequiredResult(_)) => CallOutcome::Asked,
         Ok(_) => CallOutcome::Ok,
         Err(McpRefusal::MissingScopes(_)) => CallOutcome::ScopeMissing,

@@ -42,17 +42,17 @@ impl McpServer {
                     None => note(|record| record.gate = gate_names::kind_of(&name).map(GateKind::name)),
                 }
                 note_outcome(CallOutcome::InvalidArguments);
-                return Ok(answer_with(ToolResult::from(refused)));
+                return Ok(McpAnswer::Tool(refused));
             }
             Resolution::Lookup(lookup) => {
                 note(|record| record.lookup = Some(lookup.gate().name()));
                 let answer = tokio::task::spawn_blocking(move || lookup.answer()).await;
                 let answer =
                     answer.map_err(|_| ErrorData::internal_error("the search failed because of an error inside this server", None))?;
-                if answer.is_error == Some(true) {
+                if answer.is_error() {
                     note_outcome(CallOutcome::InvalidArguments);
                 }
-                return Ok(answer_with(ToolResult::from(answer)));
+                return Ok(answer_with(answer));
             }
         };
         observed::note_operation(&call);
@@ -110,12 +110,12 @@ async fn confirmed(
     // There is no question about a call that would be refused.
     let prepared = match call.preview(OnMissingCredential::Refuse, &origin.caller) {
         Ok(prepared) => prepared,
-        Err(wrong) => return Some(answer_with(ToolResult::from(*wrong))),
+        Err(wrong) => return Some(McpAnswer::Tool(wrong)),
     };
     match confirm::ask(confirmation, call, &prepared, parameters, version, origin).await {
         Verdict::Yes => None,
         Verdict::Ask(question) => Some(McpAnswer::Result(Box::new(ServerResult::InputRequiredResult(*question)))),
-        Verdict::No(refusal) => Some(answer_with(ToolResult::from(*refusal))),
+        Verdict::No(refusal) => Some(McpAnswer::Tool(refusal)),
     }
 }
 

@@ -19,7 +19,7 @@ use super::request::base_url::{ApiLocation, BaseUrls, Destination};
 use super::request::reserved_path::PathPattern;
 use super::request::target::BaseUrl;
 use super::response::render::OutputContract;
-use super::response::reply_headers::{DeclaredHeader, EtagAdvice, EtagUse, ShownHeaders, declared_headers, if_match_argument};
+use super::response::reply_headers::{DeclaredHeader, EtagUse, declared_headers, if_match_argument};
 use super::tenants::{Tenant, TenantEntry, TenantOptions, Tenants};
 use super::upstream::{Upstream, UpstreamOptions, Upstreams};
 use crate::observe::metrics::labels::ApiLabel;
@@ -116,10 +116,9 @@ pub(crate) struct Binder<'a> {
 }
 
 impl BoundOperation {
-    /// Which headers of its replies are shown.
-    pub(super) fn shown_headers<'s>(&'s self, document: &Document, etag_advice: Option<&'s EtagAdvice<'s>>) -> ShownHeaders<'s> {
-        let declared = self.declared_headers.get_or_init(|| declared_headers(document, &self.operation));
-        ShownHeaders { declared, etag_advice }
+    /// The headers that the document declares for its replies.
+    pub(super) fn declared_headers(&self, document: &Document) -> &[DeclaredHeader] {
+        self.declared_headers.get_or_init(|| declared_headers(document, &self.operation))
     }
 }
 

@@ -26,7 +26,8 @@ use super::request::target::BaseUrl;
 use super::request::{self, Injected, Request, RequestTemplate};
 use super::response;
 use super::response::render::{self, NextPage, OutputContract, Rendering};
-use super::response::reply_headers::IsListed;
+use super::response::reply_headers::{IsListed, ShownHeaders};
+use super::response::result_notes::NoteKind;
 use super::response::sandbox::Sandbox;
 use super::response::shape::{ShapedReply, shape_reply};
 use super::response::shaped_result::render_shaped;
@@ -291,7 +292,7 @@ impl ApiProxy {
             OutputContract::None | OutputContract::AnyObject => NumberMark::Text,
         };
         if let Err(error) = decompress_x_gzip(&mut response, self.options.max_response_bytes) {
-            return render::render_error(&call.target.operation, &error).into();
+            return render::render_error(&call.target.operation, &error);
         }
         let length = response.body.len();
         let_others_run(length).await;
@@ -307,7 +308,7 @@ impl ApiProxy {
         if let Some(rule) = rule {
             match shape_reply(rule, operation, &self.document, self.sandbox.as_ref(), &mut response, left()).await {
                 Ok(reply) => shaped = reply,
-                Err(withheld) => return withheld.result(operation, &response).into(),
+                Err(withheld) => return withheld.result(operation, &response, call.target.contract),
             }
         }
         let mut remark = None;
@@ -323,15 +324,20 @@ impl ApiProxy {
             max_bytes: self.options.max_result_bytes,
             advice: call.credential.advice.as_ref(),
             document: Some(&self.document),
-            headers: call.target.shown_headers(&self.document, etag_advice.as_ref()),
+            headers: ShownHeaders {
+                declared: call.target.declared_headers(&self.document),
+                etag_advice: etag_advice.as_ref(),
+                base: Some(call.base.url()),
+            },
             next: NextPage::OfReply,
         };
         let mut result = match rule {
             Some(rule) => render_shaped(rule, &shaped, operation, &response, rendering),
-            None => render::render_result(operation, &response, rendering),
+            None => render::render_reply(operation, &response, rendering),
         };
         let_others_run(length).await;
-        remark.into_iter().for_each(|remark| result.push_text(remark));
+        remark.into_iter().for_each(|remark| result.note(NoteKind::Form, remark));
+        self.name_blobs(call, &mut result);
         // Only now are charsets decoded and escapes resolved.
         for redactor in redact.chain(redactors.iter().map(Arc::as_ref)) {
             redactor.redact_result(&mut result, numbers);
@@ -340,6 +346,17 @@ impl ApiProxy {
             result.insert_meta(CACHE_AGE_KEY, age.as_secs().into());
         }
         result
+    }
+
+    /// Calls embedded bytes by the path of the request, without its query, which may hold a key.
+    fn name_blobs(&self, call: &PreparedCall<'_>, result: &mut ToolResult) {
+        for (index, uri) in result.blob_uris().enumerate() {
+            if let Ok(request) = self.outgoing_request(call) {
+                let method = request.method.as_str().to_ascii_lowercase();
+                let part = if index == 0 { String::new() } else { format!("#{index}") };
+                *uri = format!("openapi-mcp:{method}{}{part}", request.url.path());
+            }
+        }
     }
 
     fn request(&self, target: &BoundOperation, base: &BaseUrl, arguments: &JsonObject, injected: &Injected) -> Result<Request, CallError> {

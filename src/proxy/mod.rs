@@ -36,6 +36,7 @@ pub use self::response::Response;
 pub(crate) use self::response::filter;
 pub(crate) use self::response::render::{OutputContract, render_error};
 pub(crate) use self::response::reply_headers::IsListed;
+pub(crate) use self::response::result_notes::NoteKind;
 pub(crate) use self::response::sandbox::Sandbox;
 pub(crate) use self::response::tool_result::ToolResult;
 pub(crate) use self::tenants::Tenant;

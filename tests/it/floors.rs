@@ -102,7 +102,8 @@ const FLOORS: [(&str, &[&str]); 20] = [
 ];
 
 /// A library, and the only places that may name it.
-const FENCES: [(&str, &[&str]); 13] = [
+const FENCES: [(&str, &[&str]); 14] = [
+    ("rmcp", &["mcp", "transport"]),
     ("redis", &["shared_state/client.rs"]),
     ("prometheus_client", &["observe/metrics"]),
     ("opentelemetry_proto", &["observe/traces/otlp.rs"]),

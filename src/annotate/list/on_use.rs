@@ -1,12 +1,11 @@
 //! Tools that are finished when they are used: search mode lists a few tools for all operations, and of a large API most are never
 //! described or called. Their input schemas would take most of the start, and most of the memory after it.
 
-use rmcp::model::Tool;
 use serde_json::value::RawValue;
 
 use crate::annotate::files::Files;
 use crate::annotate::input::{input_schema, offer_filter};
-use crate::annotate::list::tool_json::{Grouping, ToolParts, to_json, write_tool};
+use crate::annotate::list::tool_json::{Grouping, ToolParts, ToolSummary, to_json, write_tool};
 use crate::annotate::options::{AnnotateOptions, ListExtent};
 use crate::annotate::output::OutputSchemas;
 use crate::annotate::selection::Pattern;
@@ -157,7 +156,7 @@ impl UnfinishedTool {
     /// Makes the input schema. `tool` has name, title and hints.
     pub(crate) fn finish(
         &self,
-        tool: &Tool,
+        tool: &ToolSummary,
         operation: &Operation,
         category: Option<&str>,
         document: &Document,

@@ -1,8 +1,20 @@
 //! A tool as it stands in `tools/list`: one JSON text, written once at the start.
 
-use rmcp::model::{Tool, ToolAnnotations};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
+
+use crate::annotate::annotations::ToolAnnotations;
+
+/// A tool without what is long: its description and its schemas.
+#[derive(Debug, Clone, Default)]
+pub struct ToolSummary {
+    /// The name.
+    pub name: Box<str>,
+    /// The title.
+    pub title: Option<Box<str>>,
+    /// The hints, if there are any.
+    pub annotations: Option<ToolAnnotations>,
+}
 
 /// The long parts of a tool, each as JSON, until the tool is written.
 #[derive(Debug, Default)]
@@ -64,9 +76,9 @@ pub(crate) fn to_json(value: &impl Serialize) -> Box<RawValue> {
     to_raw_value(value).unwrap_or_default()
 }
 
-/// The JSON of a tool: `tool` has its name, title and annotations.
+/// The JSON of a tool.
 #[must_use]
-pub(crate) fn write_tool(tool: &Tool, parts: &ToolParts, grouping: Grouping<'_>) -> String {
+pub(crate) fn write_tool(tool: &ToolSummary, parts: &ToolParts, grouping: Grouping<'_>) -> String {
     // Most operations have one tag, which is their category: it is not said twice.
     let tags = match grouping.tags {
         [only] if Some(only.as_str()) == grouping.category => &[],
@@ -91,7 +103,7 @@ mod tests {
     use std::sync::Arc;
 
     use proptest::prelude::*;
-    use rmcp::model::MetaObject;
+    use rmcp::model::{MetaObject, Tool};
     use serde_json::{Map, Value, json};
 
     use super::*;
@@ -113,15 +125,26 @@ mod tests {
             tags in proptest::collection::vec(".{1,10}", 0..3),
             number in any::<i64>(),
         ) {
+            let summary = ToolSummary {
+                name: name.as_str().into(),
+                title: title.as_deref().map(Into::into),
+                annotations: hint.map(|hint| ToolAnnotations {
+                    title: None,
+                    read_only_hint: Some(hint),
+                    destructive_hint: Some(!hint),
+                    idempotent_hint: Some(hint),
+                    open_world_hint: Some(true),
+                }),
+            };
             let mut tool = Tool::new_with_raw(name, None, Arc::default());
             tool.title = title;
-            tool.annotations = hint.map(|hint| ToolAnnotations::from_raw(None, Some(hint), Some(!hint), Some(hint), Some(true)));
+            tool.annotations = hint.map(|hint| rmcp::model::ToolAnnotations::from_raw(None, Some(hint), Some(!hint), Some(hint), Some(true)));
             let parts = ToolParts {
                 description: description.clone(),
                 input: to_json(&schema(&input, number)),
                 output: output.as_deref().map(|title| to_json(&schema(title, number))),
             };
-            let text = write_tool(&tool, &parts, Grouping { category: category.as_deref(), tags: &tags });
+            let text = write_tool(&summary, &parts, Grouping { category: category.as_deref(), tags: &tags });
             tool.description = Some(description.into());
             tool.input_schema = Arc::new(schema(&input, number));
             tool.output_schema = output.as_deref().map(|title| Arc::new(schema(title, number)));

@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use crate::json::JsonObject;
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 
 use self::tenant::caller_of_tenant;
@@ -16,12 +15,11 @@ use super::each_api::{LoadedApis, catalog_of, load_each};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
 use crate::annotate::gate_names;
-use crate::api::{Caller, OnMissingCredential};
+use crate::api::{Caller, OnMissingCredential, ToolResult};
 use crate::config::ApiConfig;
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
 use crate::mcp::catalog::{Resolution, ResolvedCall};
-use crate::text::counted;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = help::CALL_EXAMPLES)]
@@ -71,7 +69,7 @@ async fn run_call(command: &CallCommand, call: ResolvedCall, apis: &[(Arc<ApiCon
     let caller = caller_of_tenant(tenants, command.tenant.as_deref()).map_err(Failure::setting)?;
     match command.dry_run {
         Some(shape) => print_request(&call, shape, &caller),
-        None => print_result(command, &call.call(caller).await.into()),
+        None => print_result(command, &call.call(caller).await),
     }
 }
 
@@ -92,24 +90,18 @@ fn print_request(call: &ResolvedCall, shape: dry_run::DryRunFormat, caller: &Cal
     }
 }
 
-fn print_result(command: &CallCommand, result: &CallToolResult) -> Result<ExitCode, Failure> {
+fn print_result(command: &CallCommand, result: &ToolResult) -> Result<ExitCode, Failure> {
     let text = if command.json {
-        serde_json::to_string_pretty(result).unwrap_or_default()
+        serde_json::to_string_pretty(&result.to_json()).unwrap_or_default()
     } else {
         format_result(result)
     };
     output::print_result(&(text + "\n"))?;
-    if !command.json && result.structured_content.is_some() {
-        // A remark on a reply is not a part of it: `| jq` must still work.
-        for remark in result.content.iter().skip(1).filter_map(ContentBlock::as_text) {
-            output::print_remark(&remark.text);
-        }
+    if !command.json {
+        // A note on a reply is not a part of it: `| jq` must still work.
+        result.notes().iter().for_each(|note| output::print_remark(note));
     }
-    Ok(if result.is_error == Some(true) {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(if result.is_error() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// The APIs that may have a tool. Of several, only those are loaded whose tools' names may be like this.
@@ -189,24 +181,10 @@ fn file(path: &str) -> std::io::Result<String> {
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| base64::engine::general_purpose::STANDARD.encode(error.as_bytes())))
 }
 
-fn encoded_bytes(media_type: &str, base64: &str) -> String {
-    format!("[{media_type}, {} of base64; --json shows them]", counted(base64.len(), "byte"))
-}
-
-fn format_result(result: &CallToolResult) -> String {
-    if let Some(structured) = &result.structured_content {
-        return serde_json::to_string_pretty(structured).unwrap_or_default();
+fn format_result(result: &ToolResult) -> String {
+    let json = result.structured_body().filter(|_| result.json().is_some());
+    match json {
+        Some(json) => serde_json::to_string_pretty(&json).unwrap_or_default(),
+        None => result.body_text().to_owned(),
     }
-    let blocks = result.content.iter().map(|block| match block {
-        ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Image(image) => encoded_bytes(&image.mime_type, &image.data),
-        ContentBlock::Audio(audio) => encoded_bytes(&audio.mime_type, &audio.data),
-        ContentBlock::Resource(resource) => match &resource.resource {
-            ResourceContents::BlobResourceContents { mime_type, blob, .. } => encoded_bytes(mime_type.as_deref().unwrap_or("bytes"), blob),
-            ResourceContents::TextResourceContents { text, .. } => text.clone(),
-            other => serde_json::to_string(other).unwrap_or_default(),
-        },
-        other => serde_json::to_string(other).unwrap_or_default(),
-    });
-    blocks.collect::<Vec<_>>().join("\n")
 }

@@ -63,7 +63,7 @@ pub(crate) async fn run() -> Result<ExitCode, Failure> {
     text.push_str("\nOne call, as a model makes it: get_pet with petId 7. The document's example answers:\n\n");
     let arguments = json!({ "petId": 7 }).as_object().cloned();
     let reply = api.call("get_pet", arguments, Caller::default()).await;
-    let reply = reply.and_then(|result| result.structured_content).unwrap_or_default();
+    let reply = reply.and_then(|result| result.structured_content()).unwrap_or_default();
     text.push_str(&serde_json::to_string_pretty(&reply).unwrap_or_default());
     text.push('\n');
     text.push_str(NEXT_STEPS);

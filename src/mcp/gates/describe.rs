@@ -1,38 +1,53 @@
 //! `describe_operations`: the arguments of operations, in a compact form or as JSON Schema.
 
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::gate_set::{Gates, describe_unknown_keys, read_strings, refused};
+use super::gate_set::Gates;
 use super::inner_call::{find_operation, unknown_operation};
 use crate::annotate::gate_names::GateKind;
 use crate::api::ToolIndex;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
+use crate::proxy::{OutputContract, ToolResult};
 use crate::search::{as_path, write_signature};
 use crate::text::{clean, one_line, truncate};
 
-const MAX_NAMES: usize = 10;
 /// The longest description of an operation in the compact form, in bytes.
 const MAX_SHORT_DESCRIPTION_BYTES: usize = 700;
 
-/// Tells the arguments of operations, and through which gate each is called.
+/// The operations that are described, and how.
+#[derive(Deserialize)]
+pub(crate) struct DescribeRequest {
+    names: Vec<String>,
+    #[serde(default)]
+    detail: Detail,
+}
+
+/// How operations are described.
+#[derive(Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Detail {
+    /// In a compact form.
+    #[default]
+    Signature,
+    /// As JSON Schema.
+    Schema,
+}
+
+/// Describes the arguments of operations, and says through which gate each is called.
 #[must_use]
-pub(crate) fn describe_operations(gates: &Gates, seen: &VisibleApis<'_>, arguments: Option<JsonObject>) -> CallToolResult {
-    let (names, is_exact) = match read_names(&arguments.unwrap_or_default()) {
-        Ok(read) => read,
-        Err(problems) => return refused(format!("Nothing is described: {}.", problems.join("; "))),
-    };
+pub(crate) fn describe_operations(gates: &Gates, seen: &VisibleApis<'_>, request: &DescribeRequest) -> ToolResult {
     let max_bytes = seen.apis.iter().map(|api| api.api.max_result_bytes()).min().unwrap_or_default();
     let (mut blocks, mut unknown, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     let mut taken = 0;
-    for name in &names {
+    for name in &request.names {
         let mut remarks = Vec::new();
         let found = find_operation(gates, name, seen, &mut remarks).ok();
         let Some((api, index)) = found.filter(|(api, index)| api.shows(&api.api.offered(*index))) else {
             unknown.push(unknown_operation(gates, name, seen));
             continue;
         };
-        let mut block = if is_exact {
+        let mut block = if request.detail == Detail::Schema {
             exact(gates, &api, index)
         } else {
             compact(gates, &api, index)
@@ -48,7 +63,7 @@ pub(crate) fn describe_operations(gates: &Gates, seen: &VisibleApis<'_>, argumen
         blocks.push(block);
     }
     if blocks.is_empty() && left_out.is_empty() {
-        return refused(unknown.join("\n"));
+        return ToolResult::error(unknown.join("\n"));
     }
     if !left_out.is_empty() {
         blocks.push(format!(
@@ -57,7 +72,7 @@ pub(crate) fn describe_operations(gates: &Gates, seen: &VisibleApis<'_>, argumen
         ));
     }
     blocks.extend(unknown);
-    CallToolResult::success(vec![ContentBlock::text(blocks.join("\n\n"))])
+    ToolResult::of_text(blocks.join("\n\n"), OutputContract::None.text_form())
 }
 
 /// Name, request, gate and class of an operation, in one line.
@@ -98,31 +113,4 @@ fn exact(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
     }
     let description = tool.get("description").and_then(Value::as_str).map(clean).unwrap_or_default();
     format!("{}\nThe API says: {description}\n{described}", heading(gates, api, index))
-}
-
-/// The names, and whether the exact schemas are wanted; or all that is wrong.
-fn read_names(arguments: &JsonObject) -> Result<(Vec<String>, bool), Vec<String>> {
-    const KNOWN: [&str; 2] = ["names", "detail"];
-    let mut problems = Vec::new();
-    problems.extend(describe_unknown_keys(arguments, &KNOWN));
-    let names = arguments.get("names").and_then(read_strings).unwrap_or_else(|| {
-        problems.push("`names` must be a list of names of operations".into());
-        Vec::new()
-    });
-    if problems.is_empty() && !(1..=MAX_NAMES).contains(&names.len()) {
-        problems.push(format!("`names` must be 1 to {MAX_NAMES} names"));
-    }
-    let is_exact = match arguments.get("detail").map(Value::as_str) {
-        None | Some(Some("signature")) => false,
-        Some(Some("schema")) => true,
-        Some(_) => {
-            problems.push("`detail` must be signature or schema".into());
-            false
-        }
-    };
-    if problems.is_empty() {
-        Ok((names, is_exact))
-    } else {
-        Err(problems)
-    }
 }

@@ -1,28 +1,34 @@
 //! The gates of an endpoint: which are listed, under which names.
 
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
-use serde_json::Value;
+use std::sync::OnceLock;
 
-use super::listing::{about_gates, effects_of, write_gates};
+use super::listing::{about_gates, write_gates};
+use crate::annotate::Pattern;
 use crate::annotate::gate_names::{self, GateKind};
 use crate::annotate::list::on_use::is_pinned;
-use crate::annotate::{Effect, Pattern};
 use crate::api::ToolIndex;
-use crate::json;
+use crate::json::JsonObject;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
-use crate::text::{MAX_DESCRIPTION_BYTES, nearest, one_line, truncate};
+use crate::proxy::{ArgumentChecks, CheckedArguments, EmptyNumber, ToolResult};
+use crate::text::{MAX_DESCRIPTION_BYTES, one_line, truncate};
 
 /// The gates of an endpoint.
 pub(crate) struct Gates {
     prefix: String,
-    /// The classes that have operations.
-    effects: Vec<Effect>,
-    /// The gates as clients get them that see everything, each as JSON.
-    texts: Vec<Box<str>>,
+    tools: Vec<GateTool>,
     /// The operations that are listed beside the gates, each with the place of its API.
     pinned: Vec<(usize, ToolIndex)>,
     /// Whether an API of the endpoint is missing, which may have what a caller means.
     lacks_apis: bool,
+}
+
+/// A gate as clients get it that see everything.
+struct GateTool {
+    kind: GateKind,
+    /// The tool as JSON.
+    text: Box<str>,
+    /// Compiled on first use.
+    checks: OnceLock<Option<ArgumentChecks>>,
 }
 
 impl Gates {
@@ -39,8 +45,13 @@ impl Gates {
         };
         Self {
             prefix: prefix.to_owned(),
-            texts: write_gates(all, prefix),
-            effects: effects_of(all),
+            tools: write_gates(all, prefix)
+                .map(|(kind, text)| GateTool {
+                    kind,
+                    text,
+                    checks: OnceLock::new(),
+                })
+                .collect(),
             pinned: all.apis.iter().enumerate().flat_map(pinned_of).collect(),
             lacks_apis: false,
         }
@@ -58,19 +69,34 @@ impl Gates {
 
     /// The gates as clients get them that see everything.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.texts.iter().map(AsRef::as_ref)
+        self.tools.iter().map(|tool| tool.text.as_ref())
     }
 
     /// The names of the gates, in the order in which they are listed.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
-        let names = GateKind::ALL.into_iter().map(move |kind| self.name_of(kind));
-        names.filter(move |name| self.kind_of(name).is_some())
+        self.tools.iter().map(|tool| self.name_of(tool.kind))
     }
 
     /// The gates as a client gets them that sees this.
     #[must_use]
     pub(crate) fn texts_for(&self, seen: &VisibleApis<'_>) -> Vec<Box<str>> {
-        write_gates(seen, &self.prefix)
+        write_gates(seen, &self.prefix).map(|(_, text)| text).collect()
+    }
+
+    /// The arguments of a gate, repaired where that makes them valid.
+    ///
+    /// # Errors
+    /// The result that says what is wrong with them.
+    pub(crate) fn check(&self, kind: GateKind, arguments: Option<JsonObject>) -> Result<CheckedArguments, Box<ToolResult>> {
+        let (name, arguments) = (self.name_of(kind), arguments.unwrap_or_default());
+        let tool = self.tools.iter().find(|tool| tool.kind == kind);
+        let checks = tool.and_then(|tool| tool.checks.get_or_init(|| ArgumentChecks::of_tool(&name, &tool.text)).as_ref());
+        match checks {
+            Some(checks) => checks
+                .check(&name, None, arguments, EmptyNumber::Dropped)
+                .map_err(|error| Box::new(ToolResult::error(error.to_string()))),
+            None => Ok(CheckedArguments::unchecked(arguments)),
+        }
     }
 
     /// What a client is told of the server: the APIs, the three steps, the tags.
@@ -94,15 +120,14 @@ impl Gates {
     /// How many tools a client is listed that sees everything.
     #[must_use]
     pub(crate) fn count(&self) -> usize {
-        self.texts.len() + self.pinned.len()
+        self.tools.len() + self.pinned.len()
     }
 
     /// The gate of that name, where the endpoint has it.
     #[must_use]
     pub(crate) fn kind_of(&self, name: &str) -> Option<GateKind> {
         let kind = gate_names::kind_of(name.strip_prefix(self.prefix.as_str())?)?;
-        let is_listed = kind.effect().is_none_or(|effect| self.effects.contains(&effect));
-        is_listed.then_some(kind)
+        self.tools.iter().any(|tool| tool.kind == kind).then_some(kind)
     }
 
     /// The name of a gate as it is listed.
@@ -112,48 +137,8 @@ impl Gates {
     }
 }
 
-/// A result with `isError` that says what is wrong and what to do.
-#[must_use]
-pub(crate) fn refused(text: String) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(text)])
-}
-
-/// The strings that an argument gives: one, a list of them, or the JSON text of such a list; `None` where it is something else.
-pub(super) fn read_strings(value: &Value) -> Option<Vec<String>> {
-    let list = |value: &Value| -> Option<Vec<String>> {
-        let items = value.as_array()?.iter();
-        items.map(|item| item.as_str().map(str::to_owned)).collect()
-    };
-    match value {
-        Value::String(text) => {
-            let read = text.trim_start().starts_with('[').then(|| json::parse_text(text).ok()).flatten();
-            Some(read.as_ref().and_then(list).unwrap_or_else(|| vec![text.clone()]))
-        }
-        other => list(other),
-    }
-}
-
 /// The most keys that a message of a tool of search mode repeats.
 const MAX_SHOWN_KEYS: usize = 5;
-
-/// What is wrong with the keys of some arguments that are not among the known ones of a tool of search mode.
-pub(super) fn describe_unknown_keys(arguments: &JsonObject, known: &[&str]) -> Vec<String> {
-    let unknown = arguments.keys().map(String::as_str).filter(|key| !known.contains(key));
-    let mut problems: Vec<String> = unknown
-        .clone()
-        .take(MAX_SHOWN_KEYS)
-        .map(|key| {
-            let shown = truncate(&one_line(key), 60);
-            let hint = nearest(key, known.iter().copied(), 0.7).map(|near| format!("; did you mean `{near}`?"));
-            format!("`{shown}` is not an argument of it{}", hint.unwrap_or_default())
-        })
-        .collect();
-    let more = unknown.count().saturating_sub(MAX_SHOWN_KEYS);
-    if more > 0 {
-        problems.push(format!("{more} more are not"));
-    }
-    problems
-}
 
 /// The keys of some arguments in backticks, the first of many.
 pub(super) fn show_keys(arguments: &JsonObject) -> String {

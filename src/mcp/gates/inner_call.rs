@@ -1,14 +1,14 @@
 //! From the arguments of a gate to the operation and its own arguments: read once, here, and nowhere else.
 
-use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::Value;
 
-use super::gate_set::{Gates, refused, show_keys};
+use super::gate_set::{Gates, show_keys};
 use crate::annotate::Effect;
 use crate::annotate::gate_names::GateKind;
 use crate::api::ToolIndex;
-use crate::json;
+use crate::json::JsonObject;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
+use crate::proxy::ToolResult;
 use crate::text::{one_line, truncate};
 
 /// More of a name that is not served is not repeated.
@@ -26,9 +26,9 @@ pub(crate) struct InnerCall<'c> {
 
 /// A call through a gate that is not made.
 pub(crate) struct RefusedCall<'c> {
-    /// What the client is told.
-    pub(crate) result: CallToolResult,
-    /// The operation that was meant, with its API, where one is served under the name.
+    /// The answer.
+    pub(crate) result: Box<ToolResult>,
+    /// The operation that was meant, with its API, if one is served under the name.
     pub(crate) operation: Option<(VisibleApi<'c>, ToolIndex)>,
 }
 
@@ -42,14 +42,12 @@ pub(crate) fn read_inner_call<'c>(
     arguments: Option<JsonObject>,
     seen: &VisibleApis<'c>,
 ) -> Result<InnerCall<'c>, Box<RefusedCall<'c>>> {
-    let mut arguments = arguments.unwrap_or_default();
-    let mut remarks = Vec::new();
-    let (api, tool) = name_operation(gates, &arguments, seen, &mut remarks).map_err(|result| {
-        Box::new(RefusedCall {
-            result: *result,
-            operation: None,
-        })
-    })?;
+    let unnamed = |result| Box::new(RefusedCall { result, operation: None });
+    let checked = gates.check(GateKind::of_effect(effect), arguments).map_err(unnamed)?;
+    let (mut arguments, mut remarks) = (checked.arguments, Vec::from_iter(checked.repairs));
+    let name = arguments.remove("operation");
+    let name = name.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let (api, tool) = find_operation(gates, name, seen, &mut remarks).map_err(unnamed)?;
     match read_named_call(gates, effect, (&api, tool), &mut arguments, &mut remarks) {
         Ok(arguments) => Ok(InnerCall {
             api,
@@ -58,30 +56,9 @@ pub(crate) fn read_inner_call<'c>(
             remarks,
         }),
         Err(result) => Err(Box::new(RefusedCall {
-            result: *result,
+            result,
             operation: Some((api, tool)),
         })),
-    }
-}
-
-/// The operation that `operation` names, with its API.
-fn name_operation<'c>(
-    gates: &Gates,
-    arguments: &JsonObject,
-    seen: &VisibleApis<'c>,
-    remarks: &mut Vec<String>,
-) -> Result<(VisibleApi<'c>, ToolIndex), Box<CallToolResult>> {
-    match arguments.get("operation") {
-        Some(Value::String(name)) => find_operation(gates, name, seen, remarks),
-        Some(_) => Err(refuse(
-            "`operation` must be the name of an operation, as a string. Nothing was sent.".into(),
-        )),
-        None => {
-            let search = gates.name_of(GateKind::Search);
-            Err(refuse(format!(
-                "`operation` is missing: the name of an operation, as {search} shows it. Nothing was sent."
-            )))
-        }
     }
 }
 
@@ -92,7 +69,7 @@ fn read_named_call(
     (of, tool): (&VisibleApi<'_>, ToolIndex),
     arguments: &mut JsonObject,
     remarks: &mut Vec<String>,
-) -> Result<JsonObject, Box<CallToolResult>> {
+) -> Result<JsonObject, Box<ToolResult>> {
     let (offered, served) = (of.api.offered(tool), of.name_of(tool));
     let actual = offered.enforcement.effect();
     if actual != effect {
@@ -102,8 +79,10 @@ fn read_named_call(
             actual.word()
         )));
     }
-    let inner = take_arguments(arguments, remarks)?;
-    arguments.remove("operation");
+    let inner = match arguments.remove("arguments") {
+        Some(Value::Object(inner)) => inner,
+        _ => JsonObject::new(),
+    };
     if arguments.is_empty() {
         return Ok(inner);
     }
@@ -127,23 +106,6 @@ fn read_named_call(
     )))
 }
 
-/// `arguments`: missing, an object, or the JSON text of one.
-fn take_arguments(arguments: &mut JsonObject, remarks: &mut Vec<String>) -> Result<JsonObject, Box<CallToolResult>> {
-    let wrong = || refuse("`arguments` must be an object with the arguments of the operation. Nothing was sent.".into());
-    match arguments.remove("arguments") {
-        None | Some(Value::Null) => Ok(JsonObject::new()),
-        Some(Value::Object(inner)) => Ok(inner),
-        Some(Value::String(text)) => match json::parse_text(&text) {
-            Ok(Value::Object(inner)) => {
-                remarks.push("`arguments` was read as the JSON text of an object.".into());
-                Ok(inner)
-            }
-            _ => Err(wrong()),
-        },
-        Some(_) => Err(wrong()),
-    }
-}
-
 /// The operation of exactly that name, with its API; or the only one of that operationId, or of that method and path,
 /// which is told.
 pub(super) fn find_operation<'c>(
@@ -151,7 +113,7 @@ pub(super) fn find_operation<'c>(
     name: &str,
     seen: &VisibleApis<'c>,
     remarks: &mut Vec<String>,
-) -> Result<(VisibleApi<'c>, ToolIndex), Box<CallToolResult>> {
+) -> Result<(VisibleApi<'c>, ToolIndex), Box<ToolResult>> {
     if gates.kind_of(name).is_some() {
         return Err(refuse(format!(
             "`{}` is not an operation, but a tool of this server that is called by itself. Nothing was sent.",
@@ -198,6 +160,6 @@ fn shown(name: &str) -> String {
     truncate(&one_line(name).replace('`', "'"), MAX_SHOWN_NAME_BYTES)
 }
 
-fn refuse(text: String) -> Box<CallToolResult> {
-    Box::new(refused(text))
+fn refuse(text: String) -> Box<ToolResult> {
+    Box::new(ToolResult::error(text))
 }

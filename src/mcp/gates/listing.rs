@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
-use rmcp::model::ToolAnnotations;
 use serde_json::{Value, json};
 
-use crate::annotate::Effect;
 use crate::annotate::gate_names::GateKind;
+use crate::annotate::{Effect, ToolAnnotations};
 use crate::mcp::visible::{VisibleApi, VisibleApis};
 use crate::search::as_words;
 use crate::text::{counted, truncate};
 
+/// The most characters of a query or a tag: the work of a search grows with its words.
+const MAX_QUERY_LENGTH: usize = 2000;
 /// How many words of tags or nouns a description has at the most, in bytes.
 const MAX_TAGS_BYTES: usize = 700;
 /// How many segments of paths stand for the resources of an API without tags.
@@ -26,12 +27,12 @@ pub(crate) fn effects_of(seen: &VisibleApis<'_>) -> Vec<Effect> {
 }
 
 /// The gates that are listed, each as JSON: search, describe, and a call for each class that has operations.
-#[must_use]
-pub(crate) fn write_gates(seen: &VisibleApis<'_>, prefix: &str) -> Vec<Box<str>> {
-    let effects = &effects_of(seen);
-    let is_listed = |kind: &GateKind| kind.effect().is_none_or(|effect| effects.contains(&effect));
-    let listed = GateKind::ALL.into_iter().filter(is_listed);
-    listed.map(|kind| write_gate(kind, seen, prefix, effects)).collect()
+pub(crate) fn write_gates(seen: &VisibleApis<'_>, prefix: &str) -> impl Iterator<Item = (GateKind, Box<str>)> {
+    let effects = effects_of(seen);
+    GateKind::ALL.into_iter().filter_map(move |kind| {
+        let is_listed = kind.effect().is_none_or(|effect| effects.contains(&effect));
+        is_listed.then(|| (kind, write_gate(kind, seen, prefix, &effects)))
+    })
 }
 
 fn write_gate(kind: GateKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[Effect]) -> Box<str> {
@@ -48,7 +49,13 @@ fn write_gate(kind: GateKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[E
         ),
     };
     let [read_only, destructive, idempotent, open_world] = hints;
-    let annotations = ToolAnnotations::from_raw(None, Some(read_only), Some(destructive), Some(idempotent), Some(open_world));
+    let annotations = ToolAnnotations {
+        title: None,
+        read_only_hint: Some(read_only),
+        destructive_hint: Some(destructive),
+        idempotent_hint: Some(idempotent),
+        open_world_hint: Some(open_world),
+    };
     let tool = json!({
         "name": format!("{prefix}{}", kind.name()),
         "title": title,
@@ -204,10 +211,10 @@ fn search_schema(seen: &VisibleApis<'_>) -> Value {
         "type": "object",
         "properties": {
             "queries": {
-                "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 5,
+                "type": "array", "items": {"type": "string", "maxLength": MAX_QUERY_LENGTH}, "maxItems": 5,
                 "description": "One question for each step of the task, as \"list open issues of a repository\"; without any, the tags are listed"
             },
-            "tag": {"type": "string", "description": "Only operations with this tag"},
+            "tag": {"type": "string", "maxLength": MAX_QUERY_LENGTH, "description": "Only operations with this tag"},
             "effect": {"enum": ["read", "write", "destructive"], "description": "Only operations of this class"},
             "limit": {"type": "integer", "minimum": 1, "maximum": 25, "description": "Hits for each query [default: 8 for one query, fewer for several]"},
             "offset": {"type": "integer", "minimum": 0, "description": "How many hits to pass over; with one query only"}

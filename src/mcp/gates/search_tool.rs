@@ -1,22 +1,20 @@
 //! `search_operations`: hits for each question, or the tags where there is none.
 
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::gate_set::{Gates, describe_unknown_keys, read_strings, refused};
+use super::gate_set::Gates;
 use super::listing::{tag_counts, vocabulary};
 use crate::annotate::Effect;
 use crate::annotate::gate_names::GateKind;
 use crate::api::search::SearchedTools;
 use crate::api::{OfferedTool, ToolIndex};
 use crate::mcp::visible::{VisibleApi, VisibleApis};
+use crate::proxy::{OutputContract, ToolResult};
 use crate::search::{Hit, QueryAnswer, SearchAnswer, as_path, as_words};
 use crate::spec::node::Node;
 use crate::text::{MAX_LIKENED_BYTES, counted, one_line};
 
-const MAX_QUERIES: usize = 5;
-/// The longest query, tag or name of an API: the work of a search grows with its words.
-const MAX_QUERY_BYTES: usize = 2000;
 /// The most hits over all queries.
 const MAX_HITS: usize = 25;
 /// How many sources of identifiers a hit names.
@@ -26,13 +24,18 @@ const MAX_TAGS: usize = 60;
 /// How many of the nearest tags are named where nothing fits.
 const NEAR_TAGS: usize = 5;
 
-/// What is asked.
-struct SearchRequest {
+/// The member of `_meta` with an answer for programs: hosts show a model the lines alone.
+const META_KEY: &str = "openapi-mcp/search";
+
+/// The arguments of a search, as its input schema has them.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct SearchRequest {
     queries: Vec<String>,
     api: Option<String>,
     tag: Option<String>,
     effect: Option<Effect>,
-    limit: usize,
+    limit: Option<usize>,
     offset: usize,
 }
 
@@ -41,25 +44,20 @@ type HitPlace = (usize, ToolIndex);
 
 /// Answers a search: which operations fit.
 #[must_use]
-pub(crate) fn search_operations(gates: &Gates, seen: &VisibleApis<'_>, arguments: Option<JsonObject>) -> CallToolResult {
-    let request = match read_request(&arguments.unwrap_or_default(), seen) {
-        Ok(request) => request,
-        Err(problems) => return refused(format!("The search was not made: {}.", problems.join("; "))),
-    };
+pub(crate) fn search_operations(gates: &Gates, seen: &VisibleApis<'_>, mut request: SearchRequest) -> ToolResult {
+    request.queries.retain(|query| !query.trim().is_empty());
+    if request.offset > 0 && request.queries.len() > 1 {
+        return ToolResult::error("The search was not made: `offset` goes with one query only.");
+    }
     let mut seen = seen.clone();
     if let Some(wanted) = &request.api {
         seen.apis.retain(|api| api.label() == Some(wanted.as_str()));
     }
     let seen = &seen;
     if let Some(unknown) = describe_unknown_tag(seen, &request) {
-        return refused(unknown);
+        return ToolResult::error(unknown);
     }
-    let answers: Vec<(&String, Option<QueryAnswer>)> = request
-        .queries
-        .iter()
-        .filter(|query| !query.trim().is_empty())
-        .map(|query| (query, answer(seen, query, &request)))
-        .collect();
+    let answers: Vec<(&String, Option<QueryAnswer>)> = request.queries.iter().map(|query| (query, answer(seen, query, &request))).collect();
     // `show all` asks for nothing in particular.
     let results = if answers.iter().all(|(_, answer)| answer.is_none()) {
         if request.tag.is_none() && request.effect.is_none() {
@@ -79,6 +77,18 @@ pub(crate) fn search_operations(gates: &Gates, seen: &VisibleApis<'_>, arguments
 }
 
 impl SearchRequest {
+    /// How many hits each query gets.
+    fn limit(&self) -> usize {
+        let count = self.queries.len().max(1);
+        let usual = match count {
+            1 => 8,
+            2 | 3 => 5,
+            4 => 4,
+            _ => 3,
+        };
+        self.limit.unwrap_or(usual).min(MAX_HITS / count)
+    }
+
     /// Whether an operation is among those that are asked about.
     fn admits(&self, offered: &OfferedTool<'_>) -> bool {
         self.effect.is_none_or(|effect| offered.enforcement.effect() == effect)
@@ -104,9 +114,13 @@ fn describe_unknown_tag(seen: &VisibleApis<'_>, request: &SearchRequest) -> Opti
     })
 }
 
-fn render(answer: &SearchAnswer) -> CallToolResult {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text())]);
-    result.structured_content = Some(answer.json());
+fn render(answer: &SearchAnswer) -> ToolResult {
+    result_of(answer.text(), answer.json())
+}
+
+fn result_of(text: String, json: Value) -> ToolResult {
+    let mut result = ToolResult::of_text(text, OutputContract::None.text_form());
+    result.insert_meta(META_KEY, json);
     result
 }
 
@@ -132,7 +146,7 @@ fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Optio
     let hits: Vec<Hit> = places
         .iter()
         .skip(request.offset)
-        .take(request.limit)
+        .take(request.limit())
         .filter_map(|place| hit_of(seen, *place))
         .collect();
     let remark = if total > 0 {
@@ -185,7 +199,7 @@ fn browse(seen: &VisibleApis<'_>, request: &SearchRequest) -> QueryAnswer {
         admitted.map(move |(index, _)| (place, index))
     });
     let all: Vec<HitPlace> = places.collect();
-    let shown = all.iter().skip(request.offset).take(request.limit);
+    let shown = all.iter().skip(request.offset).take(request.limit());
     let hits: Vec<Hit> = shown.filter_map(|place| hit_of(seen, *place)).collect();
     let remark = match (all.len(), hits.len()) {
         (0, _) => Some(format!("No operation is like that. {}", vocabulary(seen))),
@@ -251,7 +265,7 @@ fn near_tags(seen: &VisibleApis<'_>, query: &str) -> String {
 }
 
 /// The answer to a search that asks for nothing: what there is.
-fn list_tags(gates: &Gates, seen: &VisibleApis<'_>) -> CallToolResult {
+fn list_tags(gates: &Gates, seen: &VisibleApis<'_>) -> ToolResult {
     let tags = tag_counts(seen);
     // Of several APIs, no document's words may speak about the tag of another one.
     let documents = seen.apis.iter().filter(|_| !seen.names_apis).map(|api| api.api.document());
@@ -299,106 +313,8 @@ fn list_tags(gates: &Gates, seen: &VisibleApis<'_>) -> CallToolResult {
         });
         let text = lines.join("\n");
         if (text.len() <= 4500 && json.to_string().len() <= 4500) || most == 0 {
-            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-            result.structured_content = Some(json);
-            return result;
+            return result_of(text, json);
         }
         most -= most.min(5);
     }
-}
-
-/// The arguments of a search, or all that is wrong with them.
-fn read_request(arguments: &JsonObject, seen: &VisibleApis<'_>) -> Result<SearchRequest, Vec<String>> {
-    let mut problems = Vec::new();
-    let mut known = vec!["queries", "tag", "effect", "limit", "offset"];
-    if seen.names_apis {
-        known.push("api");
-    }
-    problems.extend(describe_unknown_keys(arguments, &known));
-    let queries = match arguments.get("queries") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(given) => read_strings(given).unwrap_or_else(|| {
-            problems.push("`queries` must be a list of strings".into());
-            Vec::new()
-        }),
-    };
-    if queries.len() > MAX_QUERIES {
-        problems.push(format!(
-            "`queries` has {} items, and at most {MAX_QUERIES} are answered",
-            queries.len()
-        ));
-    }
-    if queries.iter().any(|query| query.len() > MAX_QUERY_BYTES) {
-        problems.push(format!("one of the `queries` is longer than {MAX_QUERY_BYTES} bytes"));
-    }
-    if queries.len() > 1 && queries.iter().any(|query| query.trim().is_empty()) {
-        problems.push("one of the `queries` is empty".into());
-    }
-    let mut text = |key: &str| match arguments.get(key) {
-        None | Some(Value::Null) => None,
-        Some(Value::String(text)) if text.len() <= MAX_QUERY_BYTES => Some(text.clone()),
-        Some(Value::String(_)) => {
-            problems.push(format!("`{key}` is longer than {MAX_QUERY_BYTES} bytes"));
-            None
-        }
-        Some(_) => {
-            problems.push(format!("`{key}` must be a string"));
-            None
-        }
-    };
-    let (tag, effect, api) = (text("tag"), text("effect"), text("api"));
-    if let Some(wanted) = api.as_deref()
-        && seen.names_apis
-        && !seen.apis.iter().any(|api| api.label() == Some(wanted))
-    {
-        let names: Vec<&str> = seen.apis.iter().filter_map(VisibleApi::label).collect();
-        problems.push(format!("`api` must be one of {}", names.join(", ")));
-    }
-    let class = effect
-        .as_deref()
-        .and_then(|word| Effect::ALL.into_iter().find(|effect| effect.word() == word));
-    if effect.is_some() && class.is_none() {
-        problems.push("`effect` must be read, write or destructive".into());
-    }
-    let mut number = |key: &str, range: std::ops::RangeInclusive<usize>| match arguments.get(key) {
-        None | Some(Value::Null) => None,
-        Some(value) => {
-            let read = value
-                .as_u64()
-                .or_else(|| value.as_str()?.parse().ok())
-                .and_then(|number| usize::try_from(number).ok());
-            let number = read.filter(|number| range.contains(number));
-            if number.is_none() {
-                let bound = if *range.end() == usize::MAX {
-                    String::new()
-                } else {
-                    format!(" to {}", range.end())
-                };
-                problems.push(format!("`{key}` must be an integer from {}{bound}", range.start()));
-            }
-            number
-        }
-    };
-    let (limit, offset) = (number("limit", 1..=MAX_HITS), number("offset", 0..=usize::MAX));
-    if offset.is_some() && queries.len() > 1 {
-        problems.push("`offset` goes with one query only".into());
-    }
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let count = queries.len().max(1);
-    let usual = match count {
-        1 => 8,
-        2 | 3 => 5,
-        4 => 4,
-        _ => 3,
-    };
-    Ok(SearchRequest {
-        queries,
-        api,
-        tag,
-        effect: class,
-        limit: limit.unwrap_or(usual).min(MAX_HITS / count),
-        offset: offset.unwrap_or(0),
-    })
 }

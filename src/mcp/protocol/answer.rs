@@ -90,7 +90,8 @@ impl Frame {
         let written = match answer {
             McpAnswer::Tool(result) => {
                 frame.head.reserve(result.estimated_bytes());
-                result.write_json(is_modern, is_modern.then(|| SERVER_META.as_str()), &mut frame.head)
+                result.write_json(is_modern, is_modern.then(|| SERVER_META.as_str()), &mut frame.head);
+                Ok(())
             }
             McpAnswer::Tools(list) => {
                 frame.write_list(list, is_modern);

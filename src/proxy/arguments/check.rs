@@ -1,8 +1,6 @@
 //! The arguments of a call against the input schema of its tool: valid, or repaired, or refused with all that is wrong.
 
-use std::sync::Arc;
-
-use crate::json::JsonObject;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::integers::write_integers_plainly;
@@ -11,12 +9,13 @@ use super::problems::{describe_format_mismatch, describe_problems};
 use super::repair::{EmptyNumber, repair_values};
 use super::repair_notes::RepairNotes;
 use super::validate::{ArgumentVerdict, Validator};
+use crate::json::JsonObject;
 use crate::proxy::error::CallError;
 use crate::spec::Operation;
 
 /// What the arguments of a tool are checked against.
 pub(crate) struct ArgumentChecks {
-    schema: Arc<JsonObject>,
+    schema: JsonObject,
     validator: Validator,
 }
 
@@ -42,17 +41,29 @@ impl CheckedArguments {
 }
 
 impl ArgumentChecks {
-    /// Compiles an input schema.
-    ///
-    /// # Errors
-    /// A sentence where the schema cannot be compiled.
-    pub(crate) fn compile(schema: Arc<JsonObject>) -> Result<Self, String> {
-        let validator = Validator::compile(&Value::Object(schema.as_ref().clone()))?;
-        Ok(Self { schema, validator })
+    /// Compiles the input schema of a tool, which is given as JSON. `None` means that the schema cannot be compiled, which is logged.
+    pub(crate) fn of_tool(name: &str, tool: &str) -> Option<Self> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct ListedTool {
+            input_schema: JsonObject,
+        }
+        let compile = || {
+            let ListedTool { input_schema } = serde_json::from_str(tool).map_err(|error| error.to_string())?;
+            let input_schema = Value::Object(input_schema);
+            let validator = Validator::compile(&input_schema)?;
+            match input_schema {
+                Value::Object(schema) => Ok(Self { schema, validator }),
+                _ => Err("it is not an object".to_owned()),
+            }
+        };
+        compile()
+            .inspect_err(|error| tracing::warn!(tool = %name, "the input schema cannot be checked: {error}"))
+            .ok()
     }
 
-    /// The arguments of a tool, repaired where that makes them valid and only one reading fits. The tool is given by its name in the
-    /// API, with the names by which the caller knows tools. `empty` says what may become of an optional number that is given as an
+    /// The arguments of a tool, repaired where that makes them valid and only one reading fits. `operation` is the one that the
+    /// tool calls, if it calls one. `empty` says what may become of an optional number that is given as an
     /// empty text.
     ///
     /// # Errors
@@ -60,7 +71,7 @@ impl ArgumentChecks {
     pub(crate) fn check(
         &self,
         tool: &str,
-        operation: &Operation,
+        operation: Option<&Operation>,
         arguments: JsonObject,
         empty: EmptyNumber,
     ) -> Result<CheckedArguments, CallError> {
@@ -83,7 +94,8 @@ impl ArgumentChecks {
         }
         let mut notes = RepairNotes::default();
         let is_valid = |name: &str, value: &Value| self.is_valid_alone(name, value);
-        if let Some(mut placed) = place_arguments(&given, operation, &self.schema, &is_valid, &mut notes) {
+        let placed = operation.and_then(|operation| place_arguments(&given, operation, &self.schema, &is_valid, &mut notes));
+        if let Some(mut placed) = placed {
             repair_values(&mut placed, &self.schema, empty, &mut notes);
             let placed = Value::Object(placed);
             let verdict = self.validator.judge(&placed);

@@ -15,7 +15,6 @@ use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue,
     TRAILER, TRANSFER_ENCODING,
 };
-use rmcp::model::{ContentBlock, MetaObject, ResourceContents};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
@@ -123,46 +122,13 @@ impl Redactor {
         if self.secrets.is_empty() {
             return;
         }
-        let text = result.structured_text().map(str::as_bytes);
-        // Strings, keys and numbers are judged in the text as in the tree: where it holds no secret, the tree holds none.
-        if text.is_some_and(|text| self.clean(text, numbers).is_none()) {
-            result.change_all_but_structured(|blocks, meta| {
-                self.redact_blocks(blocks, numbers);
-                self.redact_meta(meta, numbers);
-            });
-            return;
+        if let Some(json) = result.json_mut() {
+            self.redact_text(json, numbers);
         }
-        let result = result.make_tree();
-        self.redact_blocks(&mut result.content, numbers);
-        if let Some(value) = &mut result.structured_content {
+        let (texts, meta) = result.texts_mut();
+        texts.for_each(|text| self.redact_text(text, numbers));
+        for value in meta.values_mut() {
             redact_value(&self.secrets, value, numbers);
-        }
-        self.redact_meta(&mut result.meta, numbers);
-    }
-
-    fn redact_meta(&self, meta: &mut Option<MetaObject>, numbers: NumberMark) {
-        for value in meta.iter_mut().flat_map(|meta| meta.values_mut()) {
-            redact_value(&self.secrets, value, numbers);
-        }
-    }
-
-    fn redact_blocks(&self, blocks: &mut [ContentBlock], numbers: NumberMark) {
-        for block in blocks {
-            match block {
-                ContentBlock::Text(text) => self.redact_text(&mut text.text, numbers),
-                ContentBlock::Image(image) => self.redact_text(&mut image.mime_type, numbers),
-                ContentBlock::Audio(audio) => self.redact_text(&mut audio.mime_type, numbers),
-                ContentBlock::Resource(resource) => {
-                    if let ResourceContents::BlobResourceContents {
-                        mime_type: Some(mime_type),
-                        ..
-                    } = &mut resource.resource
-                    {
-                        self.redact_text(mime_type, numbers);
-                    }
-                }
-                _ => {}
-            }
         }
     }
 

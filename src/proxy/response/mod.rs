@@ -8,6 +8,7 @@ pub(crate) mod pagination;
 pub(crate) mod records;
 pub(crate) mod render;
 pub(crate) mod reply_headers;
+pub(crate) mod result_notes;
 pub(crate) mod sandbox;
 pub(crate) mod shape;
 pub(crate) mod shaped_result;

@@ -13,6 +13,8 @@ const MAX_PARTS: usize = 256;
 pub(crate) struct ReplyPart {
     /// The part's own media type; `text/plain` where it names none (RFC 2046 section 5.1).
     pub content_type: String,
+    /// How the part is to be handled; empty where it does not say.
+    pub disposition: String,
     /// The part's bytes.
     pub body: Bytes,
 }
@@ -35,7 +37,8 @@ pub(crate) fn parts(content_type: &str, body: &Bytes) -> Option<Vec<ReplyPart>> 
         let (head, content) = split_head(inner);
         let offset = content.as_ptr() as usize - body.as_ptr() as usize;
         parts.push(ReplyPart {
-            content_type: content_type_of(head),
+            content_type: header(head, "content-type").unwrap_or_else(|| "text/plain".into()),
+            disposition: header(head, "content-disposition").unwrap_or_default(),
             body: body.slice(offset..offset + content.len()),
         });
     }
@@ -76,13 +79,11 @@ fn split_head(part: &[u8]) -> (&[u8], &[u8]) {
     (part, part.get(part.len()..).unwrap_or_default())
 }
 
-fn content_type_of(head: &[u8]) -> String {
+fn header(head: &[u8], wanted: &str) -> Option<String> {
     let head = String::from_utf8_lossy(head);
-    let line = head
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(name, _)| name.trim().eq_ignore_ascii_case("content-type"));
-    line.map_or_else(|| "text/plain".into(), |(_, value)| value.trim().to_owned())
+    let mut lines = head.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = lines.find(|(name, _)| name.trim().eq_ignore_ascii_case(wanted))?;
+    Some(value.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -100,10 +101,12 @@ mod tests {
             [
                 ReplyPart {
                     content_type: "image/png".into(),
+                    disposition: String::new(),
                     body: Bytes::from_static(b"\x89PNG\r\n")
                 },
                 ReplyPart {
                     content_type: "text/plain".into(),
+                    disposition: String::new(),
                     body: Bytes::from_static(b"hello --x")
                 }
             ]

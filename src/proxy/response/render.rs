@@ -6,29 +6,31 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::Method;
-use http::header::CONTENT_TYPE;
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
-use serde_json::{Map, Value, json};
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use serde_json::Value;
 
 use super::compact_json::compact_json;
 use super::failure::{self, Advice};
 use super::records::{self, Framing};
 use super::reply_headers::{HeaderReport, ShownHeaders};
-use super::tool_result::{ToolResult, as_object};
+use super::result_notes::NoteKind;
+use super::tool_result::{MediaBlock, MediaBlockKind, TextForm, ToolResult};
 use super::truncate::{self, Loss};
 use super::{
     ReplyKind, Response, Stopped, content_type, decode_text, essence_or_bytes, multipart, operation_label, pagination, reply_kind,
     status_line, strip_bom,
 };
-use crate::proxy::request::style::{self, Keep};
-use crate::spec::{Document, Operation};
+use crate::json::JsonObject;
+use crate::spec::{Document, Operation, media_type};
 use crate::{json as spec_json, observe, text};
 
 /// Blobs above this size are named, not embedded: base64 of more than this helps no model.
 const MAX_BLOB_BYTES: usize = 4 << 20;
-/// Larger JSON is not structured, only given as text.
+/// Larger JSON is given as a text, if structured content would need a tree.
 const MAX_TREE_BYTES: usize = 2 << 20;
 
+/// How much of the name of a file is shown.
+const MAX_NAME_BYTES: usize = 200;
 /// How much of a header is shown.
 const MAX_HEADER_BYTES: usize = 500;
 
@@ -68,26 +70,16 @@ pub enum NextPage<'a> {
     #[default]
     OfReply,
     /// From the reply before it was shaped.
-    Known(Option<&'a Map<String, Value>>),
+    Known(Option<&'a JsonObject>),
 }
 
 /// The result of a call that was answered, whatever the answer was. Where there is an output schema, clients refuse a success
 /// without structured content. One that is not JSON, or too large to be taken apart, gets its text as `result`; where that would
 /// break the promise it is not a success, because an error's content is not checked, and reaches the model.
 #[must_use]
-pub fn render_reply(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> CallToolResult {
-    render_result(operation, response, rendering).into()
-}
-
-/// [`render_reply`], with structured content that is still text where nobody needs more.
-pub(crate) fn render_result(operation: &Operation, response: &Response, mut rendering: Rendering<'_>) -> ToolResult {
-    let has_body = response.status.is_success() && !response.body.is_empty();
-    let report = HeaderReport::new(&response.headers, rendering.headers, has_body, rendering.max_bytes);
-    if rendering.max_bytes > 0 {
-        rendering.max_bytes = rendering.max_bytes.saturating_sub(report.size()).max(1);
-    }
+pub fn render_reply(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
     let mut result = render_body(operation, response, rendering);
-    report.add_to(&mut result);
+    HeaderReport::new(response, rendering.headers, rendering.max_bytes).add_to(&mut result);
     result
 }
 
@@ -96,83 +88,80 @@ fn render_body(operation: &Operation, response: &Response, rendering: Rendering<
     if !status.is_success() {
         return ToolResult::error(failure::describe_failure(operation, response, rendering.advice));
     }
-    let mut rendered = success(operation, response, rendering);
-    if rendered.is_structured() || rendered.parts().is_error == Some(true) {
-        return rendered;
+    let result = success(operation, response, rendering);
+    if rendering.promise == OutputContract::AsDeclared && !result.is_error() && result.json().is_none() {
+        return result.into_error(&format!(
+            "{} answered {status}, but not with JSON that can be given as its output schema promises:",
+            operation_label(operation)
+        ));
     }
-    let result = rendered.make_tree();
-    match rendering.promise {
-        OutputContract::None => {}
-        OutputContract::AnyObject => {
-            let small = !response.body.is_empty() && response.body.len() <= MAX_TREE_BYTES;
-            let text = result.content.first().and_then(ContentBlock::as_text).filter(|_| small);
-            result.structured_content = Some(json!({ "result": text.map(|text| text.text.clone()) }));
-        }
-        OutputContract::AsDeclared => {
-            let sentence = format!(
-                "{} answered {status}, but not with JSON that can be given as its output schema promises:",
-                operation_label(operation)
-            );
-            result.content.insert(0, ContentBlock::text(sentence));
-            result.is_error = Some(true);
-        }
-    }
-    rendered
+    result
 }
 
 /// The result of a call that failed on this side, or got no answer.
 #[must_use]
-pub fn render_error(operation: &Operation, error: &crate::proxy::CallError) -> CallToolResult {
+pub fn render_error(operation: &Operation, error: &crate::proxy::CallError) -> ToolResult {
     let text = match error {
         crate::proxy::CallError::Arguments(text) => text.clone(),
         other => format!("{} failed: {other}.", operation_label(operation)),
     };
-    CallToolResult::error(vec![ContentBlock::text(text)])
+    ToolResult::error(text)
+}
+
+impl OutputContract {
+    /// How a success is given that is not JSON.
+    pub(crate) fn text_form(self) -> TextForm {
+        match self {
+            Self::None => TextForm::Plain,
+            Self::AnyObject | Self::AsDeclared => TextForm::Structured,
+        }
+    }
 }
 
 fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
     if operation.method == Method::HEAD || response.body.is_empty() {
-        return CallToolResult::success(vec![ContentBlock::text(headline(response, rendering.headers))]).into();
+        return ToolResult::of_text(headline(response, rendering.headers), rendering.promise.text_form());
     }
     let content_type = content_type(&response.headers);
     if let Some(framing) = Framing::of(content_type) {
         return stream_result(operation, response, framing, rendering);
     }
-    let blocks = match reply_kind(content_type, &response.body) {
+    let mut media = Vec::new();
+    let text = match reply_kind(content_type, &response.body) {
         ReplyKind::Json => return json_result(operation, response, rendering),
         ReplyKind::Multipart => match multipart::parts(content_type, &response.body) {
-            Some(parts) => parts.iter().map(|part| block(operation, &part.content_type, &part.body)).collect(),
-            None => vec![ContentBlock::text(text::clean(&decode_text(content_type, &response.body)))],
+            Some(parts) => {
+                let texts = parts
+                    .iter()
+                    .map(|part| part_text(&part.content_type, &part.disposition, &part.body, rendering.max_bytes, &mut media));
+                texts.collect::<Vec<_>>().join("\n\n")
+            }
+            None => text::clean(&decode_text(content_type, &response.body)),
         },
-        _ => vec![block(operation, content_type, &response.body)],
+        _ => {
+            let disposition = response.headers.get(CONTENT_DISPOSITION).and_then(|value| value.to_str().ok());
+            let disposition = disposition.unwrap_or_default();
+            part_text(content_type, disposition, &response.body, rendering.max_bytes, &mut media)
+        }
     };
-    let mut room = rendering.max_bytes;
-    let blocks = blocks
-        .into_iter()
-        .flat_map(|block| shortened(block, rendering.max_bytes > 0, &mut room));
-    CallToolResult::success(blocks.collect()).into()
+    let room = if rendering.max_bytes == 0 {
+        usize::MAX
+    } else {
+        rendering.max_bytes
+    };
+    let (kept, loss) = truncate::truncate_text(&text, room);
+    let mut result = ToolResult::of_text(kept, rendering.promise.text_form()).with_media(media);
+    if let Some(loss) = loss {
+        note_cut();
+        let note = format!("The reply was cut, because it is longer than a result may be: {loss} are shown.");
+        result.note(NoteKind::Cut, note);
+    }
+    result
 }
 
 fn note_cut() {
     if let Some(metrics) = observe::metrics() {
         metrics.result_cut();
-    }
-}
-
-/// A text that is longer than the room that is left, cut and told.
-fn shortened(block: ContentBlock, limited: bool, room: &mut usize) -> Vec<ContentBlock> {
-    let Some(whole) = block.as_text().filter(|_| limited) else {
-        return vec![block];
-    };
-    let (kept, loss) = truncate::truncate_text(&whole.text, *room);
-    *room -= kept.len();
-    match loss {
-        None => vec![block],
-        Some(loss) => {
-            note_cut();
-            let remark = format!("The reply was cut, because it is longer than a result may be: {loss} are shown.");
-            vec![ContentBlock::text(kept.to_owned()), ContentBlock::text(remark)]
-        }
     }
 }
 
@@ -189,7 +178,7 @@ fn stream_result(operation: &Operation, response: &Response, framing: Framing, r
         format!("The stream goes on: {} records were collected until {why}.", records.len())
     });
     let mut result = structured(operation, response, Cow::Owned(Value::Array(records).to_string()), false, rendering);
-    remark.into_iter().for_each(|remark| result.push_text(remark));
+    remark.into_iter().for_each(|remark| result.note(NoteKind::Cut, remark));
     result
 }
 
@@ -197,9 +186,7 @@ fn stream_result(operation: &Operation, response: &Response, framing: Framing, r
 /// accept only objects there; and the same as compact text.
 fn json_result(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
     let body = strip_bom(&response.body);
-    if body.len() <= MAX_TREE_BYTES
-        && let Some(json) = compact_json(body)
-    {
+    if let Some(json) = compact_json(body) {
         return structured(operation, response, json, true, rendering);
     }
     let parsed: Result<Value, _> = if body.len() > MAX_TREE_BYTES && spec_json::is_plain(body) {
@@ -222,13 +209,12 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
         }
         Err(error) => {
             let reason = error.map_or_else(String::new, |error| format!(" ({error})"));
-            let mut result = ToolResult::error(format!(
-                "{} answered {} with a body that is not valid JSON{reason}:",
+            ToolResult::error(format!(
+                "{} answered {} with a body that is not valid JSON{reason}:\n\n{}",
                 operation_label(operation),
-                response.status
-            ));
-            result.push_text(text::truncate(&decode_text("", body), failure::MAX_ERROR_BYTES));
-            result
+                response.status,
+                text::truncate(&decode_text("", body), failure::MAX_ERROR_BYTES)
+            ))
         }
     }
 }
@@ -242,6 +228,7 @@ fn structured(operation: &Operation, response: &Response, json: Cow<'_, str>, is
         NextPage::OfReply => pagination::next(operation, rendering.document, &response.headers, &json),
         NextPage::Known(next) => next.cloned(),
     };
+    let is_wrapped = rendering.promise == OutputContract::AsDeclared;
     let (text, losses, next) = if is_cut {
         let (text, losses) = truncate::truncate_json(&json, rendering.max_bytes);
         let next = losses.is_empty().then(next_page).flatten();
@@ -250,40 +237,42 @@ fn structured(operation: &Operation, response: &Response, json: Cow<'_, str>, is
         let next = next_page();
         (json.into_owned(), Vec::new(), next)
     };
-    let mut result = if text.len() > MAX_TREE_BYTES {
-        let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-        let reason = format!("it has {length} bytes, and only {MAX_TREE_BYTES} are structured");
-        result.content.push(unstructured(&reason));
-        result.into()
-    } else if (is_compact && !is_cut) || matches!(compact_json(text.as_bytes()), Some(Cow::Borrowed(_))) {
-        ToolResult::of_compact_json(text)
-    } else {
-        let value = spec_json::parse_text(&text);
-        let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-        match value {
-            Ok(value) => result.structured_content = Some(as_object(value)),
-            Err(error) => result.content.push(unstructured(&unstructured_reason(&error))),
+    let mut result = match as_compact_json(text, is_compact && !is_cut, length) {
+        Ok(json) => ToolResult::of_compact_json(json, is_wrapped),
+        Err((text, reason)) => {
+            let mut result = ToolResult::of_text(text, TextForm::Quoted);
+            result.note(NoteKind::Form, format!("The reply is given as text, because {reason}."));
+            result
         }
-        result.into()
     };
     if !losses.is_empty() {
         note_cut();
-        result.push_text(lost(operation, &losses));
+        let lost = lost(operation, &losses);
         if rendering.promise == OutputContract::AsDeclared {
             // A client that checks would throw all of it away: an error is not checked.
-            result.make_error();
+            return result.into_error(&lost);
         }
+        result.note(NoteKind::Cut, lost);
     } else if let Some(next) = next {
-        let next = Value::Object(next);
-        result.push_text(format!(
-            "There is more: call again with the same arguments and {next} for the next page."
-        ));
+        result.note_next_page(&next);
     }
     result
 }
 
-fn unstructured(reason: &str) -> ContentBlock {
-    ContentBlock::text(format!("The reply is given as text only, because {reason}."))
+/// The text as compact JSON, or as it is with the reason why it cannot be. `length` is that of the whole reply.
+fn as_compact_json(text: String, is_compact: bool, length: usize) -> Result<String, (String, String)> {
+    if is_compact {
+        return Ok(text);
+    }
+    match compact_json(text.as_bytes()) {
+        Some(Cow::Borrowed(_)) => Ok(text),
+        Some(Cow::Owned(compact)) => Ok(compact),
+        None if text.len() > MAX_TREE_BYTES => Err((text, format!("it has {length} bytes, and only {MAX_TREE_BYTES} are structured"))),
+        None => match spec_json::parse_text(&text) {
+            Ok(value) => Ok(value.to_string()),
+            Err(error) => Err((text, unstructured_reason(&error))),
+        },
+    }
 }
 
 /// Why valid JSON has no structured form.
@@ -334,35 +323,32 @@ fn lost(operation: &Operation, losses: &[Loss]) -> String {
     )
 }
 
-/// One content block for bytes of a media type.
-fn block(operation: &Operation, content_type: &str, body: &Bytes) -> ContentBlock {
-    let essence = essence_or_bytes(content_type);
-    match reply_kind(content_type, body) {
-        ReplyKind::Image => ContentBlock::image(STANDARD.encode(body), essence),
-        ReplyKind::Audio => ContentBlock::audio(STANDARD.encode(body), essence),
-        ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart => ContentBlock::text(decode_text(content_type, body)),
-        ReplyKind::Blob if body.len() > MAX_BLOB_BYTES => ContentBlock::text(format!(
-            "{} bytes of {essence}, left out because that is more than {MAX_BLOB_BYTES} bytes.",
-            body.len()
-        )),
-        ReplyKind::Blob => {
-            // The real URL may hold a key in its query; the model needs only something to call the bytes by.
-            let uri = format!(
-                "openapi-mcp:{}{}",
-                operation.method.as_str().to_ascii_lowercase(),
-                encoded_path(&operation.path)
-            );
-            ContentBlock::resource(ResourceContents::blob(STANDARD.encode(body), uri).with_mime_type(essence))
-        }
+/// What the text says of bytes of a media type: themselves, or what they are. What is not text is added to `media`.
+fn part_text(content_type: &str, disposition: &str, body: &Bytes, max_bytes: usize, media: &mut Vec<MediaBlock>) -> String {
+    let media_type = essence_or_bytes(content_type);
+    let kind = match reply_kind(content_type, body) {
+        ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart => return decode_text(content_type, body),
+        ReplyKind::Image => MediaBlockKind::Image,
+        ReplyKind::Audio => MediaBlockKind::Audio,
+        ReplyKind::Blob => MediaBlockKind::Blob { uri: String::new() },
+    };
+    let name =
+        media_type::parameter(disposition, "filename").map(|name| format!("{}: ", text::truncate(&text::one_line(&name), MAX_NAME_BYTES)));
+    let line = format!("{}{media_type}, {} bytes", name.unwrap_or_default(), body.len());
+    let most = if max_bytes == 0 {
+        MAX_BLOB_BYTES
+    } else {
+        MAX_BLOB_BYTES.min(max_bytes / 4 * 3)
+    };
+    if matches!(kind, MediaBlockKind::Blob { .. }) && body.len() > most {
+        return format!("{line}; left out, because a result holds at most {most} bytes of a file");
     }
-}
-
-fn encoded_path(path: &str) -> String {
-    let segments: Vec<String> = path
-        .split('/')
-        .map(|segment| style::percent_encode(segment, Keep::Unreserved))
-        .collect();
-    segments.join("/")
+    media.push(MediaBlock {
+        kind,
+        media_type,
+        data: STANDARD.encode(body),
+    });
+    line
 }
 
 /// `204 No Content`, and the headers that matter where there is no body.
@@ -381,6 +367,7 @@ mod tests {
     use super::*;
     use crate::spec::operations;
     use http::StatusCode;
+    use serde_json::json;
 
     fn result(method: &str, status: u16, headers: &[(&str, &str)], body: &[u8]) -> Value {
         let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/a":{{"{method}":{{}}}}}}}}"#);
@@ -395,7 +382,7 @@ mod tests {
             body: Bytes::copy_from_slice(body),
             stopped: None,
         };
-        serde_json::to_value(render_reply(&operations[0], &response, Rendering::default())).unwrap()
+        render_reply(&operations[0], &response, Rendering::default()).to_json()
     }
 
     fn ok(content_type: &str, body: &[u8]) -> Value {
@@ -404,20 +391,16 @@ mod tests {
 
     #[test]
     fn json_of_any_shape_is_structured() {
-        for (body, structured, text) in [
-            (r#"{ "a" : 1.50 }"#, r#"{"a":1.50}"#, r#"{"a":1.50}"#),
-            ("[1, 2]", r#"{"result":[1,2]}"#, "[1,2]"),
-            ("42", r#"{"result":42}"#, "42"),
-            ("null", r#"{"result":null}"#, "null"),
-            (
-                "12345678901234567890123",
-                r#"{"result":12345678901234567890123}"#,
-                "12345678901234567890123",
-            ),
+        for (body, structured) in [
+            (r#"{ "a" : 1.50 }"#, r#"{"a":1.50}"#),
+            ("[1, 2]", r#"{"result":[1,2]}"#),
+            ("42", r#"{"result":42}"#),
+            ("null", r#"{"result":null}"#),
+            ("12345678901234567890123", r#"{"result":12345678901234567890123}"#),
         ] {
             let result = ok("application/vnd.api+json; charset=utf-8", body.as_bytes());
             assert_eq!(result["structuredContent"].to_string(), structured);
-            assert_eq!(result["content"][0]["text"], text);
+            assert_eq!(result["content"], json!([{"type": "text", "text": structured}]));
             assert_eq!(result["isError"], false);
         }
     }
@@ -426,13 +409,21 @@ mod tests {
     fn other_bodies_become_the_block_that_fits() {
         assert_eq!(ok("text/plain; charset=iso-8859-1", b"caf\xe9")["content"][0]["text"], "café");
         assert_eq!(
-            ok("image/png; x=y", b"\x89PNG")["content"][0],
-            json!({"type": "image", "data": "iVBORw==", "mimeType": "image/png"})
+            ok("image/png; x=y", b"\x89PNG")["content"],
+            json!([
+                {"type": "text", "text": "image/png, 4 bytes"},
+                {"type": "image", "data": "iVBORw==", "mimeType": "image/png"}
+            ])
         );
-        assert_eq!(ok("audio/wav", b"RIFF")["content"][0]["type"], "audio");
-        let blob = ok("application/pdf", b"%PDF");
-        assert_eq!(blob["content"][0]["resource"]["mimeType"], "application/pdf");
-        assert_eq!(blob["content"][0]["resource"]["blob"], "JVBERg==");
+        assert_eq!(ok("audio/wav", b"RIFF")["content"][1]["type"], "audio");
+        let headers = [
+            ("content-type", "application/pdf"),
+            ("content-disposition", "attachment; filename=\"a.pdf\""),
+        ];
+        let blob = result("get", 200, &headers, b"%PDF");
+        assert_eq!(blob["content"][0]["text"], "a.pdf: application/pdf, 4 bytes");
+        assert_eq!(blob["content"][1]["resource"]["mimeType"], "application/pdf");
+        assert_eq!(blob["content"][1]["resource"]["blob"], "JVBERg==");
         assert_eq!(result("get", 200, &[], br#"{"a":1}"#)["structuredContent"], json!({"a": 1}));
     }
 
@@ -489,7 +480,8 @@ mod tests {
 
     #[test]
     fn json_that_is_not_structured_says_why() {
-        let long = format!("[{}0]", "0,".repeat(MAX_TREE_BYTES / 2 + 1));
+        // An exponent that is written in another way than `serde_json` writes it.
+        let long = format!("[{}1E5]", "0,".repeat(MAX_TREE_BYTES / 2 + 1));
         let deep = "[".repeat(200) + &"]".repeat(200);
         for (body, reason) in [
             (
@@ -501,13 +493,14 @@ mod tests {
                 "because it holds half of a surrogate pair, which no text can hold",
             ),
             (&deep, "because it nests too deeply"),
-            (&long, "because it has 2097157 bytes"),
+            (&long, "because it has 2097159 bytes"),
         ] {
             let result = ok("application/json", body.as_bytes());
-            let remark = result["content"][1]["text"].as_str().unwrap();
-            assert!(remark.contains(reason), "{remark}");
-            assert_eq!(result["content"][0]["text"], body);
-            assert_eq!(result["structuredContent"], Value::Null);
+            let structured = &result["structuredContent"];
+            let note = structured["_notes"][0].as_str().unwrap();
+            assert!(note.contains(reason), "{note}");
+            assert_eq!(structured["result"], body);
+            assert_eq!(result["content"], json!([{"type": "text", "text": structured.to_string()}]));
         }
     }
 
@@ -515,6 +508,6 @@ mod tests {
     fn broken_json_is_an_error_that_shows_the_body() {
         let result = ok("application/json", b"{\"a\":");
         assert_eq!(result["isError"], true);
-        assert_eq!(result["content"][1]["text"], "{\"a\":");
+        assert!(result["content"][0]["text"].as_str().unwrap().ends_with(":\n\n{\"a\":"), "{result}");
     }
 }

@@ -1,12 +1,16 @@
 //! Headers of a reply that a model may need for its next call: validators, links, limits, and what the operation declares.
 
+use http::StatusCode;
 use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderName, LAST_MODIFIED, LINK,
     LOCATION, RETRY_AFTER, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, WARNING, WWW_AUTHENTICATE,
 };
 use serde_json::{Map, Value};
+use url::{Position, Url};
 
+use super::Response;
 use super::pagination::normalized_name;
+use super::result_notes::NoteKind;
 use super::tool_result::ToolResult;
 use crate::proxy::connection_header::is_of_connection;
 use crate::spec::operation::response::header_names;
@@ -100,6 +104,8 @@ pub(crate) struct DeclaredHeader {
 pub struct ShownHeaders<'a> {
     pub(crate) declared: &'a [DeclaredHeader],
     pub(crate) etag_advice: Option<&'a EtagAdvice<'a>>,
+    /// Where the API is: of an address there, path and query are shown.
+    pub(crate) base: Option<&'a Url>,
 }
 
 /// Where a result tells a header.
@@ -108,15 +114,22 @@ enum Told<'a> {
     InMeta,
     /// In the text as well, with its use.
     ForIfMatch(&'a EtagAdvice<'a>),
+    /// In the text as well, without the origin of the API.
+    Location,
     /// In the text as well, under the name that is declared.
     InText(&'a str),
 }
 
 impl<'a> ShownHeaders<'a> {
     /// Where a header is told; `None` where it is not.
-    fn told(self, name: &HeaderName, has_body: bool) -> Option<Told<'a>> {
+    fn told(self, name: &HeaderName, response: &Response) -> Option<Told<'a>> {
+        // A reply without a body has them in its text.
+        let has_body = response.status.is_success() && !response.body.is_empty();
         if let Some(advice) = self.etag_advice.filter(|_| *name == ETAG) {
             return Some(Told::ForIfMatch(advice));
+        }
+        if *name == LOCATION && has_body && matches!(response.status, StatusCode::CREATED | StatusCode::ACCEPTED) {
+            return Some(Told::Location);
         }
         if is_standard(name) {
             return Some(Told::InMeta);
@@ -138,7 +151,7 @@ impl<'a> ShownHeaders<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct HeaderReport {
     values: Map<String, Value>,
-    lines: Vec<String>,
+    notes: Vec<(NoteKind, String)>,
 }
 
 /// The argument of an operation that is sent as `If-Match`.
@@ -184,15 +197,25 @@ fn header_text(headers: &HeaderMap, name: &HeaderName) -> String {
     text::truncate(&text::one_line(&joined.join(", ")), MAX_HEADER_BYTES)
 }
 
+/// An address of the API without its origin, which is not the client's business; of another origin as it is.
+fn without_origin(address: &str, base: Option<&Url>) -> String {
+    let is_own = |url: &Url| base.is_some_and(|base| base.origin() == url.origin());
+    match Url::parse(address).ok().filter(is_own) {
+        Some(url) => url[Position::BeforePath..].to_owned(),
+        None => address.to_owned(),
+    }
+}
+
 impl HeaderReport {
-    /// What is said about the headers of a reply, in at most a part of `max_bytes`, where 0 is no limit. `has_body` says that the
-    /// reply is a success with a body: then its text holds only what is good for the next call, else all declared headers.
+    /// What is said about the headers of a reply, in at most a part of `max_bytes`, where 0 is no limit. Of a success with a body, notes
+    /// hold only what is good for the next call, else all declared headers.
     #[must_use]
-    pub(crate) fn new(headers: &HeaderMap, shown: ShownHeaders<'_>, has_body: bool, max_bytes: usize) -> Self {
+    pub(crate) fn new(response: &Response, shown: ShownHeaders<'_>, max_bytes: usize) -> Self {
+        let headers = &response.headers;
         let mut found: Vec<(&HeaderName, Told)> = headers
             .keys()
             .filter(|name| !is_hidden(name, headers))
-            .filter_map(|name| Some((name, shown.told(name, has_body)?)))
+            .filter_map(|name| Some((name, shown.told(name, response)?)))
             .collect();
         // Where there is no room for all, what the text holds comes first.
         found.sort_by_key(|(_, told)| matches!(told, Told::InMeta));
@@ -214,38 +237,30 @@ impl HeaderReport {
             match told {
                 Told::InMeta => {}
                 Told::ForIfMatch(EtagAdvice { argument, tools }) => {
-                    report.lines.push(format!("ETag: {value} (pass it as {argument} to {tools})"));
+                    let note = format!("ETag: {value} (pass it as {argument} to {tools})");
+                    report.notes.push((NoteKind::Precondition, note));
+                }
+                Told::Location => {
+                    let note = format!("Location: {}", without_origin(&value, shown.base));
+                    report.notes.push((NoteKind::Header, note));
                 }
                 Told::InText(shown) => declared.push(format!("{}: {value}", text::one_line(shown))),
             }
             report.values.insert(name.as_str().to_owned(), Value::String(value));
         }
         if !declared.is_empty() {
-            report.lines.push(declared.join("; "));
+            report.notes.push((NoteKind::Header, declared.join("; ")));
         }
         if left_out > 0 {
-            report.lines.push(format!(
-                "Declared headers of the reply that are left out, because they are too many or too long: {left_out}."
-            ));
+            let note = format!("Declared headers of the reply that are left out, because they are too many or too long: {left_out}.");
+            report.notes.push((NoteKind::Header, note));
         }
         report
     }
 
-    /// How many bytes of a result it takes.
-    #[must_use]
-    pub(crate) fn size(&self) -> usize {
-        let values = self
-            .values
-            .iter()
-            .map(|(name, value)| name.len() + 6 + value.as_str().map_or(0, str::len));
-        values.sum::<usize>() + self.lines.iter().map(|line| line.len() + 1).sum::<usize>()
-    }
-
     /// Adds what is said to a result.
     pub(crate) fn add_to(self, result: &mut ToolResult) {
-        if !self.lines.is_empty() {
-            result.push_text(self.lines.join("\n"));
-        }
+        self.notes.into_iter().for_each(|(kind, note)| result.note(kind, note));
         if !self.values.is_empty() {
             result.insert_meta(META_KEY, Value::Object(self.values));
         }
@@ -261,7 +276,16 @@ mod tests {
         for (name, value) in headers {
             map.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
         }
-        HeaderReport::new(&map, ShownHeaders::default(), true, max_bytes)
+        report_on(map, ShownHeaders::default(), max_bytes)
+    }
+
+    fn report_on(headers: HeaderMap, shown: ShownHeaders<'_>, max_bytes: usize) -> HeaderReport {
+        let response = Response {
+            headers,
+            body: "{}".into(),
+            ..Response::default()
+        };
+        HeaderReport::new(&response, shown, max_bytes)
     }
 
     #[test]
@@ -274,7 +298,6 @@ mod tests {
         assert!(all.values.values().all(|value| value.as_str().unwrap().len() <= MAX_HEADER_BYTES));
         let few = report(&headers, 10_000);
         assert_eq!(few.values.len(), 2);
-        assert!(few.size() <= 2500, "{}", few.size());
     }
 
     #[test]
@@ -287,16 +310,16 @@ mod tests {
             .into();
         let shown = ShownHeaders {
             declared: &declared,
-            etag_advice: None,
+            ..ShownHeaders::default()
         };
         let mut headers = HeaderMap::new();
         for (name, value) in [("link", "<a>"), ("x-total-count", "250"), ("x-cursor", &"c".repeat(90))] {
             headers.insert(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
         }
-        let report = HeaderReport::new(&headers, shown, true, 400);
+        let report = report_on(headers, shown, 400);
         assert_eq!(report.values.keys().collect::<Vec<_>>(), ["x-total-count", "link"]);
         assert_eq!(
-            report.lines,
+            report.notes.iter().map(|(_, note)| note.as_str()).collect::<Vec<_>>(),
             [
                 "X-Total-Count: 250",
                 "Declared headers of the reply that are left out, because they are too many or too long: 1."

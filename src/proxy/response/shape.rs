@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use rmcp::model::{CallToolResult, ContentBlock};
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::records::{self, Framing};
-use super::render::{json_text, put_json};
+use super::render::{OutputContract, json_text, put_json};
 use super::sandbox::{FilterFailure, Sandbox};
+use super::tool_result::ToolResult;
 use super::{Response, content_type, decode_text, operation_label, pagination, status_line};
 use crate::json as spec_json;
 use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
@@ -269,7 +269,7 @@ async fn run_program(program: &str, sandbox: Option<&Sandbox>, response: &mut Re
 
 impl Withheld {
     /// The result in place of a reply. A success stays one, so that nobody makes the call again.
-    pub(crate) fn result(&self, operation: &Operation, response: &Response) -> CallToolResult {
+    pub(crate) fn result(&self, operation: &Operation, response: &Response, contract: OutputContract) -> ToolResult {
         let text = format!(
             "{} from {}. The reply of {} bytes is withheld, because this server is set to give only a part of it, and {}.",
             status_line(response.status),
@@ -278,10 +278,8 @@ impl Withheld {
             self.0
         );
         if !response.status.is_success() {
-            return CallToolResult::error(vec![ContentBlock::text(text)]);
+            return ToolResult::error(text);
         }
-        let mut result = CallToolResult::success(vec![ContentBlock::text(text.clone())]);
-        result.structured_content = Some(json!({ "result": text }));
-        result
+        ToolResult::of_text(text, contract.text_form())
     }
 }

@@ -1,8 +1,9 @@
 //! The result of a reply that a rule of the operator has shaped.
 
 use super::Response;
-use super::render::{NextPage, Rendering, json_text, render_result};
+use super::render::{NextPage, Rendering, render_reply};
 use super::reply_headers::HeaderReport;
+use super::result_notes::NoteKind;
 use super::shape::ShapedReply;
 use super::table::render_as_text;
 use super::tool_result::ToolResult;
@@ -31,25 +32,17 @@ pub(crate) fn render_shaped<'r>(
     }
     let as_text = rule.format.filter(|_| rule.is_text() && response.status != StatusCode::NO_CONTENT);
     let text = as_text.and_then(|format| {
-        let report = HeaderReport::new(&response.headers, rendering.headers, true, rendering.max_bytes);
-        let room = match rendering.max_bytes {
-            0 => 0,
-            bytes => bytes.saturating_sub(report.size()).max(1),
-        };
-        let mut result = ToolResult::from(render_as_text(format, response, shaped, room)?);
-        report.add_to(&mut result);
+        let mut result = render_as_text(format, response, shaped, rendering.max_bytes)?;
+        HeaderReport::new(response, rendering.headers, rendering.max_bytes).add_to(&mut result);
         Some(result)
     });
     let mut result = text.unwrap_or_else(|| {
-        let mut result = render_result(operation, response, rendering);
-        if as_text.is_some() && response.status.is_success() {
-            result.drop_structured();
-            if json_text(response).is_some() {
-                result.push_text("The reply is given as JSON, because it is not a list of objects.".into());
-            }
+        let mut result = render_reply(operation, response, rendering);
+        if as_text.is_some() && result.json().is_some() {
+            result.note(NoteKind::Form, "The reply is given as JSON, because it is not a list of objects.");
         }
         result
     });
-    shaped.remark.iter().for_each(|remark| result.push_text(remark.clone()));
+    shaped.remark.iter().for_each(|remark| result.note(NoteKind::Cut, remark));
     result
 }

@@ -1,11 +1,12 @@
 //! Replies as Markdown: a list of objects as a table, which takes fewer tokens than JSON, because each name stands there once.
 
-use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value};
 
 use super::Response;
 use super::render::json_text;
+use super::result_notes::NoteKind;
 use super::shape::ShapedReply;
+use super::tool_result::{TextForm, ToolResult};
 use crate::json;
 use crate::spec::operation::response_rule::ReplyFormat;
 
@@ -18,7 +19,7 @@ struct Written {
 
 /// The result of a successful reply in that form; `None` where the reply is not of a kind that has it. A text of more than
 /// `max_bytes` is cut between rows; 0 is no limit.
-pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, shaped: &ShapedReply, max_bytes: usize) -> Option<CallToolResult> {
+pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, shaped: &ShapedReply, max_bytes: usize) -> Option<ToolResult> {
     if !response.status.is_success() {
         return None;
     }
@@ -30,18 +31,15 @@ pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, shaped: &
         (ReplyFormat::Markdown, Value::Object(members)) => list(members, room),
         _ => return None,
     };
-    let mut result = CallToolResult::success(vec![ContentBlock::text(written.text)]);
+    let mut result = ToolResult::of_text(written.text, TextForm::Plain);
     if written.kept < written.of {
-        let remark = format!(
+        let note = format!(
             "The reply was cut, because it is longer than a result may be: {} of {} rows are shown.",
             written.kept, written.of
         );
-        result.content.push(ContentBlock::text(remark));
+        result.note(NoteKind::Cut, note);
     } else if let (Some(next), None) = (&shaped.next, &shaped.remark) {
-        let next = Value::Object(next.clone());
-        result.content.push(ContentBlock::text(format!(
-            "There is more: call again with the same arguments and {next} for the next page."
-        )));
+        result.note_next_page(next);
     }
     Some(result)
 }

@@ -34,7 +34,7 @@ fn the_kinds_of_replies_are_the_documents() {
     );
     assert!(session.call("list_pets", &json!({}))["structuredContent"].is_object());
     assert_eq!(
-        session.call("get_pet_photo", &json!({"petId": 7}))["content"][0]["mimeType"],
+        session.call("get_pet_photo", &json!({"petId": 7}))["content"][1]["mimeType"],
         "image/png"
     );
     assert_eq!(session.call("store_status", &json!({}))["content"][0]["type"], "text");

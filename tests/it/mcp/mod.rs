@@ -4,6 +4,7 @@ mod confirmation;
 mod gate_adversary;
 mod library;
 mod life_cycle;
+mod notes;
 mod protocol;
 mod search_gates;
 mod search_mode;

@@ -158,7 +158,7 @@ fn keywords_find_an_operation_and_are_never_shown() {
     let first = |session: &mut Session, question: &str| {
         let found = session.call("search_operations", &json!({"queries": question}));
         assert!(!found["content"].to_string().contains("okapi"), "{found}");
-        found["structuredContent"]["results"][0]["hits"][0]["name"]
+        found["_meta"]["openapi-mcp/search"]["results"][0]["hits"][0]["name"]
             .as_str()
             .map(str::to_owned)
     };

@@ -80,7 +80,7 @@ fn a_search_finds_describes_and_calls() {
     let (spec, upstream) = (shop(), Upstream::echo());
     let mut session = searching(&spec, &upstream, &[]);
     let found = session.call("search_operations", &json!({"queries": ["get one pet", "remove a pet"]}));
-    let results = found["structuredContent"]["results"].as_array().unwrap();
+    let results = found["_meta"]["openapi-mcp/search"]["results"].as_array().unwrap();
     assert_eq!(results[0]["hits"][0]["name"], "getPet", "{found}");
     assert_eq!(results[0]["hits"][0]["needs"], json!(["petId <- listPets"]));
     assert_eq!(
@@ -111,10 +111,10 @@ fn a_search_finds_describes_and_calls() {
     assert!(text(&session.call("search_operations", &json!({}))).contains("pets (5)"));
     for question in [json!("show all"), json!(["the"]), json!([" "])] {
         let tags = session.call("search_operations", &json!({ "queries": question }));
-        assert_eq!(tags["structuredContent"]["tags"][0]["tag"], "pets", "{question}: {tags}");
+        assert_eq!(tags["_meta"]["openapi-mcp/search"]["tags"][0]["tag"], "pets", "{question}: {tags}");
     }
     let some = session.call("search_operations", &json!({"queries": ["show all", "remove a pet"]}));
-    let results = &some["structuredContent"]["results"];
+    let results = &some["_meta"]["openapi-mcp/search"]["results"];
     assert_eq!(
         (&results[0]["hits"], &results[1]["hits"][0]["name"]),
         (&json!([]), &json!("deletePet")),
@@ -123,12 +123,15 @@ fn a_search_finds_describes_and_calls() {
     // By the letter: a name, and method and path.
     for exact in ["prunePets", "POST /pets/prune", "/pets/prune"] {
         let found = session.call("search_operations", &json!({"queries": [exact]}));
-        assert_eq!(found["structuredContent"]["results"][0]["hits"][0]["name"], "prunePets", "{exact}");
+        assert_eq!(
+            found["_meta"]["openapi-mcp/search"]["results"][0]["hits"][0]["name"], "prunePets",
+            "{exact}"
+        );
     }
     // Nothing answers: no hit, and it is no error.
     let found = session.call("search_operations", &json!({"queries": ["weather in Berlin tomorrow"]}));
     assert_eq!(
-        (&found["structuredContent"]["results"][0]["hits"], &found["isError"]),
+        (&found["_meta"]["openapi-mcp/search"]["results"][0]["hits"], &found["isError"]),
         (&json!([]), &json!(false)),
         "{found}"
     );
@@ -137,14 +140,14 @@ fn a_search_finds_describes_and_calls() {
         "search_operations",
         &json!({"queries": "pets", "effect": "destructive", "limit": 1}),
     );
-    assert_eq!(found["structuredContent"]["results"][0]["total"], 2, "{found}");
-    assert_eq!(found["structuredContent"]["next_offset"], 1);
+    assert_eq!(found["_meta"]["openapi-mcp/search"]["results"][0]["total"], 2, "{found}");
+    assert_eq!(found["_meta"]["openapi-mcp/search"]["next_offset"], 1);
     for (arguments, complaint) in [
-        (json!({"limit": 26}), "1 to 25"),
+        (json!({"limit": 26}), "26 is more than 25"),
         (json!({"queries": ["a", "b"], "offset": 1}), "one query"),
-        (json!({"queries": ["a", "b", "c", "d", "e", "f"]}), "at most 5"),
-        (json!({"query": "pets"}), "`query` is not an argument"),
-        (json!({"effect": "bad"}), "read, write or destructive"),
+        (json!({"queries": ["a", "b", "c", "d", "e", "f"]}), "`/queries`"),
+        (json!({"query": "pets"}), "did you mean `queries`?"),
+        (json!({"effect": "bad"}), "\"read\", \"write\", \"destructive\""),
     ] {
         let refused = session.call("search_operations", &arguments);
         assert!(refused["isError"] == true && text(&refused).contains(complaint), "{refused}");
@@ -166,7 +169,10 @@ fn descriptions_are_searched_and_steps_may_refer_to_the_one_before() {
     let mut session = searching(&spec, &upstream, &[]);
     let mut first = |question: &str| {
         let found = session.call("search_operations", &json!({"queries": question}));
-        let hits = found["structuredContent"]["results"][0]["hits"].as_array().unwrap().clone();
+        let hits = found["_meta"]["openapi-mcp/search"]["results"][0]["hits"]
+            .as_array()
+            .unwrap()
+            .clone();
         hits.iter().map(|hit| hit["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(first("reconciliation of ledgers").first().map(String::as_str), Some("createThing"));
@@ -219,16 +225,20 @@ fn nothing_is_deleted_through_call_read() {
         ),
         ("call_read", json!({"operation": "deletepet"}), "no operation"),
         ("call_read", json!({"operation": " deletePet "}), "no operation"),
-        ("call_read", json!({"operation": ["deletePet"]}), "as a string"),
-        ("call_read", json!({"operation": {"name": "deletePet"}}), "as a string"),
-        ("call_read", json!({"operation": null, "name": "deletePet"}), "as a string"),
+        ("call_read", json!({"operation": ["deletePet"]}), "is not of type string"),
+        ("call_read", json!({"operation": {"name": "deletePet"}}), "is not of type string"),
+        ("call_read", json!({"operation": null, "name": "deletePet"}), "is not of type string"),
         ("call_read", json!({"name": "deletePet"}), "is missing"),
         (
             "call_read",
             json!({"operation": "getPet", "arguments": "{\"petId\":1}", "method": "DELETE"}),
             "beside",
         ),
-        ("call_read", json!({"operation": "getPet", "arguments": [1]}), "must be an object"),
+        (
+            "call_read",
+            json!({"operation": "getPet", "arguments": [1]}),
+            "is not of type object",
+        ),
     ] {
         let refused = session.call(gate, &arguments);
         assert!(
@@ -275,7 +285,7 @@ fn a_member_that_is_there_twice_is_refused_over_http_in_both_eras() {
     assert!(upstream.received().is_empty());
     let found = server.call_stateless("search_operations", json!({"arguments": {"queries": "get one pet"}}), &json!({}));
     assert_eq!(
-        found["result"]["structuredContent"]["results"][0]["hits"][0]["name"], "getPet",
+        found["result"]["_meta"]["openapi-mcp/search"]["results"][0]["hits"][0]["name"], "getPet",
         "{found}"
     );
     let called = server.call_stateless(
@@ -293,7 +303,10 @@ fn what_is_meant_is_repaired_and_told() {
     let mut session = searching(&spec, &upstream, &[]);
     for (arguments, told) in [
         (json!({"operation": "getPet", "petId": 7}), "belong in `arguments`"),
-        (json!({"operation": "getPet", "arguments": "{\"petId\": 7}"}), "JSON text"),
+        (
+            json!({"operation": "getPet", "arguments": "{\"petId\": 7}"}),
+            "was read as an object",
+        ),
         (
             json!({"operation": "GET /pets/{petId}", "arguments": {"petId": "7"}}),
             "served as getPet",

@@ -12,7 +12,7 @@ fn call(server: &HttpServer, path: &str, headers: &[&str], tool: &str, arguments
 }
 
 fn hits(answer: &Value) -> Vec<&str> {
-    let hits = answer["result"]["structuredContent"]["results"][0]["hits"].as_array();
+    let hits = answer["result"]["_meta"]["openapi-mcp/search"]["results"][0]["hits"].as_array();
     hits.into_iter().flatten().filter_map(|hit| hit["name"].as_str()).collect()
 }
 
@@ -66,11 +66,11 @@ fn several_apis_are_searched_and_called_through_one_set_of_gates() {
         "{found}"
     );
     assert_eq!(
-        found["result"]["structuredContent"]["results"][0]["hits"][0]["api"], "bills",
+        found["result"]["_meta"]["openapi-mcp/search"]["results"][0]["hits"][0]["api"], "bills",
         "{found}"
     );
     let refused = call(&server, "/mcp", &[], "search_operations", &json!({"queries": "x", "api": "dogs"}));
-    assert!(words(&refused).contains("`api` must be one of bills, pets"), "{refused}");
+    assert!(words(&refused).contains("\"dogs\" is not one of \"bills\", \"pets\""), "{refused}");
     // The name of one endpoint is nothing at another.
     let refused = call(&server, "/mcp/pets", &[], "call_read", &json!({"operation": "bills_list_things"}));
     assert!(words(&refused).contains("There is no operation"), "{refused}");
@@ -84,7 +84,7 @@ fn p55_search_shows_a_token_only_what_it_may_list_and_a_step_up_names_all_scopes
     let ask = |tool: &str, arguments: &Value| call(&served.server, "/mcp", &[&token], tool, arguments);
     let (_, _, list) = post_to(&served.server, "/mcp", &[&token], LIST);
     assert_eq!(list["result"]["cacheScope"], "private", "{list}");
-    let found = ask("search_operations", &json!({"queries": "list things", "limit": 25}));
+    let found = ask("search_operations", &json!({"queries": ["list things"], "limit": 25}));
     assert!(hits(&found).contains(&"pets_list_things"), "{found}");
     for hidden in [
         ask("search_operations", &json!({"queries": ["bills list things"], "limit": 25})),

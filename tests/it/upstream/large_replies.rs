@@ -214,7 +214,7 @@ fn p12_the_results_limit_holds_for_keys_headers_parts_and_cursors() {
         let length = session.call(tool, &json!({})).to_string().len();
         assert!(length < 130_000, "{tool}: {length}");
     }
-    assert_eq!(session.call("key", &json!({}))["structuredContent"], json!({"a": 2}));
+    assert_eq!(session.call("key", &json!({}))["structuredContent"]["a"], 2);
 }
 
 /// A body in which every byte may begin a delimiter is read in one pass.
@@ -302,7 +302,11 @@ fn p13_many_short_members_use_the_room_of_a_result() {
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "get"}}}));
     let result = Session::serving(&spec, &upstream, &["--max-result-tokens", "5000"]).call("get", &json!({}));
     let kept = result["structuredContent"].as_object().unwrap().len();
-    assert!((1400..=1500).contains(&kept), "{kept} of 5000: {}", result["content"][1]);
+    assert!(
+        (1400..=1500).contains(&kept),
+        "{kept} of 5000: {}",
+        result["structuredContent"]["_notes"]
+    );
 }
 
 /// RFC 9110 section 8.4.1.3: a recipient should treat `x-gzip` as `gzip`.

@@ -1,0 +1,157 @@
+//! Sentences for the model beside a reply: what was cut, how the next page is asked for, what was repaired.
+
+use serde_json::Value;
+
+use crate::json::JsonObject;
+use crate::text::{counted, one_line};
+
+/// The most notes of a result; the last one counts those that are left out.
+const MAX_NOTES: usize = 10;
+/// The most characters of all notes together, but the one about the next page.
+const MAX_CHARACTERS: usize = 1000;
+/// The most characters of the note about the next page: half a cursor would be another one.
+const MAX_NEXT_PAGE_CHARACTERS: usize = 4000;
+
+/// What a note is about, in the order in which notes are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NoteKind {
+    /// What is not shown, and how to get it.
+    Cut,
+    /// The arguments of the next page.
+    NextPage,
+    /// Why the reply is given in another form than was to be expected.
+    Form,
+    /// What was read otherwise than it was written.
+    Repair,
+    /// What a header of the reply is good for in a later call.
+    Precondition,
+    /// Other headers.
+    Header,
+}
+
+/// The notes of a result.
+#[derive(Debug, Default)]
+pub(crate) struct ResultNotes {
+    /// A note about the next page is the arguments alone, as JSON.
+    notes: Vec<(NoteKind, String)>,
+    /// How to call again, where that is not by the operation's own name.
+    call_again: Option<String>,
+}
+
+impl ResultNotes {
+    /// Adds a sentence.
+    pub(crate) fn add(&mut self, kind: NoteKind, text: String) {
+        self.notes.push((kind, text));
+    }
+
+    /// Adds the arguments with which the next page is asked for.
+    pub(crate) fn add_next_page(&mut self, arguments: &JsonObject) {
+        self.add(NoteKind::NextPage, Value::Object(arguments.clone()).to_string());
+    }
+
+    /// Says that the operation is called through another tool.
+    pub(crate) fn call_through(&mut self, tool: &str, operation: &str) {
+        self.call_again = Some(format!("call `{tool}` with operation `{operation}`, the same arguments and"));
+    }
+
+    /// All texts, to be redacted.
+    pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        self.notes.iter_mut().map(|(_, text)| text)
+    }
+
+    /// The notes as they are shown: each whole or left out, in the order of their kinds.
+    pub(crate) fn shown(&self) -> Vec<String> {
+        let mut sorted: Vec<&(NoteKind, String)> = self.notes.iter().collect();
+        sorted.sort_by_key(|(kind, _)| *kind);
+        let (mut shown, mut left_out, mut room) = (Vec::new(), 0, MAX_CHARACTERS);
+        for (kind, text) in sorted {
+            let note = match kind {
+                NoteKind::NextPage => self.next_page(text),
+                _ => one_line(text),
+            };
+            if note.is_empty() || shown.contains(&note) {
+                continue;
+            }
+            let length = if *kind == NoteKind::NextPage { 0 } else { note.chars().count() };
+            match room.checked_sub(length) {
+                Some(rest) => {
+                    room = rest;
+                    shown.push(note);
+                }
+                None => left_out += 1,
+            }
+        }
+        if shown.len() + usize::from(left_out > 0) > MAX_NOTES {
+            left_out += shown.len() - (MAX_NOTES - 1);
+            shown.truncate(MAX_NOTES - 1);
+        }
+        if left_out > 0 {
+            shown.push(format!(
+                "{} left out.",
+                if left_out == 1 {
+                    "1 note is".into()
+                } else {
+                    format!("{} are", counted(left_out, "note"))
+                }
+            ));
+        }
+        shown
+    }
+
+    fn next_page(&self, arguments: &str) -> String {
+        let again = self.call_again.as_deref().unwrap_or("call again with the same arguments and");
+        let note = one_line(&format!("There is more: {again} {arguments} for the next page."));
+        if note.chars().count() > MAX_NEXT_PAGE_CHARACTERS {
+            return "There is more, but the arguments of the next page are too long to be shown.".into();
+        }
+        note
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argument(name: &str, value: impl Into<Value>) -> JsonObject {
+        JsonObject::from_iter([(name.to_owned(), value.into())])
+    }
+
+    #[test]
+    fn notes_are_shown_once_and_by_kind_and_the_next_page_says_how_to_call() {
+        let mut notes = ResultNotes::default();
+        notes.add(NoteKind::Header, "X-Total: 5".into());
+        notes.add(NoteKind::Repair, "`a` was read\nas a number.".into());
+        notes.add(NoteKind::Repair, "`a` was read as a number.".into());
+        notes.add_next_page(&argument("page", 2));
+        assert_eq!(
+            notes.shown(),
+            [
+                r#"There is more: call again with the same arguments and {"page":2} for the next page."#,
+                "`a` was read as a number.",
+                "X-Total: 5"
+            ]
+        );
+        notes.call_through("call_read", "list_pets");
+        let through = r#"There is more: call `call_read` with operation `list_pets`, the same arguments and {"page":2} for the next page."#;
+        assert_eq!(notes.shown()[0], through);
+    }
+
+    #[test]
+    fn a_note_is_whole_or_left_out_and_what_is_left_out_is_counted() {
+        let mut notes = ResultNotes::default();
+        (0..30).for_each(|number| notes.add(NoteKind::Repair, format!("Note {number}.")));
+        let shown = notes.shown();
+        assert_eq!((shown.len(), shown[9].as_str()), (10, "21 notes are left out."));
+        let mut notes = ResultNotes::default();
+        notes.add(NoteKind::Cut, "x".repeat(1001));
+        notes.add_next_page(&argument("cursor", "c".repeat(3900)));
+        let shown = notes.shown();
+        assert!(
+            shown[0].ends_with("for the next page.") && shown[1] == "1 note is left out.",
+            "{shown:?}"
+        );
+        let mut notes = ResultNotes::default();
+        notes.add_next_page(&argument("cursor", "c".repeat(4000)));
+        assert!(notes.shown()[0].ends_with("too long to be shown."));
+    }
+}

@@ -1,0 +1,176 @@
+//! What hosts of each kind show the model of a result: the structured content alone, the text alone, or both.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::support::{Session, SpecFile, Upstream, reply};
+
+/// What a host shows the model.
+#[derive(Debug, Clone, Copy)]
+enum Host {
+    /// The structured content if there is some, else the text.
+    Structured,
+    /// The text blocks.
+    Text,
+    /// The text blocks joined, as a program reads them that expects JSON.
+    Program,
+}
+
+impl Host {
+    const ALL: [Self; 3] = [Self::Structured, Self::Text, Self::Program];
+
+    fn shown(self, result: &Value) -> String {
+        let blocks = result["content"].as_array().unwrap();
+        let text: String = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+        match (self, result.get("structuredContent")) {
+            (Self::Structured, Some(content)) => content.to_string(),
+            (Self::Program, Some(content)) if content["result"].as_str().is_none() => serde_json::from_str::<Value>(&text)
+                .unwrap_or_else(|error| panic!("{error}: {text}"))
+                .to_string(),
+            _ => text,
+        }
+    }
+}
+
+/// A reply, and a part of the note that belongs to it.
+struct Case {
+    tool: &'static str,
+    arguments: Value,
+    reply: Vec<u8>,
+    note: &'static str,
+}
+
+fn json_reply(headers: &[&str], body: &str) -> Vec<u8> {
+    let headers: Vec<&str> = ["Content-Type: application/json"].iter().chain(headers).copied().collect();
+    reply(200, &headers, body.as_bytes())
+}
+
+fn cases() -> Vec<Case> {
+    let case = |tool, arguments, reply, note| Case {
+        tool,
+        arguments,
+        reply,
+        note,
+    };
+    let long = format!("[{}]", vec![format!("\"{}\"", "x".repeat(100)); 100].join(","));
+    let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    vec![
+        case("list", json!({}), json_reply(&[], &long), "The reply was cut"),
+        case(
+            "list",
+            json!({}),
+            json_reply(&["Link: </list?page=2>; rel=\"next\""], "[1]"),
+            "There is more",
+        ),
+        case("list", json!({"page": "3"}), json_reply(&[], "[]"), "The arguments were repaired"),
+        case("list", json!({}), json_reply(&["X-Total-Count: 7"], "{}"), "X-Total-Count: 7"),
+        case("list", json!({}), json_reply(&[], r#"{"a":"\ud800"}"#), "half of a surrogate pair"),
+        case("list", json!({}), json_reply(&[], &deep), "nests too deeply"),
+        case(
+            "get",
+            json!({"id": 1}),
+            json_reply(&["ETag: \"v1\""], r#"{"_notes":1}"#),
+            "pass it as If-Match to put",
+        ),
+        case(
+            "list",
+            json!({"response_filter": ".a | error"}),
+            json_reply(&[], r#"{"a":1}"#),
+            "The filter was not applied",
+        ),
+        case("table", json!({}), json_reply(&[], r#"{"a":1}"#), "The reply is given as JSON"),
+        case("some", json!({}), json_reply(&[], "[1,2,3]"), "Only some of the items"),
+        case(
+            "list",
+            json!({}),
+            reply(200, &["Content-Type: text/plain"], "line\n".repeat(2000).as_bytes()),
+            "The reply was cut",
+        ),
+        case(
+            "list",
+            json!({}),
+            reply(400, &["Content-Type: text/plain", "X-Total-Count: 7"], b"no"),
+            "X-Total-Count: 7",
+        ),
+        case(
+            "list",
+            json!({}),
+            reply(202, &["Content-Type: application/json", "Location: /jobs/7"], b"{}"),
+            "Location: /jobs/7",
+        ),
+    ]
+}
+
+fn document() -> Value {
+    let total = json!({"X-Total-Count": {"schema": {"type": "integer"}}});
+    let body = json!({"application/json": {"schema": {"type": "array", "items": {"type": "string"}}}});
+    let replies = json!({"200": {"description": "All", "headers": total, "content": body}, "400": {"description": "No", "headers": total}});
+    let page = json!([{"name": "page", "in": "query", "schema": {"type": "integer"}}]);
+    let id = json!({"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}});
+    let tag = json!({"name": "If-Match", "in": "header", "schema": {"type": "string"}});
+    let get = |id: &str| json!({"get": {"operationId": id, "parameters": page, "responses": replies}});
+    json!({"openapi": "3.1.0", "info": {"title": "Notes", "version": "1"}, "paths": {
+        "/list": get("list"), "/table": get("table"), "/some": get("some"),
+        "/items/{id}": {"get": {"operationId": "get", "parameters": [&id]}, "put": {"operationId": "put", "parameters": [&id, tag]}}
+    }})
+}
+
+#[test]
+fn every_host_shows_every_note() {
+    let next: Arc<Mutex<Vec<u8>>> = Arc::default();
+    let answer = Arc::clone(&next);
+    let upstream = Upstream::start(Box::new(move |_| answer.lock().unwrap().clone()));
+    let spec = SpecFile::new(&document().to_string());
+    let config = SpecFile::new(
+        &json!({"overrides": [
+            {"match": {"operation": "table"}, "response": {"format": "table"}},
+            {"match": {"operation": "some"}, "response": {"max_items": 2}}
+        ]})
+        .to_string(),
+    );
+    for schemas in ["off", "lenient"] {
+        for mode in ["all", "search"] {
+            let args = [
+                "serve",
+                "--spec",
+                spec.path(),
+                "--base-url",
+                &upstream.url,
+                "--config",
+                config.path(),
+                "--retries",
+                "0",
+                "--max-result-tokens",
+                "500",
+                "--response-filter",
+                "jq",
+                "--output-schemas",
+                schemas,
+                "--tools",
+                mode,
+            ];
+            let mut session = Session::start(&args);
+            for case in cases() {
+                *next.lock().unwrap() = case.reply.clone();
+                let result = if mode == "search" {
+                    session.call("call_read", &json!({"operation": case.tool, "arguments": case.arguments}))
+                } else {
+                    session.call(case.tool, &case.arguments)
+                };
+                for host in Host::ALL {
+                    let shown = host.shown(&result);
+                    assert!(
+                        shown.contains(case.note),
+                        "{host:?}, {schemas}, {mode}: {} is not in {shown}",
+                        case.note
+                    );
+                }
+                if case.note == "There is more" && mode == "search" {
+                    let shown = Host::Text.shown(&result);
+                    assert!(shown.contains("call `call_read` with operation `list`"), "{shown}");
+                }
+            }
+        }
+    }
+}
