@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::schema_changes::{InputChanges, lost_properties};
+use super::schema_changes::narrowed_arguments;
 use crate::annotate::Hint;
 use crate::api::Api;
 use crate::text::one_line;
@@ -39,7 +39,6 @@ pub(crate) struct ToolFacts {
     /// The hints that count: read-only, destructive, idempotent, open-world.
     hints: [bool; 4],
     input: Value,
-    output: Option<Value>,
     description: Value,
 }
 
@@ -62,7 +61,6 @@ pub(crate) fn facts_of(api: &Api) -> Vec<ToolFacts> {
             operation: offered.operation.label(),
             hints: HINTS.map(|(hint, _)| offered.hints.effective(hint)),
             input: whole.get("inputSchema").cloned().unwrap_or_default(),
-            output: whole.get("outputSchema").cloned(),
             description: whole.get("description").cloned().unwrap_or_default(),
         }
     };
@@ -124,7 +122,6 @@ fn push(changes: &mut Vec<ToolChange>, impact: Impact, tool: &str, change: Strin
 fn compare_tool(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolChange>) {
     compare_hints(before, after, changes);
     compare_input(before, after, changes);
-    compare_output(before, after, changes);
     if before.description != after.description {
         push(changes, Impact::Compatible, &after.name, "its description changed".into());
     }
@@ -134,16 +131,17 @@ fn compare_input(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolCh
     if before.input == after.input {
         return;
     }
-    let found = InputChanges::find(&before.input, &after.input);
-    if found.narrowed.is_empty() && found.unclear.is_empty() {
-        let harmless = "its arguments changed, and calls that were valid stay valid".to_owned();
-        push(changes, Impact::Compatible, &after.name, harmless);
+    let narrowed = narrowed_arguments(&before.input, &after.input);
+    if narrowed.is_empty() {
+        push(
+            changes,
+            Impact::Compatible,
+            &after.name,
+            "its arguments changed in other ways".into(),
+        );
     }
-    for change in found.narrowed {
+    for change in narrowed {
         push(changes, Impact::Breaking, &after.name, change);
-    }
-    for change in found.unclear {
-        push(changes, Impact::Compatible, &after.name, change);
     }
 }
 
@@ -166,19 +164,6 @@ fn compare_hints(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolCh
     }
 }
 
-fn compare_output(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolChange>) {
-    let Some(old) = &before.output else { return };
-    let Some(new) = &after.output else {
-        let change = "its results are no longer described".to_owned();
-        push(changes, Impact::Compatible, &after.name, change);
-        return;
-    };
-    for name in lost_properties(old, new) {
-        let change = format!("its result no longer always has `{}`", one_line(&name));
-        push(changes, Impact::Breaking, &after.name, change);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -191,7 +176,6 @@ mod tests {
             operation: format!("GET /{name}"),
             hints: [true, false, true, true],
             input,
-            output: None,
             description: Value::Null,
         }
     }

@@ -59,7 +59,7 @@ fn nearest_key(key: &str, known: impl Iterator<Item = &'static str>) -> Option<&
     let plain = |key: &str| key.replace(['_', '-', ' '], "").to_lowercase();
     let written = plain(key);
     let distance = |known: &&str| strsim::osa_distance(&written, &plain(known));
-    let nearest = known.map(|known| (distance(&known), known)).min_by_key(|(distance, _)| *distance);
+    let nearest = known.map(|known| (distance(&known), known)).min();
     nearest
         .filter(|(distance, _)| *distance * 4 <= written.chars().count().max(4 * usize::from(written.len() > 2)))
         .map(|(_, known)| known)

@@ -1,252 +1,87 @@
 //! The objects of a document that are looked through, by the keys that each of them may have.
 
+use std::sync::LazyLock;
+
+use foldhash::HashMap;
+
 use crate::spec::document::Version;
 use crate::spec::node::{Node, Object};
 use crate::spec::{Document, pointer};
 
-/// An object whose keys are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ObjectKind {
-    Root,
-    PathItem,
-    Operation,
-    Parameter,
-    RequestBody,
-    MediaType,
-    Response,
-    Components,
-    Schema,
-}
+/// The table of keys; its first lines say what its lines are.
+const OBJECT_KEYS: &str = include_str!("object_keys.txt");
+/// Keys of all objects, beside a reference at least.
+const KEYS_OF_ALL: [&str; 3] = ["$ref", "summary", "description"];
 
-/// What stands under a key.
-#[derive(Debug, Clone, Copy)]
-enum Below {
-    /// Something else.
-    Other,
-    /// Such an object, or a list of them.
-    Object(ObjectKind),
-    /// Such objects by names that the author chose.
-    Named(ObjectKind),
-    /// Such objects by names within objects by names: callbacks.
-    NamedTwice(ObjectKind),
-}
+/// The kinds of objects, with what people call each.
+const NAMES: [(&str, &str); 9] = [
+    ("Root", "the document"),
+    ("PathItem", "a path item"),
+    ("Operation", "an operation"),
+    ("Parameter", "a parameter"),
+    ("RequestBody", "a request body"),
+    ("MediaType", "a media type"),
+    ("Response", "a response"),
+    ("Components", "the components"),
+    ("Schema", "a schema"),
+];
 
-use Below::{Named, NamedTwice, Other};
-use ObjectKind::{Components, MediaType, Operation, Parameter, PathItem, RequestBody, Response, Root, Schema};
+/// An object whose keys are known, as an index into [`NAMES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct ObjectKind(usize);
 
-type KnownKeys = &'static [(&'static str, Below)];
+/// The objects below a key: their kind, and how many levels of names are between.
+type ObjectsBelow = Option<(ObjectKind, usize)>;
 
-const ROOT: KnownKeys = &[
-    ("openapi", Other),
-    ("$self", Other),
-    ("info", Other),
-    ("jsonSchemaDialect", Other),
-    ("servers", Other),
-    ("paths", Named(PathItem)),
-    ("webhooks", Named(PathItem)),
-    ("components", Below::Object(Components)),
-    ("security", Other),
-    ("tags", Other),
-    ("externalDocs", Other),
-];
-const SWAGGER_ROOT: KnownKeys = &[
-    ("swagger", Other),
-    ("info", Other),
-    ("host", Other),
-    ("basePath", Other),
-    ("schemes", Other),
-    ("consumes", Other),
-    ("produces", Other),
-    ("paths", Named(PathItem)),
-    ("definitions", Named(Schema)),
-    ("parameters", Named(Parameter)),
-    ("responses", Named(Response)),
-    ("securityDefinitions", Other),
-    ("security", Other),
-    ("tags", Other),
-    ("externalDocs", Other),
-];
-const PATH_ITEM: KnownKeys = &[
-    ("get", Below::Object(Operation)),
-    ("put", Below::Object(Operation)),
-    ("post", Below::Object(Operation)),
-    ("delete", Below::Object(Operation)),
-    ("options", Below::Object(Operation)),
-    ("head", Below::Object(Operation)),
-    ("patch", Below::Object(Operation)),
-    ("trace", Below::Object(Operation)),
-    ("servers", Other),
-    ("parameters", Below::Object(Parameter)),
-];
-const PATH_ITEM_OF_3_2: KnownKeys = &[("query", Below::Object(Operation)), ("additionalOperations", Named(Operation))];
-const OPERATION: KnownKeys = &[
-    ("tags", Other),
-    ("externalDocs", Other),
-    ("operationId", Other),
-    ("parameters", Below::Object(Parameter)),
-    ("requestBody", Below::Object(RequestBody)),
-    ("responses", Named(Response)),
-    ("callbacks", NamedTwice(PathItem)),
-    ("deprecated", Other),
-    ("security", Other),
-    ("servers", Other),
-];
-const SWAGGER_OPERATION: KnownKeys = &[
-    ("tags", Other),
-    ("externalDocs", Other),
-    ("operationId", Other),
-    ("consumes", Other),
-    ("produces", Other),
-    ("parameters", Below::Object(Parameter)),
-    ("responses", Named(Response)),
-    ("schemes", Other),
-    ("deprecated", Other),
-    ("security", Other),
-];
-const PARAMETER: KnownKeys = &[
-    ("name", Other),
-    ("in", Other),
-    ("required", Other),
-    ("deprecated", Other),
-    ("allowEmptyValue", Other),
-    ("style", Other),
-    ("explode", Other),
-    ("allowReserved", Other),
-    ("schema", Below::Object(Schema)),
-    ("example", Other),
-    ("examples", Other),
-    ("content", Named(MediaType)),
-];
-/// A parameter of 2.0 is its own schema.
-const SWAGGER_PARAMETER: KnownKeys = &[
-    ("name", Other),
-    ("in", Other),
-    ("collectionFormat", Other),
-    ("allowEmptyValue", Other),
-    ("schema", Below::Object(Schema)),
-];
-const REQUEST_BODY: KnownKeys = &[("content", Named(MediaType)), ("required", Other)];
-const MEDIA_TYPE: KnownKeys = &[
-    ("schema", Below::Object(Schema)),
-    ("itemSchema", Below::Object(Schema)),
-    ("example", Other),
-    ("examples", Other),
-    ("encoding", Other),
-    ("prefixEncoding", Other),
-    ("itemEncoding", Other),
-];
-const RESPONSE: KnownKeys = &[("headers", Other), ("content", Named(MediaType)), ("links", Other)];
-const SWAGGER_RESPONSE: KnownKeys = &[
-    ("headers", Other),
-    ("schema", Below::Object(Schema)),
-    ("example", Other),
-    ("examples", Other),
-];
-const COMPONENTS: KnownKeys = &[
-    ("schemas", Named(Schema)),
-    ("responses", Named(Response)),
-    ("parameters", Named(Parameter)),
-    ("examples", Other),
-    ("requestBodies", Named(RequestBody)),
-    ("headers", Other),
-    ("securitySchemes", Other),
-    ("links", Other),
-    ("callbacks", NamedTwice(PathItem)),
-    ("pathItems", Named(PathItem)),
-    ("mediaTypes", Named(MediaType)),
-];
-/// JSON Schema of all drafts, and what OpenAPI adds.
-const SCHEMA: KnownKeys = &[
-    ("title", Other),
-    ("type", Other),
-    ("format", Other),
-    ("nullable", Other),
-    ("enum", Other),
-    ("const", Other),
-    ("default", Other),
-    ("example", Other),
-    ("examples", Other),
-    ("deprecated", Other),
-    ("readOnly", Other),
-    ("writeOnly", Other),
-    ("discriminator", Other),
-    ("xml", Other),
-    ("externalDocs", Other),
-    ("multipleOf", Other),
-    ("maximum", Other),
-    ("minimum", Other),
-    ("exclusiveMaximum", Other),
-    ("exclusiveMinimum", Other),
-    ("maxLength", Other),
-    ("minLength", Other),
-    ("pattern", Other),
-    ("maxItems", Other),
-    ("minItems", Other),
-    ("uniqueItems", Other),
-    ("maxContains", Other),
-    ("minContains", Other),
-    ("maxProperties", Other),
-    ("minProperties", Other),
-    ("required", Other),
-    ("dependentRequired", Other),
-    ("contentMediaType", Other),
-    ("contentEncoding", Other),
-    ("contentSchema", Below::Object(Schema)),
-    ("allOf", Below::Object(Schema)),
-    ("anyOf", Below::Object(Schema)),
-    ("oneOf", Below::Object(Schema)),
-    ("not", Below::Object(Schema)),
-    ("if", Below::Object(Schema)),
-    ("then", Below::Object(Schema)),
-    ("else", Below::Object(Schema)),
-    ("items", Below::Object(Schema)),
-    ("prefixItems", Below::Object(Schema)),
-    ("additionalItems", Below::Object(Schema)),
-    ("unevaluatedItems", Below::Object(Schema)),
-    ("contains", Below::Object(Schema)),
-    ("properties", Named(Schema)),
-    ("patternProperties", Named(Schema)),
-    ("additionalProperties", Below::Object(Schema)),
-    ("unevaluatedProperties", Below::Object(Schema)),
-    ("propertyNames", Below::Object(Schema)),
-    ("dependentSchemas", Named(Schema)),
-    ("dependencies", Other),
-    ("definitions", Named(Schema)),
-    ("$defs", Named(Schema)),
-    ("$id", Other),
-    ("id", Other),
-    ("$schema", Other),
-    ("$anchor", Other),
-    ("$dynamicRef", Other),
-    ("$dynamicAnchor", Other),
-    ("$recursiveRef", Other),
-    ("$recursiveAnchor", Other),
-    ("$comment", Other),
-    ("$vocabulary", Other),
-];
-/// These may stand in any of the objects, beside a reference at least.
-const EVERYWHERE: KnownKeys = &[("$ref", Other), ("summary", Other), ("description", Other)];
+/// The keys of a kind, with the versions of each.
+type KnownKeys = HashMap<&'static str, (&'static str, ObjectsBelow)>;
 
-impl ObjectKind {
-    /// What people call it.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Root => "the document",
-            PathItem => "a path item",
-            Operation => "an operation",
-            Parameter => "a parameter",
-            RequestBody => "a request body",
-            MediaType => "a media type",
-            Response => "a response",
-            Components => "the components",
-            Schema => "a schema",
+static KEYS: LazyLock<Vec<KnownKeys>> = LazyLock::new(|| {
+    let mut keys = vec![KnownKeys::default(); NAMES.len()];
+    for line in OBJECT_KEYS.lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split(' ');
+        let (Some(kind), Some(versions)) = (words.next().and_then(ObjectKind::named), words.next()) else {
+            continue;
+        };
+        let Some(keys) = keys.get_mut(kind.0) else { continue };
+        for word in words {
+            let (key, below) = word.split_once(':').map_or((word, None), |(key, below)| (key, Some(below)));
+            let below = below.and_then(|below| {
+                let kind = below.trim_start_matches('*');
+                Some((ObjectKind::named(kind)?, below.len() - kind.len()))
+            });
+            keys.insert(key, (versions, below));
         }
     }
+    keys
+});
 
-    /// What stands under a key; `None` where the object has no such key in that version.
-    fn below(self, key: &str, version: Version) -> Option<Below> {
-        let mut all = self.keys(version).into_iter().flatten();
-        all.find(|(known, _)| *known == key).map(|(_, below)| *below)
+impl ObjectKind {
+    const ROOT: Self = Self(0);
+    const PARAMETER: Self = Self(3);
+    const SCHEMA: Self = Self(8);
+
+    fn named(name: &str) -> Option<Self> {
+        NAMES.iter().position(|(known, _)| *known == name).map(Self)
+    }
+
+    /// What people call it.
+    pub(super) fn name(self) -> &'static str {
+        NAMES.get(self.0).map_or("", |(_, name)| name)
+    }
+
+    /// What stands under a key; `None` if the object has no such key in that version.
+    fn below(self, key: &str, version: Version) -> Option<ObjectsBelow> {
+        let (versions, below) = KEYS.get(self.0)?.get(key).copied().unwrap_or_default();
+        if has_version(versions, version) {
+            return Some(below);
+        }
+        // A parameter of 2.0 is its own schema.
+        let is_schema = self == Self::PARAMETER && version == Version::V2_0;
+        match is_schema.then(|| Self::SCHEMA.below(key, version)).flatten() {
+            None if KEYS_OF_ALL.contains(&key) => Some(None),
+            below => below,
+        }
     }
 
     /// Whether the object may have that key in that version.
@@ -256,33 +91,20 @@ impl ObjectKind {
 
     /// The keys that the object may have in that version.
     pub(super) fn known_keys(self, version: Version) -> impl Iterator<Item = &'static str> {
-        self.keys(version).into_iter().flatten().map(|(key, _)| *key)
+        let own = KEYS.get(self.0).into_iter().chain(KEYS.get(Self::SCHEMA.0)).flatten();
+        let keys = own.map(|(key, _)| *key).chain(KEYS_OF_ALL);
+        keys.filter(move |key| self.has_key(key, version))
     }
+}
 
-    /// The lists of its keys.
-    fn keys(self, version: Version) -> [KnownKeys; 3] {
-        let swagger = version == Version::V2_0;
-        let own = match self {
-            Root if swagger => SWAGGER_ROOT,
-            Root => ROOT,
-            PathItem => PATH_ITEM,
-            Operation if swagger => SWAGGER_OPERATION,
-            Operation => OPERATION,
-            Parameter if swagger => SWAGGER_PARAMETER,
-            Parameter => PARAMETER,
-            RequestBody => REQUEST_BODY,
-            MediaType => MEDIA_TYPE,
-            Response if swagger => SWAGGER_RESPONSE,
-            Response => RESPONSE,
-            Components => COMPONENTS,
-            Schema => SCHEMA,
-        };
-        let more = match self {
-            Parameter if swagger => SCHEMA,
-            PathItem if version >= Version::V3_2 => PATH_ITEM_OF_3_2,
-            _ => &[],
-        };
-        [own, more, EVERYWHERE]
+/// Whether the versions of a line of the table include this one.
+fn has_version(versions: &str, version: Version) -> bool {
+    match versions {
+        "all" => true,
+        "2" => version == Version::V2_0,
+        "3" => version > Version::V2_0,
+        "3.2" => version >= Version::V3_2,
+        _ => false,
     }
 }
 
@@ -298,7 +120,10 @@ pub(super) struct KnownObject<'d> {
 /// Calls `visit` with each of them. Files that the document refers to are not looked into.
 pub(super) fn each_known_object<'d>(document: &'d Document, mut visit: impl FnMut(&KnownObject<'d>)) {
     let version = document.version();
-    let root = document.files().first().map(|file| (String::from("#"), file.root(), Root));
+    let root = document
+        .files()
+        .first()
+        .map(|file| (String::from("#"), file.root(), ObjectKind::ROOT));
     let mut open: Vec<(String, Node<'d>, ObjectKind)> = root.into_iter().collect();
     while let Some((place, node, kind)) = open.pop() {
         for (index, item) in node.array().into_iter().flatten().enumerate() {
@@ -308,8 +133,8 @@ pub(super) fn each_known_object<'d>(document: &'d Document, mut visit: impl FnMu
         }
         let Some(members) = node.object() else { continue };
         for (key, value) in members.iter() {
-            if let Some(below) = kind.below(key, version) {
-                push_below(&mut open, &place, key, value, below);
+            if let Some((below, levels)) = kind.below(key, version).flatten() {
+                open_below(&mut open, within(&place, key), value, below, levels);
             }
         }
         visit(&KnownObject {
@@ -321,30 +146,21 @@ pub(super) fn each_known_object<'d>(document: &'d Document, mut visit: impl FnMu
     }
 }
 
-/// Opens what stands under a key, where it holds objects.
-fn push_below<'a>(open: &mut Vec<(String, Node<'a>, ObjectKind)>, place: &str, key: &str, value: Node<'a>, below: Below) {
-    let within = |place: &str, key: &str| {
-        let mut place = place.to_owned();
-        pointer::push(&mut place, key);
-        place
+/// Opens the objects of a node, so many levels of names below it.
+fn open_below<'d>(open: &mut Vec<(String, Node<'d>, ObjectKind)>, place: String, node: Node<'d>, kind: ObjectKind, levels: usize) {
+    let Some(levels) = levels.checked_sub(1) else {
+        open.push((place, node, kind));
+        return;
     };
-    let members = |node: Node<'a>| node.object().unwrap_or_default();
-    match below {
-        Other => {}
-        Below::Object(kind) => open.push((within(place, key), value, kind)),
-        Named(kind) => {
-            let place = within(place, key);
-            for (name, value) in members(value).iter().filter(|(name, _)| !is_extension(name)) {
-                open.push((within(&place, name), value, kind));
-            }
-        }
-        NamedTwice(kind) => {
-            let place = within(place, key);
-            for (name, value) in members(value).iter() {
-                push_below(open, &place, name, value, Named(kind));
-            }
-        }
+    for (name, value) in node.object().unwrap_or_default().iter().filter(|(name, _)| !is_extension(name)) {
+        open_below(open, within(&place, name), value, kind, levels);
     }
+}
+
+fn within(place: &str, key: &str) -> String {
+    let mut place = place.to_owned();
+    pointer::push(&mut place, key);
+    place
 }
 
 /// Whether a key is one of the author's own (OpenAPI, "Specification Extensions").
