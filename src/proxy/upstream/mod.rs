@@ -185,12 +185,13 @@ impl Upstream {
     /// [`CallError`] where it cannot be made, where there is no place for it, and as [`exchange::exchange`].
     pub(crate) async fn call<M: Fn() -> Result<Request, CallError>>(&self, call: OutgoingCall<'_, M>) -> Result<Reply, CallError> {
         let deadline = call.deadline.into();
-        // What cannot be sent at all takes no place.
+        // What cannot be sent at all takes no permit, and neither does what waits for a token.
         let first = (call.make)()?;
+        let authentication = CallAuthentication::begin(call.credential.authenticator.as_ref(), deadline).await?;
         let permit = self.breaker.admit()?;
         let _place = self.concurrency.enter(deadline).await?;
         let retries = if call.repeats && !permit.is_probe() { self.retries } else { 0 };
-        let outcome = self.send_until_answered(&call, first, retries, deadline).await;
+        let outcome = self.send_until_answered(&call, first, authentication, retries, deadline).await;
         permit.settle(judge(&outcome));
         outcome
     }
@@ -200,11 +201,11 @@ impl Upstream {
         &self,
         call: &OutgoingCall<'_, M>,
         first: Request,
+        mut authentication: CallAuthentication<'_>,
         retries: u32,
         deadline: Instant,
     ) -> Result<Reply, CallError> {
         self.budget.count();
-        let mut authentication = CallAuthentication::begin(call.credential.authenticator.as_ref(), deadline).await?;
         let mut request = first;
         let mut attempt = 1;
         loop {

@@ -126,6 +126,42 @@ fn client_credentials_fetch_one_token_for_many_calls_and_a_new_one_after_a_401()
 }
 
 #[test]
+fn a_call_that_waits_for_a_token_holds_no_place() {
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    let upstream = Upstream::start(Box::new(move |request| {
+        let json = |body: &str| reply(200, &["Content-Type: application/json"], body.as_bytes());
+        if request.path() == "/token" {
+            released.lock().unwrap().recv_timeout(TIMEOUT).unwrap();
+            return json(r#"{"access_token":"late-token","token_type":"bearer"}"#);
+        }
+        json("{}")
+    }));
+    let spec = oauth_document("/token");
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--max-concurrency",
+        "1",
+    ];
+    let mut session = Session::start_with(&args, &CLIENT);
+    let waiting = session.post("tools/call", &json!({"name": "pets", "arguments": {"body": {}}}));
+    wait_until("the token is asked for", || count(&upstream, "/token") == 1);
+    let plain = session.call("revoke", &json!({"body": {}}));
+    assert_eq!(plain["isError"], false, "{plain}");
+    release.send(()).unwrap();
+    let answer = session.receive();
+    assert_eq!(
+        (&answer["id"], &answer["result"]["isError"]),
+        (&json!(waiting), &json!(false)),
+        "{answer}"
+    );
+}
+
+#[test]
 fn a_token_is_refreshed_before_it_expires_and_a_refusal_is_told_once() {
     // The token expires at once: every call needs a new one.
     let upstream = authority(",\"expires_in\":\"0\"");
