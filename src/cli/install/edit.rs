@@ -1,31 +1,17 @@
-//! The change of a client's file: shown, agreed to, written, and once more where somebody else wrote meanwhile.
+//! The change of a client's file: shown, agreed to, written, and made again if another program wrote the file meanwhile.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use super::client_file::{ClientFile, FileChange, WriteError};
+use super::client_file::ClientFile;
+use super::entry::ClientEntry;
+use super::own_entry::is_own_entry;
 use super::place::ClientPlace;
 use crate::cli::output;
 use crate::config::settings::ClientName;
 use crate::error::Failure;
 
-/// What comes of a change: the exit code says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum InstallOutcome {
-    Done,
-    Declined,
-}
-
-impl From<InstallOutcome> for ExitCode {
-    fn from(outcome: InstallOutcome) -> Self {
-        match outcome {
-            InstallOutcome::Done => Self::SUCCESS,
-            InstallOutcome::Declined => Self::FAILURE,
-        }
-    }
-}
-
-/// What happens with the entry.
+/// The use that is made of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InstallMode {
     Print,
@@ -33,7 +19,7 @@ pub(super) enum InstallMode {
     Write,
 }
 
-/// What the flags ask for; a question needs a terminal.
+/// The mode that the flags choose; a question needs a terminal.
 pub(super) fn mode(print: bool, write: bool) -> InstallMode {
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     match (print, write) {
@@ -43,53 +29,92 @@ pub(super) fn mode(print: bool, write: bool) -> InstallMode {
     }
 }
 
-/// Reads the file, makes the change and writes it; once more where somebody else wrote the file meanwhile.
+/// A change of one entry of a client's file.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum EntryChange<'e> {
+    Install(&'e ClientEntry),
+    /// By its name.
+    Uninstall(&'e str),
+}
+
+/// Reads the file, makes the change and writes it, at most twice. The exit code says whether the user declined.
+///
+/// # Errors
+/// The file cannot be read, edited or written; or the entry of that name is another program's, and `force` is not set.
 pub(super) fn edit(
     place: &ClientPlace,
     client: ClientName,
+    change: EntryChange<'_>,
     mode: InstallMode,
-    name: &str,
-    is_added: bool,
-    change: impl Fn(&ClientFile<'_>) -> Result<Option<FileChange>, Failure>,
-) -> Result<InstallOutcome, Failure> {
+    force: bool,
+) -> Result<ExitCode, Failure> {
+    let shown_place = place.file.display();
     let mut is_agreed = mode == InstallMode::Write;
     for _ in 0..2 {
-        let file = ClientFile::read(place, client).map_err(Failure::setting)?;
-        let Some(change) = change(&file)? else {
-            return Ok(InstallOutcome::Done);
+        let file = ClientFile::read(place, client)?;
+        let Some(after) = edited(&file, place, client, change, force)? else {
+            return Ok(ExitCode::SUCCESS);
         };
         if !is_agreed {
-            let after = change.after.as_deref().unwrap_or_default();
-            let shown = changed_lines(file.before(), after);
+            let shown = changed_lines(file.before(), &after);
             if mode == InstallMode::Print {
-                // What goes cannot be pasted, so that it does not belong on standard output.
+                // Removed lines cannot be pasted, so that they do not belong on standard output.
                 output::print_remark(&format!("{shown}nothing was changed; --write does it"));
-                return Ok(InstallOutcome::Done);
+                return Ok(ExitCode::SUCCESS);
             }
-            if !agrees(&format!("{shown}Change {}?", place.file.display()))? {
-                return Ok(InstallOutcome::Declined);
+            if !agrees(&format!("{shown}Change {shown_place}?"))? {
+                return Ok(ExitCode::FAILURE);
             }
             is_agreed = true;
         }
-        match file.write(&change, name, is_added) {
-            Ok(()) => {
-                let kept = file.backup(name);
-                let kept = if is_added && kept.exists() {
-                    format!("; it is kept as it was in {}", kept.display())
-                } else {
-                    String::new()
-                };
-                output::print_remark(&format!("changed {}{kept}; restart the client", place.file.display()));
-                return Ok(InstallOutcome::Done);
-            }
-            Err(WriteError::Changed) => {}
-            Err(WriteError::Failed(why)) => return Err(Failure::setting(why)),
+        if file.write(&after)? {
+            let kept = if file.is_new() {
+                String::new()
+            } else {
+                format!("; it is kept as it was in {}", file.backup().display())
+            };
+            output::print_remark(&format!("changed {shown_place}{kept}; restart the client"));
+            return Ok(ExitCode::SUCCESS);
         }
     }
     Err(Failure::setting(format!(
-        "{} is being written by another program; try again",
-        place.file.display()
+        "{shown_place} is being written by another program; try again"
     )))
+}
+
+/// The text of the file after the change; `None` if there is nothing to change.
+fn edited(
+    file: &ClientFile<'_>,
+    place: &ClientPlace,
+    client: ClientName,
+    change: EntryChange<'_>,
+    force: bool,
+) -> Result<Option<String>, Failure> {
+    let shown_place = place.file.display();
+    let name = match change {
+        EntryChange::Install(entry) => &entry.name,
+        EntryChange::Uninstall(name) => name,
+    };
+    let found = file.find(name)?;
+    let is_foreign = found.as_ref().is_some_and(|found| !is_own_entry(client, name, found)) && !force;
+    match change {
+        EntryChange::Install(entry) if found.as_ref() == Some(&entry.value(client)) => {
+            output::print_remark(&format!("`{name}` is already in {shown_place}"));
+            Ok(None)
+        }
+        EntryChange::Install(_) if is_foreign => Err(Failure::setting(format!(
+            "{shown_place} has another entry `{name}`; --name takes another name, --force replaces it"
+        ))),
+        EntryChange::Install(entry) => file.with(entry).map(Some),
+        EntryChange::Uninstall(_) if found.is_none() => {
+            output::print_remark(&format!("there is no entry `{name}` in {shown_place}"));
+            Ok(None)
+        }
+        EntryChange::Uninstall(_) if is_foreign => Err(Failure::setting(format!(
+            "the entry `{name}` in {shown_place} is not one that install writes; --force removes it"
+        ))),
+        EntryChange::Uninstall(_) => file.without(name).map(Some),
+    }
 }
 
 /// The lines that differ. The lines around them may hold secrets of other servers, and are not shown.

@@ -1,4 +1,4 @@
-//! What is written for a client: one server, in the client's own form, without any secret.
+//! The entry of one server, in the form of a client, without any secret.
 
 use base64::Engine as _;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -8,7 +8,7 @@ use super::flags::WSL;
 use super::place::{ClientPlace, FileFormat};
 use crate::config::settings::ClientName;
 
-/// A server as a client is told of it.
+/// A server, as it is entered into a client's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClientEntry {
     pub(crate) name: String,
@@ -68,12 +68,12 @@ fn shared_with_wsl(variables: &[String]) -> String {
     names.join(":")
 }
 
-/// Whether a client can hand over variables at all.
+/// Returns `true` if a client can hand over variables at all.
 pub(crate) fn hands_over_variables(client: ClientName) -> bool {
     !matches!(client, ClientName::ClaudeDesktop | ClientName::Zed)
 }
 
-/// Whether a client takes the address of a server.
+/// Returns `true` if a client takes the address of a server.
 pub(crate) fn takes_url(client: ClientName) -> bool {
     client != ClientName::ClaudeDesktop
 }
@@ -160,22 +160,16 @@ impl ClientEntry {
             members.insert("env_keys".into(), json!([token]));
         } else if let Some(form) = placeholder(client, &self.name, token) {
             let headers = json!({ "Authorization": format!("Bearer {form}") });
-            let key = if client == ClientName::Continue {
-                "requestOptions"
+            if client == ClientName::Continue {
+                members.insert("requestOptions".into(), json!({ "headers": headers }));
             } else {
-                "headers"
-            };
-            let headers = if client == ClientName::Continue {
-                json!({ "headers": headers })
-            } else {
-                headers
-            };
-            members.insert(key.into(), headers);
+                members.insert("headers".into(), headers);
+            }
         }
         value
     }
 
-    /// What VS Code asks the user for; nothing for other clients.
+    /// The questions that VS Code asks the user; other clients have none.
     pub(crate) fn inputs(&self, client: ClientName) -> Vec<Value> {
         if client != ClientName::Vscode {
             return Vec::new();
@@ -183,14 +177,7 @@ impl ClientEntry {
         self.variables().iter().map(|variable| input(&self.name, variable)).collect()
     }
 
-    /// Whether a question of VS Code is exactly one that an entry of that name asks.
-    pub(crate) fn is_input_of(server: &str, found: &Value) -> bool {
-        let description = found.get("description").and_then(Value::as_str).unwrap_or_default();
-        let variable = description.strip_suffix(&format!(" of {server}"));
-        variable.is_some_and(|variable| *found == input(server, variable))
-    }
-
-    /// What can be pasted into the client's file.
+    /// The text to paste into the client's file.
     pub(crate) fn snippet(&self, client: ClientName, place: &ClientPlace) -> String {
         let value = self.value(client);
         match place.format {

@@ -10,7 +10,7 @@ use super::place::{InstallScope, OperatingSystem};
 use crate::config::settings::{ApiSettings, ClientName};
 use crate::config::{self, variables};
 
-/// What starts programs of a Linux distribution from Windows.
+/// The program of Windows that starts programs of a Linux distribution.
 pub(super) const WSL: &str = "wsl.exe";
 
 /// The flag whose values are names, each with the path of a document.
@@ -152,7 +152,7 @@ pub(crate) fn written_out_secrets(api: &ApiSettings, arguments: &[String], query
 pub(crate) struct ServerProgram {
     pub(crate) command: String,
     pub(crate) arguments: Vec<String>,
-    /// What the user should know of it.
+    /// A sentence that the user should read.
     pub(crate) warning: Option<String>,
 }
 
@@ -175,7 +175,7 @@ impl ServerProgram {
 /// How a client should start this program.
 ///
 /// # Errors
-/// A sentence where nobody knows where this program is.
+/// A sentence: the system does not say where this program is.
 pub(crate) fn program(scope: InstallScope, system: OperatingSystem) -> Result<ServerProgram, String> {
     let running = variables::running_program()?;
     let on_path = variables::on_path("openapi-mcp");

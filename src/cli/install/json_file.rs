@@ -1,228 +1,220 @@
-//! Edits JSON in place, with comments where the client takes them: everything else keeps its bytes.
+//! Edits JSON in place, with comments where the client takes them.
 
-use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
+use jsonc_parser::ast::{Object, ObjectProp};
+use jsonc_parser::common::Range;
+use jsonc_parser::tokens::{Token, TokenAndRange};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde::Serialize as _;
 use serde_json::Value;
+use serde_json::ser::{PrettyFormatter, Serializer};
 
 use super::place::FileFormat;
+use super::splice::{Splice, line_before, splice, without_line_end};
 
-/// The value of the entry `name`; nothing where there is none.
+/// The value of the entry `name`; `None` if there is no such entry.
 ///
 /// # Errors
 /// A sentence about what cannot be read.
-pub(crate) fn find(text: &str, format: FileFormat, keys: &[&str], name: &str) -> Result<Option<Value>, String> {
-    let root = parse(text, format)?;
-    let Some(mut object) = root_object(&root)? else { return Ok(None) };
-    for key in keys {
-        match member(&object, key)? {
-            None => return Ok(None),
-            Some(next) => object = next,
-        }
-    }
-    refuse_duplicates(&object, name)?;
-    Ok(object.get(name).and_then(|property| property.to_serde_value()))
-}
-
-/// Whether an object stands under these keys.
-pub(crate) fn has_object(text: &str, format: FileFormat, keys: &[&str]) -> bool {
-    let Ok(Some(mut object)) = parse(text, format).and_then(|root| root_object(&root)) else {
-        return false;
+pub(super) fn find(text: &str, format: FileFormat, keys: &[&str], name: &str) -> Result<Option<Value>, String> {
+    let parsed = JsonText::parse(text, format)?;
+    let Some((object, [])) = parsed.descend(keys)? else {
+        return Ok(None);
     };
-    for key in keys {
-        match member(&object, key) {
-            Ok(Some(next)) => object = next,
-            _ => return false,
-        }
-    }
-    true
+    Ok(member(object, name)?.map(|found| found.value.clone().into()))
 }
 
-/// The text with the entry added or replaced, and with the `inputs` of VS Code, merged by their ids.
+/// The text with the entry added or replaced.
 ///
 /// # Errors
 /// As [`find`].
-pub(crate) fn put(text: &str, format: FileFormat, keys: &[&str], name: &str, value: &Value, inputs: &[Value]) -> Result<String, String> {
-    let root = parse(text, format)?;
-    root_object(&root)?;
-    let top = root.object_value_or_set();
-    let mut object = top.clone();
-    for key in keys {
-        object = match member(&object, key)? {
-            Some(next) => next,
-            None => object.object_value_or_set(key),
+pub(super) fn put(text: &str, format: FileFormat, keys: &[&str], name: &str, value: &Value) -> Result<String, String> {
+    let parsed = JsonText::parse(text, format)?;
+    let nested = |keys: &[&str]| {
+        keys.iter()
+            .rev()
+            .fold(value.clone(), |inner, key| serde_json::json!({ *key: inner }))
+    };
+    let Some((object, missing)) = parsed.descend(keys)? else {
+        let object = nested(&[keys, &[name]].concat());
+        return Ok(format!("{text}{}\n", indented(&object, "", "  ")));
+    };
+    let (key, value) = match missing {
+        [first, rest @ ..] => (*first, nested(&[rest, &[name]].concat())),
+        [] => (name, value.clone()),
+    };
+    let splices = match member(object, key)? {
+        Some(found) => vec![parsed.replace(found, &value)],
+        None => parsed.append(object.range, object.properties.last().map(|last| last.range), Some(key), &value),
+    };
+    Ok(splice(text, splices))
+}
+
+/// The text with another element at the end of an array.
+///
+/// # Errors
+/// As [`find`]; the member is not an array.
+pub(super) fn push(text: &str, format: FileFormat, key: &str, element: &Value) -> Result<String, String> {
+    let parsed = JsonText::parse(text, format)?;
+    let found = parsed.root.as_ref().and_then(|root| root.get_array(key));
+    let array = found.ok_or_else(|| format!("`{key}` is not an array"))?;
+    let last = array.elements.last().map(jsonc_parser::common::Ranged::range);
+    Ok(splice(text, parsed.append(array.range, last, None, element)))
+}
+
+/// The text without the entry.
+///
+/// # Errors
+/// As [`find`].
+pub(super) fn take_out(text: &str, format: FileFormat, keys: &[&str], name: &str) -> Result<String, String> {
+    let parsed = JsonText::parse(text, format)?;
+    let found = match parsed.descend(keys)? {
+        Some((object, [])) => member(object, name)?,
+        _ => None,
+    };
+    Ok(found.map_or_else(|| text.to_owned(), |found| splice(text, parsed.remove(found.range))))
+}
+
+/// A text with its syntax: the object at the root, unless there is only white space and comments, and the tokens.
+struct JsonText<'t> {
+    text: &'t str,
+    root: Option<Object<'t>>,
+    tokens: Vec<TokenAndRange<'t>>,
+}
+
+impl<'t> JsonText<'t> {
+    fn parse(text: &'t str, format: FileFormat) -> Result<Self, String> {
+        let options = ParseOptions {
+            allow_comments: format != FileFormat::Json,
+            allow_trailing_commas: format == FileFormat::Jsonc,
+            allow_loose_object_property_names: false,
+            allow_missing_commas: false,
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            allow_bare_decimal_point_numbers: false,
+            allow_non_finite_numbers: false,
+            allow_extended_string_escapes: false,
         };
+        let collected = CollectOptions {
+            tokens: true,
+            ..CollectOptions::default()
+        };
+        let parsed = parse_to_ast(text, &collected, &options).map_err(|error| format!("it is not valid JSON: {error}"))?;
+        let root = match parsed.value {
+            None => None,
+            Some(jsonc_parser::ast::Value::Object(object)) => Some(object),
+            Some(_) => return Err("it does not hold an object".into()),
+        };
+        let tokens = parsed.tokens.unwrap_or_default();
+        Ok(Self { text, root, tokens })
     }
-    refuse_duplicates(&object, name)?;
-    match object.get(name) {
-        Some(property) => property.set_value(input_of(value)),
-        None => drop(object.append(name, input_of(value))),
-    }
-    put_inputs(&top, inputs)?;
-    let mut edited = root.to_string();
-    if text.is_empty() {
-        edited.push('\n');
-    }
-    Ok(edited)
-}
 
-fn put_inputs(top: &CstObject, inputs: &[Value]) -> Result<(), String> {
-    if inputs.is_empty() {
-        return Ok(());
-    }
-    refuse_duplicates(top, "inputs")?;
-    if top.get("inputs").is_some_and(|property| property.array_value().is_none()) {
-        return Err("`inputs` is not an array".into());
-    }
-    let array = top.array_value_or_set("inputs");
-    for input in inputs {
-        let id = input.get("id");
-        let elements = array.elements();
-        let same = elements
-            .iter()
-            .find(|element| element.to_serde_value().is_some_and(|value| value.get("id") == id));
-        if same.is_none() {
-            array.append(input_of(input));
+    /// The innermost object that the keys lead to, and the keys that it lacks.
+    fn descend<'k>(&self, mut keys: &'k [&'k str]) -> Result<Option<(&Object<'t>, &'k [&'k str])>, String> {
+        let Some(mut object) = self.root.as_ref() else { return Ok(None) };
+        while let [key, rest @ ..] = keys {
+            let Some(found) = member(object, key)? else { break };
+            let value = found.value.as_object();
+            object = value.ok_or_else(|| format!("the value of `{key}` is not an object"))?;
+            keys = rest;
         }
+        Ok(Some((object, keys)))
     }
-    Ok(())
-}
 
-/// The text without the entry; of the `inputs` that are ours, those go that nothing else refers to. With `made_keys`, the keys that
-/// led to the entry go where they are empty.
-///
-/// # Errors
-/// As [`find`].
-pub(crate) fn take_out(
-    text: &str,
-    format: FileFormat,
-    keys: &[&str],
-    name: &str,
-    made_keys: bool,
-    is_own_input: &dyn Fn(&Value) -> bool,
-) -> Result<String, String> {
-    let root = parse(text, format)?;
-    let Some(top) = root_object(&root)? else {
-        return Ok(text.to_owned());
-    };
-    let mut way = vec![top.clone()];
-    for key in keys {
-        let last = way.last().cloned().unwrap_or_else(|| top.clone());
-        match member(&last, key)? {
-            None => return Ok(text.to_owned()),
-            Some(next) => way.push(next),
-        }
+    fn replace(&self, found: &ObjectProp<'_>, value: &Value) -> Splice {
+        let indent = line_before(self.text, found.range.start);
+        let new = if indent.trim().is_empty() {
+            indented(value, indent, self.indent_unit())
+        } else {
+            value.to_string()
+        };
+        let old = jsonc_parser::common::Ranged::range(&found.value);
+        (old.start..old.end, new)
     }
-    let Some(object) = way.last() else { return Ok(text.to_owned()) };
-    refuse_duplicates(object, name)?;
-    let Some(property) = object.get(name) else {
-        return Ok(text.to_owned());
-    };
-    let removed = property.to_serde_value().unwrap_or_default();
-    property.remove();
-    take_out_inputs(&root, &top, &removed, is_own_input);
-    if made_keys {
-        for (object, key) in way.iter().zip(keys).rev() {
-            let is_empty = object.object_value(key).is_some_and(|inner| inner.properties().is_empty());
-            if let (true, Some(property)) = (is_empty, object.get(key)) {
-                property.remove();
+
+    /// Adds a member or an element behind the last one: in the same line where all are in one, else in lines of its own.
+    fn append(&self, container: Range, last: Option<Range>, key: Option<&str>, value: &Value) -> Vec<Splice> {
+        let (start, close) = (container.start + 1, container.end - 1);
+        let inside = self.text.get(start..close).unwrap_or_default();
+        let end = start + inside.trim_end().len();
+        let key = key.map(|key| format!("{}: ", Value::from(key))).unwrap_or_default();
+        let has_comma = last.is_some_and(|last| self.comma_after(last.end).is_some());
+        let mut splices: Vec<Splice> = Vec::new();
+        if let Some(last) = last.filter(|_| !has_comma) {
+            splices.push((last.end..last.end, ",".into()));
+        }
+        let comma = if has_comma { "," } else { "" };
+        if last.is_some() && !inside.contains('\n') {
+            splices.push((end..end, format!(" {key}{value}{comma}")));
+            return splices;
+        }
+        let line = line_before(self.text, container.start);
+        let outer = line.get(..line.len() - line.trim_start().len()).unwrap_or_default();
+        let beside = last
+            .map(|last| line_before(self.text, last.start))
+            .filter(|line| line.trim().is_empty());
+        let unit = self.indent_unit();
+        let indent = beside.map_or_else(|| format!("{outer}{unit}"), str::to_owned);
+        let member = format!("\n{indent}{key}{}{comma}", indented(value, &indent, unit));
+        splices.push(if self.text.get(end..close).unwrap_or_default().contains('\n') {
+            (end..end, member)
+        } else {
+            (end..close, format!("{member}\n{outer}"))
+        });
+        splices
+    }
+
+    /// Removes a member with one comma, and the line or the object that is empty then. Comments stay.
+    fn remove(&self, found: Range) -> Vec<Splice> {
+        let comma = self.comma_after(found.end);
+        let end = comma.map_or(found.end, |comma| comma.end);
+        let previous = self.tokens.iter().take_while(|token| token.range.end <= found.start).last();
+        let previous = previous.map(|token| (&token.token, token.range));
+        let before = self.text.get(..found.start).unwrap_or_default().trim_end_matches([' ', '\t']);
+        let after = self.text.get(end..).unwrap_or_default();
+        let range = match previous {
+            Some((Token::OpenBrace, open)) if after.trim_start().starts_with('}') && before.trim_end().len() == open.end => {
+                open.end..self.text.len() - after.trim_start().len()
             }
-        }
-    }
-    Ok(root.to_string())
-}
-
-/// Takes out the questions that the removed entry asked and that nothing else refers to.
-fn take_out_inputs(root: &CstRootNode, top: &CstObject, removed: &Value, is_own_input: &dyn Fn(&Value) -> bool) {
-    let asked = removed.to_string();
-    let mut is_changed = false;
-    let Some(array) = top.array_value("inputs") else { return };
-    for element in array.elements() {
-        let own = element.to_serde_value().filter(|value: &Value| is_own_input(value));
-        let id = own.and_then(|value| Some(value.get("id")?.as_str()?.to_owned()));
-        let Some(reference) = id.map(|id| format!("${{input:{id}}}")) else {
-            continue;
+            _ if after.lines().next().is_none_or(|line| line.trim().is_empty()) => without_line_end(before).len()..end,
+            _ => before.len()..end,
         };
-        if asked.contains(&reference) && !root.to_string().contains(&reference) {
-            element.remove();
-            is_changed = true;
+        let mut splices = vec![(range, String::new())];
+        if let (None, Some((Token::Comma, comma))) = (comma, previous) {
+            splices.push((comma.start..comma.end, String::new()));
         }
+        splices
     }
-    if is_changed
-        && array.elements().is_empty()
-        && let Some(property) = top.get("inputs")
-    {
-        property.remove();
+
+    fn comma_after(&self, end: usize) -> Option<Range> {
+        let next = self.tokens.iter().find(|token| token.range.start >= end)?;
+        (next.token == Token::Comma).then_some(next.range)
+    }
+
+    /// The indentation of one level: that of the first member, else two spaces.
+    fn indent_unit(&self) -> &'t str {
+        let first = self.root.as_ref().and_then(|root| root.properties.first());
+        let line = first.map(|first| line_before(self.text, first.range.start));
+        line.filter(|line| !line.is_empty() && line.trim().is_empty()).unwrap_or("  ")
     }
 }
 
-fn parse(text: &str, format: FileFormat) -> Result<CstRootNode, String> {
-    let options = ParseOptions {
-        allow_comments: format != FileFormat::Json,
-        allow_trailing_commas: format == FileFormat::Jsonc,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    let root = CstRootNode::parse(text, &options).map_err(|error| format!("it is not valid JSON: {error}"))?;
-    // The parser keeps comments that stand beside values even where they are not allowed.
-    if format == FileFormat::Json && !text.trim().is_empty() {
-        serde_json::from_str::<serde::de::IgnoredAny>(text)
-            .map_err(|error| format!("it is not valid JSON, in which this client takes no comments: {error}"))?;
-    }
-    Ok(root)
-}
-
-/// The object at the root; nothing where the file is empty.
-fn root_object(root: &CstRootNode) -> Result<Option<CstObject>, String> {
-    match root.value() {
-        None => Ok(None),
-        Some(value) => value.as_object().map(Some).ok_or_else(|| "it does not hold an object".to_owned()),
+/// The member of that name. Of two with one name, clients read one, and it is unknown which.
+fn member<'o, 't>(object: &'o Object<'t>, key: &str) -> Result<Option<&'o ObjectProp<'t>>, String> {
+    let mut named = object.properties.iter().filter(|property| property.name.as_str() == key);
+    let found = named.next();
+    match named.next() {
+        Some(_) => Err(format!("the key `{key}` is there twice")),
+        None => Ok(found),
     }
 }
 
-/// The object under a key.
-fn member(object: &CstObject, key: &str) -> Result<Option<CstObject>, String> {
-    refuse_duplicates(object, key)?;
-    match object.get(key) {
-        None => Ok(None),
-        Some(property) => property
-            .object_value()
-            .map(Some)
-            .ok_or_else(|| format!("the value of `{key}` is not an object")),
+/// A value in lines, of which all but the first begin with `indent`.
+fn indented(value: &Value, indent: &str, unit: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut serializer = Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(unit.as_bytes()));
+    if value.serialize(&mut serializer).is_err() {
+        return value.to_string();
     }
-}
-
-/// Of two members with one name, clients read one, and nobody knows which.
-fn refuse_duplicates(object: &CstObject, key: &str) -> Result<(), String> {
-    let named = |property: &&jsonc_parser::cst::CstObjectProp| property.decoded_name().is_some_and(|name| name == key);
-    if object.properties().iter().filter(named).count() > 1 {
-        return Err(format!("the key `{key}` is there twice"));
-    }
-    Ok(())
-}
-
-fn input_of(value: &Value) -> CstInputValue {
-    match value {
-        Value::Null => CstInputValue::Null,
-        Value::Bool(value) => CstInputValue::Bool(*value),
-        Value::Number(number) => CstInputValue::Number(number.to_string()),
-        Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(items) => CstInputValue::Array(items.iter().map(input_of).collect()),
-        Value::Object(members) => CstInputValue::Object(members.iter().map(|(key, value)| (key.clone(), input_of(value))).collect()),
-    }
-}
-
-/// Whether a text holds nothing but an empty object.
-pub(crate) fn is_empty_object(text: &str, format: FileFormat) -> bool {
-    let Ok(root) = parse(text, format) else { return false };
-    let has_comments = root.children().iter().any(CstNode::is_comment);
-    !has_comments
-        && root.object_value().is_some_and(|object| {
-            object.children_exclude_trivia_and_tokens().is_empty() && !object.children().iter().any(CstNode::is_comment)
-        })
+    String::from_utf8_lossy(&bytes).replace('\n', &format!("\n{indent}"))
 }

@@ -5,11 +5,11 @@ mod edit;
 pub(crate) mod entry;
 mod flags;
 mod json_file;
-mod line_ends;
 mod needs;
 mod own_entry;
 pub(crate) mod page_entries;
 mod place;
+mod splice;
 mod target;
 mod toml_file;
 mod vendor;
@@ -18,10 +18,9 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _};
 
-use self::edit::{InstallMode, InstallOutcome, edit, mode};
+use self::edit::{EntryChange, InstallMode, edit, mode};
 use self::entry::{ClientEntry, EntryTarget};
 use self::needs::EntryNeeds;
-use self::own_entry::is_own_entry;
 use self::place::{ClientPlace, OperatingSystem};
 use self::target::TargetFile;
 use super::{Cli, ConfigFile, output};
@@ -113,10 +112,11 @@ pub(crate) async fn run(command: &InstallCommand, matches: &ArgMatches) -> Resul
         return print_entry(&entry, client, &place, &command.target);
     }
     if command.target.is_state_file_of_claude_code(client) {
-        return vendor::add_to_claude_code(&entry, mode == InstallMode::Ask).map(ExitCode::from);
+        return vendor::run_claude(&vendor::add_arguments(&entry), mode);
     }
     command.target.require_folder(&place)?;
-    install(&entry, client, &place, &command.target, mode).map(ExitCode::from)
+    remark_alternative(&place);
+    edit(&place, client, EntryChange::Install(&entry), mode, command.target.force)
 }
 
 fn url_entry(command: &InstallCommand, client: ClientName, url: &str, matches: &ArgMatches) -> Result<(ClientEntry, Vec<String>), Failure> {
@@ -240,7 +240,10 @@ fn print_entry(entry: &ClientEntry, client: ClientName, place: &ClientPlace, tar
     remark_alternative(place);
     output::print_result(&entry.snippet(client, place))?;
     if target.is_state_file_of_claude_code(client) {
-        output::print_remark(&format!("or let Claude Code do it: {}", vendor::command_line(entry)));
+        output::print_remark(&format!(
+            "or let Claude Code do it: {}",
+            vendor::command_line(&vendor::add_arguments(entry))
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -252,70 +255,27 @@ fn remark_alternative(place: &ClientPlace) {
     }
 }
 
-fn install(
-    entry: &ClientEntry,
-    client: ClientName,
-    place: &ClientPlace,
-    target: &TargetFile,
-    mode: InstallMode,
-) -> Result<InstallOutcome, Failure> {
-    remark_alternative(place);
-    edit(place, client, mode, &entry.name, true, |file| {
-        let wanted = entry.value(client);
-        match file.find(&entry.name).map_err(Failure::setting)? {
-            Some(found) if found == wanted => {
-                output::print_remark(&format!("`{}` is already in {}", entry.name, place.file.display()));
-                return Ok(None);
-            }
-            Some(found) if !is_own_entry(client, &entry.name, &found) && !target.force => {
-                return Err(Failure::setting(format!(
-                    "{} has another entry `{}`; --name takes another name, --force replaces it",
-                    place.file.display(),
-                    entry.name
-                )));
-            }
-            _ => {}
-        }
-        file.with(entry).map(Some).map_err(Failure::setting)
-    })
-}
-
 pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure> {
+    let (client, target) = (command.client, &command.target);
     let folder = variables::current_folder().map_err(Failure::setting)?;
-    let place = command.target.place(command.client, &folder)?;
-    let Some(name) = command.target.name.as_deref() else {
+    let place = target.place(client, &folder)?;
+    let Some(name) = target.name.as_deref() else {
         return Err(Failure::setting("name the entry to remove with --name".into()));
     };
-    if command.target.is_state_file_of_claude_code(command.client) {
-        return vendor::remove_from_claude_code(name, mode(false, command.target.write) == InstallMode::Ask).map(ExitCode::from);
+    let mode = mode(false, target.write);
+    if target.is_state_file_of_claude_code(client) {
+        return vendor::run_claude(&vendor::remove_arguments(name), mode);
     }
-    if let Some(why) = command.target.print_only(command.client, &place) {
+    if let Some(why) = target.print_only(client, &place) {
         return Err(Failure::setting(format!(
             "{why}; remove the entry `{name}` from {} yourself",
             place.file.display()
         )));
     }
-    let mode = mode(false, command.target.write);
-    let outcome = edit(&place, command.client, mode, name, false, |file| {
-        match file.find(name).map_err(Failure::setting)? {
-            None => {
-                output::print_remark(&format!("there is no entry `{name}` in {}", place.file.display()));
-                return Ok(None);
-            }
-            Some(found) if !is_own_entry(command.client, name, &found) && !command.target.force => {
-                return Err(Failure::setting(format!(
-                    "the entry `{name}` in {} is not one that install writes; --force removes it",
-                    place.file.display()
-                )));
-            }
-            Some(_) => {}
-        }
-        file.without(name).map(Some).map_err(Failure::setting)
-    })?;
-    Ok(outcome.into())
+    edit(&place, client, EntryChange::Uninstall(name), mode, target.force)
 }
 
-/// A line for each client: whether it is found, and its file.
+/// A line for each client, with its file.
 fn list_clients(target: &TargetFile) -> Result<ExitCode, Failure> {
     let folder = variables::current_folder().map_err(Failure::setting)?;
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What an entry needs besides its command: which variables, which the client's limits are, whether the document is fit.
+//! The needs of an entry besides its command: variables, the limits of the client, and a document that can be served.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::text::{counted, error_in_a_line, one_line};
 /// Said for every client that hands over variables of its environment.
 pub(super) const DOCK_REMARK: &str = "note: a client that is started from a dock or a menu does not see variables of a shell profile; set them where the system's sessions get theirs";
 
-/// What is known of the server that an entry starts.
+/// Facts about the server that an entry starts.
 #[derive(Default)]
 pub(super) struct EntryNeeds {
     /// The title of the only document, or the names of several APIs.
@@ -71,7 +71,7 @@ impl NamedVariables {
     /// Takes them out of the settings: nothing is called, so that nothing but the address of a document needs a value now.
     ///
     /// # Errors
-    /// What stands in the place of a name is not one.
+    /// A text in place of a variable's name is not one.
     fn take(layered: &mut LayeredSettings) -> Result<Self, Failure> {
         let mut named = Self::default();
         for (name, api) in layered.each_api_mut() {
@@ -188,7 +188,7 @@ impl EntryNeeds {
         Ok(())
     }
 
-    /// What stops the installation, and what the user should know.
+    /// Refuses what the client cannot use, and returns remarks for the user.
     ///
     /// # Errors
     /// Operations are lost and `force` is not set; a name is too long for the client; a variable cannot be handed over.

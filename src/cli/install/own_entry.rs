@@ -1,11 +1,11 @@
-//! Which entries of a client's file are ours: those that start this program, and those in the form that `install --url` writes.
+//! Tells our entries in a client's file from others: they start this program, or have the form that `install --url` writes.
 
 use serde_json::Value;
 
 use super::entry::{ClientEntry, EntryTarget};
 use crate::config::settings::ClientName;
 
-/// Whether `install` could have written the entry of that name, so that it may be replaced and removed.
+/// Returns `true` if `install` could have written the entry of that name, so that it may be replaced and removed.
 pub(super) fn is_own_entry(client: ClientName, name: &str, entry: &Value) -> bool {
     let words = command_words(entry);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -25,7 +25,7 @@ fn command_words(entry: &Value) -> Vec<String> {
     words
 }
 
-/// Whether the words start this program: by its file, with npx or uvx from its package, or one of these through `cmd` or `wsl`.
+/// Returns `true` if the words start this program: by its file, with npx or uvx from its package, or one of these through `cmd` or `wsl`.
 fn starts_this_program(words: &[&str]) -> bool {
     let Some((program, rest)) = words.split_first() else {
         return false;
@@ -54,44 +54,33 @@ fn is_own_package(text: &str) -> bool {
     version.is_empty() || version.starts_with('@') || version.starts_with("==")
 }
 
-/// Whether the entry is exactly what `install --url` writes for its address and the variable of its token.
+/// Returns `true` if `install --url` writes exactly this entry for its address and the variable of its token.
 fn is_own_url_entry(client: ClientName, name: &str, entry: &Value) -> bool {
-    let address = ["url", "serverUrl", "httpUrl", "uri"]
-        .iter()
-        .find_map(|key| entry.get(key)?.as_str());
-    let Some(url) = address else { return false };
-    let is_written = |token: Option<String>| {
-        let target = EntryTarget::Url {
-            url: url.to_owned(),
-            token,
-        };
-        let written = ClientEntry {
-            name: name.to_owned(),
-            target,
-        };
-        written.value(client) == *entry
+    let text = |pointer: &&str| entry.pointer(pointer).and_then(Value::as_str);
+    let Some(url) = ["/url", "/serverUrl", "/httpUrl", "/uri"].iter().find_map(text) else {
+        return false;
     };
-    is_written(None) || token_variables(name, entry).into_iter().any(|token| is_written(Some(token)))
+    let header = [
+        "/headers/Authorization",
+        "/requestOptions/headers/Authorization",
+        "/bearer_token_env_var",
+    ];
+    let target = EntryTarget::Url {
+        url: url.to_owned(),
+        token: header.iter().find_map(text).map(|header| token_variable(client, name, header)),
+    };
+    let name = name.to_owned();
+    ClientEntry { name, target }.value(client) == *entry
 }
 
-/// The names in an entry that can be the variable of its token. VS Code has the id of a question in its place.
-fn token_variables(name: &str, entry: &Value) -> Vec<String> {
-    let header = entry
-        .pointer("/headers/Authorization")
-        .or_else(|| entry.pointer("/requestOptions/headers/Authorization"));
-    let text = header.or_else(|| entry.get("bearer_token_env_var")).and_then(Value::as_str);
-    let words = text
-        .unwrap_or_default()
-        .split(|character: char| !character.is_ascii_alphanumeric() && !matches!(character, '_' | '-'));
-    let asked = format!("{name}-");
-    words
-        .filter(|word| !word.is_empty())
-        .flat_map(|word| {
-            let of_question = word.strip_prefix(&asked).map(|id| id.to_ascii_uppercase().replace('-', "_"));
-            [Some(word.to_owned()), of_question]
-        })
-        .flatten()
-        .collect()
+/// The variable at the end of a header, such as `Bearer ${NAME}`. VS Code has the id of a question there.
+fn token_variable(client: ClientName, name: &str, header: &str) -> String {
+    let mut words = header.rsplit(|character: char| !character.is_ascii_alphanumeric() && !matches!(character, '_' | '-'));
+    let last = words.find(|word| !word.is_empty()).unwrap_or_default();
+    match last.strip_prefix(&format!("{name}-")) {
+        Some(id) if client == ClientName::Vscode => id.to_ascii_uppercase().replace('-', "_"),
+        _ => last.to_owned(),
+    }
 }
 
 #[cfg(test)]

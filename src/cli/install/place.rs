@@ -1,4 +1,4 @@
-//! Which file each client reads, by operating system and scope, and in which form.
+//! The file that each client reads, by operating system and scope, and its form.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 use crate::config::settings::ClientName;
 
-/// Whose configuration is meant.
+/// The configuration that is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InstallScope {
     /// The user's own, for all projects
@@ -65,7 +65,7 @@ pub(crate) struct ClientPlace {
     pub(crate) distribution: Option<String>,
 }
 
-/// What the place of a file depends on.
+/// The conditions that the place of a file depends on.
 pub(crate) struct Surroundings<'s> {
     pub(crate) system: OperatingSystem,
     /// The variables of the environment.
@@ -104,6 +104,11 @@ impl Surroundings<'_> {
             .ok_or_else(|| format!("the variable `{name}` does not say where your files are; --config-path FILE names the client's file"))
     }
 
+    /// The folder that a variable names, else one in the home folder.
+    fn folder_or_home(&self, variable: &str, name: &str) -> Result<PathBuf, String> {
+        self.folder(variable).map_or_else(|| Ok(self.home()?.join(name)), Ok)
+    }
+
     /// Where programs keep their settings.
     fn settings(&self) -> Result<PathBuf, String> {
         Ok(match self.system {
@@ -119,7 +124,7 @@ impl Surroundings<'_> {
     }
 
     fn roaming(&self) -> Result<PathBuf, String> {
-        self.folder("APPDATA").map_or_else(|| Ok(self.home()?.join("AppData/Roaming")), Ok)
+        self.folder_or_home("APPDATA", "AppData/Roaming")
     }
 
     /// The folder of the build of Claude Desktop that the Microsoft Store installs; that build does not read `%APPDATA%`.
@@ -142,135 +147,91 @@ impl Surroundings<'_> {
 /// # Errors
 /// A sentence: the client has no such scope, or nothing says where the file is.
 pub(crate) fn place_of(client: ClientName, scope: InstallScope, at: &Surroundings<'_>) -> Result<ClientPlace, String> {
-    match scope {
-        InstallScope::User => user_place(client, at),
-        InstallScope::Project => project_place(client, at),
+    let (format, keys) = form_of(client)?;
+    let (folder, name) = match scope {
+        InstallScope::User => user_file(client, at)?,
+        InstallScope::Project => (at.project.to_owned(), project_file(client)?),
+    };
+    let mut file = folder.join(name);
+    let mut alternative = None;
+    match (client, scope) {
+        // Its state is beside its folder, unless a variable names the folder.
+        (ClientName::ClaudeCode, InstallScope::User) if at.folder("CLAUDE_CONFIG_DIR").is_none() => file = at.home()?.join(name),
+        (ClientName::ClaudeDesktop, _) => {
+            alternative = Some(at.settings()?.join("Claude").join(name)).filter(|usual| *usual != file);
+        }
+        (ClientName::Opencode, _) => {
+            let with_comments = folder.join("opencode.jsonc");
+            if with_comments.exists() {
+                file = with_comments;
+            }
+        }
+        _ => {}
     }
-}
-
-fn user_place(client: ClientName, at: &Surroundings<'_>) -> Result<ClientPlace, String> {
-    let is_windows = at.system == OperatingSystem::Windows;
-    let place = |folder: PathBuf, file: &str, format, keys| ClientPlace {
-        file: folder.join(file),
+    Ok(ClientPlace {
+        file,
         folder,
         format,
         keys,
-        alternative: None,
+        alternative,
         distribution: None,
-    };
+    })
+}
+
+/// The form of a client's file, and the keys that lead to the servers in it.
+fn form_of(client: ClientName) -> Result<(FileFormat, &'static [&'static str]), String> {
     Ok(match client {
-        ClientName::ClaudeDesktop => {
-            let usual = at.settings()?.join("Claude");
-            let store = if is_windows { at.claude_of_the_store() } else { None };
-            let alternative = store.as_ref().map(|_| usual.join("claude_desktop_config.json"));
-            ClientPlace {
-                alternative,
-                ..place(
-                    store.unwrap_or(usual),
-                    "claude_desktop_config.json",
-                    FileFormat::Json,
-                    &["mcpServers"],
-                )
-            }
+        ClientName::ClaudeDesktop | ClientName::ClaudeCode | ClientName::Cursor | ClientName::Windsurf => {
+            (FileFormat::Json, &["mcpServers"])
         }
-        ClientName::ClaudeCode => {
-            let own = at.folder("CLAUDE_CONFIG_DIR");
-            let file = own.clone().map_or_else(|| at.home(), Ok)?.join(".claude.json");
-            ClientPlace {
-                file,
-                ..place(
-                    own.map_or_else(|| Ok(at.home()?.join(".claude")), Ok::<_, String>)?,
-                    "",
-                    FileFormat::Json,
-                    &["mcpServers"],
-                )
-            }
-        }
-        ClientName::Vscode => place(at.settings()?.join("Code/User"), "mcp.json", FileFormat::Jsonc, &["servers"]),
-        ClientName::Cursor => place(at.home()?.join(".cursor"), "mcp.json", FileFormat::Json, &["mcpServers"]),
-        ClientName::Windsurf => place(
-            at.home()?.join(".codeium/windsurf"),
-            "mcp_config.json",
-            FileFormat::Json,
-            &["mcpServers"],
-        ),
-        ClientName::Gemini => place(
-            at.home()?.join(".gemini"),
-            "settings.json",
-            FileFormat::JsonWithComments,
-            &["mcpServers"],
-        ),
-        ClientName::Codex => {
-            let folder = at
-                .folder("CODEX_HOME")
-                .map_or_else(|| Ok(at.home()?.join(".codex")), Ok::<_, String>)?;
-            place(folder, "config.toml", FileFormat::Toml, &["mcp_servers"])
-        }
-        ClientName::Zed => {
-            let folder = if is_windows { at.roaming()? } else { zed_settings(at)? };
-            place(folder.join("zed"), "settings.json", FileFormat::Jsonc, &["context_servers"])
-        }
-        ClientName::Goose => {
-            let folder = if is_windows {
-                at.roaming()?.join("Block/goose/config")
-            } else {
-                at.xdg_config()?.join("goose")
-            };
-            place(folder, "config.yaml", FileFormat::Yaml, &["extensions"])
-        }
-        ClientName::Continue => place(at.home()?.join(".continue"), "config.yaml", FileFormat::Yaml, &["mcpServers"]),
-        ClientName::Opencode => opencode_place(at.xdg_config()?.join("opencode")),
+        ClientName::Gemini => (FileFormat::JsonWithComments, &["mcpServers"]),
+        ClientName::Vscode => (FileFormat::Jsonc, &["servers"]),
+        ClientName::Zed => (FileFormat::Jsonc, &["context_servers"]),
+        ClientName::Opencode => (FileFormat::Jsonc, &["mcp"]),
+        ClientName::Codex => (FileFormat::Toml, &["mcp_servers"]),
+        ClientName::Goose => (FileFormat::Yaml, &["extensions"]),
+        ClientName::Continue => (FileFormat::Yaml, &["mcpServers"]),
         ClientName::Claude | ClientName::Openai | ClientName::Generic => return Err(not_installable(client)),
     })
 }
 
-/// Zed keeps its settings in `~/.config/zed` on macOS, too; only Linux heeds the variable of XDG.
-fn zed_settings(at: &Surroundings<'_>) -> Result<PathBuf, String> {
-    match at.system {
-        OperatingSystem::Linux => at.xdg_config(),
-        _ => Ok(at.home()?.join(".config")),
-    }
-}
-
-/// opencode reads `opencode.json` and `opencode.jsonc`.
-fn opencode_place(folder: PathBuf) -> ClientPlace {
-    let with_comments = folder.join("opencode.jsonc");
-    let file = if with_comments.exists() {
-        with_comments
-    } else {
-        folder.join("opencode.json")
-    };
-    ClientPlace {
-        file,
-        folder,
-        format: FileFormat::Jsonc,
-        keys: &["mcp"],
-        alternative: None,
-        distribution: None,
-    }
-}
-
-fn project_place(client: ClientName, at: &Surroundings<'_>) -> Result<ClientPlace, String> {
-    let place = |file: &str, format, keys| ClientPlace {
-        file: at.project.join(file),
-        folder: at.project.to_owned(),
-        format,
-        keys,
-        alternative: None,
-        distribution: None,
-    };
+/// The user's folder of a client, and the name of the file in it.
+fn user_file(client: ClientName, at: &Surroundings<'_>) -> Result<(PathBuf, &'static str), String> {
+    let is_windows = at.system == OperatingSystem::Windows;
     Ok(match client {
-        ClientName::ClaudeCode => place(".mcp.json", FileFormat::Json, &["mcpServers"]),
-        ClientName::Vscode => place(".vscode/mcp.json", FileFormat::Jsonc, &["servers"]),
-        ClientName::Cursor => place(".cursor/mcp.json", FileFormat::Json, &["mcpServers"]),
-        ClientName::Gemini => place(".gemini/settings.json", FileFormat::JsonWithComments, &["mcpServers"]),
-        ClientName::Codex => place(".codex/config.toml", FileFormat::Toml, &["mcp_servers"]),
-        ClientName::Continue => place(".continue/mcpServers/openapi-mcp.yaml", FileFormat::Yaml, &["mcpServers"]),
-        ClientName::Opencode => opencode_place(at.project.to_owned()),
-        ClientName::ClaudeDesktop | ClientName::Windsurf | ClientName::Zed | ClientName::Goose => {
-            return Err(format!("{client} has no configuration per project; --scope user writes your own"));
+        ClientName::ClaudeDesktop => {
+            let store = if is_windows { at.claude_of_the_store() } else { None };
+            let folder = store.map_or_else(|| Ok::<_, String>(at.settings()?.join("Claude")), Ok)?;
+            (folder, "claude_desktop_config.json")
         }
+        ClientName::ClaudeCode => (at.folder_or_home("CLAUDE_CONFIG_DIR", ".claude")?, ".claude.json"),
+        ClientName::Vscode => (at.settings()?.join("Code/User"), "mcp.json"),
+        ClientName::Cursor => (at.home()?.join(".cursor"), "mcp.json"),
+        ClientName::Windsurf => (at.home()?.join(".codeium/windsurf"), "mcp_config.json"),
+        ClientName::Gemini => (at.home()?.join(".gemini"), "settings.json"),
+        ClientName::Codex => (at.folder_or_home("CODEX_HOME", ".codex")?, "config.toml"),
+        // Only on Linux, it heeds the variable of XDG.
+        ClientName::Zed if at.system == OperatingSystem::Mac => (at.home()?.join(".config/zed"), "settings.json"),
+        ClientName::Zed => (at.settings()?.join("zed"), "settings.json"),
+        ClientName::Goose if is_windows => (at.roaming()?.join("Block/goose/config"), "config.yaml"),
+        ClientName::Goose => (at.xdg_config()?.join("goose"), "config.yaml"),
+        ClientName::Continue => (at.home()?.join(".continue"), "config.yaml"),
+        ClientName::Opencode => (at.xdg_config()?.join("opencode"), "opencode.json"),
         ClientName::Claude | ClientName::Openai | ClientName::Generic => return Err(not_installable(client)),
+    })
+}
+
+/// The file of a client in the folder of a project.
+fn project_file(client: ClientName) -> Result<&'static str, String> {
+    Ok(match client {
+        ClientName::ClaudeCode => ".mcp.json",
+        ClientName::Vscode => ".vscode/mcp.json",
+        ClientName::Cursor => ".cursor/mcp.json",
+        ClientName::Gemini => ".gemini/settings.json",
+        ClientName::Codex => ".codex/config.toml",
+        ClientName::Continue => ".continue/mcpServers/openapi-mcp.yaml",
+        ClientName::Opencode => "opencode.json",
+        _ => return Err(format!("{client} has no configuration per project; --scope user writes your own")),
     })
 }
 

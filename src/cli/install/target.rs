@@ -1,4 +1,4 @@
-//! Which file is edited, by the flags and by where this program runs, and which files are never written from here.
+//! The file that is edited, by the flags and by where this program runs, and the files that are never written from here.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::config::settings::ClientName;
 use crate::config::variables;
 use crate::error::Failure;
 
-/// Which file is edited, and how.
+/// The file that is edited, and how.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Entry")]
 pub(super) struct TargetFile {
@@ -75,7 +75,7 @@ impl TargetFile {
         })
     }
 
-    /// Whether a client that is asked for in WSL runs on Windows: its file is there, or it has a window and is not installed here.
+    /// Returns `true` if a client that is asked for in WSL runs on Windows: its file is there, or it has a window and is not installed here.
     fn is_on_windows(&self, client: ClientName, place: &ClientPlace) -> bool {
         use ClientName::{ClaudeDesktop, Cursor, Vscode, Windsurf, Zed};
         let has_window = matches!(client, ClaudeDesktop | Cursor | Vscode | Windsurf | Zed);
@@ -110,7 +110,7 @@ impl TargetFile {
     /// Checks that the client is there.
     ///
     /// # Errors
-    /// Its folder is missing, and nobody asked to make it.
+    /// Its folder is missing, and `--force` is not set.
     pub(super) fn require_folder(&self, place: &ClientPlace) -> Result<(), Failure> {
         if place.folder.is_dir() || self.force {
             return Ok(());

@@ -1,24 +1,29 @@
 //! The command line of Claude Code, which writes its own state file.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
-use super::edit::{InstallOutcome, agrees};
+use super::edit::{InstallMode, agrees};
 use super::entry::ClientEntry;
 use crate::config::settings::ClientName;
 use crate::config::variables;
 use crate::error::Failure;
 
 /// The arguments that add an entry for all projects of the user.
-fn add_arguments(entry: &ClientEntry) -> Vec<String> {
+pub(super) fn add_arguments(entry: &ClientEntry) -> Vec<String> {
     let value = entry.value(ClientName::ClaudeCode).to_string();
     ["mcp", "add-json", "--scope", "user", &entry.name, &value]
         .map(str::to_owned)
         .to_vec()
 }
 
-/// The same for a person to run in a POSIX shell.
-pub(super) fn command_line(entry: &ClientEntry) -> String {
+/// The arguments that remove such an entry.
+pub(super) fn remove_arguments(name: &str) -> Vec<String> {
+    ["mcp", "remove", "--scope", "user", name].map(str::to_owned).to_vec()
+}
+
+/// The command for a person to run in a POSIX shell.
+pub(super) fn command_line(arguments: &[String]) -> String {
     let quoted = |word: &String| {
         let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=@".contains(&byte));
         if is_plain {
@@ -27,35 +32,38 @@ pub(super) fn command_line(entry: &ClientEntry) -> String {
             format!("'{}'", word.replace('\'', r"'\''"))
         }
     };
-    let words: Vec<String> = add_arguments(entry).iter().map(quoted).collect();
+    let words: Vec<String> = arguments.iter().map(quoted).collect();
     format!("claude {}", words.join(" "))
 }
 
-pub(super) fn add_to_claude_code(entry: &ClientEntry, asks: bool) -> Result<InstallOutcome, Failure> {
-    let shown = command_line(entry);
+/// Runs the command line of Claude Code. The exit code says whether the user declined.
+///
+/// # Errors
+/// There is no such program, or it fails.
+pub(super) fn run_claude(arguments: &[String], mode: InstallMode) -> Result<ExitCode, Failure> {
+    let shown = command_line(arguments);
     let Some(program) = claude() else {
         return Err(Failure::setting(format!(
             "Claude Code's state file is written by its own command, and there is no `claude` on PATH that can be started without a shell; where it is, run: {shown}"
         )));
     };
-    if asks && !agrees(&format!("Run {shown}?"))? {
-        return Ok(InstallOutcome::Declined);
+    if mode != InstallMode::Write && !agrees(&format!("Run {shown}?"))? {
+        return Ok(ExitCode::FAILURE);
     }
-    start(&program, &add_arguments(entry))
-}
-
-pub(super) fn remove_from_claude_code(name: &str, asks: bool) -> Result<InstallOutcome, Failure> {
-    let arguments = ["mcp", "remove", "--scope", "user", name].map(str::to_owned);
-    let Some(program) = claude() else {
-        return Err(Failure::setting(format!(
-            "there is no `claude` on PATH; where it is, run: claude {}",
-            arguments.join(" ")
-        )));
-    };
-    if asks && !agrees(&format!("Run claude {}?", arguments.join(" ")))? {
-        return Ok(InstallOutcome::Declined);
+    let status = Command::new(&program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(std::io::stderr())
+        .status()
+        .map_err(|error| Failure::Io(format!("`{}` cannot be started", program.display()), error))?;
+    if status.success() {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Err(Failure::setting(format!(
+            "`{}` failed; correct what its output above reports, and try again",
+            program.display()
+        )))
     }
-    start(&program, &arguments)
 }
 
 /// A batch file would need its arguments quoted for a shell, and is not started.
@@ -63,21 +71,4 @@ fn claude() -> Option<PathBuf> {
     let found = variables::on_path("claude")?;
     let extension = found.extension().map(std::ffi::OsStr::to_ascii_lowercase).unwrap_or_default();
     (found.is_absolute() && extension != "cmd" && extension != "bat").then_some(found)
-}
-
-fn start(program: &PathBuf, arguments: &[String]) -> Result<InstallOutcome, Failure> {
-    let status = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(std::io::stderr())
-        .status()
-        .map_err(|error| Failure::Io(format!("`{}` cannot be started", program.display()), error))?;
-    if status.success() {
-        Ok(InstallOutcome::Done)
-    } else {
-        Err(Failure::setting(format!(
-            "`{}` failed; correct what its output above reports, and try again",
-            program.display()
-        )))
-    }
 }

@@ -98,3 +98,17 @@ fn of_several_that_write_at_once_nobody_loses_an_entry() {
         assert!(done.iter().any(|output| output.status.success()), "{client}");
     }
 }
+
+#[test]
+fn the_time_of_an_edit_is_in_proportion_to_the_keys_of_the_file() {
+    let servers: Vec<String> = (0..30_000).map(|number| format!("\"s{number}\": {{}}")).collect();
+    let text = format!("{{ \"mcpServers\": {{ {} }} }}", servers.join(", "));
+    let home = Home::new();
+    let path = home.write(".cursor/mcp.json", &text);
+    let start = std::time::Instant::now();
+    for output in [home.install("cursor", &["--write"]), home.uninstall("cursor", "petstore")] {
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+    assert_eq!(read(&path), text);
+}

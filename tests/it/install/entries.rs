@@ -5,51 +5,70 @@ use std::path::Path;
 use super::{Home, read};
 use crate::support::{SpecFile, binary, petstore, project, stderr, stdout};
 
-/// A client, its file, and a text that the client takes, with another entry.
-const EDITED: [(&str, &str, &str); 9] = [
+/// A client, its file, a text that the client takes, and the text that is left after the entry came and went, if it is another one.
+const EDITED: [(&str, &str, &str, Option<&str>); 9] = [
     (
         "claude-desktop",
         ".config/Claude/claude_desktop_config.json",
         "{\n    \"mcpServers\": {\n        \"other\": { \"command\": \"x\" }\n    },\n    \"theme\": \"dark\"\n}",
+        None,
     ),
     (
         "vscode",
         ".config/Code/User/mcp.json",
-        "// mine\n{\n\t\"servers\": {\n\t\t\"other\": { \"type\": \"stdio\", \"command\": \"x\" }, // keep\n\t},\n\t/* and this */\n\t\"inputs\": [],\n}\n",
+        "// mine\n{\n\t\"servers\": {\n\t\t\"other\": { \"type\": \"stdio\", \"command\": \"x\" }, // keep\n\t},\n\t/* and this */\n}\n",
+        Some(
+            "// mine\n{\n\t\"servers\": {\n\t\t\"other\": { \"type\": \"stdio\", \"command\": \"x\" }, // keep\n\t},\n\t/* and this */\n\t\"inputs\": [\n\t\t{\n\t\t\t\"type\": \"promptString\",\n\t\t\t\"id\": \"petstore-api-key\",\n\t\t\t\"description\": \"OPENAPI_MCP_AUTH_API_KEY of petstore\",\n\t\t\t\"password\": true\n\t\t}\n\t],\n}\n",
+        ),
     ),
-    ("cursor", ".cursor/mcp.json", "{\"mcpServers\":{\"other\":{\"command\":\"x\"}}}"),
-    ("windsurf", ".codeium/windsurf/mcp_config.json", "{}\n"),
+    (
+        "cursor",
+        ".cursor/mcp.json",
+        "{\"mcpServers\":{\"other\":{\"command\":\"x\"}}}",
+        None,
+    ),
+    (
+        "windsurf",
+        ".codeium/windsurf/mcp_config.json",
+        "{}\n",
+        Some("{\n  \"mcpServers\": {}\n}\n"),
+    ),
     (
         "gemini",
         ".gemini/settings.json",
         "{\r\n  // Windows\r\n  \"theme\": \"x\"\r\n}\r\n",
+        Some("{\r\n  // Windows\r\n  \"theme\": \"x\",\r\n  \"mcpServers\": {}\r\n}\r\n"),
     ),
     (
         "codex",
         ".codex/config.toml",
         "# mine\nmodel = \"x\" # keep\n\n[mcp_servers.other]\ncommand = 'x'\n\n[profiles.a]\nb = 1\n",
+        None,
     ),
     (
         "zed",
         ".config/zed/settings.json",
         "{\n  // fonts\n  \"buffer_font_size\": 14,\n}\n",
+        Some("{\n  // fonts\n  \"buffer_font_size\": 14,\n  \"context_servers\": {},\n}\n"),
     ),
     (
         "opencode",
         ".config/opencode/opencode.jsonc",
         "{ \"mcp\": { \"other\": { \"type\": \"local\", \"command\": [\"x\"] } } }\n",
+        None,
     ),
     // opencode 2.0 keeps its servers one level further down.
     (
         "opencode",
         ".config/opencode/opencode.json",
         "{\n  \"mcp\": { \"servers\": { \"other\": { \"type\": \"local\", \"command\": [\"x\"] } } }\n}\n",
+        None,
     ),
 ];
 
 #[test]
-fn an_entry_comes_and_goes_and_everything_else_keeps_its_bytes() {
-    for (client, file, before) in EDITED {
+fn an_entry_comes_and_goes_and_the_file_before_is_kept_beside_it() {
+    for (client, file, before, left) in EDITED {
         let home = Home::new();
         let path = home.write(file, before);
         let output = home.install(client, &["--write"]);
@@ -71,28 +90,36 @@ fn an_entry_comes_and_goes_and_everything_else_keeps_its_bytes() {
         let output = home.install(client, &["--write"]);
         assert!(stderr(&output).contains("is already in"), "{client}: {}", stderr(&output));
         assert_eq!(read(&path), after);
-        let output = home.run(&["uninstall", "--client", client, "--name", "petstore", "--write"], &[]);
+        let backup = path.with_file_name(format!("{}.openapi-mcp.bak", path.file_name().unwrap().display()));
+        assert_eq!(read(&backup), before, "{client}");
+        let output = home.uninstall(client, "petstore");
         assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
-        assert_eq!(read(&path), before, "{client}");
-        let left: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
-        assert_eq!(left.len(), 1, "{client}: {left:?}");
+        assert_eq!(read(&path), left.unwrap_or(before), "{client}");
+        assert_eq!(read(&backup), after, "{client}");
+        let files: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
+        assert_eq!(files.len(), 2, "{client}: {files:?}");
     }
 }
 
 #[test]
-fn a_file_that_install_made_goes_again() {
-    for (client, file, _) in EDITED {
+fn a_file_that_install_made_stays_without_its_entry() {
+    for (client, file, ..) in EDITED {
         let home = Home::new();
-        std::fs::create_dir_all(home.path(file).parent().unwrap()).unwrap();
+        let folder = home.path(file).parent().unwrap().to_owned();
+        std::fs::create_dir_all(&folder).unwrap();
         let output = home.install(client, &["--write"]);
         assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+        assert!(!stderr(&output).contains("kept as it was"), "{client}: {}", stderr(&output));
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "{client}");
         let made = home.path(file);
         // opencode's new file is the one without comments.
         let made = if made.exists() { made } else { made.with_extension("json") };
-        assert!(read(&made).contains("petstore"), "{client}");
-        let output = home.run(&["uninstall", "--client", client, "--name", "petstore", "--write"], &[]);
+        assert!(read(&made).contains("--client"), "{client}");
+        let output = home.uninstall(client, "petstore");
         assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
-        assert!(!made.exists(), "{client}: {}", read(&made));
+        assert!(!read(&made).contains("--client"), "{client}: {}", read(&made));
+        let output = home.uninstall(client, "petstore");
+        assert!(stderr(&output).contains("there is no entry"), "{client}: {}", stderr(&output));
     }
 }
 
@@ -140,18 +167,23 @@ fn a_file_that_is_not_understood_stays_untouched() {
         ),
         ("cursor", ".cursor/mcp.json", "[]", "does not hold an object"),
         ("gemini", ".gemini/settings.json", "{ \"a\": 1, }", "is not valid JSON"),
-        ("cursor", ".cursor/mcp.json", "// mine\n{ \"mcpServers\": {} }", "takes no comments"),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "// mine\n{ \"mcpServers\": {} }",
+            "Comments are not allowed",
+        ),
         (
             "cursor",
             ".cursor/mcp.json",
             "{ \"mcpServers\": {} /* mine */ }",
-            "takes no comments",
+            "Comments are not allowed",
         ),
         (
             "claude-desktop",
             ".config/Claude/claude_desktop_config.json",
             "{ \"mcpServers\": {} } // mine",
-            "takes no comments",
+            "Comments are not allowed",
         ),
         ("codex", ".codex/config.toml", "a = = 1", "is not valid TOML"),
         ("codex", ".codex/config.toml", "mcp_servers = 7", "`mcp_servers` is not a table"),
@@ -191,7 +223,7 @@ fn links_modes_and_marks_of_a_file_stay_and_backups_are_private() {
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&target), 0o640);
     assert!(read(&target).starts_with("\u{feff}{") && read(&target).contains("petstore"));
-    assert_eq!(mode(&home.path("dotfiles/cursor.json.before-petstore.bak")), 0o600);
+    assert_eq!(mode(&home.path("dotfiles/cursor.json.openapi-mcp.bak")), 0o600);
 }
 
 #[test]
@@ -518,32 +550,20 @@ fn a_file_that_install_did_not_make_stays_when_its_last_entry_goes() {
 }
 
 #[test]
-fn several_entries_go_in_any_order_and_leave_the_file_as_it_was() {
-    let uninstall = |home: &Home, name: &str| {
-        let output = home.run(&["uninstall", "--client", "cursor", "--name", name, "--write"], &[]);
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    };
-    for before in [
-        None,
-        Some("{}\n"),
-        Some("{\n  \"mcpServers\": {\n    \"other\": { \"command\": \"x\" }\n  }\n}\n"),
-    ] {
-        for order in [["one", "two"], ["two", "one"]] {
-            let home = Home::new();
-            let path = home.path(".cursor/mcp.json");
-            std::fs::create_dir(home.path(".cursor")).unwrap();
-            if let Some(before) = before {
-                home.write(".cursor/mcp.json", before);
-            }
-            for name in ["one", "two"] {
-                let output = home.install("cursor", &["--name", name, "--write"]);
-                assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-            }
-            order.into_iter().for_each(|name| uninstall(&home, name));
-            assert_eq!(path.exists().then(|| read(&path)).as_deref(), before, "{order:?}");
-            let left = std::fs::read_dir(home.path(".cursor")).unwrap().count();
-            assert_eq!(left, usize::from(before.is_some()), "{order:?}");
+fn several_entries_go_in_any_order() {
+    let before = "{\n  \"mcpServers\": {\n    \"other\": { \"command\": \"x\" }\n  }\n}\n";
+    for order in [["one", "two"], ["two", "one"]] {
+        let home = Home::new();
+        let path = home.write(".cursor/mcp.json", before);
+        for name in ["one", "two"] {
+            let output = home.install("cursor", &["--name", name, "--write"]);
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         }
+        for name in order {
+            let output = home.uninstall("cursor", name);
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        }
+        assert_eq!(read(&path), before, "{order:?}");
     }
 }
 
@@ -574,7 +594,7 @@ fn an_entry_for_an_address_is_ours_in_the_form_that_install_writes() {
             }
             let output = home.run(&["uninstall", "--client", client, "--name", "pets", "--write"], &[]);
             assert_eq!(output.status.code(), Some(0), "{client} {token:?}: {}", stderr(&output));
-            assert!(!path.exists(), "{client} {token:?}: {}", read(&path));
+            assert!(!read(&path).contains("https:"), "{client} {token:?}: {}", read(&path));
         }
     }
 }

@@ -30,14 +30,14 @@ fn a_table_of_toml_comes_and_goes_and_every_other_byte_stays() {
     for before in TOML {
         let (installed, left) = come_and_go("codex", file, before, &str::to_owned);
         assert!(installed.contains("[mcp_servers.petstore]"), "{installed}");
-        assert_eq!(left, before);
-        assert!(installed.starts_with(before), "{before:?}: {installed:?}");
-        let (_, left) = come_and_go("codex", file, before, &|text| format!("{text}\n[later]\nadded = true # new\n"));
         let ended = if before.ends_with('\n') {
             before.to_owned()
         } else {
             format!("{before}\n")
         };
+        assert_eq!(left, ended);
+        assert!(installed.starts_with(before), "{before:?}: {installed:?}");
+        let (_, left) = come_and_go("codex", file, before, &|text| format!("{text}\n[later]\nadded = true # new\n"));
         assert_eq!(left, format!("{ended}\n[later]\nadded = true # new\n"), "{before:?}");
     }
     // What a client adds below the entry belongs to it.
@@ -63,5 +63,80 @@ fn mixed_line_ends_of_json_stay_where_they_are() {
         assert_eq!(lines.count(), 3, "{client}: {installed:?}");
         let (_, left) = come_and_go(client, file, before, &|text| text.replace("\"last\": 1", "\"last\": 2"));
         assert_eq!(left, before.replace("\"last\": 1", "\"last\": 2"), "{client}");
+    }
+}
+
+/// An object of JSON before and after an entry came, and after it went, if that is another text.
+const OBJECTS: [(&str, &str, Option<&str>); 7] = [
+    ("{ \"servers\": {} }", "{ \"servers\": {\n  \"p\": ENTRY\n} }", None),
+    (
+        "{ \"servers\": { // mine\n  } }",
+        "{ \"servers\": { // mine\n  \"p\": ENTRY\n  } }",
+        None,
+    ),
+    (
+        "{ \"servers\": { \"a\": {} /* { */ } }",
+        "{ \"servers\": { \"a\": {}, /* { */ \"p\": ENTRY } }",
+        None,
+    ),
+    (
+        "{ \"servers\": { \"a\": {}, \"b\": \",}\", // last\n  // end\n  } }",
+        "{ \"servers\": { \"a\": {}, \"b\": \",}\", // last\n  // end\n  \"p\": ENTRY,\n  } }",
+        None,
+    ),
+    (
+        "{\n\t\"servers\": {\n\t\t\"a\": {},\n\t\t\"b\": {}}\n}",
+        "{\n\t\"servers\": {\n\t\t\"a\": {},\n\t\t\"b\": {},\n\t\t\"p\": ENTRY\n\t}\n}",
+        Some("{\n\t\"servers\": {\n\t\t\"a\": {},\n\t\t\"b\": {}\n\t}\n}"),
+    ),
+    (
+        "// empty\n",
+        "// empty\n{\n  \"servers\": {\n    \"p\": ENTRY\n  }\n}\n",
+        Some("// empty\n{\n  \"servers\": {}\n}\n"),
+    ),
+    (
+        "{ \"servers\": { \"a\": {}, // first\n    \"p\": { \"command\": \"openapi-mcp\" }, // ours\n    \"z\": {} } }",
+        "{ \"servers\": { \"a\": {}, // first\n    \"p\": ENTRY, // ours\n    \"z\": {} } }",
+        Some("{ \"servers\": { \"a\": {}, // first\n // ours\n    \"z\": {} } }"),
+    ),
+];
+
+#[test]
+fn objects_of_json_keep_their_layout_and_comments() {
+    for (before, with, left) in OBJECTS {
+        let home = Home::new();
+        let path = home.write(".config/Code/User/mcp.json", before);
+        let address = ["--url", "https://h.example", "--name", "p", "--write"];
+        let output = home.run(&[&["install", "--client", "vscode"][..], &address].concat(), &[]);
+        assert_eq!(output.status.code(), Some(0), "{before:?}: {}", stderr(&output));
+        let installed = read(&path);
+        let (start, rest) = installed.split_once("\"p\": ").unwrap();
+        let (members, end) = rest.split_once('}').unwrap();
+        let entry: serde_json::Value = serde_json::from_str(&format!("{members}}}")).unwrap();
+        assert_eq!(entry["url"], "https://h.example");
+        assert_eq!(format!("{start}\"p\": ENTRY{end}"), with);
+        let output = home.uninstall("vscode", "p");
+        assert_eq!(output.status.code(), Some(0), "{before:?}: {}", stderr(&output));
+        assert_eq!(read(&path), left.unwrap_or(before));
+    }
+}
+
+#[test]
+fn servers_in_a_form_that_cannot_be_edited_are_refused() {
+    for before in [
+        "mcp_servers = { other = { command = 'x' } }\n",
+        "[mcp_servers]\npetstore = { command = 'openapi-mcp' }\n",
+        "[mcp_servers]\npetstore.command = 'openapi-mcp'\n",
+    ] {
+        let home = Home::new();
+        let path = home.write(".codex/config.toml", before);
+        let output = home.install("codex", &["--write"]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{before}: {said}");
+        assert!(
+            said.contains("is not changed: ") && said.contains("--print shows the entry"),
+            "{said}"
+        );
+        assert_eq!(read(&path), before);
     }
 }
