@@ -187,8 +187,8 @@ any secret. Exit codes: 0 written or already there, 1 declined, 2 refused.";
 pub(crate) const TOOLS_EXAMPLES: &str = "\
 Examples:
   openapi-mcp tools --spec petstore.yaml
-  openapi-mcp tools --spec petstore.yaml --destructive --explain
-  openapi-mcp tools --spec petstore.yaml --search 'order status' --limit 5
+  openapi-mcp tools --spec petstore.yaml --read-only --explain
+  openapi-mcp tools --spec petstore.yaml --search 'order status'
 
 Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 

@@ -1,4 +1,4 @@
-//! A list of tools for people, for programs, for spreadsheets, and as a page for a directory of servers.
+//! A list of tools for people, for programs, and as a page for a directory of servers.
 
 use std::fmt::Write as _;
 
@@ -11,30 +11,18 @@ use crate::spec::operation::rules::OperationRules;
 use crate::text::{counted, one_line};
 use crate::transport::http::page::page_as_file;
 
-/// What is shown.
+/// The tools that are shown.
 pub(crate) struct Shown<'a> {
     /// The document's title.
     pub(crate) title: String,
-    /// The tools of this page.
     pub(crate) tools: &'a [OfferedTool<'a>],
-    /// How many come before.
-    pub(crate) offset: usize,
-    /// How many there are in all.
-    pub(crate) total: usize,
 }
 
 impl Shown<'_> {
-    /// How many there are, and which of them are shown.
-    pub(crate) fn counted(&self) -> String {
+    /// The number of tools, and how many of them only read.
+    fn counted(&self) -> String {
         let read_only = self.tools.iter().filter(|offered| offered.hints.is_read_only()).count();
-        if self.tools.len() == self.total {
-            format!("{}, {read_only} of them read-only", counted(self.total, "tool"))
-        } else if self.tools.is_empty() {
-            format!("none shown, {} in all", counted(self.total, "tool"))
-        } else {
-            let (first, last) = (self.offset + 1, self.offset + self.tools.len());
-            format!("tools {first} to {last} of {}, {read_only} of these read-only", self.total)
-        }
+        format!("{}, {read_only} of them read-only", counted(self.tools.len(), "tool"))
     }
 }
 
@@ -268,46 +256,6 @@ pub(crate) fn tools_as_json(shown: &Shown<'_>) -> serde_json::Result<String> {
         })
         .collect();
     Ok(serde_json::to_string_pretty(&tools)? + "\n")
-}
-
-/// A row for each tool, as RFC 4180 requires but for the line ends.
-pub(crate) fn csv(shown: &Shown<'_>) -> String {
-    let mut header: Vec<String> = ["name", "title", "method", "path", "category", "tags"].map(str::to_owned).into();
-    header.extend(Hint::ALL.map(|hint| hint.key().to_owned()));
-    header.extend(Hint::ALL.map(|hint| format!("{} source", hint.key())));
-    let mut out = csv_line(&header);
-    for offered in shown.tools {
-        let mut row = vec![
-            offered.tool.name.to_string(),
-            offered.tool.title.as_deref().unwrap_or_default().to_owned(),
-            offered.operation.method.to_string(),
-            one_line(&offered.operation.path),
-            offered.category.unwrap_or_default().to_owned(),
-            offered.operation.tags.join(" "),
-        ];
-        row.extend(Hint::ALL.map(|hint| offered.hints.effective(hint).to_string()));
-        row.extend(Hint::ALL.map(|hint| offered.hints.source(hint)));
-        // A spreadsheet takes a cell that begins like this for a formula; the texts come from the document's author.
-        for cell in &mut row {
-            if cell.starts_with(['=', '+', '-', '@', '\t']) {
-                cell.insert(0, '\'');
-            }
-        }
-        out.push_str(&csv_line(&row));
-    }
-    out
-}
-
-/// A line of CSV (RFC 4180 section 2): a cell with a quote, a comma or a line break stands in quotes, its own quotes doubled.
-fn csv_line(cells: &[String]) -> String {
-    let quoted = |cell: &String| {
-        if cell.contains(['"', ',', '\n', '\r']) {
-            format!("\"{}\"", cell.replace('"', "\"\""))
-        } else {
-            cell.clone()
-        }
-    };
-    cells.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n"
 }
 
 /// A page for people, with a reason for each hint.

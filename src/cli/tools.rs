@@ -10,7 +10,6 @@ use super::listing::{self, Shown};
 use super::load::{self, LoadPurpose};
 use super::log::spinner::Spinner;
 use super::{ConfigFile, Failure, help, output};
-use crate::annotate::Hint;
 use crate::api::{Api, OfferedTool};
 use crate::config::ApiConfig;
 use crate::config::apis::tenants::resolve::describe_tenants;
@@ -25,52 +24,26 @@ pub(crate) struct ToolsCommand {
     config: ConfigFile,
     #[command(flatten)]
     filter: Filter,
-    /// Say of each hint where it comes from
+    /// Show where each hint comes from
     #[arg(long)]
     explain: bool,
-    /// How the tools are shown
+    /// The format of the list
     #[arg(long, value_enum, default_value = "table")]
     format: ToolsFormat,
 }
 
-/// Which of the tools are shown, by the hints that count: those written out, else MCP's defaults.
+/// The tools that are shown, of those that the settings leave.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Filters")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[command(next_help_heading = "List")]
 struct Filter {
-    /// Show only tools that are not marked as read-only
-    #[arg(long)]
-    no_read_only: bool,
-    /// Show only tools that may change or remove what exists
-    #[arg(long)]
-    destructive: bool,
-    /// Show only tools whose repetition changes nothing more
-    #[arg(long, hide_short_help = true)]
-    idempotent: bool,
-    /// Show only those whose repetition may
-    #[arg(long, hide_short_help = true, conflicts_with = "idempotent")]
-    no_idempotent: bool,
-    /// Show only tools that deal with things outside
-    #[arg(long, hide_short_help = true)]
-    open_world: bool,
-    /// Show only those that do not
-    #[arg(long, hide_short_help = true, conflicts_with = "open_world")]
-    no_open_world: bool,
-    /// Show only tools with this tag (repeatable: any of them)
+    /// Show only tools that have this tag (repeatable: any of them)
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
-    /// Show only tools of this category (repeatable: any of them)
-    #[arg(long, hide_short_help = true, value_name = "CATEGORY")]
-    category: Vec<String>,
-    /// Show only tools that answer this question, best match first: words of what they do, a name, or a path
+    /// Show only tools that answer this question, best match first
+    ///
+    /// A question has words of what a tool does, or is the name or the path of one.
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
-    /// Show at most this many
-    #[arg(long, value_name = "NUMBER")]
-    limit: Option<usize>,
-    /// Pass over this many first
-    #[arg(long, hide_short_help = true, value_name = "NUMBER", default_value = "0")]
-    offset: usize,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -81,8 +54,6 @@ enum ToolsFormat {
     Json,
     /// A page for people, with a reason for each hint: fit for a directory of servers
     Markdown,
-    /// For spreadsheets
-    Csv,
     /// The page that a server shows to people, as a file
     Html,
 }
@@ -95,18 +66,10 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     let catalog = catalog_of(&apis)?;
     let configs: Vec<Arc<ApiConfig>> = apis.iter().map(|(config, _)| Arc::clone(config)).collect();
     let apis = apis.iter().map(|(_, loaded)| loaded.api.as_ref());
-    let all = command.filter.apply(apis.clone());
-    let total = all.len();
-    let page: Vec<OfferedTool<'_>> = all
-        .into_iter()
-        .skip(command.filter.offset)
-        .take(command.filter.limit.unwrap_or(usize::MAX))
-        .collect();
+    let tools = command.filter.apply(apis.clone());
     let shown = Shown {
         title: title_of(apis),
-        tools: &page,
-        offset: command.filter.offset,
-        total,
+        tools: &tools,
     };
     let text = match command.format {
         ToolsFormat::Table if command.explain => explained_tenants(&configs) + &listing::explained(&shown),
@@ -115,14 +78,9 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
             listing::tools_as_json(&shown).map_err(|error| Failure::Io("the tools cannot be written".into(), error.into()))?
         }
         ToolsFormat::Markdown => listing::markdown(&shown),
-        ToolsFormat::Csv => listing::csv(&shown),
         ToolsFormat::Html => listing::html(&shown),
     };
     output::print_result(&text)?;
-    if page.len() < total && matches!(command.format, ToolsFormat::Json | ToolsFormat::Csv) {
-        // These formats have no room for it.
-        output::print_remark(&shown.counted());
-    }
     if let Some(gates) = catalog.as_ref().and_then(|catalog| catalog.gates()) {
         let pinned = match gates.pinned().len() {
             0 => String::new(),
@@ -171,20 +129,10 @@ impl Filter {
     }
 
     fn admits(&self, offered: &OfferedTool<'_>) -> bool {
-        let hints = offered.hints;
-        let wanted = [
-            (self.no_read_only, !hints.is_read_only()),
-            (self.destructive, hints.is_destructive()),
-            (self.idempotent, hints.effective(Hint::Idempotent)),
-            (self.no_idempotent, !hints.effective(Hint::Idempotent)),
-            (self.open_world, hints.effective(Hint::OpenWorld)),
-            (self.no_open_world, !hints.effective(Hint::OpenWorld)),
-        ];
-        let any = |wanted: &[String], has: &[&str]| {
-            let is_wanted = |has: &&str| wanted.iter().any(|wanted| wanted.to_lowercase() == has.to_lowercase());
-            wanted.is_empty() || has.iter().any(is_wanted)
+        let has_tag = |tag: &String| {
+            let tags = &offered.operation.tags;
+            tags.iter().any(|found| found.to_lowercase() == tag.to_lowercase())
         };
-        let tags: Vec<&str> = offered.operation.tags.iter().map(String::as_str).collect();
-        wanted.into_iter().all(|(asked, is)| !asked || is) && any(&self.tag, &tags) && any(&self.category, offered.category.as_slice())
+        self.tag.is_empty() || self.tag.iter().any(has_tag)
     }
 }

@@ -52,8 +52,6 @@ pub(crate) async fn run() -> Result<ExitCode, Failure> {
     let shown = Shown {
         title: one_line(api.document().title()),
         tools: &tools,
-        offset: 0,
-        total: tools.len(),
     };
     let mut text = format!(
         "The OpenAPI document of \"{}\" as tools. The hints tell a client what a call does:\n\n",

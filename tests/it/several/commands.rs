@@ -89,7 +89,7 @@ fn call_finds_the_api_by_the_name_of_the_tool() {
 fn documents_on_the_command_line_need_no_file() {
     let (setup, _config, ..) = two();
     let spec = |name: &str| format!("{name}={}", setup.folder.path().join("pets.json").display());
-    let output = command(&["tools", "--mock", "--api", &spec("one"), "--api", &spec("two"), "--format", "csv"])
+    let output = command(&["tools", "--mock", "--api", &spec("one"), "--api", &spec("two")])
         .output()
         .unwrap();
     let told = stdout(&output);
