@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use crate::json::JsonObject;
 use http::header::{AUTHORIZATION, COOKIE, ETAG, HeaderMap, HeaderValue};
-use serde_json::Value;
 
 use super::arguments::property_names::with_wire_names;
 use super::arguments::ruled::RuledCall;
@@ -312,8 +311,9 @@ impl ApiProxy {
             }
         }
         let mut remark = None;
+        let filter_key = self.sandbox.is_some().then(|| operation.filter_key());
         if let Some(sandbox) = &self.sandbox
-            && let Some(filter) = call.arguments.get(&operation.filter_key()).and_then(Value::as_str)
+            && let Some(filter) = filter_key.as_ref().and_then(|key| call.arguments.get(key)?.as_str())
         {
             remark = response::sandbox::apply_filter(sandbox, filter, &mut response, left()).await.err();
         }
@@ -324,6 +324,7 @@ impl ApiProxy {
             max_bytes: self.options.max_result_bytes,
             advice: call.credential.advice.as_ref(),
             document: Some(&self.document),
+            filter: filter_key.as_deref(),
             headers: ShownHeaders {
                 declared: call.target.declared_headers(&self.document),
                 etag_advice: etag_advice.as_ref(),

@@ -21,6 +21,7 @@ use super::{
     status_line, strip_bom,
 };
 use crate::json::JsonObject;
+use crate::spec::operation::response::reply_properties;
 use crate::spec::{Document, Operation, media_type};
 use crate::{json as spec_json, observe, text};
 
@@ -57,6 +58,8 @@ pub struct Rendering<'a> {
     pub advice: Option<&'a Advice>,
     /// The document, which says of what type the arguments of the next page are.
     pub document: Option<&'a Document>,
+    /// The argument that filters the reply, if there is one.
+    pub filter: Option<&'a str>,
     /// Which headers are shown.
     pub headers: ShownHeaders<'a>,
     /// Where the arguments of the next page are known from.
@@ -230,7 +233,11 @@ fn structured(operation: &Operation, response: &Response, json: Cow<'_, str>, is
     };
     let is_wrapped = rendering.promise == OutputContract::AsDeclared;
     let (text, losses, next) = if is_cut {
-        let (text, losses) = truncate::truncate_json(&json, rendering.max_bytes);
+        let first = rendering
+            .document
+            .map(|document| reply_properties(document, operation))
+            .unwrap_or_default();
+        let (text, losses) = truncate::truncate_json(&json, rendering.max_bytes, &first);
         let next = losses.is_empty().then(next_page).flatten();
         (text, losses, next)
     } else {
@@ -247,7 +254,7 @@ fn structured(operation: &Operation, response: &Response, json: Cow<'_, str>, is
     };
     if !losses.is_empty() {
         note_cut();
-        let lost = lost(operation, &losses);
+        let lost = lost(operation, &losses, rendering.filter);
         if rendering.promise == OutputContract::AsDeclared {
             // A client that checks would throw all of it away: an error is not checked.
             return result.into_error(&lost);
@@ -312,11 +319,14 @@ pub(crate) fn put_json(response: &mut Response, json: Bytes) {
 }
 
 /// What was cut, and how to get the rest.
-fn lost(operation: &Operation, losses: &[Loss]) -> String {
-    let how = match pagination::page_size_argument(operation) {
+fn lost(operation: &Operation, losses: &[Loss], filter: Option<&str>) -> String {
+    let mut how = match pagination::page_size_argument(operation) {
         Some(size) => format!("; `{size}` asks for fewer at a time"),
         None => String::new(),
     };
+    if let Some(filter) = filter {
+        how.push_str(&format!("; `{filter}` selects parts of the reply"));
+    }
     format!(
         "The reply was cut, because it is longer than a result may be: {} are shown{how}.",
         truncate::describe_losses(losses)

@@ -1,5 +1,5 @@
-//! Replies that are longer than a model takes, cut so that they stay valid JSON: lists lose their tails, texts their ends,
-//! and every loss is told.
+//! Replies that are longer than a model takes, cut so that they stay valid JSON and keep what is most useful: lists lose their tails
+//! before the members beside them are touched, short values stay whole before long texts, and every loss is reported.
 //!
 //! Works on the text: a tree of a large reply takes many times its memory, and what is cut away is never looked at.
 
@@ -30,10 +30,12 @@ pub(crate) struct Loss {
     pub what: &'static str,
 }
 
-/// A JSON text of at most about `budget` bytes, and what it lost; the same text where it fits. `text` must be valid JSON.
+/// A JSON text of at most about `budget` bytes, and what it lost; the same text where it fits. `text` must be valid JSON. Where an object
+/// has too many members, those go last that `first` names, the first of them at the very last.
 #[must_use]
-pub(crate) fn truncate_json(text: &str, budget: usize) -> (String, Vec<Loss>) {
+pub(crate) fn truncate_json(text: &str, budget: usize, first: &[String]) -> (String, Vec<Loss>) {
     let mut cutter = Cutter {
+        first,
         place: String::new(),
         depth: 0,
         out: String::with_capacity(budget.min(text.len())),
@@ -44,7 +46,9 @@ pub(crate) fn truncate_json(text: &str, budget: usize) -> (String, Vec<Loss>) {
 }
 
 /// Writes a JSON value within a budget.
-struct Cutter {
+struct Cutter<'f> {
+    /// The names of the most useful members.
+    first: &'f [String],
     /// The JSON Pointer of the value that is being written.
     place: String,
     /// How many values that one is in.
@@ -53,7 +57,7 @@ struct Cutter {
     losses: Vec<Loss>,
 }
 
-impl Cutter {
+impl Cutter<'_> {
     /// Writes a value in at most `budget` bytes.
     fn write(&mut self, node: Node<'_>, budget: usize) {
         let text = node.text().trim_end();
@@ -120,36 +124,89 @@ impl Cutter {
         self.out.push(']');
     }
 
-    /// The members of an object share the room: what is small stays whole, the large ones give way alike. Where even that is too
-    /// much, the last members go.
+    /// The members of an object share the room: lists give way first, as long as an item of each stays whole, and then the large members
+    /// alike. Where even that is too much, members go.
     fn write_members(&mut self, object: &Object<'_>, budget: usize) {
-        let members: Vec<(&str, Node<'_>, usize)> = object
-            .iter()
-            .map(|(key, node)| (key, node, framed(key) + node.text().trim_end().len()))
-            .collect();
+        let mut members: Vec<Member<'_>> = object.iter().map(|(key, node)| Member::new(key, node)).collect();
         let room = budget.saturating_sub(2);
-        let kept = count_fitting(members.iter().map(|(.., size)| *size), room);
-        let cap = largest_share(members.iter().take(kept).map(|(.., size)| *size).collect(), room);
+        let mut by_use: Vec<&mut Member<'_>> = members.iter_mut().collect();
+        let rank = |key: &str| self.first.iter().position(|name| name == key).unwrap_or(usize::MAX);
+        if !self.first.is_empty() {
+            by_use.sort_by_key(|member| rank(member.key));
+        }
+        let fitting = count_fitting(by_use.iter().map(|member| member.size), room);
+        by_use.drain(fitting..).for_each(|member| member.room = 0);
+        share(&mut by_use, room);
         self.out.push('{');
-        let mut dropped = members.len() - kept;
-        let mut first = true;
-        for (key, node, _) in members.iter().take(kept) {
+        let mut kept = 0;
+        for member in &members {
             // A key cannot be cut: it would be another one.
-            if framed(key) >= cap {
-                dropped += 1;
+            let Some(left) = member.room.checked_sub(framed(member.key)).filter(|left| *left > 0) else {
                 continue;
-            }
-            if !std::mem::take(&mut first) {
+            };
+            if kept > 0 {
                 self.out.push(',');
             }
-            self.out.push_str(&serde_json::Value::String((*key).to_owned()).to_string());
+            kept += 1;
+            self.out.push_str(&serde_json::Value::String(member.key.to_owned()).to_string());
             self.out.push(':');
-            self.descend(|place| pointer::push(place, key), *node, cap.saturating_sub(framed(key)));
+            self.descend(|place| pointer::push(place, member.key), member.node, left);
         }
-        if dropped > 0 {
-            self.lose(members.len() - dropped, members.len(), "members");
+        if kept < members.len() {
+            self.lose(kept, members.len(), "members");
         }
         self.out.push('}');
+    }
+}
+
+/// A member of an object that is cut.
+struct Member<'n> {
+    key: &'n str,
+    node: Node<'n>,
+    /// The bytes that it takes with its key.
+    size: usize,
+    /// The bytes that it may take.
+    room: usize,
+}
+
+impl<'n> Member<'n> {
+    fn new(key: &'n str, node: Node<'n>) -> Self {
+        Self {
+            key,
+            node,
+            size: framed(key) + node.text().trim_end().len(),
+            room: usize::MAX,
+        }
+    }
+
+    /// The bytes of a list with its first item alone; `None` for what is not a list, or one that is empty.
+    fn least_list(&self) -> Option<usize> {
+        if !self.node.text().starts_with('[') {
+            return None;
+        }
+        let mut first = None;
+        self.node.each_item(|item| {
+            first.get_or_insert(item.text().trim_end().len());
+        });
+        Some((framed(self.key) + 3 + first?).min(self.size))
+    }
+}
+
+/// Divides the room among members.
+fn share(members: &mut [&mut Member<'_>], room: usize) {
+    let lists: Vec<Option<usize>> = members.iter().map(|member| member.least_list()).collect();
+    // What each member has in any case: all of it, or the first item of a list.
+    let least = |(member, list): (&&mut Member<'_>, &Option<usize>)| list.unwrap_or(member.size);
+    let needed: usize = members.iter().zip(&lists).map(least).sum();
+    if needed > room || lists.iter().all(Option::is_none) {
+        let cap = largest_share(members.iter().map(|member| member.size).collect(), room);
+        members.iter_mut().for_each(|member| member.room = cap);
+        return;
+    }
+    let more = members.iter().zip(&lists).filter_map(|(member, list)| Some(member.size - (*list)?));
+    let cap = largest_share(more.collect(), room - needed);
+    for (member, list) in members.iter_mut().zip(lists) {
+        member.room = list.map_or(member.size, |least| least.saturating_add(cap));
     }
 }
 
@@ -206,13 +263,15 @@ fn cut_string(text: &str, budget: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// At most `budget` bytes of a text, cut between characters, and what it lost.
+/// At most `budget` bytes of a text, cut between lines, or between characters if a line is long, and what it lost.
 #[must_use]
 pub(crate) fn truncate_text(text: &str, budget: usize) -> (&str, Option<Loss>) {
     if text.len() <= budget {
         return (text, None);
     }
     let kept = text.get(..text.floor_char_boundary(budget)).unwrap_or_default();
+    let line_end = kept.rfind('\n').filter(|end| *end * 2 > kept.len());
+    let kept = line_end.and_then(|end| kept.get(..end)).unwrap_or(kept);
     let loss = Loss {
         pointer: String::new(),
         kept: kept.chars().count(),
@@ -247,7 +306,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn cut(value: &Value, budget: usize) -> (Value, String) {
-        let (text, losses) = truncate_json(&value.to_string(), budget);
+        let (text, losses) = truncate_json(&value.to_string(), budget, &[]);
         (
             serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}")),
             describe_losses(&losses),
@@ -275,7 +334,7 @@ mod tests {
     #[test]
     fn many_short_members_use_the_room() {
         let members: serde_json::Map<String, Value> = (0..5000).map(|number| (format!("k{number:04}"), 1.into())).collect();
-        let (text, losses) = truncate_json(&Value::Object(members).to_string(), 6000);
+        let (text, losses) = truncate_json(&Value::Object(members).to_string(), 6000, &[]);
         assert!((5900..=6000).contains(&text.len()), "{}", text.len());
         assert_eq!((losses[0].kept, losses[0].of), (599, 5000));
     }
@@ -295,15 +354,15 @@ mod tests {
             assert_eq!(largest_share(kept, room), share, "{sizes:?}");
         }
         let value = json!({"a": "x".repeat(1000), "n": 1, "b": "y".repeat(1000)});
-        let (text, _) = truncate_json(&value.to_string(), 206);
+        let (text, _) = truncate_json(&value.to_string(), 206, &[]);
         assert!((204..=206).contains(&text.len()), "{} {text}", text.len());
     }
 
     #[test]
     fn an_item_is_taken_apart_above_the_smallest_share_only() {
         let list = json!(["x".repeat(500)]).to_string();
-        assert_eq!(truncate_json(&list, MIN_BUDGET).0, "[]");
-        assert!(truncate_json(&list, MIN_BUDGET + 1).0.starts_with("[\"xxx"));
+        assert_eq!(truncate_json(&list, MIN_BUDGET, &[]).0, "[]");
+        assert!(truncate_json(&list, MIN_BUDGET + 1, &[]).0.starts_with("[\"xxx"));
     }
 
     #[test]
@@ -314,12 +373,38 @@ mod tests {
     }
 
     #[test]
+    fn a_list_gives_way_before_the_members_beside_it_and_keeps_an_item() {
+        let items: Vec<Value> = (0..100).map(|id| json!({"id": id})).collect();
+        let (value, told) = cut(&json!({"items": items, "summary": "x".repeat(300)}), 400);
+        assert_eq!(value["summary"].as_str().map(str::len), Some(300), "{told}");
+        assert!(told.starts_with("`/items`: ") && !told.contains("summary"), "{told}");
+        let (value, told) = cut(&json!({"items": [{"text": "y".repeat(200)}, 1], "summary": "x".repeat(300)}), 400);
+        assert!(value["items"].as_array().is_some_and(|items| !items.is_empty()), "{told}");
+    }
+
+    #[test]
+    fn the_members_that_the_document_lists_first_stay_last() {
+        let members: serde_json::Map<String, Value> = (0..200).map(|number| (format!("k{number:03}"), 1.into())).collect();
+        let first = ["k199".to_owned(), "k100".to_owned()];
+        let (text, _) = truncate_json(&Value::Object(members).to_string(), 300, &first);
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert!(value["k199"] == 1 && value["k100"] == 1 && value["k000"] == 1, "{text}");
+        assert!(value.get("k198").is_none() && text.len() <= 300, "{text}");
+    }
+
+    #[test]
+    fn a_text_is_cut_between_lines_unless_a_line_is_long() {
+        assert_eq!(truncate_text("one\ntwo\nthree", 10).0, "one\ntwo");
+        assert_eq!(truncate_text("a\nbbbbbbbbbbbb", 10).0, "a\nbbbbbbbb");
+    }
+
+    #[test]
     fn deep_and_wide_values_are_cut_quickly() {
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
-        let (text, _) = truncate_json(&deep, 1000);
+        let (text, _) = truncate_json(&deep, 1000, &[]);
         assert!(text.len() < 1000 && serde_json::from_str::<Value>(&text).is_ok());
         let wide = format!("[{}0]", "0,".repeat(2_000_000));
-        let (text, losses) = truncate_json(&wide, 1000);
+        let (text, losses) = truncate_json(&wide, 1000, &[]);
         assert!(text.len() <= 1000);
         assert_eq!(losses[0].of, 2_000_001);
     }
@@ -342,7 +427,7 @@ mod tests {
         #[test]
         fn whatever_is_cut_stays_json_and_short_and_every_loss_is_told(value in any_json(), budget in 256_usize..2000) {
             let text = value.to_string();
-            let (cut, losses) = truncate_json(&text, budget);
+            let (cut, losses) = truncate_json(&text, budget, &[]);
             let read: Value = serde_json::from_str(&cut).unwrap();
             prop_assert!(cut.len() <= budget, "{} of {budget}", cut.len());
             prop_assert_eq!(read != value, !losses.is_empty());

@@ -98,6 +98,23 @@ pub(crate) fn successes<'a>(document: &'a Document, operation: &Operation) -> Ve
     found
 }
 
+/// The names of the properties of a successful reply, in the order in which the document lists them; of a list those of its items too.
+pub(crate) fn reply_properties(document: &Document, operation: &Operation) -> Vec<String> {
+    const MAX_LEVELS: usize = 3;
+    let responses = successes(document, operation);
+    let mut schema = responses.iter().flat_map(|response| &response.media).find_map(|media| media.schema);
+    let mut names = Vec::new();
+    for _ in 0..MAX_LEVELS {
+        let Some(object) = schema.and_then(|schema| document.resolve(schema).ok()).and_then(Node::object) else {
+            break;
+        };
+        let properties = object.get("properties").and_then(Node::object).unwrap_or_default();
+        names.extend(properties.iter().map(|(name, _)| name.to_owned()));
+        schema = object.get("items");
+    }
+    names
+}
+
 /// Reads the key of a Responses Object. One that is not a status (`200 OK`) counts by its first digit; `None` where it has none.
 fn read_status(key: &str) -> Option<DeclaredStatus> {
     if key == "default" {

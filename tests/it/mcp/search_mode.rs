@@ -227,7 +227,11 @@ fn nothing_is_deleted_through_call_read() {
         ("call_read", json!({"operation": " deletePet "}), "no operation"),
         ("call_read", json!({"operation": ["deletePet"]}), "is not of type string"),
         ("call_read", json!({"operation": {"name": "deletePet"}}), "is not of type string"),
-        ("call_read", json!({"operation": null, "name": "deletePet"}), "is not of type string"),
+        (
+            "call_read",
+            json!({"operation": null, "name": "deletePet"}),
+            "is not of type string",
+        ),
         ("call_read", json!({"name": "deletePet"}), "is missing"),
         (
             "call_read",
