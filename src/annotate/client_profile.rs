@@ -1,4 +1,4 @@
-//! What known clients accept and understand: one profile each.
+//! What known clients accept, understand and show: one profile each.
 
 /// A client to shape the tools for. `Generic` suits all that follow the specification.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -6,8 +6,10 @@ pub(crate) enum KnownClient {
     /// Any client.
     #[default]
     Generic,
-    /// Claude Desktop, Claude Code.
+    /// Claude Code.
     Claude,
+    /// Claude Desktop.
+    ClaudeDesktop,
     /// `ChatGPT` and the models behind it.
     OpenAi,
     /// VS Code Copilot.
@@ -30,7 +32,7 @@ pub(crate) enum KnownClient {
     Opencode,
 }
 
-/// What a client accepts of a list of tools.
+/// What a client accepts of tools and shows of results, as far as that is known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientProfile {
     /// The client's name, for people.
@@ -41,33 +43,239 @@ pub(crate) struct ClientProfile {
     pub max_tools: Option<usize>,
     /// Whether it understands `$ref` and `$defs`.
     pub knows_references: bool,
+    /// How many tokens of a result it takes whole.
+    pub result_tokens: usize,
+    /// Whether it takes more if a tool says so in `_meta["anthropic/maxResultSizeChars"]`.
+    pub reads_max_result_size: bool,
+    /// What it shows a model of a result with structured content.
+    pub shows: ShownForm,
+    /// Whether it shows a model images.
+    pub shows_images: Option<bool>,
+    /// Whether it asks its user where a server does so (MCP, elicitation).
+    pub asks: Option<bool>,
+    /// What else its users meet, in a clause.
+    pub remark: &'static str,
+    /// Where these facts about results are from.
+    pub source: &'static str,
+    /// The month in which they were found.
+    pub checked: &'static str,
 }
+
+/// What a client shows a model of a result with structured content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ShownForm {
+    Structured,
+    Text,
+    Both,
+    Unknown,
+}
+
+impl ShownForm {
+    /// The form in words.
+    #[must_use]
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Structured => "structured content",
+            Self::Text => "text",
+            Self::Both => "both",
+            Self::Unknown => "not known",
+        }
+    }
+}
+
+/// Clients of which nothing else is known. The names that clients show to models are `mcp__SERVER__TOOL` or the like, with a limit of 60
+/// to 64 characters in all; what is left for the tool assumes a server name of about ten.
+const USUAL: ClientProfile = ClientProfile {
+    name: "any client",
+    max_name_bytes: 48,
+    max_tools: None,
+    knows_references: true,
+    // Claude Code refuses results of more than 25,000 tokens.
+    result_tokens: 20_000,
+    reads_max_result_size: false,
+    shows: ShownForm::Unknown,
+    shows_images: None,
+    asks: None,
+    remark: "",
+    source: "",
+    checked: "2026-11",
+};
 
 impl KnownClient {
     /// Its profile.
     #[must_use]
     pub(crate) fn profile(self) -> ClientProfile {
-        // The names that clients show to models are `mcp__SERVER__TOOL` or the like, with a limit of 60 to 64 characters in
-        // all; what is left for the tool assumes a server name of about ten.
-        let (name, max_name_bytes, max_tools, knows_references) = match self {
-            Self::Generic => ("any client", 64, None, true),
-            Self::Claude => ("Claude", 48, None, true),
-            Self::OpenAi => ("OpenAI", 64, Some(128), true),
-            Self::VsCode => ("VS Code", 48, Some(128), true),
-            Self::Cursor => ("Cursor", 48, Some(80), false),
-            Self::Gemini => ("Gemini CLI", 48, None, false),
-            Self::Codex => ("Codex", 48, None, true),
-            Self::Windsurf => ("Windsurf", 48, Some(100), true),
-            Self::Zed => ("Zed", 48, None, false),
-            Self::Goose => ("Goose", 48, None, true),
-            Self::Continue => ("Continue", 48, None, true),
-            Self::Opencode => ("opencode", 48, None, false),
-        };
-        ClientProfile {
-            name,
-            max_name_bytes,
-            max_tools,
-            knows_references,
+        let named = |name| ClientProfile { name, ..USUAL };
+        match self {
+            Self::Generic => ClientProfile {
+                max_name_bytes: 64,
+                ..USUAL
+            },
+            Self::Claude => ClientProfile {
+                reads_max_result_size: true,
+                shows: ShownForm::Structured,
+                shows_images: Some(false),
+                source: "anthropics/claude-code#79944, #55677, #59480",
+                ..named("Claude Code")
+            },
+            Self::ClaudeDesktop => ClientProfile {
+                shows: ShownForm::Both,
+                asks: Some(false),
+                source: "anthropics/claude-ai-mcp#153, claude-code#55677",
+                ..named("Claude Desktop")
+            },
+            Self::OpenAi => ClientProfile {
+                max_name_bytes: 64,
+                max_tools: Some(128),
+                shows: ShownForm::Both,
+                source: "anthropics/claude-code#55677",
+                ..named("ChatGPT")
+            },
+            Self::VsCode => ClientProfile {
+                max_tools: Some(128),
+                shows: ShownForm::Structured,
+                remark: "it asks its user to approve each result of a tool with openWorldHint, which `--hint \"* openWorld=false\"` ends for an \
+                         internal API",
+                source: "microsoft/vscode, mcpLanguageModelToolContribution.ts, #274453",
+                ..named("VS Code")
+            },
+            Self::Cursor => ClientProfile {
+                max_tools: Some(80),
+                knows_references: false,
+                ..named("Cursor")
+            },
+            Self::Gemini => ClientProfile {
+                knows_references: false,
+                shows: ShownForm::Text,
+                source: "google-gemini/gemini-cli, packages/core/src/tools/mcp-tool.ts",
+                ..named("Gemini CLI")
+            },
+            // It cuts a longer output in the middle.
+            Self::Codex => ClientProfile {
+                result_tokens: 9_000,
+                shows: ShownForm::Structured,
+                source: "openai/codex#5913, #6544, #14466",
+                ..named("Codex")
+            },
+            Self::Windsurf => ClientProfile {
+                max_tools: Some(100),
+                ..named("Windsurf")
+            },
+            Self::Zed => ClientProfile {
+                knows_references: false,
+                ..named("Zed")
+            },
+            Self::Goose => named("Goose"),
+            Self::Continue => named("Continue"),
+            Self::Opencode => ClientProfile {
+                knows_references: false,
+                shows: ShownForm::Structured,
+                source: "anomalyco/opencode#32074",
+                ..named("opencode")
+            },
         }
+    }
+}
+
+impl ClientProfile {
+    /// Whether anything is known of it that other clients do not share.
+    #[must_use]
+    pub(crate) fn has_facts(&self) -> bool {
+        !self.source.is_empty()
+    }
+
+    /// What the client makes of results, in a sentence.
+    #[must_use]
+    pub(crate) fn results_in_words(&self) -> String {
+        let mut said = format!("{} takes results of up to {} tokens", self.name, self.result_tokens);
+        if self.shows != ShownForm::Unknown {
+            said.push_str(&format!("; of a JSON result it shows the model: {}", self.shows.words()));
+        }
+        if !self.remark.is_empty() {
+            said.push_str(&format!("; {}", self.remark));
+        }
+        if self.shows_images == Some(false) {
+            said.push_str("; it shows no images");
+        }
+        if self.asks == Some(false) {
+            said.push_str("; it cannot ask its user, so that --confirm refuses every such call there (--no-destructive leaves them out)");
+        }
+        said + &format!(" (as of {})", self.checked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [KnownClient; 13] = [
+        KnownClient::Generic,
+        KnownClient::Claude,
+        KnownClient::ClaudeDesktop,
+        KnownClient::OpenAi,
+        KnownClient::VsCode,
+        KnownClient::Cursor,
+        KnownClient::Gemini,
+        KnownClient::Codex,
+        KnownClient::Windsurf,
+        KnownClient::Zed,
+        KnownClient::Goose,
+        KnownClient::Continue,
+        KnownClient::Opencode,
+    ];
+
+    fn row(client: KnownClient) -> String {
+        let profile = client.profile();
+        let known = |fact: Option<bool>| match fact {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "not known",
+        };
+        let found = if profile.source.is_empty() {
+            "–".to_owned()
+        } else {
+            format!("{} ({})", profile.source, profile.checked)
+        };
+        format!(
+            "| {} | {} | {} | {} | {} | {} |\n",
+            profile.name,
+            profile.shows.words(),
+            profile.result_tokens,
+            known(profile.shows_images),
+            known(profile.asks),
+            found
+        )
+    }
+
+    /// Facts that are older than a year are to be checked again; that is no reason to fail.
+    #[test]
+    fn facts_that_are_old_are_named() {
+        let year: i16 = jiff::Zoned::now().year();
+        for profile in ALL.map(KnownClient::profile) {
+            let checked: i16 = profile.checked.split('-').next().unwrap().parse().unwrap();
+            if year - checked > 1 {
+                println!("the facts about {} are of {}: check them again", profile.name, profile.checked);
+            }
+        }
+    }
+
+    #[test]
+    fn the_documentation_has_the_table_of_clients() {
+        const BEGIN: &str = "<!-- The table of clients is generated: run the tests once with UPDATE=1. -->\n";
+        const END: &str = "<!-- The end of the table. -->";
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/clients.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = text.split_once(BEGIN).unwrap();
+        let (_, after) = rest.split_once(END).unwrap();
+        let head = "| client | shows of JSON | tokens of a result | images | asks its user | source |\n|---|---|---|---|---|---|\n";
+        let rows: String = ALL.into_iter().map(row).collect();
+        let fresh = format!("{before}{BEGIN}{head}{rows}{END}{after}");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(path, &fresh).unwrap();
+        }
+        assert!(
+            text == fresh || std::env::var_os("UPDATE").is_some(),
+            "docs/clients.md is stale: run the tests once with UPDATE=1"
+        );
     }
 }

@@ -191,6 +191,7 @@ impl Annotated {
             name: name.into(),
             title: Some(title.into()),
             annotations: hints.to_annotations(said.annotations_title.map(in_a_line)),
+            max_result_chars: options.max_result_chars,
         };
         operation.rules.response = (said.response != ResponseRule::default()).then_some(said.response);
         // Said in the tool now; a call needs neither.

@@ -30,6 +30,8 @@ pub struct AnnotateOptions {
     pub files: Files,
     /// Which output schemas are offered.
     pub output: OutputSchemas,
+    /// How many characters a result may have, if tools say so.
+    pub(crate) max_result_chars: Option<usize>,
     /// How many bytes the list may take for `auto` to offer output schemas.
     pub output_budget: usize,
     /// Which tools are listed: the input schemas of the others are made when they are used, once those made at the start take
@@ -64,6 +66,7 @@ impl Default for AnnotateOptions {
             },
             files: Files::Inline,
             output: OutputSchemas::Auto,
+            max_result_chars: None,
             output_budget: 1 << 20,
             extent: ListExtent::All,
         }

@@ -90,6 +90,7 @@ pub(crate) struct ClientCost {
 pub(crate) fn client_costs(tools: usize, tokens: usize) -> Vec<ClientCost> {
     let clients = [
         (KnownClient::Claude, "--tools all (it searches among listed tools itself)"),
+        (KnownClient::ClaudeDesktop, "--tools all (it searches among listed tools itself)"),
         (KnownClient::Codex, "--tools all (it searches among listed tools itself)"),
         (
             KnownClient::OpenAi,

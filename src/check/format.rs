@@ -100,6 +100,9 @@ fn push_costs(out: &mut String, report: &Report) {
     );
     let (bytes, tokens) = (counted(report.bytes, "byte"), counted(report.tokens, "token"));
     let _ = writeln!(out, "tools/list takes {bytes}, about {tokens}");
+    if let Some(client) = &report.client {
+        let _ = writeln!(out, "{client}");
+    }
     let costs = report.descriptions.iter().filter(|cost| cost.tokens > 0);
     let costs: Vec<String> = costs
         .map(|cost| format!("`--describe {}` about {}", cost.describe, counted(cost.tokens, "token")))

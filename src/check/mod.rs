@@ -43,6 +43,9 @@ pub(crate) struct Report {
     pub largest: Vec<ToolCost>,
     /// What the tools of each tag take, the largest first.
     pub by_tag: Vec<TagCost>,
+    /// What the client of `--client` makes of results, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// What clients make of a long list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<ClientCost>,
@@ -99,6 +102,7 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
         descriptions: cost::description_costs(api),
         largest: cost::largest_tools(api),
         by_tag: cost::by_tag(api),
+        client: profile.has_facts().then(|| profile.results_in_words()),
         clients: cost::client_costs(api.tools().len(), tokens),
         credentials: credential_needs(api),
         tenants: Vec::new(),

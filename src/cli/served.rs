@@ -101,6 +101,9 @@ fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
         }
         return;
     }
+    if config.profile.has_facts() {
+        tracing::info!("{}", config.profile.results_in_words());
+    }
     let warnings = cost::list_warnings(tools, cost::list_tokens(api), &config.profile);
     if !warnings.is_empty() {
         tracing::warn!("{}", warnings.join("; "));

@@ -8,6 +8,7 @@ use crate::annotate::{
 };
 use crate::api::name::ApiName;
 use crate::mcp::gates::{ListMode, ListOptions};
+use crate::text::MIN_BYTES_PER_TOKEN;
 
 const MIN_NAME_LIMIT: usize = 16;
 const MAX_NAME_LIMIT: usize = 128;
@@ -81,6 +82,9 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
         ..AnnotateOptions::default()
     };
     options.schemas.inline_all = !profile.knows_references;
+    if profile.reads_max_result_size {
+        options.max_result_chars = api.max_result_tokens.and_then(raised_result_size);
+    }
     options.describe = api.describe.map(DescriptionDetail::from).unwrap_or_default();
     options.output = api.output_schemas.map(OutputSchemas::from).unwrap_or_default();
     match api.max_schema_bytes {
@@ -89,6 +93,16 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
         None => {}
     }
     options
+}
+
+/// What tools say to a client that takes 25,000 tokens of a result, or up to 500,000 characters if a tool says so; 0 tokens are no limit.
+fn raised_result_size(tokens: usize) -> Option<usize> {
+    const MAX_CHARACTERS: usize = 500_000;
+    match tokens {
+        0 => Some(MAX_CHARACTERS),
+        1..=25_000 => None,
+        _ => Some(tokens.saturating_mul(MIN_BYTES_PER_TOKEN).min(MAX_CHARACTERS)),
+    }
 }
 
 /// The prefix of every name. That of an API among several is its name unless another one is set, so that a second API renames

@@ -335,7 +335,11 @@ fn divide_cache(cache: CacheOptions, tenants: Option<&TenantOptions>) -> CacheOp
 }
 
 fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
-    let mut call = CallOptions::default();
+    let profile = annotate::known_client(api).profile();
+    let mut call = CallOptions {
+        max_result_bytes: profile.result_tokens * MIN_BYTES_PER_TOKEN,
+        ..CallOptions::default()
+    };
     if let Some(seconds) = api.timeout {
         if seconds > 0.0 && seconds <= MAX_TIMEOUT_SECONDS {
             call.timeout = Duration::from_secs_f64(seconds);

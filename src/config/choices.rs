@@ -244,7 +244,7 @@ meaning!(AnnotationPolicy means Policy: Careful => Careful, Strict => Strict, Me
 meaning!(DocumentHints means HintTrust: Tighten => Tighten, Trust => Trust, Ignore => Ignore);
 meaning!(DescribeName means DescriptionDetail: Plain => Plain, Brief => Brief, Full => Full);
 meaning!(OutputSchemasName means OutputSchemas: Auto => Auto, Lenient => Lenient, Strict => Strict, Off => Off);
-meaning!(ClientName means KnownClient: Generic => Generic, Claude => Claude, Openai => OpenAi, Vscode => VsCode, Cursor => Cursor, Gemini => Gemini, Codex => Codex, ClaudeDesktop => Claude, ClaudeCode => Claude, Windsurf => Windsurf, Zed => Zed, Goose => Goose, Continue => Continue, Opencode => Opencode);
+meaning!(ClientName means KnownClient: Generic => Generic, Claude => Claude, Openai => OpenAi, Vscode => VsCode, Cursor => Cursor, Gemini => Gemini, Codex => Codex, ClaudeDesktop => ClaudeDesktop, ClaudeCode => Claude, Windsurf => Windsurf, Zed => Zed, Goose => Goose, Continue => Continue, Opencode => Opencode);
 meaning!(PageName means PageKind: Full => Full, Public => Public, Off => Off);
 meaning!(ToolsMode means ListMode: All => All, Search => Search, Auto => Auto);
 

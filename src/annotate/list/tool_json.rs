@@ -14,6 +14,8 @@ pub struct ToolSummary {
     pub title: Option<Box<str>>,
     /// The hints, if there are any.
     pub annotations: Option<ToolAnnotations>,
+    /// How many characters a result may have, for clients that take so many only if a tool says so.
+    pub max_result_chars: Option<usize>,
 }
 
 /// The long parts of a tool, each as JSON, until the tool is written.
@@ -47,8 +49,10 @@ struct ToolJson<'t> {
 /// What MCP has no members for, under a key of this server.
 #[derive(Serialize)]
 struct Meta<'t> {
-    #[serde(rename = "openapi-mcp")]
-    own: Grouping<'t>,
+    #[serde(rename = "openapi-mcp", skip_serializing_if = "Option::is_none")]
+    own: Option<Grouping<'t>>,
+    #[serde(rename = "anthropic/maxResultSizeChars", skip_serializing_if = "Option::is_none")]
+    max_result_chars: Option<usize>,
 }
 
 /// What a tool belongs to.
@@ -84,6 +88,7 @@ pub(crate) fn write_tool(tool: &ToolSummary, parts: &ToolParts, grouping: Groupi
         [only] if Some(only.as_str()) == grouping.category => &[],
         tags => tags,
     };
+    let own = (grouping.category.is_some() || !tags.is_empty()).then_some(Grouping { tags, ..grouping });
     let json = ToolJson {
         name: &tool.name,
         title: tool.title.as_deref(),
@@ -91,8 +96,9 @@ pub(crate) fn write_tool(tool: &ToolSummary, parts: &ToolParts, grouping: Groupi
         input_schema: &parts.input,
         output_schema: parts.output.as_deref(),
         annotations: tool.annotations.as_ref(),
-        meta: (grouping.category.is_some() || !tags.is_empty()).then_some(Meta {
-            own: Grouping { tags, ..grouping },
+        meta: (own.is_some() || tool.max_result_chars.is_some()).then_some(Meta {
+            own,
+            max_result_chars: tool.max_result_chars,
         }),
     };
     serde_json::to_string(&json).unwrap_or_default()
@@ -135,6 +141,7 @@ mod tests {
                     idempotent_hint: Some(hint),
                     open_world_hint: Some(true),
                 }),
+                max_result_chars: None,
             };
             let mut tool = Tool::new_with_raw(name, None, Arc::default());
             tool.title = title;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::flags;
+use crate::annotate::KnownClient;
 use crate::api::{ApiName, scheme_fields};
 use crate::check::{self, used_schemes};
 use crate::cli::ConfigFile;
@@ -243,6 +244,10 @@ impl EntryNeeds {
             remarks.push(format!(
                 "warning: {tools} tools would be listed, and {client} takes {most}; --tools search lists a few that call all of them, and --tool-include chooses"
             ));
+        }
+        let remark = KnownClient::from(client).profile().remark;
+        if !remark.is_empty() {
+            remarks.push(format!("note: {remark}"));
         }
         let needed = self.variables.join(", ");
         if !self.variables.is_empty() && !hands_over {

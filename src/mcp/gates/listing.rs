@@ -56,13 +56,17 @@ fn write_gate(kind: GateKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[E
         idempotent_hint: Some(idempotent),
         open_world_hint: Some(open_world),
     };
-    let tool = json!({
+    let mut tool = json!({
         "name": format!("{prefix}{}", kind.name()),
         "title": title,
         "description": describe_gate(kind, seen, prefix, effects),
         "inputSchema": schema,
         "annotations": annotations,
     });
+    let max_result_chars = seen.operations().find_map(|(_, _, offered)| offered.tool.max_result_chars);
+    if let (Some(characters), Some(members)) = (max_result_chars, tool.as_object_mut()) {
+        members.insert("_meta".into(), json!({ "anthropic/maxResultSizeChars": characters }));
+    }
     tool.to_string().into_boxed_str()
 }
 

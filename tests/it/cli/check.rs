@@ -450,7 +450,7 @@ fn a_long_list_is_told_for_each_client_with_the_setting_that_helps() {
     let report = |spec: &SpecFile| stdout(&run(&["check", "--spec", spec.path()]));
     let told = report(&many(90));
     for line in [
-        "  Claude: --tools all",
+        "  Claude Code: --tools all",
         "  Codex: --tools all",
         "  Cursor: takes 80 of these tools; --client cursor",
         "  VS Code: --client vscode",

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::support::{Session, SpecFile, Upstream, reply};
+use crate::support::{HttpServer, Session, SpecFile, Upstream, reply};
 
 /// What a host shows the model.
 #[derive(Debug, Clone, Copy)]
@@ -172,5 +172,73 @@ fn every_host_shows_every_note() {
                 }
             }
         }
+    }
+}
+
+/// A list of a hundred thousand bytes.
+fn long_reply() -> Upstream {
+    let items: Vec<Value> = (0..2000).map(|id| json!({"id": id, "name": "x".repeat(30)})).collect();
+    let body = Value::from(items).to_string();
+    Upstream::start(Box::new(move |_| reply(200, &["Content-Type: application/json"], body.as_bytes())))
+}
+
+#[test]
+fn a_client_sets_how_long_a_result_may_be_unless_the_operator_does() {
+    let upstream = long_reply();
+    let spec = SpecFile::new(&document().to_string());
+    let kept = |flags: &[&str]| {
+        let args = [&["serve", "--spec", spec.path(), "--base-url", &upstream.url], flags].concat();
+        let result = Session::start(&args).call("list", &json!({}));
+        let content = &result["structuredContent"];
+        assert!(
+            content["_notes"][0].as_str().unwrap().contains("of 2000 items are shown"),
+            "{}",
+            content["_notes"]
+        );
+        content.to_string().len()
+    };
+    assert!((55_000..=61_000).contains(&kept(&[])));
+    assert!((24_000..=28_000).contains(&kept(&["--client", "codex"])));
+    assert!((10_000..=13_000).contains(&kept(&["--client", "codex", "--max-result-tokens", "4000"])));
+}
+
+#[test]
+fn tools_say_to_claude_code_how_long_a_result_may_be_if_that_is_raised() {
+    let spec = SpecFile::new(&document().to_string());
+    let sizes = |flags: &[&str]| -> Vec<Value> {
+        let args = [&["serve", "--spec", spec.path(), "--mock"], flags].concat();
+        let tools = Session::start(&args).tools();
+        tools
+            .iter()
+            .map(|tool| tool["_meta"]["anthropic/maxResultSizeChars"].clone())
+            .collect()
+    };
+    let raised = ["--client", "claude-code", "--max-result-tokens", "40000"];
+    for mode in ["all", "search"] {
+        let sizes = sizes(&[&raised[..], &["--tools", mode]].concat());
+        assert!(!sizes.is_empty() && sizes.iter().all(|size| size == 120_000), "{sizes:?}");
+    }
+    assert!(sizes(&["--client", "claude-code"]).iter().all(Value::is_null));
+    assert!(sizes(&["--max-result-tokens", "40000"]).iter().all(Value::is_null));
+}
+
+/// A call over HTTP in every version of the protocol says the same as over stdio.
+#[test]
+fn notes_are_the_same_in_every_version_and_over_http() {
+    let upstream = Upstream::start(Box::new(|_| json_reply(&["Link: </list?page=2>; rel=\"next\""], "[1]")));
+    let spec = SpecFile::new(&document().to_string());
+    let expected = r#"{"result":[1],"_notes":["There is more: call again with the same arguments and {\"page\":2} for the next page."]}"#;
+    let check = |result: &Value| {
+        assert_eq!(result["content"], json!([{"type": "text", "text": expected}]), "{result}");
+        assert_eq!(result["structuredContent"].to_string(), expected);
+    };
+    check(&Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]).call("list", &json!({})));
+    let server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url]);
+    check(&server.call_stateless("list", json!({}), &json!({}))["result"]);
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list","arguments":{}}}"#;
+        let (status, answer) = server.post(&[&format!("MCP-Protocol-Version: {version}")], call);
+        assert!(status.contains("200"), "{version}: {status}");
+        check(&serde_json::from_str::<Value>(&answer).unwrap()["result"]);
     }
 }
