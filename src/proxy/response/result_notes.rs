@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::json::JsonObject;
-use crate::text::{counted, one_line};
+use crate::text::{counted, has_hidden_characters, one_line};
 
 /// The most notes of a result; the last one counts those that are left out.
 const MAX_NOTES: usize = 10;
@@ -100,12 +100,29 @@ impl ResultNotes {
 
     fn next_page(&self, arguments: &str) -> String {
         let again = self.call_again.as_deref().unwrap_or("call again with the same arguments and");
-        let note = one_line(&format!("There is more: {again} {arguments} for the next page."));
+        let note = format!("There is more: {again} {} for the next page.", escape_hidden(arguments));
         if note.chars().count() > MAX_NEXT_PAGE_CHARACTERS {
             return "There is more, but the arguments of the next page are too long to be shown.".into();
         }
         note
     }
+}
+
+/// JSON with the characters that a reader does not see as escapes: a cursor must not change.
+fn escape_hidden(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        let mut bytes = [0; 4];
+        let text = character.encode_utf8(&mut bytes);
+        if text.is_ascii() || (!has_hidden_characters(text) && !text.contains(char::is_whitespace)) {
+            out.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            out.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -149,6 +166,13 @@ mod tests {
         assert!(
             shown[0].ends_with("for the next page.") && shown[1] == "1 note is left out.",
             "{shown:?}"
+        );
+        let mut notes = ResultNotes::default();
+        notes.add_next_page(&argument("cursor", "a  b\u{200b}\u{2028}\u{e0041}é"));
+        assert!(
+            notes.shown()[0].contains(r#"{"cursor":"a  b\u200b\u2028\udb40\udc41é"}"#),
+            "{:?}",
+            notes.shown()
         );
         let mut notes = ResultNotes::default();
         notes.add_next_page(&argument("cursor", "c".repeat(4000)));

@@ -2,6 +2,7 @@
 //! hold the notes.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
@@ -327,12 +328,21 @@ fn with_member<'t>(object: &'t str, notes: &[String]) -> Cow<'t, str> {
     let Some(open) = object.strip_suffix('}').filter(|_| !notes.is_empty()) else {
         return object.into();
     };
-    let mut name = NOTES_KEY.to_owned();
-    while object.contains(&format!("\"{name}\"")) {
-        name.push('_');
-    }
     let comma = if open.len() > 1 { "," } else { "" };
-    format!("{open}{comma}\"{name}\":{}}}", json!(notes)).into()
+    format!("{open}{comma}\"{}\":{}}}", free_notes_key(object), json!(notes)).into()
+}
+
+/// The first of `_notes`, `_notes_`, `_notes__`, … that does not occur in a JSON text as a string.
+fn free_notes_key(json: &str) -> String {
+    let begin = format!("\"{NOTES_KEY}");
+    let endings = json.match_indices(&begin).filter_map(|(at, _)| {
+        let rest = json.get(at + begin.len()..)?;
+        let ending = rest.len() - rest.trim_start_matches('_').len();
+        rest.get(ending..)?.starts_with('"').then_some(ending)
+    });
+    let taken: BTreeSet<usize> = endings.collect();
+    let free = (0..).zip(&taken).take_while(|(free, taken)| free == *taken).count();
+    format!("{NOTES_KEY}{}", "_".repeat(free))
 }
 
 /// JSON as the member of an object, and notes beside it.
@@ -378,6 +388,12 @@ mod tests {
                 false,
                 r#"{"_notes":1}"#,
                 r#"{"_notes":1,"_notes_":["Cut \"here\"."]}"#,
+            ),
+            (
+                r#"{"_notes":1,"a":"_notes__","_notes_":2}"#,
+                false,
+                r#"{"_notes":1,"a":"_notes__","_notes_":2}"#,
+                r#"{"_notes":1,"a":"_notes__","_notes_":2,"_notes___":["Cut \"here\"."]}"#,
             ),
             (
                 "[1.50]",
