@@ -20,6 +20,11 @@ lint:
 test:
     cargo test --locked
 
+# Accept what changed on purpose: generated pages, the schema of the configuration, and the snapshots of tools.
+update:
+    UPDATE=1 cargo test --locked --lib
+    UPDATE=1 INSTA_UPDATE=always cargo test --locked --test it -- documents::corpus documents::petstore_tools
+
 # Build the documentation of the library, and check its links.
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
