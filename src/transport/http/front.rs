@@ -78,7 +78,8 @@ impl Front {
             return self.router.call(request).await;
         };
         // A panic is a bug of ours; over HTTP/2 it must not end the requests of the same connection.
-        let answered = AssertUnwindSafe(mcp.answer(server, request)).catch_unwind().await;
+        // On the heap at once: what is around it is moved from place to place.
+        let answered = AssertUnwindSafe(Box::pin(mcp.answer(server, request))).catch_unwind().await;
         Ok(answered.unwrap_or_else(|_| {
             tracing::error!("a request ended in a panic; please report this");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
@@ -102,7 +103,7 @@ fn refused(response: impl IntoResponse) -> RefusedResponse {
 impl McpFront {
     async fn answer(&self, server: &McpServer, request: Request<Incoming>) -> Response<Body> {
         let answer = async |request| {
-            let answered = self.answer_allowed(server, request).await;
+            let answered = Box::pin(self.answer_allowed(server, request)).await;
             answered.unwrap_or_else(|RefusedResponse(refused)| *refused)
         };
         guard(&self.allowed, request, answer).await
