@@ -119,10 +119,12 @@ impl<'a> Parameters<'a> {
                 Err(why) => warnings.push(format!("{why}; the tool is served without that parameter")),
             }
         }
+        self.place_in_query(&mut parameters, template, warnings);
         let variables: HashSet<&str> = template.variables().collect();
         parameters.retain(|parameter| {
             let stray = parameter.location == Location::Path && !variables.contains(parameter.name.as_str());
-            if stray {
+            let is_moved = || template.query_variables.iter().any(|(_, name)| *name == parameter.name);
+            if stray && !is_moved() {
                 warnings.push(format!("the path has no `{{{}}}`; that path parameter is left out", parameter.name));
             }
             !stray
@@ -132,9 +134,7 @@ impl<'a> Parameters<'a> {
                 .iter()
                 .any(|parameter| parameter.location == Location::Path && parameter.name == variable)
             {
-                warnings.push(format!(
-                    "`{{{variable}}}` of the path is not declared; it is served as a required string"
-                ));
+                warnings.push(describe_undeclared(variable));
                 parameters.push(Arc::new(undeclared(variable)));
             }
         }
@@ -144,6 +144,49 @@ impl<'a> Parameters<'a> {
 }
 
 impl Parameters<'_> {
+    /// Makes parameters of the variables in the template's query, wherever they are declared, and leaves out those whose value is a
+    /// constant of the template.
+    fn place_in_query(&self, parameters: &mut Vec<Arc<Parameter>>, template: &PathTemplate, warnings: &mut Vec<String>) {
+        parameters.retain(|parameter| {
+            let is_fixed = parameter.location == Location::Query && template.fixes(&parameter.name);
+            if is_fixed && !self.has_one_value(parameter) {
+                warnings.push(format!(
+                    "the path sets `{}` in its query; the query parameter of that name is left out",
+                    parameter.name
+                ));
+            }
+            !is_fixed
+        });
+        for (key, variable) in &template.query_variables {
+            let declared = |location| parameters.iter().position(|parameter| parameter.is(location, variable));
+            let mut placed = match declared(Location::Query) {
+                Some(index) => parameters.remove(index),
+                None => match declared(Location::Path).and_then(|index| parameters.get(index)) {
+                    Some(of_path) => Arc::new(moved_to_query(of_path)),
+                    None => {
+                        warnings.push(describe_undeclared(variable));
+                        Arc::new(moved_to_query(&undeclared(variable)))
+                    }
+                },
+            };
+            if placed.name != *key {
+                Arc::make_mut(&mut placed).name.clone_from(key);
+            }
+            parameters.retain(|other| !other.is(Location::Query, key));
+            parameters.push(placed);
+        }
+    }
+
+    /// Whether the schema of a parameter allows one value at the most.
+    fn has_one_value(&self, parameter: &Parameter) -> bool {
+        let schema = parameter.schema.map(|schema| self.document.node(schema));
+        let schema = schema.and_then(|schema| self.document.resolve_object(schema).ok().flatten());
+        schema.is_some_and(|schema| {
+            let values = schema.get("enum").and_then(Node::array);
+            schema.get("const").is_some() || values.is_some_and(|values| values.len() <= 1)
+        })
+    }
+
     /// What the operator should know of a header parameter that no call gives. OpenAPI 3 says that `Accept`, `Content-Type` and
     /// `Authorization` are ignored; the first two are sent by what the operation takes and gives.
     fn describe_withheld(&self, name: &str, has_body: bool) -> Option<String> {
@@ -164,6 +207,20 @@ impl Parameters<'_> {
             None
         }
     }
+}
+
+fn describe_undeclared(variable: &str) -> String {
+    format!("`{{{variable}}}` of the path is not declared; it is served as a required string")
+}
+
+/// A parameter of the path in the query, written as it would be there: a list stays one text.
+fn moved_to_query(parameter: &Parameter) -> Parameter {
+    let mut moved = parameter.clone();
+    moved.location = Location::Query;
+    if let Serialization::Style { style, explode, .. } = &mut moved.serialization {
+        (*style, *explode) = (Style::Form, false);
+    }
+    moved
 }
 
 fn undeclared(variable: &str) -> Parameter {

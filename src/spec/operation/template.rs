@@ -10,8 +10,10 @@ use percent_encoding::percent_decode_str;
 pub struct PathTemplate {
     /// The segments between the slashes; the path `/` has one empty segment.
     pub segments: Vec<Vec<TemplatePart>>,
-    /// A query that the path itself carries (`/?Action=List`), already encoded; not OpenAPI, but common.
+    /// The constants of a query that the path itself carries (`/?Action=List`), already encoded; not OpenAPI, but common.
     pub query: Option<String>,
+    /// The variables of that query (`?lat={latitude}`): the key on the wire, and the name of the variable.
+    pub query_variables: Vec<(String, String)>,
 }
 
 /// A piece of a segment.
@@ -27,7 +29,7 @@ impl PathTemplate {
     /// Reads a path of the document. A fragment (`#Action=…`) only tells operations apart and is never sent.
     ///
     /// # Errors
-    /// A sentence on what is wrong with the path.
+    /// A sentence that says what is wrong with the path.
     pub fn parse(path: &str) -> Result<Self, String> {
         if !path.starts_with('/') {
             return Err(format!("the path `{path}` does not begin with a slash"));
@@ -38,14 +40,29 @@ impl PathTemplate {
             .into_iter()
             .map(parse_segment)
             .collect::<Result<_, _>>()?;
-        let query = query.filter(|query| !query.is_empty()).map(|query| {
-            // `=` and `&` are the structure that the author wrote; everything else is encoded as it should be.
-            encode_literal(query, "=&+,/?:@!$()*;")
-        });
-        Ok(Self { segments, query })
+        let (mut query_variables, mut constants) = (Vec::new(), Vec::new());
+        for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+            match query_variable(pair)? {
+                Some(variable) => query_variables.push(variable),
+                // `=` is the structure that the author wrote; everything else is encoded as it should be.
+                None => constants.push(encode_literal(pair, "=+,/?:@!$()*;")),
+            }
+        }
+        Ok(Self {
+            segments,
+            query: Some(constants.join("&")).filter(|query| !query.is_empty()),
+            query_variables,
+        })
     }
 
-    /// The names of the variables, in order.
+    /// Whether the query of the path sets that key to a constant.
+    #[must_use]
+    pub(crate) fn fixes(&self, key: &str) -> bool {
+        let mut constants = self.query.iter().flat_map(|query| query.split('&'));
+        constants.any(|pair| decoded(pair.split('=').next().unwrap_or_default()) == key)
+    }
+
+    /// The names of the variables of the segments, in order.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().flatten().filter_map(|part| match part {
             TemplatePart::Variable(name) => Some(name.as_str()),
@@ -83,6 +100,24 @@ pub(crate) fn has_dot_segment(text: &str) -> bool {
         current = decoded;
     }
     true
+}
+
+/// The key and the name of a pair `key={name}`; `None` for a constant.
+fn query_variable(pair: &str) -> Result<Option<(String, String)>, String> {
+    if !pair.contains(['{', '}']) {
+        return Ok(None);
+    }
+    let variable = pair.split_once('=').and_then(|(key, value)| {
+        let name = value.strip_prefix('{')?.strip_suffix('}')?.trim();
+        let is_variable = !key.is_empty() && !name.is_empty() && !key.contains(['{', '}']) && !name.contains(['{', '}']);
+        is_variable.then(|| (decoded(key), name.to_owned()))
+    });
+    let wrong = || format!("`{pair}` in the query of the path is neither a constant nor of the form `key={{name}}`");
+    variable.map(Some).ok_or_else(wrong)
+}
+
+fn decoded(key: &str) -> String {
+    percent_decode_str(key).decode_utf8_lossy().into_owned()
 }
 
 /// Percent-encodes all but unreserved characters (RFC 3986 section 2.3), `keep`, and triplets that are there already.
@@ -207,7 +242,9 @@ mod tests {
                     .collect()
             })
             .collect();
-        Ok(segments.join("/") + &template.query.map(|query| format!("?{query}")).unwrap_or_default())
+        let variables = template.query_variables.iter().map(|(key, name)| format!("?{key}=<{name}>"));
+        let variables: String = variables.collect();
+        Ok(segments.join("/") + &template.query.map(|query| format!("?{query}")).unwrap_or_default() + &variables)
     }
 
     #[test]
@@ -223,6 +260,10 @@ mod tests {
             ("/#Action=List", ""),
             ("/?Action=List&V=1", "?Action=List&V=1"),
             ("/x#add", "x"),
+            (
+                "/x?lat={lat}&a=b c&filter%5Bid%5D={id}&&acl",
+                "x?a=b%20c&acl?lat=<lat>?filter[id]=<id>",
+            ),
             ("//openapi", "/openapi"),
             ("/{+path}/{a?b}", "<path>/<a?b>"),
             ("/files/{a/b}", "files/<a/b>"),
@@ -249,6 +290,9 @@ mod tests {
             "/.{x}./..",
             "/a/.%2E/b",
             "/..;x=1/b",
+            "/a?{x}",
+            "/a?x={y}-{z}",
+            "/a?x={}",
         ] {
             assert!(PathTemplate::parse(path).is_err(), "{path}");
         }
