@@ -6,7 +6,7 @@ use foldhash::HashSet;
 use http::Method;
 
 use super::alternatives::arrange_body;
-use super::body_properties::{is_base64, is_base64_body, is_binary, is_text, properties};
+use super::body_properties::{is_base64, is_base64_body, is_binary, is_text, properties, says_nothing};
 use super::parameter::{Location, Style};
 use super::request_body::{BodySchema, Encoding, MediaType, RequestBody};
 use crate::spec::document::{Document, Version};
@@ -55,6 +55,10 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
                 let encoding = encoding.entry(property).or_default();
                 encoding.binary = true;
                 encoding.base64 |= is_base64(document, schema);
+            } else if kind == MediaKind::Multipart && document.version() >= Version::V3_1 && says_nothing(document, schema) {
+                // OAS 3.1.1 "Encoding Object": a part without a type is `application/octet-stream` unless `contentType` says otherwise.
+                let encoding = encoding.entry(property).or_default();
+                encoding.binary |= encoding.content_type.is_none();
             }
         }
     }

@@ -46,6 +46,25 @@ pub(crate) fn is_binary(document: &Document, schema: Node<'_>) -> bool {
     holds(document, schema, &is_bytes, 0)
 }
 
+/// Whether a schema says nothing of its value, or is a list of whose items it says nothing: all that it has are annotations.
+pub(crate) fn says_nothing(document: &Document, schema: Node<'_>) -> bool {
+    let is_annotation = |key: &str| {
+        matches!(
+            key,
+            "title" | "description" | "example" | "examples" | "default" | "deprecated" | "readOnly" | "writeOnly" | "$comment"
+        ) || key.starts_with("x-")
+    };
+    let is_bare = |object: &Object<'_>| object.iter().all(|(key, _)| is_annotation(key));
+    let Some(object) = document.resolve_object(schema).ok().flatten() else {
+        return false;
+    };
+    let items = object.get("items").filter(|_| object.text("type").as_deref() == Some("array"));
+    match items {
+        Some(items) => document.resolve_object(items).ok().flatten().is_some_and(|items| is_bare(&items)),
+        None => is_bare(&object),
+    }
+}
+
 /// Whether a schema says that its bytes, or those of each item, travel as base64 (JSON Schema 2020-12 validation section 8.3).
 pub(crate) fn is_base64(document: &Document, schema: Node<'_>) -> bool {
     let is_encoded = |object: &Object<'_>| {

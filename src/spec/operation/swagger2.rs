@@ -151,7 +151,8 @@ fn form_body<'a>(parameters: impl Iterator<Item = Node<'a>>, consumes: &[String]
             continue;
         }
         let (style, explode) = collection_style(object.text("collectionFormat").as_deref(), Location::Query);
-        let binary = object.text("type").as_deref() == Some("file");
+        let is_file = |object: &Object<'_>| object.text("type").as_deref() == Some("file");
+        let binary = is_file(&object) || object.get("items").and_then(Node::object).is_some_and(|items| is_file(&items));
         encoding.insert(
             name.clone(),
             Encoding {
