@@ -87,6 +87,15 @@ fn body_of(root: &Map<String, Value>, branch: Option<usize>) -> Option<&Map<Stri
     }
 }
 
+/// As [`body_of`], to change it.
+pub(super) fn body_mut(root: &mut Map<String, Value>, branch: Option<usize>) -> Option<&mut Map<String, Value>> {
+    let body = root.get_mut("properties")?.get_mut(BODY)?;
+    match branch {
+        None => body.as_object_mut(),
+        Some(index) => body.get_mut("anyOf")?.get_mut(index)?.as_object_mut(),
+    }
+}
+
 fn describe_of(
     files: Files,
     root: &mut Map<String, Value>,
@@ -100,14 +109,14 @@ fn describe_of(
         None => body_of(wire, branch),
     });
     let names = noted.zip(wire).and_then(|(noted, wire)| wire_names(noted, wire));
-    let schema = match (definition, branch) {
-        (Some(name), _) => root.get_mut("$defs").and_then(|defs| defs.get_mut(&name)),
-        (None, None) => root.get_mut("properties").and_then(|properties| properties.get_mut(BODY)),
-        (None, Some(index)) => root
-            .get_mut("properties")
-            .and_then(|properties| properties.get_mut(BODY)?.get_mut("anyOf")?.get_mut(index)),
+    let schema = match definition {
+        Some(name) => root
+            .get_mut("$defs")
+            .and_then(|defs| defs.get_mut(&name))
+            .and_then(Value::as_object_mut),
+        None => body_mut(root, branch),
     };
-    let Some(Value::Object(schema)) = schema else { return };
+    let Some(schema) = schema else { return };
     if media_type.other_parts.binary
         && let Some(others @ Value::Object(_)) = schema.get_mut("additionalProperties")
     {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::descriptions;
 use super::files::Files;
+use super::merge_patch::accept_nulls;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::request_body::{BodySchema, FormField};
 use crate::spec::schema::{Completed, SchemaOptions, Schemas};
@@ -46,6 +47,7 @@ pub(crate) fn input_schema(
     root.insert("additionalProperties".into(), Value::Bool(false));
     let mut completed = schemas.complete(root, options, warnings);
     if let Some(body) = &operation.body {
+        accept_nulls(&mut completed.schema, body);
         files.describe(&mut completed.schema, completed.wire.as_ref(), body);
     }
     completed
@@ -195,9 +197,6 @@ fn media_type_schema(
         }
         _ => Map::new(),
     };
-    if media_type.name.contains("merge-patch") {
-        accept_nulls(&mut schema);
-    }
     let said = schema.get("description").and_then(Value::as_str).map(str::to_owned);
     let mut text = own.or(said).unwrap_or_else(|| otherwise.into());
     if media_type.kind != MediaKind::Json || otherwise != "The request body" {
@@ -251,21 +250,6 @@ fn list_schema(item: Span, whole: Option<Span>, schemas: &mut Schemas<'_>, warni
         schema.insert("items".into(), item);
     }
     Value::Object(schema)
-}
-
-/// RFC 7396: null for a member of a merge patch removes it, whatever the member is otherwise.
-fn accept_nulls(schema: &mut Map<String, Value>) {
-    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
-        return;
-    };
-    for property in properties.values_mut() {
-        let said = property.get("description").cloned();
-        let mut either = json!({ "anyOf": [property.take(), { "type": "null" }] });
-        if let (Some(said), Value::Object(either)) = (said, &mut either) {
-            either.insert("description".into(), said);
-        }
-        *property = either;
-    }
 }
 
 /// The `formData` parameters of 2.0 as one object.
