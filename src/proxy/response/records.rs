@@ -27,6 +27,54 @@ pub struct Counter {
     count: usize,
 }
 
+/// The first line of a reply of JSON as its bytes arrive. Gateways of gRPC, container engines and watches of Kubernetes send one value
+/// a line under the type of a single one.
+#[derive(Debug, Default)]
+pub(crate) struct FirstLine {
+    end: Option<usize>,
+}
+
+impl FirstLine {
+    /// Takes the next bytes, before which there were `before`.
+    pub(crate) fn feed(&mut self, before: usize, bytes: &[u8]) {
+        if self.end.is_none() {
+            self.end = memchr::memchr(b'\n', bytes).map(|index| before + index);
+        }
+    }
+
+    /// Whether more than white space follows it in what came so far.
+    pub(crate) fn is_followed(&self, body: &[u8]) -> bool {
+        let rest = self.end.and_then(|end| body.get(end..));
+        rest.is_some_and(|rest| !rest.trim_ascii_start().is_empty())
+    }
+
+    /// Whether it begins and ends as an object or a list does.
+    pub(crate) fn looks_whole(&self, body: &[u8]) -> bool {
+        let line = self.of(body);
+        matches!(line.first(), Some(b'{' | b'[')) && matches!(line.last(), Some(b'}' | b']'))
+    }
+
+    /// Whether it is an object or a list.
+    pub(crate) fn is_whole(&self, body: &[u8]) -> bool {
+        self.looks_whole(body) && is_json(self.of(body))
+    }
+
+    fn of<'b>(&self, body: &'b [u8]) -> &'b [u8] {
+        let line = self.end.and_then(|end| body.get(..end)).unwrap_or(body);
+        line.trim_ascii()
+    }
+}
+
+/// Whether every line is JSON, or empty.
+pub(crate) fn are_json_lines(body: &[u8]) -> bool {
+    let lines = body.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.filter(|line| !line.is_empty()).all(is_json)
+}
+
+fn is_json(text: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
+}
+
 impl Framing {
     /// The framing of a media type; `None` where it is not a stream of records.
     #[must_use]
@@ -85,7 +133,9 @@ pub fn records(framing: Framing, text: &str, whole: bool) -> Vec<Value> {
         Framing::Events => events(text, whole).into_iter().map(ServerSentEvent::into_record).collect(),
         Framing::Lines => {
             let mut lines: Vec<&str> = text.split('\n').collect();
-            let rest = lines.pop().filter(|_| whole);
+            // An object or a list has an end of its own.
+            let is_closed = |line: &str| line.trim_start().starts_with(['{', '[']) && is_json(line.as_bytes());
+            let rest = lines.pop().filter(|rest| whole || is_closed(rest));
             lines.into_iter().chain(rest).filter_map(json_or_text).collect()
         }
         Framing::Sequence => {

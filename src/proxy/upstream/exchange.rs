@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -15,8 +15,9 @@ use crate::proxy::caller::ReportProgress;
 use crate::proxy::error::CallError;
 use crate::proxy::request::Request;
 use crate::proxy::request::body::file_root::FileRoot;
-use crate::proxy::response::records::{Counter, Framing};
+use crate::proxy::response::records::{Counter, FirstLine, Framing, are_json_lines};
 use crate::proxy::response::{Response, Stopped};
+use crate::spec::MediaKind;
 use crate::text::MIN_BYTES_PER_TOKEN;
 
 /// Shorter request bodies are gone before anybody could be told.
@@ -101,10 +102,14 @@ pub(crate) async fn exchange(
     };
     let progress = progress.filter(|_| status.is_success());
     let download = progress.map(|progress| Download::new(progress, uploaded, reply.content_length()));
-    let (body, stopped) = read_body(&mut reply, limits, download).await?;
+    let ReadBody { body, stopped, is_lines } = read_body(&mut reply, limits, download).await?;
+    let mut headers = std::mem::take(reply.headers_mut());
+    if is_lines {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    }
     Ok(Response {
         status,
-        headers: std::mem::take(reply.headers_mut()),
+        headers,
         body,
         stopped,
     })
@@ -140,19 +145,25 @@ struct BodyLimits {
     stream_deadline: Instant,
 }
 
+/// A body as far as it was read.
+struct ReadBody {
+    body: Bytes,
+    stopped: Option<Stopped>,
+    /// Whether it is a sequence of JSON values, one a line, under the type of a single one.
+    is_lines: bool,
+}
+
 /// Reads the body, counted after decompression. A stream of records that reaches a limit ends there; any other body that does
 /// is an error.
-async fn read_body(
-    reply: &mut reqwest::Response,
-    limits: BodyLimits,
-    mut download: Option<Download<'_>>,
-) -> Result<(Bytes, Option<Stopped>), CallError> {
+async fn read_body(reply: &mut reqwest::Response, limits: BodyLimits, mut download: Option<Download<'_>>) -> Result<ReadBody, CallError> {
     let too_large = CallError::TooLarge { limit: limits.bytes };
     let content_type = reply.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let mut records = content_type
-        .filter(|_| reply.status().is_success())
-        .and_then(Framing::of)
-        .map(Counter::new);
+    let content_type = content_type.filter(|_| reply.status().is_success());
+    let mut records = content_type.and_then(Framing::of).map(Counter::new);
+    // JSON that may turn out to be more than one value.
+    let is_json = content_type.is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Json);
+    let mut first_line = is_json.then(FirstLine::default);
+    let mut is_lines = false;
     let declared = reply.content_length().map(|total| usize::try_from(total).unwrap_or(usize::MAX));
     if records.is_none() && declared.is_some_and(|total| total > limits.bytes) {
         return Err(too_large);
@@ -160,8 +171,13 @@ async fn read_body(
     let mut body = Chunks::default();
     let mut stopped = None;
     while stopped.is_none() {
-        let next = if records.is_some() {
+        let may_go_on = || first_line.as_ref().is_some_and(|line| line.looks_whole(body.as_slice())) && declared != Some(body.len());
+        let next = if records.is_some() || may_go_on() {
             let Ok(next) = tokio::time::timeout_at(limits.stream_deadline, reply.chunk()).await else {
+                is_lines |= first_line.take().is_some_and(|line| line.is_whole(body.as_slice()));
+                if records.is_none() && !is_lines {
+                    continue;
+                }
                 stopped = Some(Stopped::Time);
                 break;
             };
@@ -182,7 +198,19 @@ async fn read_body(
         if records.as_mut().is_some_and(|records| records.feed(&chunk) >= MAX_RECORDS) {
             stopped = Some(Stopped::Records);
         }
+        if let Some(line) = &mut first_line {
+            line.feed(body.len(), &chunk);
+        }
         body.push(chunk);
+        if let Some(line) = first_line.take_if(|line| line.is_followed(body.as_slice()))
+            && line.is_whole(body.as_slice())
+        {
+            is_lines = true;
+            let counter = records.insert(Counter::new(Framing::Lines));
+            if counter.feed(body.as_slice()) >= MAX_RECORDS {
+                stopped = Some(Stopped::Records);
+            }
+        }
         if let Some(download) = &mut download {
             download.advance(body.len());
         }
@@ -190,7 +218,12 @@ async fn read_body(
     if let Some(download) = download {
         download.finish(body.len());
     }
-    Ok((body.join(), stopped))
+    let body = body.join();
+    Ok(ReadBody {
+        is_lines: is_lines && (stopped.is_some() || are_json_lines(&body)),
+        body,
+        stopped,
+    })
 }
 
 /// The chunks of a body. Most replies are one chunk, which is not copied.
@@ -203,6 +236,10 @@ struct Chunks {
 impl Chunks {
     fn len(&self) -> usize {
         self.first.len().max(self.rest.len())
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        if self.rest.is_empty() { &self.first } else { &self.rest }
     }
 
     fn push(&mut self, chunk: Bytes) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::upstream::serve_connections;
-use crate::support::{Received, Session, SpecFile, Upstream, project, reply};
+use crate::support::{Received, Session, SpecFile, Upstream, project, reply, text};
 
 pub(super) fn number(request: &Received) -> usize {
     request
@@ -327,6 +327,38 @@ fn p10_an_endless_stream_is_collected_within_the_time_of_a_call() {
     assert_eq!(result["structuredContent"]["result"], json!([1]), "{result}");
     let note = result["structuredContent"]["_notes"][0].as_str().unwrap();
     assert!(note.contains("the time for a call was over"), "{result}");
+}
+
+/// What came of JSON that goes on is given, and an API that answers so is not one that fails.
+#[test]
+fn p10_a_stream_under_the_type_of_json_is_collected_within_the_time_of_a_call() {
+    let upstream = Upstream::raw(|request, stream| {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let chunks: &[&str] = match number(request) {
+            0 => &["{\"a\":1}\n", "{\"a\":2}\n{\"a\":"],
+            1 => &["{\"a\"", ":1}"],
+            2 => &["{\"a\":1}\n"],
+            _ => &["{\"a\":{}"],
+        };
+        let chunks = chunks.iter().map(|chunk| format!("{:x}\r\n{chunk}\r\n", chunk.len()));
+        let _ = stream.write_all(format!("{head}{}", chunks.collect::<String>()).as_bytes());
+        hold(stream);
+    });
+    let parameter = json!([{"name": "n", "in": "path", "required": true, "schema": {"type": "integer"}}]);
+    let spec = SpecFile::with_paths(&json!({"/case/{n}": {"get": {"operationId": "case", "parameters": parameter}}}));
+    let mut session = Session::serving(&spec, &upstream, &["--timeout", "1", "--breaker-failures", "1"]);
+    for (number, expected) in [json!([{"a": 1}, {"a": 2}]), json!([{"a": 1}]), json!([{"a": 1}])]
+        .iter()
+        .enumerate()
+    {
+        let result = session.call("case", &json!({"n": number}));
+        assert_eq!(result["structuredContent"]["result"], *expected, "{result}");
+        let note = result["structuredContent"]["_notes"][0].as_str().unwrap();
+        assert!(note.contains("the time for a call was over"), "{result}");
+    }
+    let result = session.call("case", &json!({"n": 3}));
+    assert_eq!(result["isError"], true, "{result}");
+    assert!(text(&result).contains("did not answer"), "{result}");
 }
 
 #[test]
