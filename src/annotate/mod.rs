@@ -194,6 +194,7 @@ impl Annotated {
             annotations: hints.to_annotations(said.annotations_title.map(in_a_line)),
             max_result_chars: options.max_result_chars,
         };
+        operation.rules.takes_any_body = said.takes_any_body == Some(true);
         operation.rules.response = (said.response != ResponseRule::default()).then_some(said.response);
         // Said in the tool now; a call needs neither.
         (operation.summary, operation.description) = (None, None);

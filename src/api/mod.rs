@@ -408,7 +408,8 @@ impl Api {
             let reply = self.proxy.send(&call).await?;
             let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
             let mut result = self.proxy.finish(&call, reply, is_listed).await;
-            checked.repairs.into_iter().for_each(|remark| result.note(NoteKind::Repair, remark));
+            let remarks = checked.repairs.into_iter().chain(checked.body_problems);
+            remarks.for_each(|remark| result.note(NoteKind::Repair, remark));
             if is_refused {
                 checked
                     .format_mismatch

@@ -211,6 +211,9 @@ fn explain_rules(rules: &OperationRules, out: &mut String) {
             origins.join(", ")
         );
     }
+    if rules.takes_any_body {
+        let _ = writeln!(out, "  validate · lenient");
+    }
     if let Some(rule) = &rules.response {
         let keys = [
             ("fields", !rule.fields.is_empty()),

@@ -66,7 +66,13 @@ pub(crate) fn rule_arguments(
 ) {
     for ((operation, own), given) in operations.iter_mut().zip(own).zip(given) {
         let mut rules: Vec<ArgumentRule> = Vec::new();
+        let mut lenient = None;
         for rule in layers.rules.iter().filter(|rule| rule.matches([own, given], operation)) {
+            match rule.says.takes_any_body {
+                Some(true) => lenient = Some(rule.name.as_str()),
+                Some(false) => lenient = None,
+                None => {}
+            }
             for later in &rule.says.arguments {
                 match rules.iter_mut().find(|rule| is_same_target(&rule.target, &later.target)) {
                     Some(rule) => rule.take(later.clone()),
@@ -78,7 +84,20 @@ pub(crate) fn rule_arguments(
             apply_rule(operation, rule, findings);
         }
         close_body(operation, findings);
+        if let (Some(lenient), Some(closed)) = (lenient, closed_property(operation)) {
+            findings.problems.push(format!(
+                "{lenient}: `validate: lenient` does not go together with `{closed}` of {}, which no call gives: a body that does not fit could hold it in another place",
+                operation.label()
+            ));
+        }
     }
+}
+
+/// A property of the body that no call gives.
+fn closed_property(operation: &Operation) -> Option<&ArgumentTarget> {
+    let mut closed = operation.rules.arguments.iter().filter(|rule| rule.is_closed());
+    let is_of_body = |rule: &&ArgumentRule| matches!(rule.target, ArgumentTarget::Body(_));
+    closed.find(is_of_body).map(|rule| &rule.target)
 }
 
 /// Names of headers have no case (RFC 9110 section 5.1).

@@ -44,6 +44,8 @@ pub struct Override {
     pub arguments: Vec<ArgumentRule>,
     /// What is set for replies, by rules of the configuration alone.
     pub response: ResponseRule,
+    /// Whether a body that does not fit its schema is sent all the same, by rules of the configuration alone.
+    pub takes_any_body: Option<bool>,
     /// The hints that are set.
     pub hints: Vec<(Hint, bool)>,
 }
@@ -179,6 +181,7 @@ impl Override {
         over(&mut self.keywords, stronger.keywords);
         over(&mut self.annotations_title, stronger.annotations_title);
         over(&mut self.describe, stronger.describe);
+        over(&mut self.takes_any_body, stronger.takes_any_body);
         self.slashes.extend(stronger.slashes);
         self.response.take(stronger.response);
         self.hints.extend(stronger.hints);

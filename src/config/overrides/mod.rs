@@ -61,12 +61,23 @@ struct OverrideSchema {
     slashes: Option<Vec<String>>,
     /// How much its description says
     describe: Option<DescribeName>,
+    /// Whether a body that does not fit its schema is refused (strict), or sent with a note (lenient)
+    validate: Option<ValidateSchema>,
     /// What is set for arguments: a parameter as `path:NAME`, `query:NAME`, `header:NAME` or `cookie:NAME`, a property of the body as a JSON Pointer
     arguments: Option<std::collections::BTreeMap<String, arguments::ArgumentSchema>>,
     /// What of a reply is given
     response: Option<response::ResponseSchema>,
     /// Its hints; a hint that is not mentioned stays as it is
     annotations: Option<AnnotationsSchema>,
+}
+
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "only its shape counts")]
+enum ValidateSchema {
+    Strict,
+    Lenient,
 }
 
 #[cfg(test)]
@@ -192,6 +203,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
     };
     let slashes = said.remove("slashes").map(|value| read_slashes(path, &value, problems));
     let describe = said.remove("describe").and_then(|value| read_detail(path, &value, problems));
+    let takes_any_body = said.remove("validate").and_then(|value| read_validate(path, &value, problems));
     let arguments = said.remove("arguments");
     let arguments = arguments
         .map(|value| arguments::read_arguments(path, optional, &value, problems))
@@ -201,6 +213,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
     says.slashes = slashes.unwrap_or_default();
     says.slashes.extend(arguments.slashes);
     says.describe = describe;
+    says.takes_any_body = takes_any_body;
     says.arguments = arguments.rules;
     says.response = response.unwrap_or_default();
     Some(Rule {
@@ -219,6 +232,18 @@ fn read_detail(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Op
         problems.push_wrong_value(&join_path(path, "describe"), value, "plain, brief or full", Disclosure::Shown);
     }
     read.map(DescriptionDetail::from)
+}
+
+/// Whether a body that does not fit its schema is sent all the same.
+fn read_validate(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<bool> {
+    match value.as_str() {
+        Some("lenient") => Some(true),
+        Some("strict") => Some(false),
+        _ => {
+            problems.push_wrong_value(&join_path(path, "validate"), value, "strict or lenient", Disclosure::Shown);
+            None
+        }
+    }
 }
 
 /// The path parameters whose values may hold slashes.
@@ -243,7 +268,8 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'
             OverrideProblemKind::UnknownKey(Some(advice)) => problems.push(format!("unknown key `{place}`; {advice}")),
             OverrideProblemKind::UnknownKey(None) => {
                 let key = keys.last().map(String::as_str).unwrap_or_default();
-                problems.push_unknown_key(path, key, ["match", "optional", "slashes", "describe", "arguments", "response"]);
+                let known = ["match", "optional", "slashes", "describe", "validate", "arguments", "response"];
+                problems.push_unknown_key(path, key, known);
             }
             OverrideProblemKind::WrongType { found, expected } => {
                 let expected = match expected {

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 
 use super::integers::write_integers_plainly;
 use super::placement::place_arguments;
-use super::problems::{describe_format_mismatch, describe_problems};
+use super::problems::{describe_body_problems, describe_format_mismatch, describe_problems};
 use super::repair::{EmptyNumber, repair_values};
 use super::repair_notes::RepairNotes;
-use super::validate::{ArgumentVerdict, Validator};
+use super::validate::{ArgumentVerdict, Validator, open_body};
 use crate::json::JsonObject;
 use crate::proxy::error::CallError;
 use crate::spec::Operation;
@@ -26,6 +26,8 @@ pub(crate) struct CheckedArguments {
     pub(crate) format_mismatch: Option<String>,
     /// What was repaired in them, in a sentence for the model.
     pub(crate) repairs: Option<String>,
+    /// What of the body does not fit its schema, in a sentence for the model. It is sent all the same.
+    pub(crate) body_problems: Option<String>,
 }
 
 impl CheckedArguments {
@@ -36,6 +38,7 @@ impl CheckedArguments {
             arguments,
             format_mismatch: None,
             repairs: None,
+            body_problems: None,
         }
     }
 }
@@ -83,6 +86,12 @@ impl ArgumentChecks {
         let Value::Object(given) = given else {
             return Ok(CheckedArguments::unchecked(JsonObject::new()));
         };
+        if let Some(checked) = operation
+            .filter(|operation| operation.rules.takes_any_body)
+            .and_then(|_| self.check_all_but_body(&given, empty))
+        {
+            return Ok(checked);
+        }
         // Types alone first: what they explain needs no other reading.
         let mut notes = RepairNotes::default();
         let mut repaired = given.clone();
@@ -106,6 +115,26 @@ impl ArgumentChecks {
         Err(CallError::Arguments(describe_problems(tool, &self.schema, &repaired)))
     }
 
+    /// The arguments with the body as it was given, if all others are valid or can be repaired.
+    fn check_all_but_body(&self, given: &JsonObject, empty: EmptyNumber) -> Option<CheckedArguments> {
+        let mut schema = self.schema.clone();
+        open_body(&mut schema);
+        let mut notes = RepairNotes::default();
+        let mut repaired = given.clone();
+        repair_values(&mut repaired, &schema, empty, &mut notes);
+        let validator = Validator::compile(&Value::Object(schema)).ok()?;
+        let repaired = Value::Object(repaired);
+        let verdict = validator.judge(&repaired);
+        if verdict == ArgumentVerdict::Invalid {
+            return None;
+        }
+        let body_problems = describe_body_problems(&self.schema, &repaired);
+        Some(CheckedArguments {
+            body_problems,
+            ..self.checked(repaired, verdict, notes.sentence())
+        })
+    }
+
     fn checked(&self, arguments: Value, verdict: ArgumentVerdict, repairs: Option<String>) -> CheckedArguments {
         let has_mismatch = verdict == ArgumentVerdict::OtherFormat;
         let format_mismatch = has_mismatch.then(|| describe_format_mismatch(&self.schema, &arguments)).flatten();
@@ -118,6 +147,7 @@ impl ArgumentChecks {
             arguments,
             format_mismatch,
             repairs,
+            body_problems: None,
         }
     }
 

@@ -100,6 +100,18 @@ pub(crate) fn describe_format_mismatch(schema: &Map<String, Value>, arguments: &
     (!clauses.is_empty()).then(|| format!("{}.", clauses.join("; ")))
 }
 
+/// What of a body does not fit the input schema and is sent all the same, in a sentence for the model.
+#[must_use]
+pub(crate) fn describe_body_problems(schema: &Map<String, Value>, arguments: &Value) -> Option<String> {
+    const MAX_SHOWN: usize = 3;
+    let (problems, _) = ProblemSearch::new("", schema, false, MAX_SHOWN).run(arguments);
+    let clauses: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
+    (!clauses.is_empty()).then(|| {
+        let clauses = clauses.join("; ");
+        format!("The body does not fit its schema, and was sent because the server's settings allow it: {clauses}.")
+    })
+}
+
 /// What is wrong with the arguments of `tool`, one line a problem; `schema` is the input schema.
 #[must_use]
 pub(crate) fn describe_problems(tool: &str, schema: &Map<String, Value>, arguments: &Value) -> String {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::repair::{EmptyNumber, repair_values};
 use super::repair_notes::RepairNotes;
-use super::validate::Validator;
+use super::validate::{Validator, open_body};
 use crate::proxy::caller::Caller;
 use crate::proxy::caller::client_values::MASK;
 use crate::proxy::error::CallError;
@@ -24,6 +24,7 @@ pub(crate) struct ArgumentRules {
     schema: Arc<JsonObject>,
     /// Compiled on first use.
     validator: OnceLock<Option<Validator>>,
+    takes_any_body: bool,
     parameters: Vec<FixedArgument>,
     properties: Vec<RuledBodyProperty>,
 }
@@ -126,6 +127,7 @@ impl ArgumentRules {
             problems if problems.is_empty() => Ok(Self {
                 schema,
                 validator: OnceLock::new(),
+                takes_any_body: operation.rules.takes_any_body,
                 parameters,
                 properties: ruled,
             }),
@@ -179,7 +181,13 @@ impl ArgumentRules {
     }
 
     fn is_valid(&self, tool: &str, arguments: &JsonObject) -> bool {
-        let compile = || Validator::compile(&Value::Object(self.schema.as_ref().clone())).ok();
+        let compile = || {
+            let mut schema = self.schema.as_ref().clone();
+            if self.takes_any_body {
+                open_body(&mut schema);
+            }
+            Validator::compile(&Value::Object(schema)).ok()
+        };
         let Some(validator) = self.validator.get_or_init(compile) else {
             return true;
         };

@@ -1,7 +1,9 @@
 //! Arguments against the advertised schema: all problems at once, in words a model can act on.
 
 use jsonschema::{Draft, PatternOptions, ValidationError};
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use crate::spec::operation::request_body::BODY;
 
 /// Lookaround cannot be matched in linear time; this bounds what one match may cost.
 const BACKTRACK_LIMIT: usize = 10_000;
@@ -54,6 +56,13 @@ impl Validator {
     #[must_use]
     pub(crate) fn accepts(&self, arguments: &Value) -> bool {
         self.judge(arguments) != ArgumentVerdict::Invalid
+    }
+}
+
+/// Lets the body be any value in an input schema.
+pub(super) fn open_body(schema: &mut Map<String, Value>) {
+    if let Some(body) = schema.get_mut("properties").and_then(|properties| properties.get_mut(BODY)) {
+        *body = Value::Bool(true);
     }
 }
 

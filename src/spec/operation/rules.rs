@@ -78,6 +78,8 @@ pub struct OperationRules {
     pub arguments: Vec<ArgumentRule>,
     /// What is set for its replies.
     pub response: Option<ResponseRule>,
+    /// Whether a body that does not fit the document's schema is sent all the same.
+    pub takes_any_body: bool,
 }
 
 /// A step on the way to a property of the body.
