@@ -2,7 +2,7 @@
 
 use crate::proxy::auth::values::{CredentialPlace, RESERVED_SUFFIXES, takes_pair};
 use crate::proxy::{CredentialPart, Credentials};
-use crate::spec::SecurityScheme;
+use crate::spec::{OAuthFlow, SecurityScheme};
 
 /// One value that a person fills in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,10 +29,18 @@ pub(crate) fn scheme_fields(place: &CredentialPlace, name: &str, scheme: Option<
         Some(SecurityScheme::Http(kind)) if takes_pair(kind) => {
             &[(CredentialPart::Username, "user name"), (CredentialPart::Password, "password")]
         }
-        Some(SecurityScheme::OAuth2 { .. }) => &[
-            (CredentialPart::ClientId, "client id"),
-            (CredentialPart::ClientSecret, "client secret"),
-        ],
+        Some(SecurityScheme::OAuth2 { flow, .. }) => match flow {
+            OAuthFlow::ClientCredentials => &[
+                (CredentialPart::ClientId, "client id"),
+                (CredentialPart::ClientSecret, "client secret"),
+            ],
+            OAuthFlow::Password => &[(CredentialPart::Username, "user name"), (CredentialPart::Password, "password")],
+            OAuthFlow::Consent => &[
+                (CredentialPart::ClientId, "client id"),
+                (CredentialPart::RefreshToken, "refresh token"),
+            ],
+            OAuthFlow::Implicit => &[(CredentialPart::Value, "access token")],
+        },
         Some(SecurityScheme::OpenIdConnect) => &[
             (CredentialPart::Issuer, "issuer"),
             (CredentialPart::ClientId, "client id"),

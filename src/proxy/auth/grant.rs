@@ -1,4 +1,4 @@
-//! How access tokens are asked for (RFC 6749 sections 4.4 and 6).
+//! How access tokens are asked for (RFC 6749 sections 4.3, 4.4 and 6).
 
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
@@ -17,6 +17,8 @@ pub(crate) struct Grant {
     pub client_secret: Option<SecretString>,
     /// The refresh token, if the grant is `refresh_token`.
     pub refresh_token: Option<SecretString>,
+    /// The name and the password of the user, if the grant is `password`.
+    pub user: Option<(SecretString, SecretString)>,
     /// `scope` of the request.
     pub scopes: Option<SecretString>,
     /// `audience` of the request, which some servers want.
@@ -43,14 +45,23 @@ impl Endpoint {
 }
 
 impl Grant {
+    /// The secrets that a request for a token holds.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let password = self.user.as_ref().map(|(_, password)| password);
+        let secrets = self.client_secret.iter().chain(&self.refresh_token).chain(password);
+        secrets.map(SecretString::expose_secret)
+    }
+
     /// A digest of everything that decides which tokens are given.
     pub(crate) fn identity(&self) -> Vec<u8> {
         let secrets = [
-            &self.client_id,
-            &self.client_secret,
-            &self.refresh_token,
-            &self.scopes,
-            &self.audience,
+            self.client_id.as_ref(),
+            self.client_secret.as_ref(),
+            self.refresh_token.as_ref(),
+            self.user.as_ref().map(|(name, _)| name),
+            self.user.as_ref().map(|(_, password)| password),
+            self.scopes.as_ref(),
+            self.audience.as_ref(),
         ];
         let mut digest = Sha256::new();
         for part in [self.scheme.as_str(), self.endpoint.url().as_str()] {
@@ -58,7 +69,7 @@ impl Grant {
             digest.update(part);
         }
         for secret in secrets {
-            let text = secret.as_ref().map(SecretString::expose_secret).unwrap_or_default();
+            let text = secret.map(SecretString::expose_secret).unwrap_or_default();
             digest.update(text.len().to_be_bytes());
             digest.update(text);
         }

@@ -22,7 +22,7 @@ use crate::outbound::is_encrypted_or_local;
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::request::base_url::ApiLocation;
 use crate::proxy::request::style::{self, Keep};
-use crate::spec::{Location, SecurityScheme};
+use crate::spec::{Location, OAuthFlow, SecurityScheme};
 use crate::text;
 
 /// What one scheme adds to a call.
@@ -90,7 +90,7 @@ impl SchemeResolver<'_> {
             Some(SecurityScheme::MutualTls) if self.credentials.client_certificate => Ok(Applied::AlreadyProvided),
             Some(SecurityScheme::MutualTls) => Err(None),
             Some(scheme @ (SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect)) => {
-                if asks_for_tokens(&values) {
+                if asks_for_tokens(scheme, &values) {
                     return self.token_source(name, scheme, &values);
                 }
                 self.authorization("Bearer", &values)
@@ -142,7 +142,7 @@ impl SchemeResolver<'_> {
         }
     }
 
-    /// Access tokens that this server asks for (RFC 6749 sections 4.4 and 6).
+    /// Access tokens that this server asks for (RFC 6749 sections 4.3, 4.4 and 6).
     fn token_source(&self, name: &str, scheme: &SecurityScheme, values: &CredentialValues) -> Result<Applied, MissingCredential> {
         let grant = self.grant(name, scheme, values)?;
         let base = self.site.base.as_ref();
@@ -186,14 +186,28 @@ impl SchemeResolver<'_> {
             },
             cause: Some(cause.to_owned()),
         };
-        if !given.contains_key(&CredentialPart::RefreshToken) && !given.contains_key(&CredentialPart::ClientSecret) {
+        let user = part(CredentialPart::Username)
+            .zip(part(CredentialPart::Password))
+            .filter(|_| has_password_flow(scheme));
+        if has_password_flow(scheme) && user.is_none() {
+            let lacking = [
+                (CredentialPart::Username, CredentialPart::Password),
+                (CredentialPart::Password, CredentialPart::Username),
+            ];
+            let lacking = lacking.iter().find(|(there, _)| given.contains_key(there));
+            if let Some((_, lacking)) = lacking {
+                return Err(missing(*lacking, "a user has a name and a password"));
+            }
+        }
+        let is_of_client = user.is_none() && !given.contains_key(&CredentialPart::RefreshToken);
+        if is_of_client && !given.contains_key(&CredentialPart::ClientSecret) {
             return Err(missing(CredentialPart::ClientSecret, "a client needs a secret to get tokens"));
         }
         let url = |part: CredentialPart| given.get(&part).and_then(|text| Url::parse(text.expose_secret()).ok());
         let endpoint = match (url(CredentialPart::TokenUrl), url(CredentialPart::Issuer), scheme) {
             (Some(url), ..) => Endpoint::Token(url),
             (None, Some(url), _) => Endpoint::Issuer(url),
-            (None, None, SecurityScheme::OAuth2 { token_url: Some(text) }) => {
+            (None, None, SecurityScheme::OAuth2 { token_url: Some(text), .. }) => {
                 let base = self.site.document.as_ref().or(self.site.base.as_ref());
                 let declared = Url::options().base_url(base).parse(text).ok();
                 let own = self.site.base.as_ref().map(Url::origin);
@@ -222,6 +236,7 @@ impl SchemeResolver<'_> {
             client_id: part(CredentialPart::ClientId),
             client_secret: part(CredentialPart::ClientSecret),
             refresh_token: part(CredentialPart::RefreshToken),
+            user,
             scopes: part(CredentialPart::Scopes),
             audience: part(CredentialPart::Audience),
         })
@@ -249,11 +264,14 @@ pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>, place:
         Some(SecurityScheme::Http(kind)) if takes_pair(kind) => {
             format!("{variable} (as `user:password`)")
         }
-        Some(SecurityScheme::OAuth2 { .. }) => {
-            format!("{variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token),")
-        }
+        Some(SecurityScheme::OAuth2 { flow, .. }) => match flow {
+            OAuthFlow::ClientCredentials => format!("{variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token)"),
+            OAuthFlow::Password => format!("{variable}_USERNAME and {variable}_PASSWORD, or {variable} (an access token)"),
+            OAuthFlow::Consent => format!("{variable}_REFRESH_TOKEN and {variable}_CLIENT_ID, or {variable} (an access token)"),
+            OAuthFlow::Implicit => format!("{variable} (an access token)"),
+        },
         Some(SecurityScheme::OpenIdConnect) => {
-            format!("{variable}_ISSUER, {variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token),")
+            format!("{variable}_ISSUER, {variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token)")
         }
         Some(SecurityScheme::MutualTls) => "--client-cert and --client-key".into(),
         Some(_) => variable,
@@ -262,9 +280,20 @@ pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>, place:
 }
 
 /// Whether tokens are asked for: there is none, and something to ask with.
-fn asks_for_tokens(values: &CredentialValues) -> bool {
+fn asks_for_tokens(scheme: &SecurityScheme, values: &CredentialValues) -> bool {
     let has = |part: CredentialPart| values.contains_key(&part);
-    !has(CredentialPart::Value) && (has(CredentialPart::ClientId) || has(CredentialPart::RefreshToken))
+    let has_user = || has_password_flow(scheme) && (has(CredentialPart::Username) || has(CredentialPart::Password));
+    !has(CredentialPart::Value) && (has(CredentialPart::ClientId) || has(CredentialPart::RefreshToken) || has_user())
+}
+
+fn has_password_flow(scheme: &SecurityScheme) -> bool {
+    matches!(
+        scheme,
+        SecurityScheme::OAuth2 {
+            flow: OAuthFlow::Password,
+            ..
+        }
+    )
 }
 
 /// People copy tokens with the word before them.

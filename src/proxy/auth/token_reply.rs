@@ -53,6 +53,23 @@ pub(super) fn error_code(reply: &Response) -> Option<String> {
     CODES.contains(&code.as_str()).then_some(code)
 }
 
+/// What an answer says of its reason: `error` and `error_description` (RFC 6749 section 5.2), and the `detail` of frameworks: a text, or
+/// a list of problems of which only place and message are taken, because they may repeat what was sent.
+pub(super) fn refusal_reason(reply: &Response) -> Option<String> {
+    let said = token_reply(reply);
+    let mut reasons: Vec<String> = ["error", "error_description", "detail"]
+        .iter()
+        .filter_map(|key| Some(format!("{key}: {}", said.get(key)?.as_str()?)))
+        .collect();
+    for problem in said.get("detail").and_then(Value::as_array).into_iter().flatten() {
+        let place = problem.get("loc").and_then(Value::as_array).into_iter().flatten();
+        let place: Vec<&str> = place.filter_map(Value::as_str).collect();
+        let message = problem.get("msg").and_then(Value::as_str).unwrap_or_default();
+        reasons.push(format!("detail: {}: {message}", place.join(".")));
+    }
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
 /// Reads a number of seconds, or a string with one, as some servers send.
 pub(super) fn seconds(value: &Value) -> Option<Duration> {
     const MAX_LIFETIME_SECONDS: u64 = 366 * 24 * 3600;

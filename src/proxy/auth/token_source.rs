@@ -1,4 +1,4 @@
-//! Access tokens (RFC 6749 sections 4.4 and 6): fetched when a call first needs one, cached, refreshed before they expire, and
+//! Access tokens (RFC 6749 sections 4.3, 4.4 and 6): fetched when a call first needs one, cached, refreshed before they expire, and
 //! fetched once for all calls that wait.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use crate::proxy::auth::grant::{Endpoint, Grant};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::auth::stored_token::StoredToken;
 use crate::proxy::auth::token_keeper::{FOLLOW_INTERVAL, TokenKeeper};
-use crate::proxy::auth::token_reply::{Granted, error_code, seconds, token_reply};
+use crate::proxy::auth::token_reply::{Granted, error_code, refusal_reason, seconds, token_reply};
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
@@ -329,6 +329,7 @@ impl TokenSource {
         if !reply.status.is_success() {
             let code = error_code(reply);
             renewal.is_invalid_grant = code.as_deref() == Some("invalid_grant");
+            self.log_refusal(reply);
             let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
             return Err(self.failure(&format!("the token endpoint answered {}{code}", reply.status.as_u16())));
         }
@@ -348,6 +349,16 @@ impl TokenSource {
             return Err(self.failure("the token endpoint gives tokens of another type than Bearer"));
         }
         Ok(granted)
+    }
+
+    /// Logs why the endpoint refuses a token, without the secrets of the request. A model reads no more than the code.
+    fn log_refusal(&self, reply: &Response) {
+        const MAX_REASON_BYTES: usize = 500;
+        let Some(mut reason) = refusal_reason(reply) else { return };
+        Redactor::for_tokens(self.grant.secrets()).redact_line(&mut reason);
+        let scheme = text::one_line(&self.grant.scheme);
+        let reason = text::truncate(&text::one_line(&reason), MAX_REASON_BYTES);
+        tracing::warn!("the token endpoint of `{scheme}` answered {}: {reason}", reply.status.as_u16());
     }
 
     /// Uses the refresh token that the endpoint grants from now on, where there was one before.
@@ -374,7 +385,13 @@ impl TokenSource {
             Some(refresh) => form
                 .append_pair("grant_type", "refresh_token")
                 .append_pair("refresh_token", refresh.expose_secret()),
-            None => form.append_pair("grant_type", "client_credentials"),
+            None => match &grant.user {
+                Some((name, password)) => form
+                    .append_pair("grant_type", "password")
+                    .append_pair("username", name.expose_secret())
+                    .append_pair("password", password.expose_secret()),
+                None => form.append_pair("grant_type", "client_credentials"),
+            },
         };
         for (name, value) in [("scope", &grant.scopes), ("audience", &grant.audience)] {
             if let Some(value) = value {

@@ -10,7 +10,7 @@ use url::Origin;
 
 use super::token_store::TokenStore;
 use crate::shared_state::state::SharedApiState;
-use crate::spec::SecurityScheme;
+use crate::spec::{OAuthFlow, SecurityScheme};
 use crate::text;
 
 /// The prefix of the environment variables of credentials.
@@ -148,6 +148,9 @@ pub(crate) fn takes_pair(kind: &str) -> bool {
 fn uses(scheme: &SecurityScheme, part: CredentialPart) -> bool {
     let by_user = matches!(part, CredentialPart::Username | CredentialPart::Password);
     match scheme {
+        SecurityScheme::OAuth2 {
+            flow: OAuthFlow::Password, ..
+        } => part != CredentialPart::Value,
         SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => part != CredentialPart::Value && !by_user,
         SecurityScheme::Http(kind) => by_user && takes_pair(kind),
         SecurityScheme::ApiKey { .. } | SecurityScheme::MutualTls => false,

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use foldhash::HashMap;
 
 use super::Operation;
-use super::security_scheme::{SecurityScheme, read_api_key, read_http_scheme};
+use super::security_scheme::{OAuthFlow, SecurityScheme, read_api_key, read_http_scheme};
 use super::swagger2;
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::document::{Document, Version};
@@ -159,9 +159,7 @@ fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme, String> {
     match kind.as_str() {
         "apiKey" => read_api_key(object),
         "http" => read_http_scheme(&object.text("scheme").unwrap_or_default()),
-        "oauth2" => Ok(SecurityScheme::OAuth2 {
-            token_url: token_url(&object.get("flows").and_then(Node::object).unwrap_or_default()),
-        }),
+        "oauth2" => Ok(read_flows(&object.get("flows").and_then(Node::object).unwrap_or_default())),
         "openIdConnect" => Ok(SecurityScheme::OpenIdConnect),
         "mutualTLS" => Ok(SecurityScheme::MutualTls),
         other => Err(format!(
@@ -170,11 +168,20 @@ fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme, String> {
     }
 }
 
-fn token_url(flows: &Object<'_>) -> Option<String> {
-    let of = |flow: &str| flows.get(flow).and_then(Node::object).and_then(|flow| flow.text("tokenUrl"));
-    ["clientCredentials", "authorizationCode", "password", "deviceAuthorization"]
-        .into_iter()
-        .find_map(of)
+fn read_flows(flows: &Object<'_>) -> SecurityScheme {
+    let known = [
+        ("clientCredentials", OAuthFlow::ClientCredentials),
+        ("password", OAuthFlow::Password),
+        ("authorizationCode", OAuthFlow::Consent),
+        ("deviceAuthorization", OAuthFlow::Consent),
+        ("implicit", OAuthFlow::Implicit),
+    ];
+    let declared = |name: &str| flows.get(name).and_then(Node::object);
+    let flow = known.iter().find(|(name, _)| declared(name).is_some());
+    SecurityScheme::OAuth2 {
+        flow: flow.map_or(OAuthFlow::ClientCredentials, |(_, flow)| *flow),
+        token_url: known.iter().find_map(|(name, _)| declared(name)?.text("tokenUrl")),
+    }
 }
 
 #[cfg(test)]
@@ -208,6 +215,7 @@ mod tests {
         assert_eq!(
             schemes["d"],
             SecurityScheme::OAuth2 {
+                flow: OAuthFlow::ClientCredentials,
                 token_url: Some("/c".into())
             }
         );
@@ -226,6 +234,7 @@ mod tests {
         assert_eq!(
             schemes["b"],
             SecurityScheme::OAuth2 {
+                flow: OAuthFlow::ClientCredentials,
                 token_url: Some("https://h/t".into())
             }
         );

@@ -17,13 +17,28 @@ pub enum SecurityScheme {
     Http(String),
     /// An OAuth 2.0 access token.
     OAuth2 {
-        /// The token endpoint as the document writes it: of the client credentials flow, else of any other one.
+        /// The flow that a server can follow with the least help of a person.
+        flow: OAuthFlow,
+        /// The token endpoint of that flow, else of any other one, as the document writes it.
         token_url: Option<String>,
     },
     /// An access token of an `OpenID` provider. Its discovery URL is not read: a document must not choose what is fetched.
     OpenIdConnect,
     /// A client certificate.
     MutualTls,
+}
+
+/// How access tokens are had (OAS "OAuth Flows Object"), in the order of what a server can do by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OAuthFlow {
+    /// `clientCredentials`, `application` in 2.0; also where the document names no flow.
+    ClientCredentials,
+    /// `password`: with the name and the password of a user.
+    Password,
+    /// `authorizationCode` (`accessCode` in 2.0) and `deviceAuthorization`: a person agrees once, and a refresh token is what is left.
+    Consent,
+    /// `implicit`: there is no token endpoint.
+    Implicit,
 }
 
 /// Reads an API key.

@@ -8,7 +8,7 @@ use super::alternatives::arrange_body;
 use super::body_properties::is_binary;
 use super::parameter::{Location, Parameter, ParameterHead, Serialization, Style};
 use super::request_body::{BodySchema, Encoding, FormField, MediaType, RequestBody};
-use super::security_scheme::{SecurityScheme, read_api_key};
+use super::security_scheme::{OAuthFlow, SecurityScheme, read_api_key};
 use super::server_template::ServerTemplate;
 use crate::spec::document::Document;
 use crate::spec::media_type::MediaKind;
@@ -266,6 +266,12 @@ pub(crate) fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme
         "apiKey" => read_api_key(object),
         "basic" => Ok(SecurityScheme::Http("basic".into())),
         "oauth2" => Ok(SecurityScheme::OAuth2 {
+            flow: match object.text("flow").as_deref() {
+                Some("password") => OAuthFlow::Password,
+                Some("accessCode") => OAuthFlow::Consent,
+                Some("implicit") => OAuthFlow::Implicit,
+                _ => OAuthFlow::ClientCredentials,
+            },
             token_url: object.text("tokenUrl"),
         }),
         other => Err(format!("its type `{other}` is not one of apiKey, basic and oauth2")),

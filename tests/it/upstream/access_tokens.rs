@@ -126,6 +126,60 @@ fn client_credentials_fetch_one_token_for_many_calls_and_a_new_one_after_a_401()
 }
 
 #[test]
+fn a_user_gets_tokens_where_the_document_declares_the_password_flow() {
+    let upstream = authority(",\"expires_in\":\"0\"");
+    let document = json!({"openapi": "3.0.3", "info": {"title": "T", "version": "1"}, "security": [{"login": []}],
+        "components": {"securitySchemes": {"login": {"type": "oauth2", "flows": {"password": {"tokenUrl": "token", "scopes": {}}}}}},
+        "paths": {"/pets": {"post": {"operationId": "pets", "requestBody": {"content": {"application/json": {}}}}}}});
+    let spec = SpecFile::new(&document.to_string());
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let user = [
+        ("OPENAPI_MCP_AUTH_LOGIN_USERNAME", "ann"),
+        ("OPENAPI_MCP_AUTH_LOGIN_PASSWORD", "p&ssw0rd-of-ann"),
+    ];
+    let mut session = Session::start_with(&args, &user);
+    for number in 1..=2 {
+        let result = session.call("pets", &json!({"body": {}}));
+        assert_eq!(result["isError"], false, "{result}");
+        assert_eq!(count(&upstream, "/token"), number);
+    }
+    let first = upstream.received().remove(0);
+    assert_eq!(first.header("authorization"), None);
+    assert_eq!(first.body, b"grant_type=password&username=ann&password=p%26ssw0rd-of-ann");
+    drop(session);
+
+    let mut session = Session::start_with(&args, &user[..1]);
+    let result = session.call("pets", &json!({"body": {}}));
+    assert!(text(&result).contains("OPENAPI_MCP_AUTH_LOGIN_PASSWORD"), "{result}");
+    drop(session);
+    let mut session = Session::start(&args);
+    let result = session.call("pets", &json!({"body": {}}));
+    let advice =
+        "sets OPENAPI_MCP_AUTH_LOGIN_USERNAME and OPENAPI_MCP_AUTH_LOGIN_PASSWORD, or OPENAPI_MCP_AUTH_LOGIN (an access token) for";
+    assert!(text(&result).contains(advice), "{result}");
+}
+
+#[test]
+fn the_log_says_why_a_token_endpoint_refuses_and_no_secret() {
+    let detail = json!({"detail": [{"loc": ["body", "username"], "msg": "Field required for client-s3cret", "input": "my client"}],
+        "error_description": "no\nuser"});
+    let upstream = Upstream::start(Box::new(move |_| {
+        reply(422, &["Content-Type: application/json"], detail.to_string().as_bytes())
+    }));
+    let spec = oauth_document("/token");
+    let mut session = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &CLIENT);
+    let result = session.call("pets", &json!({"body": {}}));
+    assert!(text(&result).contains("the token endpoint answered 422"), "{result}");
+    assert!(!text(&result).contains("username"), "{result}");
+    let logs = session.end();
+    assert!(
+        logs.contains("error_description: no user; detail: body.username: Field required"),
+        "{logs}"
+    );
+    assert!(!logs.contains("s3cret") && !logs.contains("my client"), "{logs}");
+}
+
+#[test]
 fn a_call_that_waits_for_a_token_holds_no_place() {
     let (release, released) = std::sync::mpsc::channel::<()>();
     let released = std::sync::Mutex::new(released);
