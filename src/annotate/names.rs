@@ -4,7 +4,9 @@ use foldhash::{HashMap, HashSet};
 
 use super::gate_names::GateKind;
 use super::layers::Decision;
+use super::wording::operation_id::function_name;
 use crate::spec::{Diagnostic, Operation, argument_names};
+use crate::text::counted;
 
 /// The longest name that every client accepts, its own prefix not counted.
 pub(crate) const MAX_NAME_BYTES: usize = 64;
@@ -27,8 +29,8 @@ impl Default for NameOptions {
     }
 }
 
-/// One name per operation, in their order. A name is what a person wished for, else the operationId, with illegal characters
-/// replaced, else method and path. Where two operations would share one, whatever the case of its letters, each is named by
+/// One name per operation, in their order. A name is what a person wished for, else the operationId without the path and the method
+/// that a framework added to it ([`function_names`]), with illegal characters replaced, else method and path. Where two operations would share one, whatever the case of its letters, each is named by
 /// method and path; where that is not unique, or a person wished for the name, it gets a hash of both.
 #[must_use]
 pub(crate) fn names(operations: &[Box<Operation>], options: &NameOptions) -> Vec<String> {
@@ -37,9 +39,11 @@ pub(crate) fn names(operations: &[Box<Operation>], options: &NameOptions) -> Vec
 
 /// [`names`], with the name that the document or the operator `wished` for the operation of that index.
 fn name_operations<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> Option<&'w str>, options: &NameOptions) -> Vec<String> {
+    let mut functions = function_names(operations).into_iter();
     let wish = |(index, operation)| {
+        let function = functions.next().flatten();
         let wished = wished(index).map(legal).filter(|name| !name.is_empty());
-        let wish = wished.unwrap_or_else(|| wish(operation));
+        let wish = wished.or(function).unwrap_or_else(|| wish(operation));
         shorten_name(&options.prefix, wish, operation, options.max_bytes)
     };
     let wanted: Vec<String> = operations.iter().map(Box::as_ref).enumerate().map(wish).collect();
@@ -98,6 +102,49 @@ pub(crate) fn is_sayable(wish: &str) -> bool {
 fn wish(operation: &Operation) -> String {
     let id = operation.id.as_deref().map(legal).filter(|name| !name.is_empty());
     id.unwrap_or_else(|| path_name(operation))
+}
+
+/// The names of the functions whose operationIds consist of the function, the path and the method, as `FastAPI` makes them: `count_flows` for
+/// `count_flows_flows_count_post`. An operation has none if it would share that name with the operationId or the function of another.
+fn function_names(operations: &[Box<Operation>]) -> Vec<Option<String>> {
+    let function = |operation: &Operation| {
+        let name = legal(function_name(operation.id.as_deref()?, &operation.method, &operation.path)?);
+        let is_reserved = GateKind::ALL.iter().any(|kind| kind.name().eq_ignore_ascii_case(&name));
+        Some(name).filter(|name| !name.is_empty() && !is_reserved)
+    };
+    let mut functions: Vec<Option<String>> = operations.iter().map(|operation| function(operation)).collect();
+    if functions.iter().all(Option::is_none) {
+        return functions;
+    }
+    let names = functions
+        .iter()
+        .flatten()
+        .cloned()
+        .chain(operations.iter().map(|operation| wish(operation)));
+    let names: Vec<String> = names.map(|name| name.to_ascii_lowercase()).collect();
+    let count = count_names(names.iter());
+    for function in &mut functions {
+        let is_alone = |name: &String| count.get(name.to_ascii_lowercase().as_str()) == Some(&1);
+        *function = function.take().filter(is_alone);
+    }
+    functions
+}
+
+/// A note on the operations whose `names` have neither the path nor the method that their operationIds end with.
+pub(crate) fn function_names_note(operations: &[Box<Operation>], names: &[String]) -> Option<Diagnostic> {
+    let functions = function_names(operations);
+    let named = functions.iter().zip(operations).zip(names);
+    let mut named = named.filter(|((function, _), name)| function.as_ref().is_some_and(|function| name.ends_with(function.as_str())));
+    let ((_, operation), name) = named.next()?;
+    let message = format!(
+        "{} without the path and the method that a framework added to the operationId: `{name}` for `{}`; `overrides` in the configuration file set other names",
+        match named.count() + 1 {
+            1 => "1 tool is named".to_owned(),
+            many => format!("{} are named", counted(many, "tool")),
+        },
+        operation.id.as_deref().unwrap_or_default(),
+    );
+    Some(Diagnostic::note("#/paths", message))
 }
 
 /// A name made from method and path: `get_pets_petId`.
@@ -208,6 +255,42 @@ mod tests {
         ] {
             assert_eq!(names_of(&[(path, id)]), [expected]);
         }
+    }
+
+    #[test]
+    fn a_path_and_a_method_that_a_framework_added_are_no_part_of_a_name_that_stays_unique() {
+        let names = names_of(&[
+            ("/flows/{id}", "read_flow_flows__id__get"),
+            ("/flows/", "read_flows_flows__get"),
+            ("/", "root__get"),
+            (
+                "/deployments/{id}/create_flow_run_from_the_latest_version",
+                "create_flow_run_from_deployment_deployments__id__create_flow_run_from_the_latest_version_get",
+            ),
+            ("/a/b", "list_a_b_get"),
+            ("/b", "list_b_get"),
+            ("/c", "Health_c_get"),
+            ("/d", "health"),
+            ("/e", "call_read_e_get"),
+            ("/f", "_f_get"),
+            ("/g", "pets_get"),
+            ("/series/schema", "series_schema_get"),
+        ]);
+        let expected = [
+            "read_flow",
+            "read_flows",
+            "root",
+            "create_flow_run_from_deployment",
+            "list_a_b_get",
+            "list_b_get",
+            "Health_c_get",
+            "health",
+            "call_read_e_get",
+            "f_get",
+            "pets_get",
+            "series_schema_get",
+        ];
+        assert_eq!(names, expected);
     }
 
     #[test]

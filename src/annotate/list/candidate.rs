@@ -53,6 +53,7 @@ impl Candidates {
         for pattern in options.selection.idle(&own, &names, &operations) {
             diagnostics.push(Diagnostic::warning("#", format!("the pattern `{pattern}` matches no operation")));
         }
+        diagnostics.extend(names::function_names_note(&operations, &names));
         let [ruled, selected] = [&authored, &names].map(|given| NamedOperations::new(&own, given, &operations));
         let mut unmatched = unmatched::unmatched_patterns(&options.selection, &options.confirm, selected);
         unmatched.extend(unmatched::unmatched_rules(&options.layers, ruled));

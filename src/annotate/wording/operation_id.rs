@@ -2,13 +2,14 @@
 
 use http::Method;
 
-/// An operationId without the path and the method that a framework glued on: `list_items` of
-/// `list_items_v1_items__get` (`FastAPI`),
-/// `DeleteStack` of `GET_DeleteStack`, `listPets` of `listPetsUsingGET_1` (springfox). What is not recognized stays, and so does a name that consists of nothing else.
+/// An operationId without the path and the method that a framework glued on: `list_items` of `list_items_v1_items__get` (`FastAPI`),
+/// `DeleteStack` of `GET_DeleteStack`, `listPets` of `listPetsUsingGET_1` (springfox). What is not recognized stays, and so does a
+/// name that consists of nothing else.
 #[must_use]
 pub(crate) fn without_glue<'i>(id: &'i str, method: &Method, path: &str) -> &'i str {
+    let rest = function_name(id, method, path).or_else(|| mounted_function_name(id, method, path));
     let method = method.as_str();
-    let rest = without_path(id, method, path)
+    let rest = rest
         .or_else(|| strip_ending(id, method, &["_", "-"]))
         .or_else(|| without_using(id, method))
         .or_else(|| id.strip_prefix(method)?.strip_prefix(['_', '-']))
@@ -16,18 +17,29 @@ pub(crate) fn without_glue<'i>(id: &'i str, method: &Method, path: &str) -> &'i 
     if rest.is_empty() { id } else { rest }
 }
 
-/// The function's name in `{function}_{path}_{method}`, where each character of the path that is not a letter or a digit became `_`.
-fn without_path<'i>(id: &'i str, method: &str, path: &str) -> Option<&'i str> {
-    let named = strip_ending(id, method, &["_"])?;
+/// The function's name in `{function}{path}_{method}`, where each character of the path that is not a letter or a digit became `_`, as
+/// `FastAPI` makes an operationId.
+#[must_use]
+pub(crate) fn function_name<'i>(id: &'i str, method: &Method, path: &str) -> Option<&'i str> {
+    without_path(strip_ending(id, method.as_str(), &["_"])?, path)
+}
+
+/// The same with the end of a path: a server may mount the function below another path than it knows.
+fn mounted_function_name<'i>(id: &'i str, method: &Method, path: &str) -> Option<&'i str> {
+    let named = strip_ending(id, method.as_str(), &["_"])?;
+    let path = path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(path);
+    let starts = path.match_indices('/').map(|(start, _)| start);
+    starts
+        .filter_map(|start| path.get(start..))
+        .find_map(|end| without_path(named, end))
+}
+
+/// What stands before the path.
+fn without_path<'i>(named: &'i str, path: &str) -> Option<&'i str> {
     let slug = |byte: u8| if byte.is_ascii_alphanumeric() { byte } else { b'_' };
-    let path = path.trim_end_matches('/').as_bytes();
-    // A server may mount the function below another path than it knows, so that the id has only the end of this one.
-    let starts = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(index, _)| index);
-    starts.filter_map(|start| path.get(start..)).find_map(|end| {
-        let at = named.len().checked_sub(end.len()).filter(|at| *at > 0)?;
-        let same = named.as_bytes().get(at..)?.iter().zip(end).all(|(a, b)| *a == slug(*b));
-        named.get(..at).filter(|_| same)
-    })
+    let at = named.len().checked_sub(path.len()).filter(|at| *at > 0)?;
+    let is_path = named.as_bytes().get(at..)?.iter().zip(path.as_bytes()).all(|(a, b)| *a == slug(*b));
+    named.get(..at).filter(|_| is_path)
 }
 
 /// The name in front of the method, in capitals or in small letters, and of what stands between them.
@@ -57,8 +69,9 @@ mod tests {
             ("count_flows_flows_count_post", "POST", "/flows/count", "count_flows"),
             ("read_item_items__item_id__get", "GET", "/items/{item_id}", "read_item"),
             ("read_item_items__item_id__get", "GET", "/api/items/{item_id}", "read_item"),
-            ("list_items__get", "GET", "/", "list_items_"),
-            ("root__get", "GET", "/", "root_"),
+            ("list_items__get", "GET", "/", "list_items"),
+            ("list_items_items__get", "GET", "/items/", "list_items"),
+            ("root__get", "GET", "/", "root"),
             ("GET_DeleteStack", "GET", "/a", "DeleteStack"),
             ("deletePadUsingGET", "GET", "/a", "deletePad"),
             ("createSnapshotsUsingPOST_1", "POST", "/a", "createSnapshots"),

@@ -165,3 +165,30 @@ fn a_body_that_no_call_can_send_is_told() {
         .collect();
     assert_eq!(told, ["#/paths/~1form/post", "#/paths/~1mixed/post"]);
 }
+
+#[test]
+fn names_without_what_a_framework_added_are_noted() {
+    let spec = SpecFile::new(
+        "openapi: 3.1.0
+info: {title: T, version: '1'}
+paths:
+  /flows/count:
+    post: {operationId: count_flows_flows_count_post, responses: {}}
+  /flows/{id}:
+    parameters: [{name: id, in: path, required: true, schema: {type: string}}]
+    get: {operationId: read_flow_flows__id__get, responses: {}}
+    delete: {operationId: delete_flow_flows__id__delete, responses: {}}
+",
+    );
+    let found = findings(&spec);
+    let note = found.iter().find(|finding| finding["level"] == "note").unwrap();
+    let message = note["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("3 tools are named without the path and the method")
+            && message.contains("`count_flows` for `count_flows_flows_count_post`"),
+        "{message}"
+    );
+    // A selection by the operationId still finds the tool.
+    let output = run(&["tools", "--spec", spec.path(), "--tool-include", "read_flow_flows__id__get"]);
+    assert!(stdout(&output).contains("read_flow") && !stdout(&output).contains("count_flows"), "{}", stdout(&output));
+}
