@@ -4,9 +4,10 @@ use foldhash::{HashMap, HashSet};
 
 use super::gate_names::GateKind;
 use super::layers::Decision;
+use super::wording::lexicon::names_removal;
 use super::wording::operation_id::function_name;
 use crate::spec::{Diagnostic, Operation, argument_names};
-use crate::text::counted;
+use crate::text::{self, counted};
 
 /// The longest name that every client accepts, its own prefix not counted.
 pub(crate) const MAX_NAME_BYTES: usize = 64;
@@ -90,6 +91,19 @@ fn name_operations<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> 
         }
     }
     names
+}
+
+/// The name most like one that no tool has. A name that says that something is removed or ended is not suggested for one that does not say
+/// so, nor the reverse.
+pub(crate) fn nearest_name<'c, I: Iterator<Item = &'c str>>(name: &str, candidates: impl Fn() -> I) -> Option<&'c str> {
+    /// From this likeness on, a name is suggested.
+    const LEAST: f64 = 0.8;
+    let near = text::nearest(name, candidates(), LEAST)?;
+    let removes = names_removal(name);
+    if names_removal(near) == removes {
+        return Some(near);
+    }
+    text::nearest(name, candidates().filter(|other| names_removal(other) == removes), LEAST)
 }
 
 /// Whether a wished name has any character that a tool name may have.
@@ -291,6 +305,18 @@ mod tests {
             "series_schema_get",
         ];
         assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn no_name_with_the_opposite_verb_is_suggested() {
+        let nearest = |name, names: &[&'static str]| nearest_name(name, || names.iter().copied());
+        assert_eq!(nearest("dns_deleteZone", &["dns_createZone", "dns_getZone"]), None);
+        assert_eq!(nearest("dns_createZone", &["dns_deleteZone"]), None);
+        assert_eq!(
+            nearest("dns_deleteZon", &["dns_createZone", "dns_deleteZone"]),
+            Some("dns_deleteZone")
+        );
+        assert_eq!(nearest("get_pets", &["get_pet", "remove_pet"]), Some("get_pet"));
     }
 
     #[test]

@@ -37,6 +37,7 @@ use self::reserved_paths::{known_paths, reserve_paths};
 use self::rules::{explain_unmatched, rule_secrets};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
 use crate::annotate::list::on_use::InputOptions;
+use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, ToolSummary, annotate};
 use crate::observe::call::note_outcome;
 use crate::observe::metrics::labels::ApiLabel;
@@ -50,7 +51,6 @@ use crate::search::SearchIndex;
 use crate::spec::operation::security;
 use crate::spec::operation::server::ServerError;
 use crate::spec::{Diagnostic, Document, Operation, operations};
-use crate::text;
 
 pub use self::bound_tool::OfferedTool;
 pub use self::name::ApiName;
@@ -276,7 +276,7 @@ impl Api {
         self.too_long
     }
 
-    /// Why the settings leave out the tool of that name; nothing where they do not.
+    /// Why the settings leave out the tool of that name; nothing if they do not.
     #[must_use]
     pub(crate) fn why_left_out(&self, name: &str) -> Option<&LeftOut> {
         let found = self.left_out.iter().find(|(tool, _)| tool == name);
@@ -330,7 +330,7 @@ impl Api {
     /// The name of a tool that is nearest to one that does not exist.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Option<&str> {
-        text::nearest(name, self.tools.iter().map(|tool| tool.name.as_ref()), 0.8)
+        nearest_name(name, || self.tools.iter().map(|tool| tool.name.as_ref()))
     }
 
     /// The value that identifies the tenant of a caller, if there are tenants and the caller belongs to one.

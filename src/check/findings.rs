@@ -154,15 +154,18 @@ pub(super) fn of_restrictions(api: &Api) -> Vec<UnplacedFinding> {
     .collect()
 }
 
-/// What the client makes of the whole list.
-pub(super) fn of_list(tools: usize, tokens: usize, profile: &ClientProfile) -> Vec<UnplacedFinding> {
-    let none = (tools == 0).then(|| {
+/// That there is no tool.
+pub(super) fn of_missing_tools(api: &Api) -> Option<UnplacedFinding> {
+    api.tools().is_empty().then(|| {
         let message = "there is no tool: the document describes no operation, or --tool-include, --tool-exclude, --read-only, --no-destructive and `overrides` leave all of them out";
         UnplacedFinding::new("document", Diagnostic::error("#/paths", message))
-    });
+    })
+}
+
+/// What the client makes of the whole list.
+pub(super) fn of_list(tools: usize, tokens: usize, profile: &ClientProfile) -> impl Iterator<Item = UnplacedFinding> {
     let warnings = list_warnings(tools, tokens, profile).into_iter();
-    let warnings = warnings.map(|message| UnplacedFinding::new("client", Diagnostic::warning("#", message)));
-    none.into_iter().chain(warnings).collect()
+    warnings.map(|message| UnplacedFinding::new("client", Diagnostic::warning("#", message)))
 }
 
 /// The findings with file, line and column.

@@ -79,9 +79,10 @@ impl Report {
     }
 }
 
-/// Looks at an API and at what was found while it was built, with the eyes of a client.
+/// Looks at an API and at what was found while it was built, with the eyes of a client. The length of the list is judged if the tools are
+/// listed, and not if the server `searches`.
 #[must_use]
-pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &ClientProfile) -> Report {
+pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &ClientProfile, searches: bool) -> Report {
     let tokens = cost::list_tokens(api);
     let mut findings = findings::of_document(api.document(), diagnostics);
     for offered in api.iter() {
@@ -89,7 +90,10 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
         findings.extend(findings::of_hints(&offered));
     }
     findings.extend(findings::of_restrictions(api));
-    findings.extend(findings::of_list(api.tools().len(), tokens, profile));
+    findings.extend(findings::of_missing_tools(api));
+    if !searches {
+        findings.extend(findings::of_list(api.tools().len(), tokens, profile));
+    }
     let mut findings = findings::placed(findings, api);
     findings.sort_by_key(|finding| (Reverse(finding.level), !finding.is_understated));
     Report {
@@ -103,7 +107,11 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
         largest: cost::largest_tools(api),
         by_tag: cost::by_tag(api),
         client: profile.has_facts().then(|| profile.results_in_words()),
-        clients: cost::client_costs(api.tools().len(), tokens),
+        clients: if searches {
+            Vec::new()
+        } else {
+            cost::client_costs(api.tools().len(), tokens)
+        },
         credentials: credential_needs(api),
         tenants: Vec::new(),
         warnings: api.warnings().to_vec(),

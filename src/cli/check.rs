@@ -16,6 +16,7 @@ use crate::config::ApiConfig;
 use crate::config::apis::tenants::resolve::describe_tenants;
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
+use crate::mcp::gates::ListMode;
 use crate::spec::operation::server::{self, ServerError};
 use crate::spec::{Diagnostic, Severity, Source};
 
@@ -47,7 +48,9 @@ pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
     let config = load::api_settings(&command.api, &command.config, LogLevel::Error)?;
     let spinner = Spinner::start("reading and checking the document");
     let LoadedApis { apis, is_complete } = load_each(config.apis, LoadPurpose::Inspect).await?;
-    let reports: Vec<ApiReport> = apis.into_iter().map(|(config, loaded)| report(&config, loaded)).collect();
+    // Of several APIs, one that is served in search mode is enough for all.
+    let searches = apis.iter().any(|(config, _)| config.list.mode == ListMode::Search);
+    let reports: Vec<ApiReport> = apis.into_iter().map(|(config, loaded)| report(&config, loaded, searches)).collect();
     drop(spinner);
     output::print_result(&written(&reports, command.format))?;
     let is_bad = |report: &ApiReport| {
@@ -68,7 +71,7 @@ struct ApiReport {
     report: Report,
 }
 
-fn report(config: &ApiConfig, loaded: Loaded) -> ApiReport {
+fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
     let Loaded { api, mut diagnostics, .. } = loaded;
     // A look calls nobody; `serve` would ask for this at once.
     diagnostics.extend(missing_server(config, &api).map(|error| Diagnostic::warning("#/servers", error.to_string())));
@@ -77,7 +80,7 @@ fn report(config: &ApiConfig, loaded: Loaded) -> ApiReport {
         Source::Url(url) => crate::spec::document::source::redacted(url),
         Source::Stdin => "stdin".into(),
     };
-    let mut report = check::check(source, &api, &diagnostics, &config.profile);
+    let mut report = check::check(source, &api, &diagnostics, &config.profile, searches);
     report.tenants = config
         .tenants
         .as_ref()

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::gates::{Gates, InnerCall, describe_operations, read_inner_call, search_operations};
-use super::visible::{View, VisibleApi, VisibleApis};
+use super::visible::{Suggestion, View, VisibleApi, VisibleApis};
 use crate::annotate::gate_names::GateKind;
 use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
 use crate::json::JsonObject;
@@ -218,9 +218,9 @@ impl Catalog {
         }
     }
 
-    /// The name nearest to one that no tool has, among those that a client with these scopes may list.
-    pub(crate) fn nearest(&self, name: &str, scopes: Option<&Scopes>) -> Option<String> {
-        self.visible(scopes).nearest(name).map(str::to_owned)
+    /// What can be said to a client with these scopes of a name that no tool has.
+    pub(crate) fn suggestion<'c>(&'c self, name: &str, scopes: Option<&'c Scopes>) -> Option<Suggestion<'c>> {
+        self.visible(scopes).suggestion(name)
     }
 }
 

@@ -12,6 +12,7 @@ use super::observed;
 use super::protocol::answer::{McpAnswer, McpRefusal, invalid_parameters};
 use super::protocol::message::{Arguments, RequestParameters};
 use super::protocol::version::ProtocolVersion;
+use super::visible::Suggestion;
 use crate::annotate::gate_names::{self, GateKind};
 use crate::api::OnMissingCredential;
 use crate::observe::call::{note, note_outcome};
@@ -121,10 +122,11 @@ async fn confirmed(
 
 /// The error of a call whose tool does not exist.
 fn unknown_tool(catalog: &Catalog, name: &str, scopes: Option<&Scopes>) -> ErrorData {
-    let hint = catalog
-        .nearest(name, scopes)
-        .map(|name| format!("; did you mean {name}?"))
-        .unwrap_or_default();
+    let hint = match catalog.suggestion(name, scopes) {
+        Some(Suggestion::Nearest(near)) => format!("; did you mean {near}?"),
+        Some(Suggestion::LeftOut) => "; settings of this server leave it out".to_owned(),
+        None => String::new(),
+    };
     let name = text::truncate(&text::one_line(name), 128);
     ErrorData::invalid_params(format!("Unknown tool: {name}{hint}"), None)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::annotate::names::nearest_name;
 use crate::api::{Api, ApiName, OfferedTool, ToolIndex};
 use crate::proxy::caller::scopes::{Scopes, ToolScopes};
 
@@ -33,6 +34,15 @@ pub(crate) struct VisibleApis<'c> {
     pub(crate) apis: Vec<VisibleApi<'c>>,
     /// Whether the endpoint serves APIs that have names, all of them.
     pub(crate) names_apis: bool,
+}
+
+/// What is said of a name that no operation has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Suggestion<'c> {
+    /// The nearest name.
+    Nearest(&'c str),
+    /// The settings of this server, or of the endpoint, leave the operation out.
+    LeftOut,
 }
 
 impl<'c> VisibleApi<'c> {
@@ -92,6 +102,12 @@ impl<'c> VisibleApi<'c> {
         self.has(&self.api.offered(index)).then_some(index)
     }
 
+    /// Whether the document has the operation of that name, and the settings or the endpoint have not.
+    fn leaves_out(&self, name: &str) -> bool {
+        let index = self.api.find(name);
+        self.api.why_left_out(name).is_some() || index.is_some_and(|index| !self.has(&self.api.offered(index)))
+    }
+
     /// The name that its operator gave the API.
     pub(crate) fn label(&self) -> Option<&'c str> {
         self.api.name().map(ApiName::as_str)
@@ -111,8 +127,14 @@ impl<'c> VisibleApis<'c> {
         self.apis.iter().find_map(|api| Some((*api, api.find(name)?)))
     }
 
-    /// The name of an operation that the caller may list, nearest to one that is not there.
-    pub(crate) fn nearest(&self, name: &str) -> Option<&'c str> {
-        crate::text::nearest(name, self.operations().map(|(api, index, _)| api.name_of(index)), 0.8)
+    /// What can be said of a name that is not there: the nearest one that the caller may list, or that this server leaves the operation
+    /// out.
+    pub(crate) fn suggestion(&self, name: &str) -> Option<Suggestion<'c>> {
+        let is_left_out = self.apis.iter().any(|api| api.leaves_out(name));
+        if is_left_out {
+            return self.apis.iter().all(|api| api.granted.is_none()).then_some(Suggestion::LeftOut);
+        }
+        let names = || self.operations().map(|(api, index, _)| api.name_of(index));
+        nearest_name(name, names).map(Suggestion::Nearest)
     }
 }

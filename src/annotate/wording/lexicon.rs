@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 use enumset::{EnumSet, EnumSetType};
 use foldhash::HashMap;
 
+use super::split::{snake_case, words};
+
 /// What an operation does that is called so, or what kind of word it is. A word may have several.
 #[derive(Debug, EnumSetType)]
 pub(crate) enum Meaning {
@@ -176,6 +178,13 @@ pub(crate) fn entry_of_form(word: &str) -> Option<&'static KnownWord> {
 #[must_use]
 pub(crate) fn is_verb(word: &str) -> bool {
     entry(word).is_some_and(KnownWord::is_verb)
+}
+
+/// Whether a name has a word of what removes, ends or takes back something: `dns_deleteZone`.
+#[must_use]
+pub(crate) fn names_removal(name: &str) -> bool {
+    let name = snake_case(name);
+    words(&name).any(|word| entry(word).is_some_and(|word| word.is(Meaning::Destroys)))
 }
 
 impl KnownWord {

@@ -18,6 +18,7 @@ use crate::config::overrides::variables_of_rules;
 use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, Transport, variables};
 use crate::error::Failure;
+use crate::mcp::gates::ListMode;
 use crate::spec::operation::parameter::Location;
 use crate::spec::{SecurityScheme, Severity};
 use crate::text::{counted, error_in_a_line, one_line};
@@ -157,7 +158,13 @@ impl EntryNeeds {
     /// # Errors
     /// The server of the only API is not usable.
     fn check_document(&mut self, config: &ApiConfig, loaded: &Loaded) -> Result<(), Failure> {
-        let report = check::check(String::new(), &loaded.api, &loaded.diagnostics, &config.profile);
+        let report = check::check(
+            String::new(),
+            &loaded.api,
+            &loaded.diagnostics,
+            &config.profile,
+            config.list.mode == ListMode::Search,
+        );
         let errors = report.findings.iter().filter(|finding| finding.level == Severity::Error);
         let mut errors: Vec<String> = errors.map(|finding| format!("{}: {}", finding.pointer, finding.message)).collect();
         if report.tools == 0 {

@@ -7,7 +7,7 @@ use crate::annotate::Effect;
 use crate::annotate::gate_names::GateKind;
 use crate::api::ToolIndex;
 use crate::json::JsonObject;
-use crate::mcp::visible::{VisibleApi, VisibleApis};
+use crate::mcp::visible::{Suggestion, VisibleApi, VisibleApis};
 use crate::proxy::ToolResult;
 use crate::text::{one_line, truncate};
 
@@ -148,9 +148,13 @@ pub(super) fn find_operation<'c>(
 
 /// What is said of a name that is not served, whatever the reason. Only what the caller may list is suggested.
 pub(super) fn unknown_operation(gates: &Gates, name: &str, seen: &VisibleApis<'_>) -> String {
-    let hint = seen.nearest(name).map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
+    let hint = match seen.suggestion(name) {
+        Some(Suggestion::Nearest(near)) => format!(". Did you mean {near}?"),
+        Some(Suggestion::LeftOut) => ": settings of this server leave it out.".to_owned(),
+        None => ".".to_owned(),
+    };
     format!(
-        "There is no operation `{}`.{hint} {} finds operations. Nothing was sent.",
+        "There is no operation `{}`{hint} {} finds operations. Nothing was sent.",
         shown(name),
         gates.name_of(GateKind::Search)
     )

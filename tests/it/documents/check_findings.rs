@@ -190,5 +190,9 @@ paths:
     );
     // A selection by the operationId still finds the tool.
     let output = run(&["tools", "--spec", spec.path(), "--tool-include", "read_flow_flows__id__get"]);
-    assert!(stdout(&output).contains("read_flow") && !stdout(&output).contains("count_flows"), "{}", stdout(&output));
+    assert!(
+        stdout(&output).contains("read_flow") && !stdout(&output).contains("count_flows"),
+        "{}",
+        stdout(&output)
+    );
 }

@@ -273,3 +273,60 @@ fn p59_a_trusted_document_frees_no_method_from_what_is_enforced() {
     assert_eq!(offered(&["--no-destructive"]), 1);
     assert_eq!(offered(&["--read-only", "--hint", "pet readOnly=true"]), 2, "the operator frees it");
 }
+
+#[test]
+fn a_tool_that_the_settings_leave_out_is_named_so_and_the_opposite_is_never_suggested() {
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "DNS", "version": "1"}, "paths": {
+            "/zones": {"post": {"operationId": "dns_createZone"}, "get": {"operationId": "dns_listZones"}},
+            "/zones/{id}": {
+                "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}],
+                "delete": {"operationId": "dns_deleteZone"}
+            }
+        }})
+        .to_string(),
+    );
+    for tools in ["all", "search"] {
+        let mut session = Session::start(&["serve", "--mock", "--no-destructive", "--tools", tools, "--spec", spec.path()]);
+        let mut told = |name: &str| {
+            if tools == "all" {
+                session.request("tools/call", &json!({"name": name, "arguments": {}}))["error"]["message"].to_string()
+            } else {
+                session.call("call_read", &json!({"operation": name}))["content"][0]["text"].to_string()
+            }
+        };
+        let hidden = told("dns_deleteZone");
+        assert!(
+            hidden.contains("settings of this server leave it out") && !hidden.contains("createZone"),
+            "{hidden}"
+        );
+        let removed = told("dns_removeZone");
+        assert!(!removed.contains("dns_createZone"), "{removed}");
+        let near = told("dns_listZone");
+        assert!(near.contains("id you mean dns_listZones?"), "{near}");
+    }
+}
+
+#[test]
+fn the_length_of_a_list_that_is_not_listed_is_no_finding() {
+    let path = |index: usize| (format!("/a{index}"), json!({"get": {"operationId": format!("a{index}")}}));
+    let paths: serde_json::Map<String, Value> = (0..200).map(path).collect();
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": "http://a.test"}], "paths": paths})
+            .to_string(),
+    );
+    for (flags, is_told) in [
+        (&["--client", "vscode", "--tools", "all"][..], true),
+        (&["--client", "vscode", "--tools", "search"], false),
+        (&["--client", "vscode"], true),
+    ] {
+        let args = [&["check", "--format", "json", "--spec", spec.path()], flags].concat();
+        let report: Value = serde_json::from_str(&stdout(&run(&args))).unwrap();
+        let findings = report["findings"].as_array().unwrap();
+        let told = findings
+            .iter()
+            .any(|finding| finding["message"].as_str().unwrap().contains("takes at most 128 tools"));
+        assert_eq!(told, is_told, "{flags:?}: {findings:?}");
+        assert_eq!(report["clients"].is_array(), is_told, "{flags:?}");
+    }
+}

@@ -326,11 +326,12 @@ fn what_is_meant_is_repaired_and_told() {
             "{called}"
         );
     }
-    // A hidden operation and one that does not exist get the same words.
+    // An operation that the settings leave out is not listed, suggested or called.
     let mut session = searching(&spec, &upstream, &["--read-only"]);
     let hidden = text(&session.call("call_read", &json!({"operation": "deletePet"}))).replace("deletePet", "X");
     let absent = text(&session.call("call_read", &json!({"operation": "qqqqqqqqq"}))).replace("qqqqqqqqq", "X");
-    assert_eq!(hidden.replace(" Did you mean getPet?", ""), absent);
+    let hidden = hidden.replace(": settings of this server leave it out.", ".");
+    assert_eq!(hidden, absent);
     let unlisted = session.request(
         "tools/call",
         &json!({"name": "call_write", "arguments": {"operation": "createPet"}}),
