@@ -19,6 +19,12 @@ use crate::mcp::endpoints::served_apis::ApiCounts;
 use crate::outbound::OutboundError;
 use crate::text;
 
+/// Whether a document that cannot be served at the start may be there later: it comes from a server, which may be down or still
+/// starting.
+fn may_come(config: &ApiConfig, failure: &Failure) -> bool {
+    config.source.url().is_some() && matches!(failure, Failure::Read(_) | Failure::Document { .. })
+}
+
 /// What is known of an API before its document is read.
 pub(crate) fn slot_of(config: &ApiConfig) -> ApiSlot {
     ApiSlot {
@@ -75,7 +81,19 @@ impl LoadingApis {
             let Some(config) = self.configs.get(index) else { continue };
             let standing = match (outcome, &config.name) {
                 (Ok(served), _) => Some(served),
-                (Err(failure), None) => return Err(failure),
+                (Err(failure), None) => match config.reload.filter(|_| may_come(config, &failure)) {
+                    Some(every) => {
+                        tracing::error!(
+                            "there are no tools yet: {}; --reload tries again every {} s",
+                            text::error_in_a_line(&failure),
+                            every.as_secs_f64()
+                        );
+                        self.server.apis().fail(index, failure.for_clients());
+                        is_complete = false;
+                        None
+                    }
+                    None => return Err(failure),
+                },
                 (Err(Failure::Settings(ConfigError(own))), Some(name)) => {
                     problems.extend(ConfigError::under(name, own));
                     continue;
@@ -101,10 +119,12 @@ impl LoadingApis {
         }
         let counts = self.server.apis().counts();
         let ApiCounts { served, all, .. } = counts;
-        if served == 0 || (self.require_all && !is_complete) {
+        let is_single = self.server.apis().is_single();
+        let is_tried_again = self.configs.iter().any(|config| config.reload.is_some());
+        if (served == 0 && !is_tried_again) || (self.require_all && !is_complete && !is_single) {
             return Err(Failure::TooFew { served, all });
         }
-        if !is_complete {
+        if !is_complete && !is_single {
             tracing::warn!("{served} of {all} APIs are served");
         } else if all > 1 {
             tracing::info!("all {all} APIs are served");

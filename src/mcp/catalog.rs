@@ -273,6 +273,9 @@ impl Lookup {
             _ => read_arguments(checked.arguments).map(|request| describe_operations(gates, &seen, &request)),
         };
         let mut result = result.unwrap_or_else(|error| ToolResult::error(format!("The arguments are not valid: {error}.")));
+        if let Some(missing) = gates.missing_apis().filter(|_| gate == GateKind::Search) {
+            result.note(NoteKind::Cut, missing);
+        }
         checked.repairs.into_iter().for_each(|repair| result.note(NoteKind::Repair, repair));
         result
     }

@@ -12,6 +12,9 @@ use crate::text::{self, counted};
 /// must not speak about another API.
 const MAX_TITLE_BYTES: usize = 60;
 
+/// How many bytes the names of the APIs that are not there may take.
+const MAX_MISSING_BYTES: usize = 400;
+
 /// What an endpoint tells of itself.
 pub(crate) struct Introduction<'i> {
     pub(crate) tells_changes: bool,
@@ -19,6 +22,8 @@ pub(crate) struct Introduction<'i> {
     pub(crate) apis: &'i [CatalogApi],
     /// APIs that may still come.
     pub(crate) awaited: &'i [&'i ApiSlot],
+    /// APIs that could not be loaded.
+    pub(crate) failed: &'i [&'i ApiSlot],
 }
 
 impl Introduction<'_> {
@@ -39,19 +44,21 @@ impl Introduction<'_> {
         let what = if self.view.reads_only { "Read-only tools" } else { "Tools" };
         let intro = format!("{what} of {}; each makes one HTTP request to its API.", counted(names.len(), "API"));
         let mut lines: Vec<String> = self.apis.iter().map(|api| self.line_of(api)).collect();
+        let line = |slot: &&ApiSlot, why| Some(format!("- {}: {why}", slot.name.as_ref()?));
+        lines.extend(self.awaited.iter().filter_map(|slot| line(slot, "not loaded yet")));
         lines.extend(
-            self.awaited
+            self.failed
                 .iter()
-                .filter_map(|slot| Some(format!("- {}: not loaded yet", slot.name.as_ref()?))),
+                .filter_map(|slot| line(slot, "not available at the moment; it has no tools")),
         );
         let whole = format!("{intro}\n{}", lines.join("\n"));
         let instructions = if whole.len() <= text::MAX_DESCRIPTION_BYTES {
             whole
         } else {
-            format!(
-                "{intro}\nThey are {}.",
-                list_within(&names, text::MAX_DESCRIPTION_BYTES - intro.len() - 64)
-            )
+            let missing = missing_apis(&[self.awaited, self.failed].concat());
+            let missing = missing.map(|missing| format!(" {missing}")).unwrap_or_default();
+            let left = text::MAX_DESCRIPTION_BYTES.saturating_sub(intro.len() + missing.len() + 64);
+            format!("{intro}\nThey are {}.{missing}", list_within(&names, left))
         };
         config.server_info.title = Some(list_within(&names, 160)).filter(|title| !title.is_empty());
         config.with_instructions(instructions)
@@ -76,6 +83,18 @@ impl Introduction<'_> {
         };
         format!("- {name}{prefix}: {title}{count}")
     }
+}
+
+/// A sentence that names the APIs that are not there; nothing if all are.
+#[must_use]
+pub(crate) fn missing_apis(slots: &[&ApiSlot]) -> Option<String> {
+    let names: Vec<&str> = slots.iter().filter_map(|slot| slot.name.as_ref()).map(ApiName::as_str).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Not available at the moment, so that nothing of it is found: {}.",
+            list_within(&names, MAX_MISSING_BYTES)
+        )
+    })
 }
 
 /// As many names as fit into so many bytes, and how many more there are.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::api_slot::ApiSlot;
-use super::introduction::Introduction;
+use super::introduction::{Introduction, missing_apis};
 use super::paths::{Endpoints, McpEndpoint};
 
 use crate::annotate::Pattern;
@@ -234,14 +234,18 @@ impl ServedApis {
 
     /// Gives an endpoint the catalog of what is there now.
     fn publish(&self, endpoint: &McpEndpoint, outcomes: &[ApiOutcome]) {
-        let (mut apis, mut slots, mut awaited, mut failures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut apis, mut slots, mut awaited, mut failed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut failure = None;
         for (index, (slot, outcome)) in self.slots.iter().zip(outcomes).enumerate() {
             if endpoint.api.is_some_and(|api| api != index) {
                 continue;
             }
             match outcome {
                 ApiOutcome::Awaited => awaited.push(slot),
-                ApiOutcome::Failed(why) => failures.push(why),
+                ApiOutcome::Failed(why) => {
+                    failed.push(slot);
+                    failure.get_or_insert(why);
+                }
                 ApiOutcome::Served(api) => {
                     slots.push(slot);
                     apis.push(CatalogApi {
@@ -251,7 +255,7 @@ impl ServedApis {
                 }
             }
         }
-        match failures.first() {
+        match failure {
             Some(why) if apis.is_empty() && awaited.is_empty() => endpoint.state.fail(why),
             _ => {
                 let introduction = Introduction {
@@ -259,10 +263,11 @@ impl ServedApis {
                     view: &endpoint.view,
                     apis: &apis,
                     awaited: &awaited,
+                    failed: &failed,
                 };
                 let mut config = introduction.write();
                 let gates = self.gates(endpoint, &slots, &apis, awaited.is_empty());
-                let gates = gates.map(|gates| gates.lacking_apis(!awaited.is_empty() || !failures.is_empty()));
+                let gates = gates.map(|gates| gates.lacking_apis(missing_apis(&[awaited.as_slice(), &failed].concat())));
                 let awaited = awaited.iter().map(|slot| slot.prefix.clone()).collect();
                 if let Some(gates) = &gates {
                     config = config.with_instructions(gates.instructions(&visible(&apis, &endpoint.view, None)));

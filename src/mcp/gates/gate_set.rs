@@ -18,8 +18,8 @@ pub(crate) struct Gates {
     tools: Vec<GateTool>,
     /// The operations that are listed beside the gates, each with the place of its API.
     pinned: Vec<(usize, ToolIndex)>,
-    /// Whether an API of the endpoint is missing, which may have what a caller means.
-    lacks_apis: bool,
+    /// A sentence that names the APIs of the endpoint that are missing, one of which may have what a caller means.
+    missing_apis: Option<String>,
 }
 
 /// A gate as clients get it that see everything.
@@ -53,18 +53,19 @@ impl Gates {
                 })
                 .collect(),
             pinned: all.apis.iter().enumerate().flat_map(pinned_of).collect(),
-            lacks_apis: false,
+            missing_apis: None,
         }
     }
 
-    /// The same, while some of the endpoint's APIs are missing.
-    pub(crate) fn lacking_apis(self, lacks_apis: bool) -> Self {
-        Self { lacks_apis, ..self }
+    /// The same, while some of the endpoint's APIs are missing, which the sentence names.
+    pub(crate) fn lacking_apis(self, missing_apis: Option<String>) -> Self {
+        Self { missing_apis, ..self }
     }
 
-    /// Whether an API of the endpoint is missing: then only its own name says which operation is meant.
-    pub(crate) fn lacks_apis(&self) -> bool {
-        self.lacks_apis
+    /// A sentence that names the APIs of the endpoint that are missing. While there is one, only its own name says which operation is
+    /// meant.
+    pub(crate) fn missing_apis(&self) -> Option<&str> {
+        self.missing_apis.as_deref()
     }
 
     /// The gates as clients get them that see everything.
@@ -102,7 +103,9 @@ impl Gates {
     /// What a client is told of the server: the APIs, the three steps, the tags.
     #[must_use]
     pub(crate) fn instructions(&self, all: &VisibleApis<'_>) -> String {
-        truncate(&about_gates(all, &self.prefix), MAX_DESCRIPTION_BYTES)
+        let missing = self.missing_apis().map(|missing| format!(" {missing}")).unwrap_or_default();
+        let most = MAX_DESCRIPTION_BYTES.saturating_sub(missing.len());
+        truncate(&about_gates(all, &self.prefix), most) + &missing
     }
 
     /// The operations that are listed beside the gates, each with the place of its API.

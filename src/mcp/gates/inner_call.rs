@@ -123,9 +123,9 @@ pub(super) fn find_operation<'c>(
     if let Some(found) = seen.find(name) {
         return Ok(found);
     }
-    if gates.lacks_apis() {
-        let why = "An API of this server is not there at the moment; until it is, an operation is found by its name alone.";
-        return Err(refuse(format!("{} {why}", unknown_operation(gates, name, seen))));
+    if let Some(missing) = gates.missing_apis() {
+        let why = "Until it is there, an operation is found by its name alone.";
+        return Err(refuse(format!("{} {missing} {why}", unknown_operation(gates, name, seen))));
     }
     // What a caller may not list is counted too: a narrower token must not choose among operations.
     let mut meant = Vec::new();

@@ -356,3 +356,30 @@ fn a_referenced_file_that_is_deleted_is_looked_for_anew() {
     told(&session);
     assert_eq!(names(&mut session), ["other", "first"]);
 }
+
+#[test]
+fn a_single_api_that_is_down_at_the_start_is_served_when_it_comes() {
+    let is_up = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let now = Arc::clone(&is_up);
+    let upstream = Upstream::start(Box::new(move |_| match now.load(std::sync::atomic::Ordering::SeqCst) {
+        true => reply(200, &["Content-Type: application/json"], document("first").as_bytes()),
+        false => reply(503, &[], b""),
+    }));
+    let url = format!("{}/openapi.json", upstream.url);
+    let mut session = Session::start(&["serve", "--reload", "0.2", "--spec", &url]);
+    let line = session.logged("there are no tools yet");
+    assert!(line.contains("503") && line.contains("--reload tries again every 0.2 s"), "{line}");
+    let refused = session.request("tools/list", &json!({}));
+    let why = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(why.contains("could not be fetched"), "{refused}");
+    is_up.store(true, std::sync::atomic::Ordering::SeqCst);
+    let told = session.receive();
+    assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
+    assert_eq!(names(&mut session), ["first"]);
+    // Without `--reload`, and where the document is a file, the start fails.
+    is_up.store(false, std::sync::atomic::Ordering::SeqCst);
+    let missing = command(&["serve", "--spec", &url]).output().unwrap();
+    assert_eq!(missing.status.code(), Some(3), "{}", stderr(&missing));
+    let missing = command(&["serve", "--reload", "0.2", "--spec", "missing.yaml"]).output().unwrap();
+    assert_eq!(missing.status.code(), Some(3), "{}", stderr(&missing));
+}

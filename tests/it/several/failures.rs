@@ -181,3 +181,41 @@ fn an_address_that_does_not_answer_on_reload_delays_no_other() {
     wait_until("the other one is reloaded", || names(&session.tools()).contains(&"pets_list_all"));
     assert_eq!(session.tools().len(), 4);
 }
+
+#[test]
+fn instructions_and_searches_name_the_api_that_is_missing() {
+    let (setup, config, ..) = two("{");
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": crate::support::initialize_parameters(&json!({}))});
+    let missing = "Not available at the moment, so that nothing of it is found: bills.";
+    for (tools, told) in [("all", "- bills: not available at the moment"), ("search", missing)] {
+        let server = HttpServer::start_with(&["--tools", tools, "--config", &config], &KEYS);
+        server.logged("1 of 2 APIs are served");
+        let (_, _, answer) = post_to(&server, "/mcp", &[], &hello.to_string());
+        let instructions = answer["result"]["instructions"].to_string();
+        assert!(instructions.contains(told), "{instructions}");
+    }
+    let args = ["serve", "--reload", "0.2", "--tools", "search", "--config", &config];
+    let mut session = Session::start_with(&args, &KEYS);
+    session.logged("1 of 2 APIs are served");
+    for arguments in [json!({}), json!({"queries": ["list things"]}), json!({"queries": ["pay a bill"]})] {
+        let found = session.call("search_operations", &arguments)["content"].to_string();
+        assert!(found.contains(missing), "{arguments}: {found}");
+    }
+    setup.document("bills");
+    wait_until("the other one is found", || {
+        !session.call("search_operations", &json!({}))["content"]
+            .to_string()
+            .contains(missing)
+    });
+}
+
+#[test]
+fn with_reload_none_of_several_has_to_be_there_at_the_start() {
+    let (setup, config, ..) = two("{");
+    setup.write("pets.json", "{");
+    let mut session = Session::start_with(&["serve", "--reload", "0.2", "--config", &config], &KEYS);
+    session.logged("0 of 2 APIs are served");
+    setup.document("pets");
+    session.logged("the document can be read now and is served");
+    assert_eq!(names(&session.tools()), ["pets_list_things", "pets_create_thing"]);
+}
