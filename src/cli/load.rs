@@ -231,7 +231,7 @@ async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<Docume
     })
 }
 
-/// What was read, or where that is a web page, the document that is found on its origin.
+/// What was read, or if that is a web page or nothing at the address of a site, the document that is found on its origin.
 async fn found_document(
     config: &ApiConfig,
     client: &HttpClient,
@@ -243,8 +243,8 @@ async fn found_document(
         _ => return read,
     };
     if config.strict {
-        tracing::warn!("{} is a web page; because of --strict, no document is looked for", config.source);
-        return read;
+        tracing::warn!("{} is not a document; because of --strict, none is looked for", config.source);
+        return page.redirected_page(&config.source).map_or(read, Err);
     }
     let searched = discovery::discover(client, page, &config.source_headers, config.max_spec_bytes).await;
     for link in &searched.elsewhere {
@@ -255,11 +255,11 @@ async fn found_document(
     }
     let Some(found) = searched.found else {
         let tried: Vec<&str> = searched.tried.iter().map(url::Url::path).collect();
-        tracing::warn!("{} is a web page, and there is no document at {}", config.source, tried.join(", "));
-        return read;
+        tracing::warn!("{} is not a document, and there is none at {}", config.source, tried.join(", "));
+        return page.redirected_page(&config.source).map_or(read, Err);
     };
     tracing::warn!(
-        "{} is a web page; the document is {}, which --spec can name",
+        "{} is not a document; the document is {}, which --spec can name",
         config.source,
         found.source
     );

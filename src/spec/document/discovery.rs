@@ -10,17 +10,21 @@ use super::web_page::{MAX_PAGE_BYTES, header_links, is_web_page, page_links};
 use crate::outbound::HttpClient;
 
 /// More requests than this are not made, that for the page and redirects included.
-const MAX_REQUESTS: usize = 10;
+const MAX_REQUESTS: usize = 15;
 /// How long the search may take in all.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where frameworks publish documents: `FastAPI`, ASP.NET, springdoc, Swagger UI.
-const WELL_KNOWN: [&str; 5] = [
+/// Where frameworks publish documents: `FastAPI`, ASP.NET, springdoc, Swagger UI, and those that stand below `/api` or `/docs`.
+const WELL_KNOWN: [&str; 9] = [
     "/openapi.json",
     "/openapi.yaml",
     "/swagger.json",
     "/v3/api-docs",
     "/swagger/v1/swagger.json",
+    "/api/openapi.json",
+    "/docs/openapi.json",
+    "/api/swagger.json",
+    "/api/docs",
 ];
 
 /// Where a catalog of APIs is (RFC 9727 section 2).

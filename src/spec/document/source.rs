@@ -11,7 +11,7 @@ use thiserror::Error;
 use url::Url;
 
 use super::missing_file::explain_missing;
-use super::web_page::{MAX_PAGE_BYTES, is_web_page};
+use super::web_page::{MAX_PAGE_BYTES, asks_for_password, is_login_address, is_web_page};
 use crate::outbound::bounded_body::BodyError;
 use crate::outbound::{HttpClient, HttpError};
 
@@ -21,6 +21,10 @@ pub const DEFAULT_MAX_SPEC_BYTES: usize = 64 << 20;
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 /// More redirects than this are not followed.
 const MAX_REDIRECTS: usize = 5;
+
+/// What to do if a document is not shown to everybody.
+const CREDENTIAL_HINT: &str =
+    "; if the document needs a credential, --spec-header-env NAME=VARIABLE sends one, as in Authorization=SPEC_AUTHORIZATION";
 
 /// Where a document comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +124,17 @@ pub enum ReadError {
         /// Where a redirect points, or what to do.
         hint: String,
     },
-    /// The server answered 404 with a web page, behind which there may be a document.
+    /// The server redirected to a web page.
+    #[error("{url} was redirected to {target}, {page}{CREDENTIAL_HINT}")]
+    RedirectedToPage {
+        /// The URL without user information and query.
+        url: String,
+        /// Where it was redirected to, without user information and query.
+        target: String,
+        /// Which kind of page that is.
+        page: &'static str,
+    },
+    /// The server answered 404 with a web page, or to the address of the site, behind which there may be a document.
     #[error("{url} answered 404 Not Found{hint}", hint = status_hint(StatusCode::NOT_FOUND))]
     NotFoundPage {
         /// The URL without user information and query.
@@ -221,6 +235,22 @@ impl Source {
     }
 }
 
+impl FetchedSource {
+    /// The error for a web page that the server redirected to instead of `asked`; nothing for another page.
+    pub(crate) fn redirected_page(&self, asked: &Source) -> Option<ReadError> {
+        let (url, target) = (asked.url()?, self.source.url()?);
+        (url != target && is_web_page(&self.bytes)).then(|| ReadError::RedirectedToPage {
+            page: if is_login_address(&target) || asks_for_password(&self.bytes) {
+                "a page to sign in"
+            } else {
+                "which is a web page"
+            },
+            url: redacted(&url),
+            target: redacted(&target),
+        })
+    }
+}
+
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -288,10 +318,15 @@ async fn fetch_all(
             SourceAnswer::Unchanged => return Ok(None),
             SourceAnswer::Moved { target, .. } if target.origin() == url.origin() && round < redirects => current = target,
             SourceAnswer::Moved { target, status } => {
+                let hint = if is_login_address(&target) {
+                    format!(" and points to {}, a page to sign in{CREDENTIAL_HINT}", redacted(&target))
+                } else {
+                    format!(" and points to {}; give that address", redacted(&target))
+                };
                 return Err(ReadError::Status {
                     url: redacted(&current),
                     status: status.to_string(),
-                    hint: format!(" and points to {}; give that address", redacted(&target)),
+                    hint,
                 });
             }
         }
@@ -371,7 +406,7 @@ pub(crate) async fn ask(client: &HttpClient, url: &Url, headers: &HeaderMap, max
     if status.is_success() {
         return Ok(SourceAnswer::Found(found));
     }
-    if is_web_page(&found.bytes) {
+    if is_web_page(&found.bytes) || url.path() == "/" {
         let page = Box::new(found);
         return Err(ReadError::NotFoundPage { url: shown, page });
     }
@@ -398,9 +433,7 @@ async fn read_source(mut response: reqwest::Response, max_bytes: usize) -> Resul
 
 fn status_hint(status: StatusCode) -> &'static str {
     match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            "; if the document needs a credential, --spec-header-env NAME=VARIABLE sends one, as in Authorization=SPEC_AUTHORIZATION"
-        }
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => CREDENTIAL_HINT,
         StatusCode::NOT_FOUND => "; check the address of the document, which many servers have at /openapi.json",
         _ => "",
     }

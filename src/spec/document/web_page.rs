@@ -26,6 +26,34 @@ pub(crate) fn is_html(text: &str) -> bool {
     ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| head.contains(tag))
 }
 
+/// Whether an address is one at which people sign in.
+pub(crate) fn is_login_address(url: &Url) -> bool {
+    const WORDS: [&str; 12] = [
+        "login",
+        "signin",
+        "sso",
+        "auth",
+        "oauth",
+        "oauth2",
+        "authorize",
+        "saml",
+        "saml2",
+        "accounts",
+        "idp",
+        "openidconnect",
+    ];
+    let is_word = |part: &str| WORDS.contains(&part.to_ascii_lowercase().replace(['-', '_'], "").as_str());
+    let path = url.path().split(['/', '.']).chain(url.path().split('/'));
+    path.chain(url.host_str().unwrap_or_default().split('.').take(1)).any(is_word)
+}
+
+/// Whether a page asks for a password.
+pub(crate) fn asks_for_password(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
+    let mut inputs = text.split("<input").skip(1).filter_map(|rest| rest.split('>').next());
+    inputs.any(|input| attribute(input, "type").as_deref() == Some("password"))
+}
+
 /// The targets of `<link rel="service-desc" href="…">` in a page.
 pub(crate) fn page_links(bytes: &[u8], address: &Url) -> Vec<Url> {
     let text = String::from_utf8_lossy(bytes);

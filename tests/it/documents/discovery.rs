@@ -72,14 +72,14 @@ fn redirects_of_a_site_are_followed_on_its_origin_and_count_as_requests() {
     );
     assert!(other.received().is_empty());
     assert!(site.received().iter().all(|request| request.header("x-key") == Some("k")));
-    // Pages that lead from one to the next are left after ten requests in all.
+    // Pages that lead from one to the next are left after fifteen requests in all.
     let endless = Upstream::start(Box::new(|request| match request.path() {
         "/" => reply(200, &[], b"<html></html>"),
         path => reply(302, &[&format!("Location: {path}x")], b""),
     }));
     let output = run(&["tools", "--spec", &endless.url]);
     assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
-    assert_eq!(endless.received().len(), 10);
+    assert_eq!(endless.received().len(), 15);
 }
 
 #[test]
@@ -151,4 +151,64 @@ fn reloads_ask_the_address_that_was_found() {
     let asked = |path: &str| site.received().iter().filter(|request| request.path() == path).count();
     wait_until("the document is asked for again", || asked("/openapi.json") >= 3);
     assert_eq!(asked("/"), 1);
+}
+
+#[test]
+fn a_site_that_answers_404_is_searched_at_all_usual_places() {
+    for place in [
+        "/openapi.json",
+        "/api/openapi.json",
+        "/docs/openapi.json",
+        "/api/docs",
+        "/api/swagger.json",
+        "/v3/api-docs",
+        "/swagger/v1/swagger.json",
+    ] {
+        let site = Upstream::start(Box::new(move |request| match request.path() {
+            path if path == place => reply(200, &[], DOCUMENT.as_bytes()),
+            _ => reply(404, &["Content-Type: application/json"], b"{\"detail\":\"Not Found\"}"),
+        }));
+        let output = run(&["tools", "--spec", &site.url]);
+        assert!(stdout(&output).contains("found_it"), "{place}: {}", stderr(&output));
+    }
+    let empty = Upstream::start(Box::new(|_| reply(404, &[], b"")));
+    let output = run(&["tools", "--spec", &empty.url]);
+    assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
+    assert!(
+        stderr(&output).contains("answered 404 Not Found") && stderr(&output).contains("there is none at /openapi.json"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_redirect_to_a_login_page_is_named_with_the_setting_that_sends_a_credential() {
+    let elsewhere = Upstream::echo();
+    let sso = format!("Location: {}/realms/x/protocol/openid-connect/auth?client_id=a", elsewhere.url);
+    let site = Upstream::start(Box::new(move |request| match request.path() {
+        "/away.json" => reply(302, &[&sso], b""),
+        "/welcome" => reply(
+            200,
+            &["Content-Type: text/html"],
+            b"<html><form><input name=p type=\"password\"></form></html>",
+        ),
+        "/openapi.json" => reply(302, &["Location: /login?next=%2Fopenapi.json"], b""),
+        "/login?next=%2Fopenapi.json" => reply(200, &["Content-Type: text/html"], b"<html>Sign in</html>"),
+        _ => reply(302, &["Location: /welcome"], b""),
+    }));
+    for (path, target) in [
+        ("openapi.json", "was redirected to http://127.0.0.1"),
+        ("other.json", "/welcome, a page to sign in"),
+        ("away.json", "/openid-connect/auth"),
+    ] {
+        let output = run(&["tools", "--spec", &format!("{}/{path}", site.url)]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(
+            said.contains(target)
+                && said.contains("a page to sign in; if the document needs a credential, --spec-header-env NAME=VARIABLE"),
+            "{path}: {said}"
+        );
+    }
+    assert!(elsewhere.received().is_empty());
 }
