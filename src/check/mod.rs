@@ -156,9 +156,7 @@ pub(crate) fn used_schemes(api: &Api) -> (BTreeMap<String, SecurityScheme>, BTre
 fn credential_needs(api: &Api) -> Vec<CredentialNeed> {
     let (schemes, used) = used_schemes(api);
     let need = |(name, usage): (String, SchemeUse)| CredentialNeed {
-        setting: scheme_setting(&name, schemes.get(&name), api.credential_place())
-            .trim_end_matches(',')
-            .to_owned(),
+        setting: scheme_setting(&name, schemes.get(&name), api.credential_place()),
         scheme: one_line(&name),
         tools: usage.tools,
     };

@@ -158,7 +158,10 @@ impl<'a> AccessResolver<'a> {
         let key = SameRequirements(Rc::clone(requirements));
         if !self.known.contains_key(&key) {
             let access = self.decide(requirements);
-            let missing = matches!(access, OperationAccess::Missing(_)).then(|| self.what_to_set(requirements, true));
+            let missing = matches!(access, OperationAccess::Missing(_)).then(|| {
+                let what = self.what_to_set(requirements, true);
+                format!("{what}; if the API takes calls without a credential, --allow-missing-credentials sends them")
+            });
             let decided = Decided {
                 access,
                 missing,
@@ -219,6 +222,9 @@ impl<'a> AccessResolver<'a> {
             Ok(Applied::Authenticator(Authenticator::Token(source))) => source.at_risk(),
             _ => None,
         });
+        warnings.extend(self.given.credentials.common_secrets(self.given.schemes).map(|setting| {
+            format!("the value of {setting} is short or a plain word; it is replaced in replies wherever it occurs, in identifiers too, so use a long random value, or none with --allow-missing-credentials")
+        }));
         warnings.extend(at_risk.map(|scheme| {
             format!("if the token endpoint of `{scheme}` replaces the refresh token, the new one is lost with this process; --token-store FILE keeps it")
         }));
@@ -268,7 +274,7 @@ impl<'a> AccessResolver<'a> {
         }
         let settings = self.what_to_set(requirements, false);
         OperationAccess::Missing(
-            format!("nothing was sent, because it needs a credential that this server was not given; {settings}").into(),
+            format!("nothing was sent, because it needs a credential that this server was not given; {settings}, or --allow-missing-credentials if the API takes calls without one").into(),
         )
     }
 
@@ -319,8 +325,9 @@ impl<'a> AccessResolver<'a> {
                 let missing = self.applied.get(name)?.as_ref().err()?;
                 let cause = missing.cause.as_ref().filter(|_| for_operator);
                 let cause = cause.map(|cause| format!(", because {cause}")).unwrap_or_default();
+                let comma = if missing.setting.contains(", ") { "," } else { "" };
                 Some(format!(
-                    "{} for the security scheme `{}`{cause}",
+                    "{}{comma} for the security scheme `{}`{cause}",
                     missing.setting,
                     text::one_line(name)
                 ))

@@ -9,6 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Origin;
 
 use super::token_store::TokenStore;
+use crate::proxy::redact::secrets::is_common;
 use crate::shared_state::state::SharedApiState;
 use crate::spec::{OAuthFlow, SecurityScheme};
 use crate::text;
@@ -237,6 +238,23 @@ impl Credentials {
             .iter()
             .map(|(name, value)| (CredentialPart::of_variable(name), value));
         variables.chain(given).filter(|(part, _)| part.is_secret()).map(|(_, value)| value)
+    }
+
+    /// The settings of these schemes whose values occur in replies by chance, because they are short or plain words.
+    pub(crate) fn common_secrets<'s>(&'s self, schemes: &'s BTreeMap<String, SecurityScheme>) -> impl Iterator<Item = String> + 's {
+        let is_common = |name: &&String| {
+            let given = self.of(name);
+            let mut secrets = given
+                .iter()
+                .filter(|(part, _)| part.is_secret())
+                .map(|(_, value)| value.expose_secret());
+            secrets.any(|secret| is_common(secret.split_once(':').map_or(secret, |(_, password)| password)))
+        };
+        let setting = |name: &String| match self.place() {
+            CredentialPlace::Variables(prefix) if !self.schemes.contains_key(name) => format!("{prefix}{}", Self::suffix(name)),
+            _ => format!("`auth.{}`", text::one_line(name)),
+        };
+        schemes.keys().filter(is_common).map(setting)
     }
 
     /// Whether one of the endpoints for tokens is encrypted.

@@ -6,7 +6,7 @@
 pub(crate) mod escapes;
 pub(crate) mod json;
 pub(crate) mod names;
-mod secrets;
+pub(crate) mod secrets;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -92,6 +92,21 @@ fn is_long_enough(secret: &[u8]) -> bool {
     secret.len() >= if is_number { MIN_NUMBER_LEN } else { MIN_SECRET_LEN }
 }
 
+/// Whether a secret that is redacted occurs in text by chance: it is short, or consists of plain words (`dummy-key`).
+pub(crate) fn is_common(secret: &str) -> bool {
+    /// Shorter secrets are common.
+    const MIN_RARE_LEN: usize = 8;
+    /// Longer ones are rare, even if they consist of letters.
+    const MAX_WORDS_LEN: usize = 20;
+    let is_plain = |word: &str| {
+        let rest = word.get(1..).unwrap_or_default();
+        word.bytes().all(|byte| byte.is_ascii_alphabetic())
+            && (rest.bytes().all(|byte| byte.is_ascii_lowercase()) || word.bytes().all(|byte| byte.is_ascii_uppercase()))
+    };
+    let are_words = || secret.len() <= MAX_WORDS_LEN && secret.split(['-', '_', '.', ' ']).all(is_plain);
+    is_long_enough(secret.as_bytes()) && (secret.len() < MIN_RARE_LEN || are_words())
+}
+
 impl From<SecretForms> for Secrets {
     fn from(forms: SecretForms) -> Self {
         let secret = |form: Vec<u8>| Secret {

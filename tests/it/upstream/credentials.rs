@@ -252,13 +252,36 @@ fn what_is_missing_is_told_once_at_start() {
     );
     let logs = session.end();
     for expected in [
-        "2 operations cannot be called: set OPENAPI_MCP_AUTH_PET_KEY for the security scheme `petKey`\n",
-        "1 operation cannot be called: set OPENAPI_MCP_AUTH_LOGIN (as `user:password`) for the security scheme `login`, because its value has no colon\n",
+        "2 operations cannot be called: set OPENAPI_MCP_AUTH_PET_KEY for the security scheme `petKey`; if the API takes calls without a credential, --allow-missing-credentials sends them\n",
+        "1 operation cannot be called: set OPENAPI_MCP_AUTH_LOGIN (as `user:password`) for the security scheme `login`, because its value has no colon; if",
         "OPENAPI_MCP_AUTH_PETSKEY belongs to no security scheme of the document; it has `login`, `petKey`\n",
     ] {
         assert_eq!(logs.matches(expected).count(), 1, "{expected}: {logs}");
     }
     assert!(!logs.contains("s3cret") && !logs.contains("no-colon-here"), "{logs}");
+}
+
+#[test]
+fn a_credential_that_occurs_in_replies_by_chance_is_warned_of() {
+    let schemes = json!({"petKey": {"type": "apiKey", "in": "header", "name": "X-Key"}});
+    let spec = document(&schemes, &json!([{"petKey": []}]));
+    for (value, is_common) in [
+        ("dummykey", true),
+        ("sk-1234", true),
+        ("Dummy-Key", true),
+        ("anything", true),
+        ("x", false),
+        ("q8Zr41-0kDf2", false),
+    ] {
+        let mut session = Session::start_with(
+            &["serve", "--base-url", "http://127.0.0.1:1", "--spec", spec.path()],
+            &[("OPENAPI_MCP_AUTH_PET_KEY", value)],
+        );
+        let logs = session.end();
+        let told = "the value of OPENAPI_MCP_AUTH_PET_KEY is short or a plain word";
+        assert_eq!(logs.contains(told), is_common, "{value}: {logs}");
+        assert!(value.len() < 6 || !logs.contains(value), "{logs}");
+    }
 }
 
 #[test]
