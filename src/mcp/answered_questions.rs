@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::share::may_take_place;
 use crate::proxy::caller::client_key::ClientKey;
+use crate::proxy::caller::share::may_take_place;
 
 /// Answers that are remembered at the same time.
 const MAX_ANSWERS: usize = 10_000;

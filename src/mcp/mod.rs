@@ -14,7 +14,6 @@ mod list_tools;
 pub(crate) mod observed;
 pub(crate) mod protocol;
 pub(crate) mod readiness;
-pub(crate) mod share;
 pub(crate) mod state;
 mod tool_call;
 pub(crate) mod visible;

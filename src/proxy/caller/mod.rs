@@ -3,6 +3,7 @@
 pub(crate) mod client_key;
 pub(crate) mod client_values;
 pub(crate) mod scopes;
+pub(crate) mod share;
 
 use std::fmt;
 use std::net::IpAddr;

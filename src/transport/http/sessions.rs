@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::mcp::connections::connection::Connection;
-use crate::mcp::share::may_take_place;
 use crate::proxy::caller::client_key::ClientKey;
+use crate::proxy::caller::share::may_take_place;
 use crate::text;
 
 /// The maximum number of sessions.
