@@ -68,13 +68,13 @@ pub use crate::api::{
 pub use crate::cli::run;
 pub use crate::mcp::McpServer;
 pub use crate::outbound::{Clients, HttpClient, HttpError, Identity, OutboundError, OutboundOptions, Proxy, http_client};
-pub use crate::proxy::Request;
 pub use crate::proxy::auth::forward::Forwarding;
 pub use crate::proxy::auth::values::Credentials;
 pub use crate::proxy::cache::CacheOptions;
 pub use crate::proxy::response::sandbox::Sandbox;
 pub use crate::proxy::upstream::UpstreamOptions;
 pub use crate::proxy::upstream::exchange::CallOptions;
+pub use crate::proxy::{MemoryBudget, Request};
 pub use crate::spec::document::external::complete_document;
 pub use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, Operation, ReadError, Severity, Source};
 pub use crate::transport::http::{HttpOptions, bind as bind_http, serve as serve_http};

@@ -102,6 +102,7 @@ const SECTIONS: [(&str, &[&str]); 9] = [
             "require_all",
             "reload",
             "drain_delay",
+            "max_memory",
             "metrics_bind",
             "metrics_tool_label",
             "audit_log",

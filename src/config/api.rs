@@ -27,7 +27,7 @@ use crate::mcp::gates::ListOptions;
 use crate::outbound::OutboundOptions;
 use crate::proxy::auth::values::PREFIX;
 use crate::proxy::request::body::file_root::FileRoot;
-use crate::proxy::{CacheOptions, CallOptions, Credentials, Forwarding, Sandbox, TenantOptions, UpstreamOptions};
+use crate::proxy::{CacheOptions, CallOptions, Credentials, Forwarding, MemoryBudget, Sandbox, TenantOptions, UpstreamOptions};
 use crate::spec::document::source::DEFAULT_MAX_SPEC_BYTES;
 use crate::spec::operation::server::{Choice, Pick};
 use crate::spec::{ExternalReferences, Source};
@@ -110,6 +110,8 @@ pub(crate) struct ApiSources<'s> {
     pub(crate) confirm: Confirm,
     /// Places for filters, which all APIs of a process share.
     pub(crate) filters: Arc<Semaphore>,
+    /// What replies of all APIs of a process may take of the memory.
+    pub(crate) memory: &'s MemoryBudget,
     /// What all replicas share.
     pub(crate) shared: &'s SharedStateConfig,
 }
@@ -137,7 +139,7 @@ pub(crate) fn resolve_api(
     credentials.api = name.map(ApiName::in_variables);
     let shared_state = sources.shared.state.as_ref().map(|state| state.of_api(name.map(ApiName::as_str)));
     credentials.shared.clone_from(&shared_state);
-    let call = call_options(api, problems);
+    let call = call_options(api, sources.memory, problems);
     let forward = match transport {
         // A file that serves HTTP otherwise may set it; over stdio there are no headers.
         Transport::Stdio => Forwarding::default(),
@@ -334,10 +336,11 @@ fn divide_cache(cache: CacheOptions, tenants: Option<&TenantOptions>) -> CacheOp
     }
 }
 
-fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
+fn call_options(api: &ApiSettings, memory: &MemoryBudget, problems: &mut Vec<String>) -> CallOptions {
     let profile = annotate::known_client(api).profile();
     let mut call = CallOptions {
         max_result_bytes: profile.result_tokens * MIN_BYTES_PER_TOKEN,
+        memory: memory.clone(),
         ..CallOptions::default()
     };
     if let Some(seconds) = api.timeout {
@@ -355,7 +358,12 @@ fn call_options(api: &ApiSettings, problems: &mut Vec<String>) -> CallOptions {
         }
     }
     if let Some(bytes) = api.max_response_bytes {
-        if bytes > 0 {
+        let share = memory.share();
+        if bytes > share {
+            problems.push(format!(
+                "--max-response-bytes must be at most half of --max-memory, which is {share}, because a client may take no more"
+            ));
+        } else if bytes > 0 {
             call.max_response_bytes = bytes;
         } else {
             problems.push("--max-response-bytes must be more than 0".into());

@@ -133,7 +133,11 @@ impl LayeredSettings {
 
     /// For a command that serves nothing: what the file says of the server does not count.
     pub(crate) fn forget_server(&mut self) {
-        self.server = ServerSettings::default();
+        self.server = ServerSettings {
+            // Nothing else is in flight.
+            max_memory: Some(usize::MAX),
+            ..ServerSettings::default()
+        };
         for api in &mut self.apis {
             api.forward = ForwardSettings::default();
             api.scopes = ScopeSettings::default();
@@ -245,6 +249,7 @@ impl LayeredSettings {
                 variables,
                 confirm: process.confirm.clone(),
                 filters: Arc::new(Semaphore::new(MAX_PARALLEL_FILTERS)),
+                memory: &process.memory,
                 shared: &shared,
             };
             let mut single: Vec<ApiConfig> = api::resolve_api(sources, &self.server, &process.transport, &mut problems)
@@ -291,6 +296,7 @@ impl LayeredSettings {
                 variables: variables.remove(&named.name).unwrap_or_default(),
                 confirm: process.confirm.of_one_of_several(),
                 filters: Arc::clone(&filters),
+                memory: &process.memory,
                 shared,
             };
             transport::refuse_forwarding(&named.forward, &self.server, &mut own);

@@ -298,6 +298,12 @@ pub(crate) struct ServerSettings {
     #[serde(flatten)]
     pub operations: OperationsSettings,
 
+    /// What requests of clients and replies of APIs may take of the memory while they are in flight, in bytes; a client may take
+    /// half of what others leave free [default: 268435456]
+    #[arg(long, env = "OPENAPI_MCP_MAX_MEMORY", value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_memory: Option<usize>,
+
     /// How often to check whether the document changed, in seconds; 0 means never [default: 0]
     #[arg(long, env = "OPENAPI_MCP_RELOAD", value_parser = read_seconds, value_name = "SECONDS")]
     #[serde(skip_serializing_if = "Option::is_none")]

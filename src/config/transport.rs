@@ -10,6 +10,7 @@ use super::forward::ForwardSettings;
 use super::http_settings::HttpSettings;
 use super::layer::given_flags;
 use super::settings::{ServerSettings, TransportKind};
+use crate::proxy::MemoryBudget;
 use crate::transport::http::page::{PageKind, PageOptions};
 use crate::transport::http::{Allowed, HttpOptions};
 
@@ -86,6 +87,7 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
         page,
         drain_delay,
         shared_state: None,
+        memory: MemoryBudget::default(),
     });
     Transport::Http { bind, options }
 }

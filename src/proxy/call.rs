@@ -49,6 +49,9 @@ pub enum OnMissingCredential {
     Omit,
 }
 
+/// Work on a longer reply is done in steps, and on a few of them at a time.
+const LONG_REPLY_BYTES: usize = 256 << 10;
+
 /// The member of a result's `_meta` with the age of a kept reply, in seconds.
 const CACHE_AGE_KEY: &str = "openapi-mcp/cacheAge";
 
@@ -294,7 +297,11 @@ impl ApiProxy {
             return render::render_error(&call.target.operation, &error);
         }
         let length = response.body.len();
-        let_others_run(length).await;
+        let _turn = if length > LONG_REPLY_BYTES {
+            self.options.memory.turn().await
+        } else {
+            None
+        };
         response.decode_charset();
         for redactor in redact.clone() {
             redactor.redact(&mut response, numbers);
@@ -413,7 +420,6 @@ fn show_masks(request: &mut Request) {
 
 /// Between two steps of the work on a long reply, other calls of the same connection get their turn.
 async fn let_others_run(reply_bytes: usize) {
-    const LONG_REPLY_BYTES: usize = 256 << 10;
     if reply_bytes > LONG_REPLY_BYTES {
         tokio::task::yield_now().await;
     }

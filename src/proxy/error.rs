@@ -70,6 +70,11 @@ pub enum CallError {
         "the call was not made, because it could not be written to the audit log of this server; nothing was sent; whoever runs the server has to look after the log"
     )]
     NotRecorded,
+    /// No memory is left for the reply.
+    #[error(
+        "this server holds as many replies for you as its memory allows, and dropped the rest of this one; the request was sent; try again in a moment, with fewer calls at a time, or ask for less"
+    )]
+    NoMemory,
     /// The reply was not read to its end.
     #[error("the reply is larger than {limit} bytes, which is this server's limit; ask for less, for instance by paging or filtering")]
     TooLarge {
@@ -104,7 +109,7 @@ impl CallError {
             Self::Timeout(_) => CallOutcome::Timeout,
             Self::NoResponse { .. } => CallOutcome::Unreachable,
             Self::Network { .. } => CallOutcome::BrokenReply,
-            Self::Busy(_) => CallOutcome::Busy,
+            Self::Busy(_) | Self::NoMemory => CallOutcome::Busy,
             Self::RateLimited(_) => CallOutcome::RateLimited,
             Self::CircuitOpen { .. } => CallOutcome::CircuitOpen,
             Self::TooLarge { .. } => CallOutcome::TooLarge,

@@ -20,6 +20,7 @@ use crate::mcp::protocol::answer::write_message;
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;
 use crate::proxy::caller::ReportProgress;
+use crate::proxy::memory_budget::HeldMemory;
 
 /// Where a request comes from.
 #[derive(Default)]
@@ -37,6 +38,8 @@ pub(crate) struct RequestOrigin {
     pub(crate) peer: Option<Peer<RoleServer>>,
     /// An end of the server waits for the request.
     pub(crate) in_flight: Option<TaskTrackerToken>,
+    /// The memory that the request takes.
+    pub(crate) memory: Option<HeldMemory>,
 }
 
 /// Why a question that is not answered is withdrawn.

@@ -10,8 +10,8 @@ use prometheus_client::encoding::{EncodeLabel as _, EncodeLabelSet, LabelSetEnco
 /// What is not in the set of a label.
 pub(crate) const OTHER: &str = "_other";
 
-/// Why requests are refused before their body is read.
-pub(super) const REFUSAL_REASONS: [&str; 7] = [
+/// Why requests are refused before their message is read.
+pub(super) const REFUSAL_REASONS: [&str; 8] = [
     "no_token",
     "invalid_token",
     "several_tokens",
@@ -19,6 +19,7 @@ pub(super) const REFUSAL_REASONS: [&str; 7] = [
     "keys_unavailable",
     "rate_limit",
     "host_or_origin",
+    "memory",
 ];
 /// What the shared state is used for.
 pub(super) const SHARED_STATE_USES: [&str; 4] = ["limit", "refresh", "cache", "confirm"];

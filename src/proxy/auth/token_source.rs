@@ -22,6 +22,7 @@ use crate::proxy::auth::sensitive_header;
 use crate::proxy::auth::stored_token::StoredToken;
 use crate::proxy::auth::token_keeper::{FOLLOW_INTERVAL, TokenKeeper};
 use crate::proxy::auth::token_reply::{Granted, error_code, refusal_reason, seconds, token_reply};
+use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
@@ -457,7 +458,7 @@ impl TokenSource {
             max_response_bytes: MAX_REPLY_BYTES,
             ..CallOptions::default()
         };
-        let sent = exchange::send_with_timeout(&self.client, request, &options, None).await;
+        let sent = exchange::send_with_timeout(&self.client, request, &options, &Caller::default()).await;
         sent.map_err(|error| {
             let scheme = text::one_line(&self.grant.scheme);
             let cause = error.cause().map(|cause| format!(" ({cause})")).unwrap_or_default();

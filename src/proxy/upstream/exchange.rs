@@ -11,8 +11,9 @@ use tokio::time::Instant;
 use super::network_error::{body_error, request_error};
 use crate::outbound::HttpClient;
 use crate::outbound::failure::OutboundFailure;
-use crate::proxy::caller::ReportProgress;
+use crate::proxy::caller::{Caller, ReportProgress};
 use crate::proxy::error::CallError;
+use crate::proxy::memory_budget::{MemoryBudget, OutOfMemory};
 use crate::proxy::request::Request;
 use crate::proxy::request::body::file_root::FileRoot;
 use crate::proxy::response::records::{Counter, FirstLine, Framing, are_json_lines};
@@ -40,6 +41,8 @@ pub struct CallOptions {
     pub files: Option<FileRoot>,
     /// How many bytes of JSON or text a result may hold; what is longer is cut. 0 is no limit.
     pub max_result_bytes: usize,
+    /// What replies in flight may take of the memory, over all calls.
+    pub memory: MemoryBudget,
 }
 
 impl Default for CallOptions {
@@ -50,6 +53,7 @@ impl Default for CallOptions {
             files: None,
             // Claude Code refuses results of more than 25,000 tokens; a token of JSON is three bytes or more.
             max_result_bytes: 20_000 * MIN_BYTES_PER_TOKEN,
+            memory: MemoryBudget::default(),
         }
     }
 }
@@ -57,17 +61,17 @@ impl Default for CallOptions {
 /// Sends a request and reads the whole reply. Dropping the future closes the connection.
 ///
 /// # Errors
-/// [`CallError::Timeout`], [`CallError::Network`], [`CallError::TooLarge`]. A reply that ends too early is an error, never
+/// [`CallError::Timeout`], [`CallError::Network`], [`CallError::TooLarge`], [`CallError::NoMemory`]. A reply that ends too early is an error, never
 /// half a success.
 pub(crate) async fn send_with_timeout(
     client: &HttpClient,
     request: Request,
     options: &CallOptions,
-    progress: Option<&ReportProgress>,
+    caller: &Caller,
 ) -> Result<Response, CallError> {
     // One deadline for everything: a read time-out alone would never stop a reply that comes drop by drop.
     let deadline = Instant::now() + options.timeout;
-    match tokio::time::timeout_at(deadline, exchange(client, request, options, deadline, progress)).await {
+    match tokio::time::timeout_at(deadline, exchange(client, request, options, deadline, caller)).await {
         Ok(result) => result,
         Err(_) => Err(CallError::Timeout(options.timeout)),
     }
@@ -82,8 +86,9 @@ pub(crate) async fn exchange(
     request: Request,
     options: &CallOptions,
     deadline: Instant,
-    progress: Option<&ReportProgress>,
+    caller: &Caller,
 ) -> Result<Response, CallError> {
+    let progress = caller.progress.as_ref();
     let is_https = request.url.scheme() == "https";
     let (outgoing, upload) = outgoing_request(request, progress.is_some());
     // Progress only ever grows: what comes in is counted on top of what went out.
@@ -99,6 +104,8 @@ pub(crate) async fn exchange(
         bytes: options.max_response_bytes,
         // What came of a stream must be told before the whole call's time is over.
         stream_deadline: deadline - options.timeout.mul_f64(0.1),
+        memory: &options.memory,
+        caller,
     };
     let progress = progress.filter(|_| status.is_success());
     let download = progress.map(|progress| Download::new(progress, uploaded, reply.content_length()));
@@ -139,10 +146,13 @@ fn outgoing_request(request: Request, is_watched: bool) -> (reqwest::Request, Op
 
 /// How much of a reply is read.
 #[derive(Clone, Copy)]
-struct BodyLimits {
+struct BodyLimits<'b> {
     bytes: usize,
     /// A stream of records is read until then.
     stream_deadline: Instant,
+    memory: &'b MemoryBudget,
+    /// Who the memory is counted for.
+    caller: &'b Caller,
 }
 
 /// A body as far as it was read.
@@ -155,7 +165,11 @@ struct ReadBody {
 
 /// Reads the body, counted after decompression. A stream of records that reaches a limit ends there; any other body that does
 /// is an error.
-async fn read_body(reply: &mut reqwest::Response, limits: BodyLimits, mut download: Option<Download<'_>>) -> Result<ReadBody, CallError> {
+async fn read_body(
+    reply: &mut reqwest::Response,
+    limits: BodyLimits<'_>,
+    mut download: Option<Download<'_>>,
+) -> Result<ReadBody, CallError> {
     let too_large = CallError::TooLarge { limit: limits.bytes };
     let content_type = reply.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let content_type = content_type.filter(|_| reply.status().is_success());
@@ -169,6 +183,7 @@ async fn read_body(reply: &mut reqwest::Response, limits: BodyLimits, mut downlo
         return Err(too_large);
     }
     let mut body = Chunks::default();
+    let mut memory = limits.memory.begin();
     let mut stopped = None;
     while stopped.is_none() {
         let may_go_on = || first_line.as_ref().is_some_and(|line| line.looks_whole(body.as_slice())) && declared != Some(body.len());
@@ -195,6 +210,9 @@ async fn read_body(reply: &mut reqwest::Response, limits: BodyLimits, mut downlo
             stopped = Some(Stopped::Bytes);
             break;
         }
+        memory
+            .grow_to(body.len() + chunk.len(), limits.caller)
+            .map_err(|OutOfMemory| CallError::NoMemory)?;
         if records.as_mut().is_some_and(|records| records.feed(&chunk) >= MAX_RECORDS) {
             stopped = Some(Stopped::Records);
         }
@@ -218,7 +236,7 @@ async fn read_body(reply: &mut reqwest::Response, limits: BodyLimits, mut downlo
     if let Some(download) = download {
         download.finish(body.len());
     }
-    let body = body.join();
+    let body = memory.keep_with(body.join());
     Ok(ReadBody {
         is_lines: is_lines && (stopped.is_some() || are_json_lines(&body)),
         body,

@@ -240,13 +240,7 @@ impl Upstream {
             timer.propagate(&mut request.headers);
         }
         // On the heap: it is most of what a call holds while it waits, and servers move what waits for it from place to place.
-        let exchange = Box::pin(exchange::exchange(
-            &self.client,
-            request,
-            call.options,
-            deadline,
-            call.caller.progress.as_ref(),
-        ));
+        let exchange = Box::pin(exchange::exchange(&self.client, request, call.options, deadline, call.caller));
         let outcome = timeout_at(deadline, exchange)
             .await
             .unwrap_or(Err(CallError::Timeout(call.options.timeout)));

@@ -25,8 +25,6 @@ use crate::proxy::caller::client_key::Peer;
 pub(super) struct Connections {
     front: Arc<Front>,
     builder: Arc<Builder<TokioExecutor>>,
-    /// Whether anybody asks where a request came from.
-    knows_peers: bool,
     /// Answers ask clients to connect anew, elsewhere if a balancer decides so.
     draining: CancellationToken,
     /// Connections end after the answers that are on their way.
@@ -36,11 +34,10 @@ pub(super) struct Connections {
 
 impl Connections {
     /// With what answers their requests. Once `draining` is cancelled, each connection ends with its next answer.
-    pub(super) fn new(front: Front, knows_peers: bool, draining: CancellationToken) -> Self {
+    pub(super) fn new(front: Front, draining: CancellationToken) -> Self {
         Self {
             front: Arc::new(front),
             builder: Arc::new(connection_builder()),
-            knows_peers,
             draining,
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -64,7 +61,6 @@ impl Connections {
         let Self {
             front,
             builder,
-            knows_peers,
             draining,
             closing,
             tasks: _,
@@ -79,9 +75,7 @@ impl Connections {
             activity: activity.clone(),
         });
         let app = service_fn(move |mut request: hyper::Request<Incoming>| {
-            if knows_peers {
-                request.extensions_mut().insert(peer);
-            }
+            request.extensions_mut().insert(peer);
             let working = requests.activity.working();
             let requests = Arc::clone(&requests);
             async move { requests.answer(request, working).await }

@@ -35,6 +35,7 @@ use crate::mcp::protocol::message::{McpRequest, Message, Method as McpMethod};
 use crate::mcp::protocol::unreadable::without_mark;
 use crate::mcp::{McpServer, observed};
 use crate::observe;
+use crate::proxy::MemoryBudget;
 use crate::proxy::caller::AuthenticatedClient;
 use crate::proxy::caller::client_key::Peer;
 
@@ -54,6 +55,8 @@ pub(super) struct McpFront {
     /// Clients of earlier versions have sessions, so that they can be asked.
     pub(super) sessions: Option<Arc<Sessions>>,
     pub(super) has_page: bool,
+    /// What bodies may take of the memory.
+    pub(super) memory: MemoryBudget,
     /// Ends what only waits.
     pub(super) streams: CancellationToken,
 }
@@ -120,8 +123,8 @@ impl McpFront {
             Some(admission) => admission.admit(&mut parts).await?,
             None => None,
         };
-        let bytes = match (&parts.method, &self.sessions) {
-            (&Method::POST, _) => receive_body(&parts.headers, body).await.map_err(refused)?,
+        match (&parts.method, &self.sessions) {
+            (&Method::POST, _) => {}
             (&Method::GET, Some(sessions)) => return self.open_stream(server, sessions, parts, client),
             (&Method::DELETE, Some(sessions)) => {
                 // MCP 2025-11-25, transports, "Session Management".
@@ -133,9 +136,11 @@ impl McpFront {
                 let refusal = (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, allowed)], "Method Not Allowed");
                 return Err(refused(refusal));
             }
-        };
+        }
         origin.http = Some(parts.version);
         origin.caller = caller_of(&mut parts, client);
+        let (bytes, memory) = receive_body(&origin.caller, body, &self.memory).await.map_err(refused)?;
+        origin.memory = Some(memory);
         self.answer_message(server, origin, parts.uri.path(), &bytes).await
     }
 

@@ -48,8 +48,8 @@ use crate::admission::limits::RateLimit;
 pub(crate) use crate::admission::static_token::StaticToken;
 use crate::descriptors;
 use crate::mcp::{McpServer, drain_calls};
-use crate::observe;
 use crate::outbound::HttpClient;
+use crate::proxy::MemoryBudget;
 use crate::proxy::caller::client_key::Peer;
 pub(crate) use crate::proxy::caller::scopes::ToolScopes;
 use crate::shared_state::state::SharedState;
@@ -80,6 +80,8 @@ pub struct HttpOptions {
     pub drain_delay: Duration,
     /// What limits of all replicas are counted in.
     pub shared_state: Option<Arc<SharedState>>,
+    /// What bodies of requests may take of the memory.
+    pub memory: MemoryBudget,
 }
 
 impl HttpOptions {
@@ -121,11 +123,10 @@ pub async fn serve(
         (None, None) => SignIn::None,
     };
     let page = ServedPage::new(&options.page, sign_in, options.access.public_url.as_ref());
-    let knows_peers = admission.is_some() || server.asks_before_calls() || observe::audit().is_some();
     let draining = server.readiness().draining.clone();
     let server = server.demanding(admission.as_ref().and_then(ClientAdmission::scope_check));
-    let front = router::front(&server, options.allowed.clone(), admission, page, streams.clone());
-    let connections = Connections::new(front, knows_peers, draining);
+    let front = router::front(&server, options, admission, page, streams.clone());
+    let connections = Connections::new(front, draining);
     let accepted = accept_connections(&listener, options.limits.connections, &connections, tls, &stop).await;
     drop(listener);
     accepted?;
@@ -137,7 +138,7 @@ pub async fn serve(
 /// Serves metrics and the health pages on a listener of their own, until `stop` is cancelled.
 pub(crate) async fn serve_metrics(listener: TcpListener, server: McpServer, allowed: Allowed, stop: CancellationToken) {
     let router = metrics_page::router(Health::new(server), allowed);
-    let connections = Connections::new(Front::new(router, None), false, CancellationToken::new());
+    let connections = Connections::new(Front::new(router, None), CancellationToken::new());
     if let Err(error) = accept_connections(&listener, metrics_page::MAX_CONNECTIONS, &connections, None, &stop).await {
         tracing::error!("metrics are not served any more: {error}");
     }

@@ -8,6 +8,7 @@ use axum::middleware;
 use axum::routing::{any, get};
 use tokio_util::sync::CancellationToken;
 
+use super::HttpOptions;
 use super::cors::guard_routes;
 use super::front::{Front, McpFront};
 use super::health::Health;
@@ -20,12 +21,12 @@ use crate::mcp::McpServer;
 /// Everything that answers requests to a server; `streams` ends what only waits for changes.
 pub(super) fn front(
     server: &McpServer,
-    allowed: Allowed,
+    options: &HttpOptions,
     admission: Option<Arc<ClientAdmission>>,
     page: Option<Arc<ServedPage>>,
     streams: CancellationToken,
 ) -> Front {
-    let allowed = Arc::new(allowed);
+    let allowed = Arc::new(options.allowed.clone());
     let endpoints = server.apis().endpoints().iter();
     let mcp = McpFront {
         endpoints: endpoints
@@ -35,6 +36,7 @@ pub(super) fn front(
         admission: admission.clone(),
         sessions: server.asks_before_calls().then(Arc::<Sessions>::default),
         has_page: page.is_some(),
+        memory: options.memory.clone(),
         streams,
     };
     Front::new(router(server, allowed, admission, page), Some(mcp))

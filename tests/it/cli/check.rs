@@ -115,7 +115,10 @@ fn a_report_names_credentials_and_the_warnings_of_the_start() {
         r#"{"openapi":"3.1.0","info":{"title":"T"},"paths":{"/a":{"get":{"security":[{"apiKey":[]}]}},"/b":{"get":{}}},"components":{"securitySchemes":{"apiKey":{"type":"apiKey","in":"header","name":"X-Key"}}}}"#,
     );
     let check = |variable: &str| {
-        let output = command(&["check", "--spec", spec.path()]).env(variable, "s3cret-0f-some-length").output().unwrap();
+        let output = command(&["check", "--spec", spec.path()])
+            .env(variable, "s3cret-0f-some-length")
+            .output()
+            .unwrap();
         assert_eq!(output.status.code(), Some(0));
         stdout(&output)
     };

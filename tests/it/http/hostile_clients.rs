@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::http_server::http_request;
 use crate::support::{
-    CALL, HttpServer, LIST, SpecFile, TIMEOUT, Upstream, call_message, listener, petstore, reply, soak, stateless_meta, within,
+    CALL, HttpServer, LIST, Received, SpecFile, TIMEOUT, Upstream, call_message, listener, peak_memory, petstore, reply, soak,
+    stateless_meta, within,
 };
 
 /// The credential that the petstore asks for.
@@ -508,4 +509,86 @@ fn p32_a_long_list_that_does_not_fit_takes_little_memory_and_time() {
         assert!(took < within(30), "{what}: {took:?}");
         assert!(peak < max_memory, "{what}: {peak} MiB");
     }
+}
+
+/// What the manifests allow a replica, in MiB.
+#[cfg(target_os = "linux")]
+const MEMORY_LIMIT: usize = 512;
+
+/// One client stalls long bodies and asks for long replies, more than the memory limit in all. Others do not notice.
+#[cfg(target_os = "linux")]
+#[test]
+fn p45_stalled_bodies_and_long_replies_of_one_client_take_bounded_memory() {
+    const REPLY_BYTES: usize = 9_300_000;
+    let upstream = Upstream::start(Box::new(|received: &Received| {
+        let item = r#"{"id":123456,"name":"a long list"},"#;
+        let count = if received.path() == "/long" {
+            REPLY_BYTES / item.len()
+        } else {
+            10_000
+        };
+        let body = format!("[{}]", item.repeat(count).trim_end_matches(','));
+        reply(200, &["Content-Type: application/json"], body.as_bytes())
+    }));
+    let get = |id: &str| json!({"get": {"operationId": id, "responses": {"200": {"description": "ok"}}}});
+    let spec = SpecFile::with_paths(&json!({"/long": get("long"), "/short": get("short")}));
+    let tokens = [("GREEDY", "greedy-client-0123456789"), ("OTHER", "other-client-0123456789")];
+    let server = HttpServer::start_with(
+        &[
+            "--spec",
+            spec.path(),
+            "--base-url",
+            &upstream.url,
+            "--auth-token-env",
+            "GREEDY,OTHER",
+            "--max-concurrency",
+            "256",
+        ],
+        &tokens,
+    );
+    let [greedy, other] = tokens.map(|(_, token)| format!("Authorization: Bearer {token}"));
+    let stalled: Vec<TcpStream> = (0..128)
+        .map(|_| {
+            let mut stream = server.connect();
+            let head = format!(
+                "POST /mcp HTTP/1.1\r\nHost: localhost\r\n{greedy}\r\nContent-Type: application/json\r\nContent-Length: 4190000\r\n\r\n"
+            );
+            let body = [head.as_bytes(), &vec![b' '; 4_100_000]].concat();
+            stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+            // Bodies beyond the share of the client are refused while they are sent.
+            let _ = stream.write_all(&body);
+            stream
+        })
+        .collect();
+    let is_busy = |mut stream: &TcpStream| {
+        let mut answer = [0; 1024];
+        stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        stream.read(&mut answer).is_ok_and(|count| {
+            let answer = String::from_utf8_lossy(&answer[..count]).to_lowercase();
+            answer.starts_with("http/1.1 503") && answer.contains("retry-after: ")
+        })
+    };
+    assert!(stalled.iter().any(is_busy), "no body is refused");
+    std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..100)
+            .map(|_| {
+                let (server, greedy) = (&server, &greedy);
+                scope.spawn(move || server.call_stateless_as(&[greedy], "long", json!({}), &json!({})))
+            })
+            .collect();
+        for _ in 0..10 {
+            let answer = server.call_stateless_as(&[&other], "short", json!({}), &json!({}));
+            assert_ne!(answer["result"]["isError"], true, "{answer}");
+        }
+        let texts: Vec<String> = calls.into_iter().map(|call| call.join().unwrap()["result"].to_string()).collect();
+        assert!(
+            texts.iter().any(|text| text.contains("as its memory allows")),
+            "no reply is refused"
+        );
+    });
+    drop(stalled);
+    let answer = server.call_stateless_as(&[&greedy], "long", json!({}), &json!({}));
+    assert_ne!(answer["result"]["isError"], true, "the memory is free again: {answer}");
+    let peak = peak_memory(server.pid());
+    assert!(peak < MEMORY_LIMIT, "{peak} MiB");
 }

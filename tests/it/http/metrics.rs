@@ -124,6 +124,7 @@ fn every_metric_and_label_is_exported_and_documented() {
         "reason=\"keys_unavailable\"",
         "reason=\"rate_limit\"",
         "reason=\"host_or_origin\"",
+        "reason=\"memory\"",
         "what=\"limit\"",
         "what=\"refresh\"",
         "what=\"cache\"",
