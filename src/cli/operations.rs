@@ -1,7 +1,6 @@
 //! What a server shows of itself: starts metrics, traces and the audit log before the first call can come.
 
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 use crate::config::operations::OperationsConfig;
 use crate::config::operations::traces::TracesConfig;
@@ -101,7 +100,7 @@ fn serve_metrics(listener: TcpListener, process: &ProcessConfig, server: &McpSer
         Transport::Http { options, .. } => options.allowed.clone(),
         Transport::Stdio => Allowed::default(),
     };
-    tokio::spawn(http::serve_metrics(listener, server.clone(), allowed, CancellationToken::new()));
+    tokio::spawn(http::serve_metrics(listener, server.clone(), allowed));
 }
 
 /// Opens the file anew at each SIGHUP, as tools that rotate logs expect. Without a file the signal keeps its meaning.

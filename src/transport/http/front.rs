@@ -43,8 +43,7 @@ use crate::proxy::caller::client_key::Peer;
 #[derive(Clone)]
 pub(super) struct Front {
     router: TowerToHyperService<Router>,
-    /// `None` if there is no endpoint of MCP.
-    mcp: Option<Arc<McpFront>>,
+    mcp: Arc<McpFront>,
 }
 
 /// The endpoints of MCP, and what their requests pass.
@@ -63,21 +62,18 @@ pub(super) struct McpFront {
 
 impl Front {
     /// Routes, and the endpoints of MCP beside them.
-    pub(super) fn new(router: Router, mcp: Option<McpFront>) -> Self {
+    pub(super) fn new(router: Router, mcp: McpFront) -> Self {
         Self {
             router: TowerToHyperService::new(router),
-            mcp: mcp.map(Arc::new),
+            mcp: Arc::new(mcp),
         }
     }
 
     /// Answers a request.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-        let endpoint = self.mcp.as_ref().and_then(|mcp| {
-            let server = mcp.endpoints.get(request.uri().path())?;
-            let is_for_mcp = !(mcp.has_page && asks_for_page(&request));
-            is_for_mcp.then_some((mcp, server))
-        });
-        let Some((mcp, server)) = endpoint else {
+        let mcp = &self.mcp;
+        let endpoint = mcp.endpoints.get(request.uri().path());
+        let Some(server) = endpoint.filter(|_| !(mcp.has_page && asks_for_page(&request))) else {
             return self.router.call(request).await;
         };
         // A panic is a bug of ours; over HTTP/2 it must not end the requests of the same connection.

@@ -1,6 +1,8 @@
 //! The listener of the operator: `/metrics` for Prometheus, and the health pages with what strangers need not know.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -8,15 +10,59 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::health::{Health, Readiness};
 use super::host::Allowed;
 use crate::observe;
 use crate::observe::metrics::exposition::TextFormat;
 
-/// Connections at the same time; a few scrapers need no more.
-pub(super) const MAX_CONNECTIONS: usize = 64;
+/// Connections at the same time; a few scrapers and probes need no more.
+const MAX_CONNECTIONS: usize = 64;
+/// How long a client may take for the head of its request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a connection may last in all.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The connections of the listener, each for one request, the oldest first. A new one is served at once: if there are too many, the
+/// oldest ends. So clients that hold connections keep no probe out.
+pub(super) struct MetricsConnections {
+    service: TowerToHyperService<Router>,
+    open: VecDeque<AbortOnDropHandle<()>>,
+}
+
+impl MetricsConnections {
+    pub(super) fn new(router: Router) -> Self {
+        Self {
+            service: TowerToHyperService::new(router),
+            open: VecDeque::new(),
+        }
+    }
+
+    /// Serves a connection in a task of its own.
+    pub(super) fn serve(&mut self, stream: TcpStream) {
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).keep_alive(false);
+        let connection = http.serve_connection(TokioIo::new(stream), self.service.clone());
+        let task = tokio::spawn(async move {
+            match tokio::time::timeout(CONNECTION_TIMEOUT, connection).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::debug!("a connection for metrics ended early: {error}"),
+                Err(_) => tracing::debug!("a connection for metrics took too long"),
+            }
+        });
+        self.open.retain(|task| !task.is_finished());
+        if self.open.len() >= MAX_CONNECTIONS {
+            self.open.pop_front();
+        }
+        self.open.push_back(AbortOnDropHandle::new(task));
+    }
+}
 
 /// The routes.
 pub(super) fn router(health: Health, allowed: Allowed) -> Router {

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustls::ServerConfig;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -35,9 +35,9 @@ use tokio_util::task::TaskTracker;
 use url::Url;
 
 use self::connection::Connections;
-use self::front::Front;
 use self::health::Health;
 pub(crate) use self::host::Allowed;
+use self::metrics_page::MetricsConnections;
 use self::page::{PageOptions, ServedPage, SignIn};
 pub(crate) use self::tls::Tls;
 pub(crate) use crate::admission::AccessOptions;
@@ -135,12 +135,19 @@ pub async fn serve(
     Ok(())
 }
 
-/// Serves metrics and the health pages on a listener of their own, until `stop` is cancelled.
-pub(crate) async fn serve_metrics(listener: TcpListener, server: McpServer, allowed: Allowed, stop: CancellationToken) {
+/// Serves metrics and the health pages on a listener of their own.
+pub(crate) async fn serve_metrics(listener: TcpListener, server: McpServer, allowed: Allowed) {
     let router = metrics_page::router(Health::new(server), allowed);
-    let connections = Connections::new(Front::new(router, None), CancellationToken::new());
-    if let Err(error) = accept_connections(&listener, metrics_page::MAX_CONNECTIONS, &connections, None, &stop).await {
-        tracing::error!("metrics are not served any more: {error}");
+    let mut exhausted = ExhaustedLog::default();
+    let mut connections = MetricsConnections::new(router);
+    loop {
+        match accept(&listener, &mut exhausted).await {
+            Ok((stream, _)) => connections.serve(stream),
+            Err(error) => {
+                tracing::error!("metrics are not served any more: {error}");
+                return;
+            }
+        }
     }
 }
 
@@ -161,20 +168,8 @@ async fn accept_connections(
         };
         let (stream, peer) = tokio::select! {
             () = stop.cancelled() => return Ok(()),
-            accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => (stream, Peer(peer.ip())),
-                Err(error) if descriptors::is_out_of_descriptors(&error) => {
-                    exhausted.log(&error);
-                    // The connection stays where it is: asking again at once would only burn time.
-                    tokio::time::sleep(EXHAUSTED_PAUSE).await;
-                    continue;
-                }
-                Err(error) if is_transient(&error) => continue,
-                Err(error) => return Err(error),
-            },
+            accepted = accept(listener, &mut exhausted) => accepted?,
         };
-        // Without it every answer that takes two writes waits for the client's delayed acknowledgement.
-        let _ = stream.set_nodelay(true);
         let connections = connections.clone();
         let acceptor = tls.as_ref().map(|tls| TlsAcceptor::from(Arc::clone(&tls.borrow())));
         let tasks = connections.tasks().clone();
@@ -189,6 +184,26 @@ async fn accept_connections(
             }
             drop(place);
         });
+    }
+}
+
+/// The next connection.
+async fn accept(listener: &TcpListener, exhausted: &mut ExhaustedLog) -> io::Result<(TcpStream, Peer)> {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                // Without it every answer that takes two writes waits for the client's delayed acknowledgement.
+                let _ = stream.set_nodelay(true);
+                return Ok((stream, Peer(peer.ip())));
+            }
+            Err(error) if descriptors::is_out_of_descriptors(&error) => {
+                exhausted.log(&error);
+                // The connection stays where it is: asking again at once would only burn time.
+                tokio::time::sleep(EXHAUSTED_PAUSE).await;
+            }
+            Err(error) if is_transient(&error) => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn front(
         memory: options.memory.clone(),
         streams,
     };
-    Front::new(router(server, allowed, admission, page), Some(mcp))
+    Front::new(router(server, allowed, admission, page), mcp)
 }
 
 /// All routes but the endpoints of MCP.

@@ -1,12 +1,16 @@
 //! `--metrics-bind`: what Prometheus reads, and who may.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::support::http_server::answer_header;
 use crate::support::{
-    CALL, HttpServer, Session, SpecFile, Upstream, call_message, listener, petstore, project, reply, stateless_meta, wait_until,
+    CALL, HttpServer, Session, SpecFile, TIMEOUT, Upstream, call_message, listener, petstore, project, reply, stateless_meta, wait_until,
+    within,
 };
 
 /// Every metric, and the labels that it has.
@@ -516,4 +520,33 @@ fn a_real_prometheus_scrapes_the_server() {
     });
     let _ = prometheus.kill();
     let _ = prometheus.wait();
+}
+
+/// A kubelet that gets no answer ends the container.
+#[test]
+fn silent_connections_keep_no_probe_out() {
+    let (_server, address) = started(&["--spec", &petstore(), "--mock"]);
+    let connect = || {
+        let stream = TcpStream::connect(&address).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        stream
+    };
+    let mut silent: Vec<TcpStream> = (0..70).map(|_| connect()).collect();
+    let began = Instant::now();
+    let mut answer = String::new();
+    let mut probe = connect();
+    probe.write_all(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").unwrap();
+    probe.read_to_string(&mut answer).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert_eq!(answer_header(&answer, "connection"), Some("close"));
+    for stream in &mut silent {
+        // A reset is an end as well.
+        while stream.read(&mut [0; 256]).is_ok_and(|count| count > 0) {}
+    }
+    assert!(
+        began.elapsed() < within(5),
+        "silent connections are still there after {:?}",
+        began.elapsed()
+    );
 }
