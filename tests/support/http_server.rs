@@ -7,6 +7,8 @@ use std::sync::mpsc::channel;
 
 use serde_json::{Value, json};
 
+#[cfg(unix)]
+use super::after_shell;
 use super::{Logs, TIMEOUT, command, initialize_parameters, stateless_meta, wait};
 
 const SERVE_HTTP: [&str; 5] = ["serve", "--transport", "http", "--bind", "127.0.0.1:0"];
@@ -83,16 +85,7 @@ impl HttpServer {
 
     #[cfg(unix)]
     fn start_after_shell(before: &str, args: &[&str]) -> Self {
-        let script = format!("{before}; exec \"$0\" \"$@\"");
-        let direct = command(&[&SERVE_HTTP[..], args].concat());
-        let mut command = std::process::Command::new("sh");
-        command.args(["-c", &script]).arg(direct.get_program()).args(direct.get_args());
-        for (name, value) in direct.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
+        let mut command = after_shell(before, &command(&[&SERVE_HTTP[..], args].concat()));
         command.stdin(Stdio::null());
         Self::spawn(command)
     }

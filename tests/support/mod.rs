@@ -78,6 +78,21 @@ pub fn command(args: &[&str]) -> Command {
     command
 }
 
+/// The command as it is run after a shell has changed its own limits.
+#[cfg(unix)]
+pub fn after_shell(before: &str, direct: &Command) -> Command {
+    let script = format!("{before}; exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).arg(direct.get_program()).args(direct.get_args());
+    for (name, value) in direct.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
+}
+
 pub fn run(args: &[&str]) -> Output {
     command(args).output().expect("the binary runs")
 }

@@ -6,6 +6,8 @@ use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
 
+#[cfg(unix)]
+use super::after_shell;
 use super::{Logs, SpecFile, TIMEOUT, Upstream, command, initialize_parameters, wait};
 
 pub struct Session {
@@ -27,6 +29,18 @@ impl Session {
         let mut command = command(args);
         command.envs(variables.iter().copied());
         Self::open(command, "", &json!({}))
+    }
+
+    /// A session of a process that can write so many blocks of 512 bytes to a file, until it is allowed more.
+    #[cfg(unix)]
+    pub fn start_with_file_limit(blocks: u32, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut command = command(args);
+        command.envs(variables.iter().copied());
+        Self::open(
+            after_shell(&format!("trap '' XFSZ; ulimit -S -f {blocks}"), &command),
+            "",
+            &json!({}),
+        )
     }
 
     /// A session of a document with an API.

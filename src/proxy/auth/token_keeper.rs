@@ -127,7 +127,7 @@ impl TokenKeeper {
             .filter(|newest| before.is_none_or(|before| newest.generation > before))?;
         if let Some(file) = &self.file {
             match file.lock().await {
-                Ok(locked) => locked.save(&self.owner, &newest),
+                Ok(mut locked) => locked.save(&self.owner, &newest),
                 Err(_) => file.save_later(&self.owner, &newest),
             }
         }
@@ -255,8 +255,8 @@ impl TokenTurn<'_> {
     ///
     /// # Errors
     /// It does not, or the new token could not be written; in words for a model.
-    pub(crate) async fn begin_renewal(&self) -> Result<(), &'static str> {
-        if let Some(file) = &self.file {
+    pub(crate) async fn begin_renewal(&mut self) -> Result<(), &'static str> {
+        if let Some(file) = &mut self.file {
             file.reserve()?;
         }
         let Some(shared) = &self.keeper.shared else { return Ok(()) };
@@ -274,7 +274,7 @@ impl TokenTurn<'_> {
             generation: self.newest.as_ref().map_or(1, |newest| newest.generation + 1),
             ..token
         };
-        if let Some(file) = &self.file {
+        if let Some(file) = &mut self.file {
             file.save(&self.keeper.owner, &token);
         }
         if let Some(shared) = &self.keeper.shared {

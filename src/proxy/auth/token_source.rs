@@ -233,7 +233,7 @@ impl TokenSource {
         let (Some(keeper), Some(configured)) = (&self.keeper, &self.grant.refresh_token) else {
             return self.fetch(renewal).await;
         };
-        let turn = keeper
+        let mut turn = keeper
             .take_turn(|stored| restore(stored, replaced).is_some())
             .await
             .map_err(|problem| self.failure(problem))?;

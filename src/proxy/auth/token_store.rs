@@ -2,7 +2,7 @@
 //! token twice may lose all of its kind (RFC 9700 section 4.13.2), so that processes that share the file take turns.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -65,6 +65,8 @@ struct Versioned {
 pub(crate) struct LockedTokenStore<'s> {
     store: &'s TokenStore,
     _lock: File,
+    /// What takes the place of the store, with room for a new token.
+    reserved: Option<File>,
 }
 
 impl TokenStore {
@@ -93,7 +95,7 @@ impl TokenStore {
         let file = store.read()?;
         if store.keys.is_some()
             && file.version == VERSION
-            && let Some(locked) = store.try_lock()
+            && let Some(mut locked) = store.try_lock()
         {
             // Another process may have written it since.
             locked
@@ -105,12 +107,30 @@ impl TokenStore {
 
     /// `FILE.lock`: a lock on the file itself would be lost with the rename that replaces it.
     fn open_lock(&self) -> io::Result<File> {
-        self.open_beside(".lock")
+        let path = self.beside(".lock");
+        match private_options().create_new(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return opened,
+        }
+        let file = private_options().open(&path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other(format!("`{}` is not a plain file", path.display())));
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            file.set_permissions(std::fs::Permissions::from_mode(PRIVATE_MODE))?;
+        }
+        Ok(file)
     }
 
-    /// Opens a file beside the store, with what it holds, or makes it.
-    fn open_beside(&self, suffix: &str) -> io::Result<File> {
-        private_options().create(true).truncate(false).open(self.beside(suffix))
+    /// Makes the file that takes the place of the store. What has its name is removed first: somebody else may have put it there.
+    fn create_new_file(&self) -> io::Result<File> {
+        let path = self.beside(NEW_SUFFIX);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => private_options().create_new(true).open(&path),
+        }
     }
 
     fn beside(&self, suffix: &str) -> PathBuf {
@@ -123,7 +143,7 @@ impl TokenStore {
     fn try_lock(&self) -> Option<LockedTokenStore<'_>> {
         let lock = self.open_lock().ok()?;
         lock.try_lock().ok()?;
-        Some(LockedTokenStore { store: self, _lock: lock })
+        Some(LockedTokenStore::new(self, lock))
     }
 
     /// Waits for this process's turn.
@@ -138,7 +158,7 @@ impl TokenStore {
         })?;
         loop {
             match lock.try_lock() {
-                Ok(()) => return Ok(LockedTokenStore { store: self, _lock: lock }),
+                Ok(()) => return Ok(LockedTokenStore::new(self, lock)),
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => sleep(LOCK_INTERVAL).await,
                 Err(TryLockError::WouldBlock) => return Err("another process uses the token store of this server for too long"),
                 Err(TryLockError::Error(error)) => {
@@ -213,7 +233,15 @@ impl TokenStore {
     }
 }
 
-impl LockedTokenStore<'_> {
+impl<'s> LockedTokenStore<'s> {
+    fn new(store: &'s TokenStore, lock: File) -> Self {
+        Self {
+            store,
+            _lock: lock,
+            reserved: None,
+        }
+    }
+
     /// The newest tokens of an owner, also those that could not be written yet.
     ///
     /// # Errors
@@ -228,7 +256,7 @@ impl LockedTokenStore<'_> {
     }
 
     /// Writes the tokens of an owner unless the file holds newer ones. What cannot be written is written later.
-    pub(crate) fn save(&self, owner: &TokenOwner, token: &StoredToken) {
+    pub(crate) fn save(&mut self, owner: &TokenOwner, token: &StoredToken) {
         if let Err(problem) = self.put_newer(owner, token) {
             tracing::error!("the token store cannot be written ({problem}); until it can, a token is lost with this process");
             self.store.save_later(owner, token);
@@ -237,7 +265,7 @@ impl LockedTokenStore<'_> {
 
     /// Replaces the tokens of an owner, those of another refresh token in the settings included, unless the file holds newer ones.
     /// They are on the disk afterwards.
-    fn put_newer(&self, owner: &TokenOwner, token: &StoredToken) -> Result<(), String> {
+    fn put_newer(&mut self, owner: &TokenOwner, token: &StoredToken) -> Result<(), String> {
         let mut file = self.store.read()?;
         let is_old = file.tokens.iter().any(|record| record.is_of(owner) && record.is_newer_than(token));
         if !is_old {
@@ -253,13 +281,16 @@ impl LockedTokenStore<'_> {
     ///
     /// # Errors
     /// It could not be written; in words for a model.
-    pub(crate) fn reserve(&self) -> Result<(), &'static str> {
-        let reserve = || {
+    pub(crate) fn reserve(&mut self) -> Result<(), &'static str> {
+        let mut reserve = || {
             let length = std::fs::metadata(&self.store.path).map_or(0, |metadata| metadata.len());
             let room = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(RESERVED_BYTES);
-            let mut file = self.store.open_beside(NEW_SUFFIX)?;
+            let mut file = self.store.create_new_file()?;
             file.write_all(&vec![0; room])?;
-            file.sync_all()
+            file.sync_all()?;
+            file.rewind()?;
+            self.reserved = Some(file);
+            Ok(())
         };
         reserve().map_err(|error: io::Error| {
             tracing::error!(
@@ -270,7 +301,7 @@ impl LockedTokenStore<'_> {
         })
     }
 
-    fn write(&self, file: StoreFile) -> Result<(), String> {
+    fn write(&mut self, file: StoreFile) -> Result<(), String> {
         let file = StoreFile { version: VERSION, ..file };
         let text = serde_json::to_vec_pretty(&file).map_err(|error| error.to_string())?;
         let text = match &self.store.keys {
@@ -288,9 +319,12 @@ impl LockedTokenStore<'_> {
     }
 
     /// Writes a file beside, and renames it once it is on the disk: whoever reads sees the old file or the new one, whole.
-    fn replace(&self, text: &[u8]) -> io::Result<()> {
+    fn replace(&mut self, text: &[u8]) -> io::Result<()> {
         // Not truncated first: the room of [`Self::reserve`] would be lost.
-        let mut file = self.store.open_beside(NEW_SUFFIX)?;
+        let mut file = match self.reserved.take() {
+            Some(file) => file,
+            None => self.store.create_new_file()?,
+        };
         file.write_all(text)?;
         file.set_len(u64::try_from(text.len()).unwrap_or(u64::MAX))?;
         file.sync_all()?;
@@ -310,7 +344,7 @@ async fn save_unsaved(store: TokenStore) {
     loop {
         sleep(pause).await;
         pause = max_pause.min(pause * 2);
-        if let Some(locked) = store.try_lock() {
+        if let Some(mut locked) = store.try_lock() {
             for (owner, token) in store.unsaved.all() {
                 if let Err(problem) = locked.put_newer(&owner, &token) {
                     tracing::debug!("the token store cannot be written yet: {problem}");
@@ -324,14 +358,18 @@ async fn save_unsaved(store: TokenStore) {
     }
 }
 
-/// A file that its owner alone can read and write.
+/// Its owner alone can read and write a file.
+#[cfg(unix)]
+const PRIVATE_MODE: u32 = 0o600;
+
+/// A file that its owner alone can read and write. No symbolic link is followed, and no pipe is waited for.
 fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
+        options.mode(PRIVATE_MODE).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     }
     options
 }

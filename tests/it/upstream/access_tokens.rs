@@ -631,20 +631,60 @@ fn a_replaced_refresh_token_survives_a_restart_and_is_shared_by_processes() {
 fn no_refresh_token_is_used_while_the_disk_is_full() {
     let (upstream, folder) = (rotating(), tempfile::tempdir().unwrap());
     let store = folder.path().join("tokens.json");
-    let new = folder.path().join("tokens.json.new");
-    std::os::unix::fs::symlink("/dev/full", &new).unwrap();
-    let mut session = stored_session(&upstream, &store);
+    let spec = oauth_document("/token");
+    // Files of more than 4 KiB cannot be written.
+    let mut session = Session::start_with_file_limit(8, &serve_with_store(&spec, &upstream, &store), &ROTATING);
     let result = session.call("pets", &json!({"body": {}}));
     assert!(
         result["isError"] == true && text_of(&result).contains("the token store of this server cannot be written"),
         "{result}"
     );
     assert_eq!(count(&upstream, "/token"), 0);
-    session.logged("No space left on device");
-    std::fs::remove_file(&new).unwrap();
+    session.logged("File too large");
+    let pid = i32::try_from(session.pid()).unwrap();
+    rlimit::prlimit(pid, rlimit::Resource::FSIZE, Some((rlimit::INFINITY, rlimit::INFINITY)), None).unwrap();
     assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false, "{}", session.logs());
     let stored = std::fs::read_to_string(&store).unwrap();
     assert!(stored.contains("refresh-s3cret-1") && stored.ends_with('}'), "{stored:?}");
+}
+
+/// Whoever can write into the folder could have put these files there.
+#[cfg(unix)]
+#[test]
+fn files_of_others_beside_the_token_store_are_not_written() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::symlink;
+
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let (upstream, folder) = (rotating(), tempfile::tempdir().unwrap());
+    let [store, new, lock, other] = ["tokens.json", "tokens.json.new", "tokens.json.lock", "other"].map(|name| folder.path().join(name));
+    let open_to_all = |path: &Path| {
+        std::fs::write(path, "").unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).unwrap();
+    };
+    let pipe = |path: &Path| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    let link = |path: &Path| symlink(&other, path).unwrap();
+    open_to_all(&lock);
+    let obstacles: [&dyn Fn(&Path); 3] = [&open_to_all, &pipe, &link];
+    for put in obstacles {
+        std::fs::write(&other, "untouched").unwrap();
+        let _ = std::fs::remove_file(&store);
+        put(&new);
+        let upstream = rotating();
+        let mut session = stored_session(&upstream, &store);
+        assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false, "{}", session.logs());
+        assert_eq!((mode(&store), mode(&lock)), (0o600, 0o600));
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "untouched");
+    }
+    // A lock cannot be replaced, because others may hold it.
+    for put in [&pipe as &dyn Fn(&Path), &link] {
+        std::fs::remove_file(&lock).unwrap();
+        put(&lock);
+        let spec = oauth_document("/token");
+        let output = command(&serve_with_store(&spec, &upstream, &store)).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.contains("no file can be written beside"), "{told}");
+    }
 }
 
 /// An API that takes one access token alone, and a token endpoint that takes each refresh token once. The file for the tokens cannot
