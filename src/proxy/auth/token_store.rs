@@ -128,7 +128,7 @@ impl TokenStore {
     fn create_new_file(&self) -> io::Result<File> {
         let path = self.beside(NEW_SUFFIX);
         match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => private_options().create_new(true).open(&path),
         }
     }

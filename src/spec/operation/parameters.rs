@@ -159,15 +159,14 @@ impl Parameters<'_> {
         });
         for (key, variable) in &template.query_variables {
             let declared = |location| parameters.iter().position(|parameter| parameter.is(location, variable));
-            let mut placed = match declared(Location::Query) {
-                Some(index) => parameters.remove(index),
-                None => match declared(Location::Path).and_then(|index| parameters.get(index)) {
-                    Some(of_path) => Arc::new(moved_to_query(of_path)),
-                    None => {
-                        warnings.push(describe_undeclared(variable));
-                        Arc::new(moved_to_query(&undeclared(variable)))
-                    }
-                },
+            let mut placed = if let Some(index) = declared(Location::Query) {
+                parameters.remove(index)
+            } else {
+                let of_path = declared(Location::Path).and_then(|index| parameters.get(index));
+                if of_path.is_none() {
+                    warnings.push(describe_undeclared(variable));
+                }
+                Arc::new(of_path.map_or_else(|| moved_to_query(&undeclared(variable)), |of_path| moved_to_query(of_path)))
             };
             if placed.name != *key {
                 Arc::make_mut(&mut placed).name.clone_from(key);

@@ -361,9 +361,12 @@ fn a_referenced_file_that_is_deleted_is_looked_for_anew() {
 fn a_single_api_that_is_down_at_the_start_is_served_when_it_comes() {
     let is_up = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let now = Arc::clone(&is_up);
-    let upstream = Upstream::start(Box::new(move |_| match now.load(std::sync::atomic::Ordering::SeqCst) {
-        true => reply(200, &["Content-Type: application/json"], document("first").as_bytes()),
-        false => reply(503, &[], b""),
+    let upstream = Upstream::start(Box::new(move |_| {
+        if now.load(std::sync::atomic::Ordering::SeqCst) {
+            reply(200, &["Content-Type: application/json"], document("first").as_bytes())
+        } else {
+            reply(503, &[], b"")
+        }
     }));
     let url = format!("{}/openapi.json", upstream.url);
     let mut session = Session::start(&["serve", "--reload", "0.2", "--spec", &url]);
