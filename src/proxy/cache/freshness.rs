@@ -145,7 +145,21 @@ fn fold_directives(headers: &HeaderMap) -> HeaderMap {
             folded.append(&name, value);
         }
     }
+    for name in [EXPIRES, DATE] {
+        if let Some(date) = headers.get(&name).map(preferred_date) {
+            folded.insert(name, date);
+        }
+    }
     folded
+}
+
+/// The date in the preferred form (RFC 9110 section 5.6.7: a recipient takes all three); what is none of them is over (RFC 9111 section
+/// 5.3).
+fn preferred_date(value: &HeaderValue) -> HeaderValue {
+    const OVER: HeaderValue = HeaderValue::from_static("0");
+    let date = value.to_str().ok().and_then(|text| httpdate::parse_http_date(text.trim()).ok());
+    date.and_then(|date| HeaderValue::from_str(&httpdate::fmt_http_date(date)).ok())
+        .unwrap_or(OVER)
 }
 
 /// The same directives with each quoted string empty that is more than a token (RFC 9110 section 5.6.4): it may hold what looks like a
@@ -215,6 +229,31 @@ fn directive<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_form_of_a_date_counts_and_no_other() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:00 GMT").unwrap();
+        for (expires, is_fresh) in [
+            ("Sun, 06 Nov 1994 08:49:37 GMT", true),
+            ("Sunday, 06-Nov-94 08:49:37 GMT", true),
+            ("Sun Nov  6 08:49:37 1994", true),
+            ("Sun, 06 Nov 1994 08:48:37 GMT", false),
+            ("Sun,  06 Nov 1994 08:49:37 GMT", false),
+            ("0", false),
+        ] {
+            let mut response = Response {
+                status: StatusCode::OK,
+                ..Response::default()
+            };
+            response.headers.insert(EXPIRES, HeaderValue::from_static(expires));
+            response
+                .headers
+                .insert(DATE, HeaderValue::from_static("Sunday, 06-Nov-94 08:49:00 GMT"));
+            let freshness = Freshness::new(&response, now, None);
+            let found = freshness.is_some_and(|freshness| freshness.is_fresh(now + Duration::from_secs(1)));
+            assert_eq!(found, is_fresh, "{expires}");
+        }
+    }
 
     #[test]
     fn no_number_of_seconds_overflows() {

@@ -332,7 +332,7 @@ fn header(parameter: &Parameter, value: &Value, headers: &mut HeaderMap) -> Resu
     Ok(())
 }
 
-/// Cookie pairs. Whatever is not a cookie-octet (RFC 6265 section 4.1.1) is percent-encoded, so that a value can add no cookie.
+/// Cookie pairs. What could end a cookie (RFC 6265 section 4.1.1) is percent-encoded in every style, so that a value can add none.
 fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, CallError> {
     let legal = |name: &str| {
         !name.is_empty()
@@ -356,8 +356,15 @@ fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, CallError
             style: Style::Cookie,
             explode,
             ..
-        } => (style::query(&parameter.name, value, Style::Form, *explode, Keep::Unreserved), "; "),
-        Serialization::Style { style, explode, .. } => (style::query(&parameter.name, value, *style, *explode, Keep::Unreserved), "&"),
+        } => (style::query(&parameter.name, value, Style::Form, *explode, Keep::Cookie), "; "),
+        Serialization::Style {
+            style,
+            explode,
+            allow_reserved,
+        } => {
+            let keep = if *allow_reserved { Keep::FormCookie } else { Keep::Unreserved };
+            (style::query(&parameter.name, value, *style, *explode, keep), "&")
+        }
     };
     let pairs: Vec<String> = pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
     Ok(Some(pairs.join(separator)).filter(|text| !text.is_empty()).into_iter().collect())

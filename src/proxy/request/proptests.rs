@@ -80,8 +80,8 @@ const CELLS: [Cell; 17] = [
     cell("header", "simple", true, (",", "="), ",=\t "),
     cell("cookie", "form", false, (",", ","), ""),
     cell("cookie", "form", true, ("&", "="), ""),
-    cell("cookie", "cookie", false, (",", ","), ""),
-    cell("cookie", "cookie", true, ("; ", "="), ""),
+    cell("cookie", "cookie", false, (",", ","), ",%"),
+    cell("cookie", "cookie", true, ("; ", "="), "%"),
 ];
 
 impl Cell {

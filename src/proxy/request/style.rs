@@ -14,13 +14,18 @@ use crate::spec::operation::request_body::Encoding;
 pub enum Keep {
     /// Only unreserved characters (RFC 3986 section 2.3).
     Unreserved,
-    /// Reserved ones too, as `allowReserved` asks for in the value of a query. Encoded are `#`, which ends the query, `&`,
+    /// Reserved ones and percent-encoded triples too, as `allowReserved` asks for in the value of a query. Encoded are `#`, which ends the query, `&`,
     /// which ends the pair, `+`, which forms read as a space, `'`, which URL parsers encode in a query, and `[` and `]`,
     /// which RFC 3986 section 3.4 does not allow there. `?` and `=` are legal in a value: a pair is split at its first `=`.
     Reserved,
     /// In a path, as `allowReserved` of 3.2 asks for: what RFC 3986 section 3.3 lets a segment hold, but `;` and `=`, which
     /// would start a parameter of the segment.
     Segment,
+    /// In a cookie of the style `form`, as `allowReserved` of 3.2 asks for: what a cookie may hold (RFC 6265 section 4.1.1), but `&`,
+    /// which ends a pair of that style, and `+`.
+    FormCookie,
+    /// In a cookie of the style `cookie` of 3.2, which encodes nothing: all that cannot end a cookie, and commas.
+    Cookie,
     /// Everything: header values are not percent-encoded.
     All,
 }
@@ -61,13 +66,20 @@ pub(crate) fn push_encoded(out: &mut String, text: &str, keep: Keep) {
         out.push_str(text);
         return;
     }
-    for byte in text.bytes() {
-        let reserved: &[u8] = match keep {
-            Keep::Reserved => b":/?@!$()*,;=",
-            Keep::Segment => b":@!$&'()*+,",
-            Keep::Unreserved | Keep::All => b"",
-        };
-        let stays = is_unreserved(byte) || reserved.contains(&byte);
+    let bytes = text.as_bytes();
+    let reserved: &[u8] = match keep {
+        Keep::Reserved => b":/?@!$()*,;=",
+        Keep::Segment => b":@!$&'()*+,",
+        Keep::FormCookie => b":/?@!$'()*=#[]",
+        Keep::Cookie => b":/?@!$&'()*+,=#[]%^`{|}<>",
+        Keep::Unreserved | Keep::All => b"",
+    };
+    let is_triple = |index: usize| {
+        let digits = bytes.get(index + 1..index + 3);
+        keep != Keep::Unreserved && digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    for (index, byte) in bytes.iter().copied().enumerate() {
+        let stays = is_unreserved(byte) || reserved.contains(&byte) || (byte == b'%' && is_triple(index));
         if stays {
             out.push(char::from(byte));
         } else {
@@ -415,7 +427,10 @@ mod tests {
         fn encoding_decodes_to_what_it_was(text in ".*") {
             for keep in [Keep::Unreserved, Keep::Reserved] {
                 let encoded = percent_encode(&text, keep);
-                prop_assert_eq!(percent_encoding::percent_decode_str(&encoded).decode_utf8().unwrap(), text.as_str());
+                let decoded = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
+                // What is encoded already stays where reserved characters do.
+                let meant = if keep == Keep::Reserved { decoded(&text) } else { text.as_bytes().to_vec() };
+                prop_assert_eq!(decoded(&encoded), meant);
                 prop_assert!(!encoded.contains(['#', '&', '+', ' ']));
                 prop_assert!(keep == Keep::Reserved || !encoded.contains(['=', '?']));
             }

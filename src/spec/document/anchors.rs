@@ -25,6 +25,8 @@ struct Anchor {
     name: String,
     is_dynamic: bool,
     span: Span,
+    /// The schema with an `$id` that it belongs to: the nearest one around it, if there is any.
+    home: Option<Span>,
 }
 
 impl NamedSchemas {
@@ -33,20 +35,20 @@ impl NamedSchemas {
         let mut named = Self::default();
         for (number, file) in files.iter().enumerate() {
             if let Some(base) = base_url(url, number) {
-                named.collect(file.root(), &base, 0);
+                named.collect(file.root(), &base, None, 0);
             }
         }
         named
     }
 
-    fn collect(&mut self, node: Node<'_>, base: &Url, depth: usize) {
+    fn collect(&mut self, node: Node<'_>, base: &Url, home: Option<Span>, depth: usize) {
         const MAX_DEPTH: usize = 128;
         let text = node.text();
         if depth > MAX_DEPTH || !(text.contains("nchor\"") || text.contains("\"$id\"")) {
             return;
         }
         for item in node.array().unwrap_or_default() {
-            self.collect(item, base, depth + 1);
+            self.collect(item, base, home, depth + 1);
         }
         let Some(object) = node.object() else { return };
         let span = node.span();
@@ -54,31 +56,33 @@ impl NamedSchemas {
         if let Some(id) = object.text("$id") {
             match id.strip_prefix('#') {
                 // The form of anchors before draft 2019-09.
-                Some(name) => self.anchor(name, false, span),
+                Some(name) => self.anchor(name, false, span, home),
                 None => own = base.join(&id).ok(),
             }
         }
+        let home = if own.is_some() { Some(span) } else { home };
         if let Some(url) = &own {
             self.resources.push(Resource { url: url.clone(), span });
         }
         for (key, is_dynamic) in [("$anchor", false), ("$dynamicAnchor", true)] {
             if let Some(name) = object.text(key) {
-                self.anchor(&name, is_dynamic, span);
+                self.anchor(&name, is_dynamic, span, home);
             }
         }
         for (key, inner) in object.iter() {
             // There, an object with these keys is a value, not a schema.
             if !matches!(key, "example" | "examples" | "default" | "const" | "enum") {
-                self.collect(inner, own.as_ref().unwrap_or(base), depth + 1);
+                self.collect(inner, own.as_ref().unwrap_or(base), home, depth + 1);
             }
         }
     }
 
-    fn anchor(&mut self, name: &str, is_dynamic: bool, span: Span) {
+    fn anchor(&mut self, name: &str, is_dynamic: bool, span: Span, home: Option<Span>) {
         self.anchors.push(Anchor {
             name: name.to_owned(),
             is_dynamic,
             span,
+            home,
         });
     }
 
@@ -98,9 +102,15 @@ impl NamedSchemas {
         self.around(from).map(|resource| resource.span).chain([from])
     }
 
-    /// The schema with that anchor: the one nearest to the reference, else the first of all.
+    /// The schema with that anchor: that of the schema with an `$id` around the reference (2020-12 core section 8.2.2), else the one
+    /// nearest to the reference, else the first of all.
     pub(crate) fn anchored(&self, name: &str, from: Span) -> Option<Span> {
         let anchors = || self.anchors.iter().filter(|anchor| anchor.name == name);
+        let mut around = self.resources.iter().rev().map(|resource| resource.span);
+        let home = around.find(|span| span.holds(from));
+        if let Some(own) = anchors().find(|anchor| anchor.home == home && anchor.span.file == from.file) {
+            return Some(own.span);
+        }
         let near = self
             .scopes(from)
             .find_map(|scope| anchors().find(|anchor| scope.holds(anchor.span)));
@@ -109,8 +119,10 @@ impl NamedSchemas {
 
     /// The schema with that anchor inside of `resource`.
     pub(crate) fn anchored_in(&self, name: &str, resource: Span) -> Option<Span> {
-        let mut anchors = self.anchors.iter().filter(|anchor| anchor.name == name);
-        anchors.find(|anchor| resource.holds(anchor.span)).map(|anchor| anchor.span)
+        let anchors = || self.anchors.iter().filter(|anchor| anchor.name == name);
+        let own = anchors().find(|anchor| anchor.home == Some(resource));
+        let found = own.or_else(|| anchors().find(|anchor| resource.holds(anchor.span)));
+        found.map(|anchor| anchor.span)
     }
 
     /// The schema whose `$id` a reference in `from` means, in a document with that URL.

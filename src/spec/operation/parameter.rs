@@ -309,7 +309,7 @@ fn read_style(version: Version, head: &ParameterHead<'_>, warnings: &mut Vec<Str
     };
     // Before 3.2 the word is defined for queries only.
     let allow_reserved = object.boolean("allowReserved") == Some(true)
-        && (*location == Location::Query || (*location == Location::Path && version >= Version::V3_2));
+        && (*location == Location::Query || (matches!(location, Location::Path | Location::Cookie) && version >= Version::V3_2));
     Serialization::Style {
         style,
         explode,

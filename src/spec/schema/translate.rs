@@ -165,6 +165,11 @@ impl Translation<'_, '_> {
         if let Some(Value::Object(discriminator)) = discriminator {
             describe_choice(&discriminator, &mut out);
         }
+        // Without a condition they say nothing.
+        if !has_keyword(&out, "if") {
+            remove_keyword(&mut out, "then");
+            remove_keyword(&mut out, "else");
+        }
         exclusive_limits(&mut out);
         required_names(&mut out, &read_only);
         complete_containers(&mut out, self.infers);
@@ -256,8 +261,14 @@ impl Translation<'_, '_> {
                 }
             }
             // A negation gets stricter where the schema in it gets looser.
-            ("not", value) if !self.survives(&value) => {}
-            ("if", value) if !self.survives(&value) => self.lose(out),
+            ("not" | "if", value) if !self.survives(&value) => {
+                self.warnings.push(format!(
+                    "the schema under `{key}` uses keywords that may be read more loosely, so that `{key}` is not checked"
+                ));
+                if key == "if" {
+                    self.lose(out);
+                }
+            }
             // Before 2020-12 a list of schemas under `items` described a tuple.
             ("items", Value::Array(schemas)) => {
                 let translated: Vec<_> = schemas.into_iter().map(|schema| self.schema(schema)).collect();
@@ -319,29 +330,14 @@ impl Translation<'_, '_> {
 
     /// Whether a schema says after translation what it said before. Only of plain assertions is that sure.
     fn survives(&mut self, schema: &Value) -> bool {
-        const PLAIN: [&str; 12] = [
-            "type",
-            "enum",
-            "const",
-            "minimum",
-            "maximum",
-            "minLength",
-            "maxLength",
-            "minItems",
-            "maxItems",
-            "required",
-            "title",
-            "description",
-        ];
-        let Value::Object(object) = schema else { return false };
+        if !is_plain(schema) {
+            return false;
+        }
         let before = self.warnings.len();
         let translated = self.inner(schema.clone());
         let silent = self.warnings.len() == before;
         self.warnings.truncate(before);
-        silent
-            && !object.is_empty()
-            && object.keys().all(|key| PLAIN.contains(&key.as_str()))
-            && object.iter().all(|(key, value)| translated.get(key) == Some(value))
+        silent && says_as_much(&translated, schema)
     }
 
     /// A schema of which it is not said that it is what a property or an item is: nothing is read into it.
@@ -366,4 +362,39 @@ impl Translation<'_, '_> {
         }
         legal
     }
+}
+
+/// Whether a schema, and those of its properties, has nothing but assertions that stay as they are.
+fn is_plain(schema: &Value) -> bool {
+    const PLAIN: [&str; 12] = [
+        "type",
+        "enum",
+        "const",
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "required",
+        "title",
+        "description",
+    ];
+    schema.as_object().is_some_and(|schema| {
+        schema.iter().all(|(key, value)| match (key.as_str(), value) {
+            ("properties", Value::Object(properties)) => properties.values().all(is_plain),
+            (key, _) => PLAIN.contains(&key),
+        })
+    })
+}
+
+/// Whether a schema has all that another one has.
+fn says_as_much(schema: &Value, other: &Value) -> bool {
+    let Value::Object(other) = other else { return false };
+    other.iter().all(|(key, said)| match (key.as_str(), schema.get(key), said) {
+        ("properties", Some(own), Value::Object(properties)) => properties
+            .iter()
+            .all(|(name, property)| own.get(name).is_some_and(|own| says_as_much(own, property))),
+        (_, own, said) => own == Some(said),
+    })
 }

@@ -232,8 +232,10 @@ impl<'a> XmlShape<'_, 'a> {
         self.of(declared.or_else(free))
     }
 
-    fn items(&self) -> Self {
-        self.of(self.find(&|(object, _)| object.get("items")))
+    /// Of the item at that index.
+    fn item(&self, index: usize) -> Self {
+        let listed = self.find(&|(object, _)| object.get("prefixItems")?.array()?.get(index).copied());
+        self.of(listed.or_else(|| self.find(&|(object, _)| object.get("items"))))
     }
 }
 
@@ -248,19 +250,23 @@ fn emit(out: &mut XmlWriter, event: Event<'_>) -> Result<(), CallError> {
 fn element(out: &mut XmlWriter, inferred: &str, shape: &XmlShape<'_, '_>, value: &Value, encloses: bool) -> Result<(), CallError> {
     let xml = shape.xml();
     if let Value::Array(items) = value {
-        let of_item = shape.items();
         let is_wrapped = encloses || xml.node_type == Some(NodeType::Element);
         // The name beside `type: array` is the wrapper's, and the items' too where they have none (OAS "XML Arrays").
         let name = xml.name.as_deref().filter(|_| is_wrapped).unwrap_or(inferred);
-        let item_name = of_item.component().filter(|name| encloses && xml.name.is_none() && is_name(name));
-        let item_name = item_name.as_deref().unwrap_or(name);
         let tag = xml.qualified(name)?;
         if is_wrapped {
             let start = start_tag(&tag, xml.declaration().into_iter().collect())?;
             emit(out, Event::Start(start))?;
         }
-        for item in items {
-            element(out, item_name, &of_item, item, item.is_array())?;
+        for (index, item) in items.iter().enumerate() {
+            let of_item = shape.item(index);
+            let item_name = of_item.component().filter(|name| encloses && xml.name.is_none() && is_name(name));
+            let item_name = item_name.as_deref().unwrap_or(name);
+            match of_item.xml().node_type {
+                Some(NodeType::Text | NodeType::Cdata) if item.is_null() => {}
+                Some(kind @ (NodeType::Text | NodeType::Cdata)) => write_text(out, kind, item)?,
+                _ => element(out, item_name, &of_item, item, item.is_array())?,
+            }
         }
         return if is_wrapped {
             emit(out, Event::End(BytesEnd::new(tag)))
@@ -286,23 +292,22 @@ fn element(out: &mut XmlWriter, inferred: &str, shape: &XmlShape<'_, '_>, value:
     emit(out, Event::Start(start))?;
     for (name, shape, node_type, value) in content {
         match node_type {
-            NodeType::Text => emit(out, Event::Text(BytesText::from_escaped(escaped(&scalar_text(value)?, false)?)))?,
-            NodeType::Cdata => {
-                let text = scalar_text(value)?;
-                check_characters(&text)?;
-                // A parser would change it there.
-                if text.contains('\r') {
-                    emit(out, Event::Text(BytesText::from_escaped(escaped(&text, false)?)))?;
-                    continue;
-                }
-                for part in BytesCData::escaped(&text) {
-                    emit(out, Event::CData(part))?;
-                }
-            }
+            NodeType::Text | NodeType::Cdata => write_text(out, node_type, value)?,
             NodeType::Element | NodeType::Attribute | NodeType::None => element(out, &name, &shape, value, false)?,
         }
     }
     emit(out, Event::End(BytesEnd::new(tag)))
+}
+
+/// Writes a value as text, in a CDATA section where its node is one.
+fn write_text(out: &mut XmlWriter, node_type: NodeType, value: &Value) -> Result<(), CallError> {
+    let text = scalar_text(value)?;
+    // A parser would change a carriage return in such a section.
+    if node_type == NodeType::Cdata && !text.contains('\r') {
+        check_characters(&text)?;
+        return BytesCData::escaped(&text).try_for_each(|part| emit(out, Event::CData(part)));
+    }
+    emit(out, Event::Text(BytesText::from_escaped(escaped(&text, false)?)))
 }
 
 type XmlContent<'k, 'a, 'v> = Vec<(String, XmlShape<'k, 'a>, NodeType, &'v Value)>;
