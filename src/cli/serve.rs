@@ -39,6 +39,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
         let problem = "--spec - needs --transport http: over stdio, standard input belongs to the client".to_owned();
         return Err(Failure::setting(problem));
     }
+    warn_about_confirmation(&process, &configs);
     descriptors::raise_descriptor_limit();
     let server = awaiting_server(&process, &configs);
     let drain_delay = match &process.transport {
@@ -167,6 +168,20 @@ async fn serve_http(
     http::serve(listener, server.clone(), &options, keys, stop.clone())
         .await
         .map_err(serving_failed)
+}
+
+/// Warns that every call of which the user must be asked will be refused, if the client cannot ask.
+fn warn_about_confirmation(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) {
+    let unable = configs
+        .iter()
+        .map(|config| config.profile)
+        .find(|profile| profile.asks == Some(false));
+    if let Some(client) = unable.filter(|_| process.confirm.is_on()) {
+        let client = client.name;
+        tracing::warn!(
+            "--confirm: {client} cannot ask its user, so that each call that needs a confirmation is refused; use --no-destructive to leave those tools out, or, without --confirm, let {client} ask for approval by the hints"
+        );
+    }
 }
 
 /// A server that waits for its APIs.

@@ -408,3 +408,17 @@ fn p45_one_clients_answers_do_not_keep_those_of_others_from_counting() {
     assert_eq!(done["isError"], false, "{done}");
     assert_eq!(upstream.take_one().line, "DELETE /pets/1 HTTP/1.1");
 }
+
+#[test]
+fn a_client_that_cannot_ask_is_warned_of_at_the_start() {
+    for (flags, is_told) in [
+        (&["--confirm", "destructive", "--client", "claude-desktop"][..], true),
+        (&["--confirm", "destructive", "--client", "claude-code"], false),
+        (&["--client", "claude-desktop"], false),
+    ] {
+        let mut session = Session::start(&[&["serve", "--mock", "--spec", &petstore()], flags].concat());
+        let logs = session.end();
+        let told = "Claude Desktop cannot ask its user, so that each call that needs a confirmation is refused; use --no-destructive";
+        assert_eq!(logs.contains(told), is_told, "{flags:?}: {logs}");
+    }
+}
