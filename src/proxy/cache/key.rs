@@ -8,6 +8,11 @@ use crate::proxy::request::Request;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ReplyKey([u8; 32]);
 
+impl ReplyKey {
+    /// Before and behind all others.
+    pub(crate) const BOUNDS: [Self; 2] = [Self([0; 32]), Self([u8::MAX; 32])];
+}
+
 impl AsRef<[u8]> for ReplyKey {
     fn as_ref(&self) -> &[u8] {
         &self.0

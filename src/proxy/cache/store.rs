@@ -1,6 +1,6 @@
 //! The replies that are kept, within a number of bytes: those that were not used for the longest time are dropped first.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -39,6 +39,11 @@ impl StoredReply {
         }
     }
 
+    /// Its path without a slash at the end.
+    fn place(&self) -> &str {
+        self.path.trim_end_matches('/')
+    }
+
     fn bytes(&self) -> usize {
         let headers: usize = self
             .response
@@ -46,7 +51,7 @@ impl StoredReply {
             .iter()
             .map(|(name, value)| name.as_str().len() + value.len())
             .sum();
-        RECORD_BYTES + self.path.len() + headers + self.response.body.len()
+        RECORD_BYTES + 2 * self.path.len() + headers + self.response.body.len()
     }
 }
 
@@ -81,6 +86,8 @@ pub(crate) struct ReplyStore {
     replies: HashMap<ReplyKey, (u64, StoredReply)>,
     /// When each was last used; the least comes first.
     uses: BTreeMap<u64, ReplyKey>,
+    /// What a change at a path may concern, by path without a slash at its end.
+    paths: BTreeSet<(Box<str>, ReplyKey)>,
     next_use: u64,
     generation: u64,
 }
@@ -92,6 +99,7 @@ impl ReplyStore {
             bytes: 0,
             replies: HashMap::new(),
             uses: BTreeMap::new(),
+            paths: BTreeSet::new(),
             next_use: 0,
             generation: 0,
         }
@@ -135,6 +143,7 @@ impl ReplyStore {
         }
         self.bytes += bytes;
         self.uses.insert(self.next_use, key);
+        self.paths.insert((reply.place().into(), key));
         self.replies.insert(key, (self.next_use, reply));
         self.next_use += 1;
         true
@@ -143,6 +152,7 @@ impl ReplyStore {
     pub(crate) fn remove(&mut self, key: &ReplyKey) {
         if let Some((used, reply)) = self.replies.remove(key) {
             self.uses.remove(&used);
+            self.paths.remove(&(reply.place().into(), *key));
             self.bytes -= reply.bytes();
         }
     }
@@ -161,16 +171,14 @@ impl ReplyStore {
 
     fn drop_near(&mut self, path: &str) {
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-        let concerns = |other: &str| {
-            let other = other.trim_end_matches('/');
-            other == path || other == above || other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
-        };
-        let concerned: Vec<ReplyKey> = self
-            .replies
-            .iter()
-            .filter(|(_, (_, reply))| concerns(&reply.path))
-            .map(|(key, _)| *key)
-            .collect();
+        let below = format!("{path}/");
+        let [first, last] = ReplyKey::BOUNDS;
+        let at = |path: &str| self.paths.range((path.into(), first)..=(path.into(), last));
+        let all_below = self
+            .paths
+            .range((below.as_str().into(), first)..)
+            .take_while(|(other, _)| other.starts_with(&below));
+        let concerned: Vec<ReplyKey> = at(path).chain(at(above)).chain(all_below).map(|(_, key)| *key).collect();
         concerned.iter().for_each(|key| self.remove(key));
     }
 }
@@ -265,6 +273,23 @@ mod tests {
             assert_eq!(store.get(&key(&keys, 0)).is_none(), is_dropped, "{path}");
             assert_eq!(store.bytes() == 0, is_dropped, "{path}");
         }
+    }
+
+    #[test]
+    fn a_change_looks_only_at_what_it_may_concern() {
+        let keys = KeyMaker::new().unwrap();
+        let mut store = ReplyStore::new(1 << 30);
+        for number in 0..20_000 {
+            store.put(key(&keys, number), stored(&format!("/others/{number}"), 1), 0);
+        }
+        let began = std::time::Instant::now();
+        for number in 0..1000 {
+            store.drop_around(&format!("/pets/{number}"));
+        }
+        assert!(began.elapsed() < std::time::Duration::from_secs(1), "{:?}", began.elapsed());
+        assert_eq!((store.replies.len(), store.paths.len()), (20_000, 20_000));
+        store.drop_around("/others");
+        assert_eq!((store.replies.len(), store.paths.len(), store.bytes()), (0, 0, 0));
     }
 
     #[test]
