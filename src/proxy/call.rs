@@ -196,9 +196,8 @@ impl ApiProxy {
         let Some(cacheable) = cache.consider(&request, &credential) else {
             return self.ask(call, sending).await;
         };
-        match cache.decide(cacheable, sending.deadline).await {
+        match cache.decide(cacheable, call.upstream, sending.deadline).await? {
             CacheDecision::Reply(reply) => Ok(reply),
-            CacheDecision::TimedOut => Err(CallError::Timeout(self.options.timeout)),
             CacheDecision::Ask(mut inquiry) => {
                 let conditions = &inquiry.conditions;
                 let mut outcome = self.ask(call, SendOptions { conditions, ..sending }).await;

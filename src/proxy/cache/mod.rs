@@ -26,13 +26,16 @@ use super::redact::Redactor;
 use super::request::Request;
 use super::response::records::Framing;
 use super::response::{Response, content_type};
-use super::upstream::Reply;
+use super::upstream::{Reply, Upstream};
 use crate::observe;
 use crate::observe::call::note;
 use crate::observe::metrics::gauges::CacheGauge;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::shared_state::replies::SharedReplies;
 use crate::shared_state::state::SharedApiState;
+
+/// How long a call waits at most for the reply to another one, and never more than a quarter of its own time.
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// What an operator sets about the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,8 +75,6 @@ pub(crate) enum CacheDecision<'c> {
     Reply(Reply),
     /// The API has to be asked.
     Ask(Box<Inquiry<'c>>),
-    /// Whoever asked for the same did not get a reply in the time of this call.
-    TimedOut,
 }
 
 /// A question to the API whose answer may be kept.
@@ -138,8 +139,19 @@ impl ReplyCache {
         })
     }
 
-    /// The kept reply, or what to ask the API. Of calls that ask for the same at a time, one asks, and the others wait for it.
-    pub(crate) async fn decide(&self, mut call: CacheableCall, deadline: Instant) -> CacheDecision<'_> {
+    /// The kept reply, or what to ask the API. Of calls that ask for the same at a time, one asks, and the others wait for it, but
+    /// not for long: it may hang.
+    ///
+    /// # Errors
+    /// [`CallError::Busy`] if too many calls wait for this upstream.
+    pub(crate) async fn decide(
+        &self,
+        mut call: CacheableCall,
+        upstream: &Upstream,
+        deadline: Instant,
+    ) -> Result<CacheDecision<'_>, CallError> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let patience = Instant::now() + MAX_WAIT.min(left / 4);
         if let Some(shared) = &self.shared {
             call.shared_generation = shared.generation().await.ok();
         }
@@ -148,7 +160,7 @@ impl ReplyCache {
             let now = self.clock.now();
             if let Some(reply) = stored.as_ref().filter(|stored| stored.freshness.is_fresh(now)) {
                 self.tell("hit", true);
-                return CacheDecision::Reply(reply.reply(self.clock.now()));
+                return Ok(CacheDecision::Reply(reply.reply(self.clock.now())));
             }
             let waited = match self.flights.enter(&call.key) {
                 Ok(mut place) => {
@@ -156,16 +168,18 @@ impl ReplyCache {
                         place.end(FlightOutcome::Stored);
                         continue;
                     }
-                    return CacheDecision::Ask(Box::new(Inquiry::new(call, stored, Some(place), now)));
+                    return Ok(CacheDecision::Ask(Box::new(Inquiry::new(call, stored, Some(place), now))));
                 }
-                Err(mut flight) => timeout_at(deadline.into(), flight.wait_for(|outcome| *outcome != FlightOutcome::Pending))
-                    .await
-                    .map(|ended| ended.map(|outcome| *outcome)),
+                Err(mut flight) => {
+                    let _waiting = upstream.wait()?;
+                    timeout_at(patience.into(), flight.wait_for(|outcome| *outcome != FlightOutcome::Pending))
+                        .await
+                        .map(|ended| ended.map(|outcome| *outcome))
+                }
             };
             match waited {
-                Err(_) => return CacheDecision::TimedOut,
-                Ok(Ok(FlightOutcome::Pending | FlightOutcome::NotStored)) => {
-                    return CacheDecision::Ask(Box::new(Inquiry::new(call, stored, None, now)));
+                Err(_) | Ok(Ok(FlightOutcome::Pending | FlightOutcome::NotStored)) => {
+                    return Ok(CacheDecision::Ask(Box::new(Inquiry::new(call, stored, None, now))));
                 }
                 // It is there now, or whoever asked has given up: the next one asks.
                 Ok(Ok(FlightOutcome::Stored) | Err(_)) => {}

@@ -20,7 +20,7 @@ pub(crate) struct ConcurrencyLimit {
 }
 
 /// A place in the queue; given back however the wait ends.
-struct Waiting<'g>(&'g AtomicUsize);
+pub(crate) struct Waiting<'g>(&'g AtomicUsize);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
@@ -50,6 +50,19 @@ impl ConcurrencyLimit {
         self.waiting.load(Ordering::Relaxed)
     }
 
+    /// A place in the queue.
+    ///
+    /// # Errors
+    /// [`CallError::Busy`] if it is full.
+    pub(crate) fn wait(&self) -> Result<Waiting<'_>, CallError> {
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let waiting = Waiting(&self.waiting);
+        if before >= self.max_waiting {
+            return Err(CallError::Busy("too many calls are in flight and waiting"));
+        }
+        Ok(waiting)
+    }
+
     /// A place, for as long as what is returned lives.
     ///
     /// # Errors
@@ -58,11 +71,7 @@ impl ConcurrencyLimit {
         if let Ok(place) = self.places.try_acquire() {
             return Ok(place);
         }
-        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let waiting = Waiting(&self.waiting);
-        if before >= self.max_waiting {
-            return Err(CallError::Busy("too many calls are in flight and waiting"));
-        }
+        let waiting = self.wait()?;
         let place = timeout_at(deadline, self.places.acquire()).await;
         drop(waiting);
         match place {

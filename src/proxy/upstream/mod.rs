@@ -17,7 +17,7 @@ use url::Origin;
 
 use self::breaker::{Breaker, Outcome};
 use self::exchange::CallOptions;
-use self::limit::{ConcurrencyLimit, RequestRate};
+use self::limit::{ConcurrencyLimit, RequestRate, Waiting};
 use self::retry::Budget;
 use super::auth::authenticator::CallAuthentication;
 use super::auth::resolve::Credential;
@@ -177,6 +177,14 @@ impl Upstream {
             budget: Budget::default(),
             retries: options.retries,
         }
+    }
+
+    /// A place in the queue of the upstream, for a call that waits for the reply to another one.
+    ///
+    /// # Errors
+    /// [`CallError::Busy`] if the queue is full.
+    pub(crate) fn wait(&self) -> Result<Waiting<'_>, CallError> {
+        self.concurrency.wait()
     }
 
     /// Makes the request, as often as needed and allowed, and reads the reply.

@@ -354,3 +354,26 @@ fn p10_a_read_that_waits_for_another_one_ends_within_its_own_time_limit() {
     // A limit that began again after the wait would make it eight seconds.
     assert!(started.elapsed() < Duration::from_secs(7), "{:?}", started.elapsed());
 }
+
+#[test]
+fn a_request_that_hangs_fails_no_other_call_for_the_same_and_those_that_wait_are_in_the_queue() {
+    let is_first = AtomicBool::new(true);
+    let upstream = Upstream::start(Box::new(move |_| {
+        if is_first.swap(false, SeqCst) {
+            std::thread::park_timeout(2 * TIMEOUT);
+        }
+        reply(200, FRESH, b"{\"done\":true}")
+    }));
+    let flags = ["--cache", "1000000", "--timeout", "8", "--retries", "0", "--max-queue", "6"];
+    let mut session = Session::serving(&spec(), &upstream, &flags);
+    session.post("tools/call", &json!({"name": "list", "arguments": {}}));
+    wait_until("the API is asked", || !upstream.received().is_empty());
+    let began = std::time::Instant::now();
+    for _ in 0..10 {
+        session.post("tools/call", &json!({"name": "list", "arguments": {}}));
+    }
+    let results: Vec<Value> = (0..10).map(|_| session.receive()).collect();
+    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+    let count = |words: &str| results.iter().filter(|answer| answer.to_string().contains(words)).count();
+    assert_eq!((count("done"), count("too many calls are in flight")), (6, 4), "{results:?}");
+}
