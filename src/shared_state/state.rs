@@ -142,7 +142,7 @@ impl SharedState {
         let policy = policy.ok().and_then(|answer| answer.ok()?.into_iter().nth(1));
         if let Some(policy) = policy.filter(|policy| policy.starts_with("allkeys")) {
             tracing::warn!(
-                "--shared-state: {server} drops any key when its memory is full (maxmemory-policy {policy}), refresh tokens included; set volatile-lru or noeviction"
+                "--shared-state: {server} drops any key when its memory is full (maxmemory-policy {policy}), refresh tokens included; set noeviction"
             );
         }
         tracing::info!("shared state at {server}, instance `{}`", self.instance);
