@@ -7,8 +7,9 @@ use http::StatusCode;
 use http::header::AUTHORIZATION;
 use tokio::time::{Instant, timeout_at};
 
+use super::access_token::AccessToken;
 use super::digest::Digest;
-use super::token_source::{AccessToken, TokenSource};
+use super::token_source::TokenSource;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;

@@ -1,5 +1,6 @@
 //! Outbound authentication: which of the operator's credentials each operation carries, and how they get into a request.
 
+pub(crate) mod access_token;
 pub(crate) mod authenticator;
 pub(crate) mod digest;
 pub(crate) mod forward;

@@ -17,6 +17,7 @@ use url::{Url, form_urlencoded};
 
 use crate::observe;
 use crate::outbound::{HttpClient, is_encrypted_or_local};
+use crate::proxy::auth::access_token::AccessToken;
 use crate::proxy::auth::grant::{Endpoint, Grant};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::auth::stored_token::StoredToken;
@@ -39,17 +40,6 @@ const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(45);
 /// The largest reply of a token endpoint, in bytes.
 const MAX_REPLY_BYTES: usize = 256 << 10;
-
-/// An access token.
-#[derive(Debug)]
-pub(crate) struct AccessToken {
-    /// `Authorization` with it.
-    pub header: HeaderValue,
-    /// Redacts the token in replies.
-    pub redactor: Arc<Redactor>,
-    fresh_until: Option<Instant>,
-    expires: Option<Instant>,
-}
 
 /// Where a scheme's tokens come from.
 #[derive(Debug)]
@@ -83,22 +73,6 @@ struct RenewalState {
 struct Discovered {
     issuer: String,
     token_endpoint: String,
-}
-
-impl AccessToken {
-    fn is_fresh(&self, now: Instant) -> bool {
-        self.fresh_until.is_none_or(|until| now < until)
-    }
-
-    /// The token itself.
-    fn bearer(&self) -> &str {
-        let text = self.header.to_str().unwrap_or_default();
-        text.strip_prefix("Bearer ").unwrap_or(text)
-    }
-
-    fn is_good(&self, now: Instant) -> bool {
-        self.expires.is_none_or(|until| now < until)
-    }
 }
 
 impl TokenSource {

@@ -32,31 +32,39 @@ pub struct Counter {
 #[derive(Debug, Default)]
 pub(crate) struct FirstLine {
     end: Option<usize>,
+    /// Its first and last byte that is not white space.
+    ends: Option<(u8, u8)>,
+    /// Whether more than white space follows it.
+    pub(crate) is_followed: bool,
 }
 
 impl FirstLine {
-    /// Takes the next bytes, before which there were `before`.
+    /// Takes the next bytes, before which there were `before`. Each byte is looked at once, however large the body is.
     pub(crate) fn feed(&mut self, before: usize, bytes: &[u8]) {
+        let mut rest = bytes;
         if self.end.is_none() {
-            self.end = memchr::memchr(b'\n', bytes).map(|index| before + index);
+            let length = memchr::memchr(b'\n', bytes);
+            self.end = length.map(|length| before + length);
+            let (line, after) = bytes.split_at(length.unwrap_or(bytes.len()));
+            rest = after;
+            if let [first, ..] = line.trim_ascii()
+                && let Some(last) = line.trim_ascii().last()
+            {
+                let first = self.ends.map_or(*first, |(first, _)| first);
+                self.ends = Some((first, *last));
+            }
         }
-    }
-
-    /// Whether more than white space follows it in what came so far.
-    pub(crate) fn is_followed(&self, body: &[u8]) -> bool {
-        let rest = self.end.and_then(|end| body.get(end..));
-        rest.is_some_and(|rest| !rest.trim_ascii_start().is_empty())
+        self.is_followed |= !rest.trim_ascii_start().is_empty();
     }
 
     /// Whether it begins and ends as an object or a list does.
-    pub(crate) fn looks_whole(&self, body: &[u8]) -> bool {
-        let line = self.of(body);
-        matches!(line.first(), Some(b'{' | b'[')) && matches!(line.last(), Some(b'}' | b']'))
+    pub(crate) fn looks_whole(&self) -> bool {
+        matches!(self.ends, Some((b'{' | b'[', b'}' | b']')))
     }
 
     /// Whether it is an object or a list.
     pub(crate) fn is_whole(&self, body: &[u8]) -> bool {
-        self.looks_whole(body) && is_json(self.of(body))
+        self.looks_whole() && is_json(self.of(body))
     }
 
     fn of<'b>(&self, body: &'b [u8]) -> &'b [u8] {

@@ -186,7 +186,7 @@ async fn read_body(
     let mut memory = limits.memory.begin();
     let mut stopped = None;
     while stopped.is_none() {
-        let may_go_on = || first_line.as_ref().is_some_and(|line| line.looks_whole(body.as_slice())) && declared != Some(body.len());
+        let may_go_on = || first_line.as_ref().is_some_and(FirstLine::looks_whole) && declared != Some(body.len());
         let next = if records.is_some() || may_go_on() {
             let Ok(next) = tokio::time::timeout_at(limits.stream_deadline, reply.chunk()).await else {
                 is_lines |= first_line.take().is_some_and(|line| line.is_whole(body.as_slice()));
@@ -220,7 +220,7 @@ async fn read_body(
             line.feed(body.len(), &chunk);
         }
         body.push(chunk);
-        if let Some(line) = first_line.take_if(|line| line.is_followed(body.as_slice()))
+        if let Some(line) = first_line.take_if(|line| line.is_followed)
             && line.is_whole(body.as_slice())
         {
             is_lines = true;

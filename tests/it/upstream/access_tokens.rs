@@ -155,7 +155,7 @@ fn a_user_gets_tokens_where_the_document_declares_the_password_flow() {
     let mut session = Session::start(&args);
     let result = session.call("pets", &json!({"body": {}}));
     let advice =
-        "sets OPENAPI_MCP_AUTH_LOGIN_USERNAME and OPENAPI_MCP_AUTH_LOGIN_PASSWORD, or OPENAPI_MCP_AUTH_LOGIN (an access token) for";
+        "sets OPENAPI_MCP_AUTH_LOGIN_USERNAME and OPENAPI_MCP_AUTH_LOGIN_PASSWORD, or OPENAPI_MCP_AUTH_LOGIN (an access token), for";
     assert!(text(&result).contains(advice), "{result}");
 }
 

@@ -1,0 +1,35 @@
+//! An access token, and how long it may be used.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::header::HeaderValue;
+
+use crate::proxy::redact::Redactor;
+
+/// An access token.
+#[derive(Debug)]
+pub(crate) struct AccessToken {
+    /// `Authorization` with it.
+    pub header: HeaderValue,
+    /// Redacts the token in replies.
+    pub redactor: Arc<Redactor>,
+    pub(super) fresh_until: Option<Instant>,
+    pub(super) expires: Option<Instant>,
+}
+
+impl AccessToken {
+    pub(super) fn is_fresh(&self, now: Instant) -> bool {
+        self.fresh_until.is_none_or(|until| now < until)
+    }
+
+    /// The token itself.
+    pub(super) fn bearer(&self) -> &str {
+        let text = self.header.to_str().unwrap_or_default();
+        text.strip_prefix("Bearer ").unwrap_or(text)
+    }
+
+    pub(super) fn is_good(&self, now: Instant) -> bool {
+        self.expires.is_none_or(|until| now < until)
+    }
+}
