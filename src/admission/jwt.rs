@@ -2,12 +2,15 @@
 //! (RFC 9728). Tokens for other audiences are refused, and no token is passed on (MCP, basic/authorization).
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::{Map, Value, json};
 use url::Url;
 
@@ -21,7 +24,7 @@ use crate::proxy::caller::scopes::{Scopes, ToolScopes};
 /// The well-known path of RFC 9728 section 3, inserted between the host and the path of the resource.
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// The tolerated clock difference, in seconds.
-const LEEWAY: u64 = 30;
+const LEEWAY: f64 = 30.0;
 /// The longest token that is read, in bytes.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
 
@@ -83,8 +86,8 @@ impl ProtectedResource {
     /// The endpoint with that URL. A token for it names it as its audience, unless the operator set audiences of the whole server.
     pub(crate) fn new(url: Url, options: &OauthOptions, scopes: ToolScopes, [reads_only, serves_one_api]: [bool; 2]) -> Self {
         let mut validation = Validation::new(Algorithm::RS256);
-        validation.leeway = LEEWAY;
-        validation.validate_nbf = true;
+        // [`check_times`] reads numbers with fractions as well (RFC 7519 section 2, NumericDate).
+        validation.validate_exp = false;
         validation.set_issuer(&[&options.issuer]);
         if options.audiences.is_empty() {
             // RFC 8707 and MCP write the URL without a trailing slash; both forms name the same resource.
@@ -93,7 +96,7 @@ impl ProtectedResource {
         } else {
             validation.set_audience(&options.audiences);
         }
-        validation.set_required_spec_claims(&["exp", "iss", "aud"]);
+        validation.set_required_spec_claims(&["iss", "aud"]);
         Self {
             url,
             validation,
@@ -155,8 +158,8 @@ impl Oauth {
         for key in keys {
             let mut validation = resource.validation.clone();
             validation.algorithms = vec![header.alg];
-            match decode::<Map<String, Value>>(token, &key.public, &validation) {
-                Ok(decoded) => return self.allowed(token, decoded.claims, resource),
+            match decode::<Claims>(token, &key.public, &validation) {
+                Ok(decoded) => return self.allowed(token, decoded.claims.0, resource),
                 Err(error) => problem = explain(error.kind()),
             }
         }
@@ -168,6 +171,7 @@ impl Oauth {
         if claims.get("iss").and_then(Value::as_str) != Some(&self.options.issuer) {
             return Err(TokenError::Invalid("the token is from another issuer"));
         }
+        check_times(&claims)?;
         let granted = scopes(&claims);
         if self.options.scopes.iter().any(|scope| !granted.contains(scope)) {
             return Err(TokenError::Scope(self.needed(&[], &granted, resource)));
@@ -278,14 +282,64 @@ fn scopes(claims: &Map<String, Value>) -> BTreeSet<String> {
     found
 }
 
+const INCOMPLETE: &str = "the token lacks a valid exp, iss or aud";
+
+/// Checks `exp`, which must be there, and `nbf`.
+fn check_times(claims: &Map<String, Value>) -> Result<(), TokenError> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    let seconds = |name: &str| {
+        claims
+            .get(name)
+            .map(|value| value.as_f64().ok_or(TokenError::Invalid(INCOMPLETE)))
+            .transpose()
+    };
+    let expires = seconds("exp")?.ok_or(TokenError::Invalid(INCOMPLETE))?;
+    if expires + LEEWAY < now {
+        return Err(TokenError::Invalid("the token has expired"));
+    }
+    if seconds("nbf")?.is_some_and(|begins| begins > now + LEEWAY) {
+        return Err(TokenError::Invalid("the token is not valid yet"));
+    }
+    Ok(())
+}
+
+/// The claims of a token, each of which is there once (RFC 7519 section 4): of two, this server and another one could take different
+/// ones.
+struct Claims(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Claims {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct UniqueClaims;
+
+        impl<'de> Visitor<'de> for UniqueClaims {
+            type Value = Claims;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Claims, A::Error> {
+                let mut claims = Map::new();
+                while let Some((name, value)) = members.next_entry::<String, Value>()? {
+                    if claims.insert(name, value).is_some() {
+                        return Err(A::Error::custom("a claim is there twice"));
+                    }
+                }
+                Ok(Claims(claims))
+            }
+        }
+
+        deserializer.deserialize_map(UniqueClaims)
+    }
+}
+
 fn explain(kind: &ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::ExpiredSignature => "the token has expired",
-        ErrorKind::ImmatureSignature => "the token is not valid yet",
         ErrorKind::InvalidIssuer => "the token is from another issuer",
         ErrorKind::InvalidAudience => "the token is for another audience",
         ErrorKind::InvalidSignature => "the signature of the token is wrong",
-        ErrorKind::MissingRequiredClaim(_) | ErrorKind::InvalidClaimFormat(_) => "the token lacks a valid exp, iss or aud",
+        ErrorKind::MissingRequiredClaim(_) | ErrorKind::InvalidClaimFormat(_) => INCOMPLETE,
+        ErrorKind::Json(_) => "the claims of the token are not an object of JSON in which each name is there once",
         _ => "the token is not a valid JWT",
     }
 }

@@ -41,6 +41,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     }
     warn_about_confirmation(&process, &configs);
     descriptors::raise_descriptor_limit();
+    disable_core_dumps();
     let server = awaiting_server(&process, &configs);
     let drain_delay = match &process.transport {
         Transport::Stdio => Duration::ZERO,
@@ -181,6 +182,14 @@ fn warn_about_confirmation(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) 
         tracing::warn!(
             "--confirm: {client} cannot ask its user, so that each call that needs a confirmation is refused; use --no-destructive to leave those tools out, or, without --confirm, let {client} ask for approval by the hints"
         );
+    }
+}
+
+/// A core dump would hold every secret of the process.
+fn disable_core_dumps() {
+    #[cfg(unix)]
+    if let Err(error) = rlimit::setrlimit(rlimit::Resource::CORE, 0, 0) {
+        tracing::warn!("core dumps cannot be disabled: {error}");
     }
 }
 

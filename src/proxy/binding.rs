@@ -9,6 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::arguments::ruled::ArgumentRules;
 use super::auth::forward::Forwarding;
+use super::auth::refused_tokens::RefusedTokens;
 use super::auth::resolve::{AccessResolver, OperationAccess, SameRequirements};
 use super::auth::scheme::{SchemeResolver, is_api_key_header};
 use super::auth::values::{Credentials, basic_forms};
@@ -64,6 +65,8 @@ pub(crate) struct BoundOperation {
     pub(super) base: Option<Arc<BaseUrl>>,
     pub(super) upstream: Option<Arc<Upstream>>,
     pub(super) access: OperationAccess,
+    /// New access tokens that it has refused.
+    pub(super) refused_tokens: RefusedTokens,
     /// The number of what it requires of credentials, by which each tenant knows what its calls carry; 0 without tenants.
     pub(super) requirements: usize,
     /// Whether a request may be sent again.
@@ -234,6 +237,7 @@ impl<'a> Binder<'a> {
             tool: rules.tool,
             base,
             access,
+            refused_tokens: RefusedTokens::default(),
             repeats: rules.repeats,
             is_read_only: rules.is_read_only,
             wire: rules.wire,

@@ -236,6 +236,7 @@ impl ApiProxy {
         let outgoing = OutgoingCall {
             make,
             credential: call.credential,
+            refused_tokens: &call.target.refused_tokens,
             repeats: call.target.repeats,
             options: &self.options,
             deadline: options.deadline,

@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::access_token::AccessToken;
 use super::digest::Digest;
+use super::refused_tokens::RefusedTokens;
 use super::token_source::TokenSource;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
@@ -46,6 +47,8 @@ impl Authenticator {
 /// The authentication of one call, which may take more than one request.
 pub(crate) struct CallAuthentication<'c> {
     authenticator: Option<&'c Authenticator>,
+    /// New tokens that the operation has refused.
+    refused_tokens: &'c RefusedTokens,
     /// The current access token.
     token: Option<Arc<AccessToken>>,
     /// Tokens that the API refused during the call; they may appear in a reply as well.
@@ -58,13 +61,18 @@ impl<'c> CallAuthentication<'c> {
     ///
     /// # Errors
     /// [`CallError::Credential`] where no token can be had before the deadline.
-    pub(crate) async fn begin(authenticator: Option<&'c Authenticator>, deadline: Instant) -> Result<Self, CallError> {
+    pub(crate) async fn begin(
+        authenticator: Option<&'c Authenticator>,
+        refused_tokens: &'c RefusedTokens,
+        deadline: Instant,
+    ) -> Result<Self, CallError> {
         let token = match authenticator {
             Some(Authenticator::Token(source)) => Some(fetch_token(source, None, deadline).await?),
             Some(Authenticator::Digest(_)) | None => None,
         };
         Ok(Self {
             authenticator,
+            refused_tokens,
             token,
             refused: Vec::new(),
             is_renewed: false,
@@ -84,12 +92,20 @@ impl<'c> CallAuthentication<'c> {
     }
 
     /// Renews what a 401 refused: fetches another token, or learns the challenge. Returns whether the request can be sent
-    /// once more with that. A call renews once.
+    /// once more with that. A call renews once, and not for an operation that refused the current token when it was new: it would
+    /// refuse the next one, and an endpoint may revoke the token that all others use.
     ///
     /// # Errors
     /// [`CallError::Credential`] where no other token can be had before the deadline.
     pub(crate) async fn on_unauthorized(&mut self, response: &Response, deadline: Instant) -> Result<bool, CallError> {
-        if self.is_renewed || response.status != StatusCode::UNAUTHORIZED {
+        if response.status != StatusCode::UNAUTHORIZED {
+            return Ok(false);
+        }
+        if self.is_renewed {
+            self.token.iter().for_each(|token| self.refused_tokens.note(token));
+            return Ok(false);
+        }
+        if self.token.as_ref().is_some_and(|token| self.refused_tokens.is_like(token)) {
             return Ok(false);
         }
         self.is_renewed = match self.authenticator {

@@ -5,6 +5,7 @@ pub(crate) mod authenticator;
 pub(crate) mod digest;
 pub(crate) mod forward;
 pub(crate) mod grant;
+pub(crate) mod refused_tokens;
 pub(crate) mod resolve;
 pub(crate) mod scheme;
 pub(crate) mod stored_token;

@@ -70,9 +70,36 @@ pub(super) fn refusal_reason(reply: &Response) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-/// Reads a number of seconds, or a string with one, as some servers send.
+/// Reads a number of seconds, with or without a fraction, or a string with one, as some servers send.
 pub(super) fn seconds(value: &Value) -> Option<Duration> {
-    const MAX_LIFETIME_SECONDS: u64 = 366 * 24 * 3600;
-    let seconds = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
-    Some(Duration::from_secs(seconds.min(MAX_LIFETIME_SECONDS)))
+    const MAX_LIFETIME_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
+    let seconds: f64 = value.as_f64().or_else(|| value.as_str()?.parse().ok())?;
+    if !seconds.is_finite() {
+        return None;
+    }
+    Duration::try_from_secs_f64(seconds.min(MAX_LIFETIME_SECONDS)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_numbers_or_texts_with_or_without_a_fraction() {
+        for (text, expected) in [
+            ("3600", Some(3600.0)),
+            ("3600.0", Some(3600.0)),
+            ("3.6e3", Some(3600.0)),
+            ("\"3600\"", Some(3600.0)),
+            ("\"0.5\"", Some(0.5)),
+            ("1e300", Some(31_622_400.0)),
+            ("-1", None),
+            ("\"NaN\"", None),
+            ("\"soon\"", None),
+            ("null", None),
+        ] {
+            let value: Value = serde_json::from_str(text).unwrap();
+            assert_eq!(seconds(&value).map(|seconds| seconds.as_secs_f64()), expected, "{text}");
+        }
+    }
 }

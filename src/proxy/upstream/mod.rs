@@ -20,6 +20,7 @@ use self::exchange::CallOptions;
 use self::limit::{ConcurrencyLimit, RequestRate, Waiting};
 use self::retry::Budget;
 use super::auth::authenticator::CallAuthentication;
+use super::auth::refused_tokens::RefusedTokens;
 use super::auth::resolve::Credential;
 use super::caller::Caller;
 use super::error::CallError;
@@ -151,6 +152,8 @@ pub(crate) struct OutgoingCall<'c, M> {
     pub make: M,
     /// What it carries of the operator's.
     pub credential: &'c Credential,
+    /// New access tokens that its operation has refused.
+    pub refused_tokens: &'c RefusedTokens,
     /// Whether the request may be sent again.
     pub repeats: bool,
     /// Limits of time and size.
@@ -195,7 +198,7 @@ impl Upstream {
         let deadline = call.deadline.into();
         // What cannot be sent at all takes no permit, and neither does what waits for a token.
         let first = (call.make)()?;
-        let authentication = CallAuthentication::begin(call.credential.authenticator.as_ref(), deadline).await?;
+        let authentication = CallAuthentication::begin(call.credential.authenticator.as_ref(), call.refused_tokens, deadline).await?;
         let permit = self.breaker.admit()?;
         let _place = self.concurrency.enter(deadline).await?;
         let retries = if call.repeats && !permit.is_probe() { self.retries } else { 0 };

@@ -45,11 +45,11 @@ impl Signer {
     }
 
     pub fn token(&self, header: &Value, claims: &Value) -> String {
-        let message = format!(
-            "{}.{}",
-            encode(header.to_string().as_bytes()),
-            encode(claims.to_string().as_bytes())
-        );
+        self.token_of_text(header, &claims.to_string())
+    }
+
+    fn token_of_text(&self, header: &Value, claims: &str) -> String {
+        let message = format!("{}.{}", encode(header.to_string().as_bytes()), encode(claims.as_bytes()));
         let random = SystemRandom::new();
         let signature = match self {
             Self::Rsa(pair) => {
@@ -70,6 +70,10 @@ fn encode(bytes: &[u8]) -> String {
 
 pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+fn now_and(seconds: f64) -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64() + seconds
 }
 
 /// An issuer at `/tenant` of a port of its own.
@@ -176,6 +180,10 @@ fn p55_p56_only_a_valid_token_of_the_issuer_for_this_server_is_accepted() {
         ("a slash more", rs(&with(json!({"aud": format!("{}/", server.url())})))),
         ("scp", rs(&with(json!({"scope": null, "scp": ["mcp"]})))),
         ("no nbf", rs(&with(json!({"nbf": null})))),
+        (
+            "times with fractions",
+            rs(&with(json!({"exp": now_and(300.25), "nbf": now_and(-0.5)}))),
+        ),
         ("clocks that differ", rs(&with(json!({"nbf": now() + 5, "exp": now() - 5})))),
     ] {
         let (status, answer) = post(&server, &token, LIST);
@@ -228,6 +236,15 @@ fn p55_p56_only_a_valid_token_of_the_issuer_for_this_server_is_accepted() {
             "another kind of token",
             rsa.token(&json!({"alg": "RS256", "kid": "r", "typ": "logout+jwt"}), &claims),
         ),
+        ("a claim that is there twice", {
+            let text = claims.to_string().replacen('{', r#"{"sub":"root","#, 1);
+            rsa.token_of_text(&json!({"alg": "RS256", "kid": "r"}), &text)
+        }),
+        ("the end twice", {
+            let text = claims.to_string().replacen('{', r#"{"exp":1,"#, 1);
+            rsa.token_of_text(&json!({"alg": "RS256", "kid": "r"}), &text)
+        }),
+        ("expired, with a fraction", rs(&with(json!({"exp": now_and(-60.5)})))),
         ("expired", rs(&with(json!({"exp": now() - 60})))),
         ("never expires", rs(&with(json!({"exp": null})))),
         ("expiry as a text", rs(&with(json!({"exp": "2999-01-01"})))),

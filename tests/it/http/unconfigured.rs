@@ -34,3 +34,12 @@ fn without_settings_there_is_neither_a_listener_nor_a_thread_for_operators() {
     let (listeners, threads) = served(&[], &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")]);
     assert_eq!((listeners, threads), (1, plain), "spans are sent by a task");
 }
+
+/// A core dump would hold the credentials.
+#[test]
+fn no_core_is_dumped() {
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock"]);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().skip(4).take(2).collect::<Vec<_>>(), ["0", "0"], "{core}");
+}

@@ -39,6 +39,33 @@ fn authority(life: &'static str) -> Upstream {
     }))
 }
 
+/// An endpoint may revoke a token when it gives the next one.
+#[test]
+fn an_operation_that_refuses_every_token_costs_the_others_none() {
+    let issued = AtomicUsize::new(0);
+    let upstream = Upstream::start(Box::new(move |request| {
+        let json = |status, body: &str| reply(status, &["Content-Type: application/json"], body.as_bytes());
+        match request.path() {
+            "/token" => {
+                let number = issued.fetch_add(1, SeqCst) + 1;
+                json(
+                    200,
+                    &format!("{{\"access_token\":\"token-number-{number}\",\"expires_in\":3600.0}}"),
+                )
+            }
+            "/closed" => json(401, "{}"),
+            _ => json(200, "{}"),
+        }
+    }));
+    let spec = oauth_document("/token");
+    let mut session = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &CLIENT);
+    for _ in 0..10 {
+        assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false);
+        assert_eq!(session.call("closed", &json!({"body": {}}))["isError"], true);
+    }
+    assert_eq!(count(&upstream, "/token"), 2, "one, and another one for the first refusal");
+}
+
 /// A token in a part with a charset of its own is found only after decoding.
 #[test]
 fn p41_a_fetched_token_that_comes_back_in_a_charset_of_its_own_is_taken_out() {
@@ -70,7 +97,8 @@ fn oauth_document(token_url: &str) -> SpecFile {
     SpecFile::new(
         &json!({"openapi": "3.0.3", "info": {"title": "T", "version": "1"},
             "components": {"securitySchemes": {"pets": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": token_url, "scopes": {"read": "x"}}}}}},
-            "paths": {"/pets": operation("pets", json!([{"pets": ["read"]}])), "/revoke": operation("revoke", json!([]))}})
+            "paths": {"/pets": operation("pets", json!([{"pets": ["read"]}])), "/revoke": operation("revoke", json!([])),
+            "/closed": operation("closed", json!([{"pets": ["read"]}]))}})
         .to_string(),
     )
 }
