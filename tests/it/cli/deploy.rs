@@ -167,6 +167,43 @@ fn the_manifests_use_flags_that_exist_and_probe_the_right_pages() {
 }
 
 #[test]
+fn what_is_deployed_may_do_and_take_no_more_than_it_needs() {
+    let deployment = read_yaml("deploy/kubernetes.yaml").remove(0);
+    let pod = &deployment["spec"]["template"]["spec"];
+    let image = pod["containers"][0]["image"].as_str().unwrap();
+    assert_eq!(image.split(':').nth(1), Some(env!("CARGO_PKG_VERSION")), "{image}");
+    assert_eq!(pod["containers"][0]["resources"]["limits"]["memory"], "512Mi");
+    for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
+        assert!(pod["containers"][0][probe]["timeoutSeconds"].as_u64() > Some(1), "{probe}");
+    }
+    assert_eq!(pod["topologySpreadConstraints"].as_array().unwrap().len(), 2);
+    let secret = &pod["volumes"][1]["secret"];
+    assert_eq!(
+        secret["items"].as_array().unwrap().len(),
+        1,
+        "no key is mounted that nobody asked for"
+    );
+    assert!(
+        std::fs::read_to_string(project("deploy/kubernetes.yaml"))
+            .unwrap()
+            .contains("defaultMode: 0440")
+    );
+    for file in ["deploy/compose.yaml", "deploy/compose-replicas.yaml"] {
+        let compose = read_yaml(file).remove(0);
+        for (name, service) in compose["services"].as_object().unwrap() {
+            for key in ["mem_limit", "pids_limit", "read_only", "security_opt"] {
+                assert!(!service[key].is_null(), "{file}: {name} has no {key}");
+            }
+            assert_eq!(service["cap_drop"], serde_json::json!(["ALL"]), "{file}: {name}");
+        }
+    }
+    let replicas = std::fs::read_to_string(project("deploy/compose-replicas.yaml")).unwrap();
+    assert!(replicas.contains("--maxmemory-policy noeviction"));
+    let proxy = std::fs::read_to_string(project("deploy/haproxy.cfg")).unwrap();
+    assert!(proxy.contains("timeout http-request"));
+}
+
+#[test]
 fn the_chart_is_for_this_version_of_the_program() {
     let chart = read_yaml("deploy/helm/Chart.yaml").remove(0);
     for version in ["version", "appVersion"] {
