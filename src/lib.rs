@@ -28,17 +28,12 @@
 //! # }
 //! ```
 //!
-//! Inside, it is one straight pipe; `ARCHITECTURE.md` is its map. At start:
+//! A [`Source`] is read, and [`Document::parse`] makes a document of its bytes; [`complete_document`] adds the files that its references
+//! lead to. [`Api::build`] reads the operations, makes a tool of each, and decides for each where its calls go and which credentials they
+//! carry. A server shows the tools of an API at its endpoints.
 //!
-//! ```text
-//! Source ─read─▶ bytes ─apply_overlays─▶ bytes ─parse─▶ Document ─complete_document─▶ Document ─operations─▶ Operations ─annotate─▶ Tools ─bind─▶ Api ─▶ Server
-//! ```
-//!
-//! and for each call:
-//!
-//! ```text
-//! JSON arguments ─check_arguments─▶ arguments ─prepare─▶ PreparedCall ─send─▶ Reply ─finish─▶ ToolResult
-//! ```
+//! A call selects its credentials, checks and repairs the arguments, builds and sends the request or takes a kept reply, and makes a
+//! [`ToolResult`] of the reply: secrets are removed, and what is too long is cut. `ARCHITECTURE.md` in the repository names the functions.
 
 mod admission;
 mod annotate;

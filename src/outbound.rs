@@ -1,7 +1,8 @@
-//! The one way out: how this process makes HTTP requests, to the API and to fetch a document.
+//! Builds every HTTP client of this process, for calls of the API as well as for documents, tokens, keys and traces. All of them are
+//! reqwest's.
 //!
-//! No redirect is followed, because reqwest would carry custom credential headers to another host; there is no cookie jar
-//! and no proxy from the environment, because neither was asked for.
+//! No redirect is followed, because reqwest would send custom credential headers to another host. There is no cookie jar, and no proxy is
+//! taken from the environment.
 
 pub(crate) mod bounded_body;
 pub(crate) mod failure;

@@ -1,4 +1,11 @@
-//! The document's extensions about tools: `x-mcp`, and others that real documents use.
+//! Extensions of the document that describe tools: `x-mcp`, and others that real documents use.
+//!
+//! # Adding an extension about tools
+//!
+//! - Its name in `TOOL_EXTENSIONS` in `spec/operation/mod.rs`, at its place in the order of precedence.
+//! - `read_extensions` in `annotate/extension.rs` makes an `Override` of it, which is defined in `annotate/overrides/mod.rs`.
+//! - An extension of a parameter is read by `ParameterHead` in `spec/operation/parameter.rs` and used in
+//!   `annotate/wording/evidence.rs`.
 
 use super::overrides::{ExpectedType, Override, OverrideProblem, OverrideProblemKind};
 use crate::spec::operation::{TOOL_EXTENSIONS, tool_extensions};

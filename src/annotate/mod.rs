@@ -1,4 +1,12 @@
-//! Operations become tools: name, title, description, schemas and hints. This part knows the document, not the calls.
+//! Makes tools of operations: name, title, description, schemas and hints. It knows the document and nothing of calls.
+//!
+//! # Adding a hint
+//!
+//! - `Hint` and `Hints` in `annotate/annotations.rs`.
+//! - `for_method` in `annotate/hints.rs`: its value for each HTTP method.
+//! - `Enforcement` in `annotate/enforcement.rs`, if the server enforces it.
+//! - `review_hints` in `annotate/hint_review.rs`: what `check` advises.
+//! - Its column in `cli/listing.rs`.
 
 pub(crate) mod annotations;
 pub(crate) mod client_profile;

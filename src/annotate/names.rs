@@ -1,4 +1,9 @@
 //! Tool names: legal for every client, unique, readable, and independent of the order of operations.
+//!
+//! # Changing how names are shortened
+//!
+//! - `shorten_name` in `annotate/names.rs`, for tools.
+//! - `shorten_with_hash` in `spec/argument_names.rs`, which it calls, also shortens the names of arguments.
 
 use foldhash::{HashMap, HashSet};
 

@@ -1,6 +1,8 @@
 //! The whole product without a transport: an API as a list of tools that can be called.
 //!
-//! Built once, then only read: a call allocates nothing in proportion to the document.
+//! The document and the list of tools never change once the API is built, and a call allocates nothing in proportion to the document.
+//! The state of an API is in its parts: limits, circuit breakers, access tokens, kept replies, and what is made on first use: validators,
+//! the search index, and in search mode input schemas, of which the most recently used are kept.
 
 pub(crate) mod bound_tool;
 mod bound_tools;

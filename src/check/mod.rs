@@ -1,4 +1,11 @@
-//! `openapi-mcp check`: everything that serving a document would bring to light, as one report.
+//! `openapi-mcp check`: one report of everything that serving a document would show.
+//!
+//! # Adding a finding
+//!
+//! - What `serve` reports as well is a `Diagnostic` of the code that reads the document; `check` shows all of them.
+//! - Other findings are made by `of_document`, `of_client`, `of_hints` or `of_list` in `check/findings.rs`.
+//! - A new field of `Finding` is written in `check/format.rs`.
+//! - A test in `tests/it/documents/check_findings.rs`.
 
 pub(crate) mod cost;
 mod dangling;

@@ -1,4 +1,9 @@
-//! The command line: what can be asked of the program, and with which exit code it ends.
+//! The command line: its commands, and the exit codes of the program.
+//!
+//! # Adding a command
+//!
+//! - A file in `cli/`; in `cli/mod.rs` its module, a variant of `Command` and an arm of `run_command`.
+//! - Its examples in `cli/help.rs`.
 
 mod call;
 mod check;

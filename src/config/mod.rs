@@ -1,5 +1,15 @@
-//! Settings become what each floor needs: flag over variable over file over default, all problems told at once. The one
-//! place that reads the environment.
+//! Resolves settings for the other parts: flag over variable over file over default. All problems are reported at once. Only this part
+//! reads the environment.
+//!
+//! # Adding a setting
+//!
+//! - A field of `ApiSettings` in `config/settings.rs` if it concerns one API, or of `ServerSettings` there. Flag, variable and key of
+//!   the file follow from it.
+//! - `resolve_api` in `config/api.rs` or `resolve_process` in `config/process.rs`, through the file of its topic.
+//! - `api_options` in `cli/load.rs` hands it to the API.
+//! - Its section of the help: `SECTIONS` in `cli/help.rs`.
+//!
+//! The tests name the pages that lack it; `just update` writes those that are generated.
 
 mod access;
 mod annotate;

@@ -1,5 +1,10 @@
-//! Asks a person before a call, through the client: by an elicitation request in protocol versions up to 2025-11-25, which have
-//! sessions, and by an `input_required` result in 2026-07-28, which has none.
+//! Asks the user for consent before a call, through the client: with an elicitation request in protocol versions up to 2025-11-25, which
+//! have sessions, and with an `input_required` result in 2026-07-28, which has none.
+//!
+//! # Changing which calls are confirmed
+//!
+//! - `Confirm` in `annotate/confirm.rs` decides which.
+//! - `question_text` in `mcp/confirm.rs` writes the question, and `call_digest` there binds the answer to the call.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

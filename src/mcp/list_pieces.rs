@@ -1,5 +1,6 @@
-//! The list of tools in pieces that are made while they are sent: an endpoint keeps no list of its own, however many clients read it
-//! and however slowly. All pieces are made of the texts of the APIs.
+//! The list of tools in pieces that are made while they are sent: an endpoint keeps no list of its own, however many clients read it and
+//! however slowly. All pieces are made of the texts of the APIs. As trees, the list of a large API would be built, copied and written
+//! again for each client.
 
 use std::sync::Arc;
 use std::vec;

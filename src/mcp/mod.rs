@@ -1,4 +1,9 @@
 //! The MCP server: lists and calls tools over stdio and streamable HTTP, in all supported protocol versions.
+//!
+//! # Adding a limit of calls
+//!
+//! - `call` in `mcp/catalog.rs` applies it. The result has `isError`.
+//! - A variant of `CallOutcome` in `observe/outcome.rs`, which metrics and the audit log report.
 
 mod answered_questions;
 pub(crate) mod catalog;

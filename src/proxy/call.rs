@@ -1,6 +1,9 @@
-//! A call in three steps: `prepare` makes a request from checked arguments, `send` gets the reply, and `finish` makes the result.
+//! A call in three steps: `prepare` selects the credential and completes the arguments, `send` gets the reply, and `finish` makes the
+//! result.
 //!
-//! A reply that does not come from the API, as from a cache, replaces the second step.
+//! The request is built in `send`: once for each try, because a body may consist of open files, and once more if there is a cache, whose
+//! key is made of it. A kept reply takes the place of the API's; `finish` treats both in the same way, and builds the request only to name
+//! embedded bytes by its path.
 
 use std::sync::Arc;
 use std::time::Instant;

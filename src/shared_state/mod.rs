@@ -1,7 +1,13 @@
-//! What the replicas of a server share, in Redis or Valkey: limits, refresh tokens, answers to questions and replies that are kept.
+//! State that the replicas of a server share in Redis or Valkey: limits, refresh tokens, answers to questions, and kept replies.
 //!
-//! Nothing that is kept there can be read there: values are encrypted, and names are keyed hashes. All keys begin with
-//! `openapi-mcp:{INSTANCE}:`; the braces make a cluster keep them together, should one be supported some day.
+//! Values are encrypted and names are keyed hashes, so that the server cannot read them. All keys begin with `openapi-mcp:{INSTANCE}:`;
+//! the braces would keep them together in a cluster, which is not supported.
+//!
+//! # Adding something that replicas share
+//!
+//! - A file in `shared_state/` with its `RedisScript` (`shared_state/client.rs`), made of a `SharedState` (`shared_state/state.rs`).
+//! - A variant of `StatePurpose` in `shared_state/link.rs`, with its name in `SHARED_STATE_USES` in `observe/metrics/labels.rs`.
+//! - Whoever uses it decides what happens without the server, and documents it.
 
 mod client;
 pub(crate) mod keys;

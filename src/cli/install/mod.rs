@@ -1,4 +1,11 @@
 //! `openapi-mcp install` and `uninstall`: the entry for a client, printed, as a link, or written into the client's file.
+//!
+//! # Adding a client to install into
+//!
+//! - A variant of `ClientName` in `config/choices.rs`, and its `ClientProfile` in `annotate/client_profile.rs`.
+//! - Its file: `INSTALLABLE`, `form_of`, `user_file` and `project_file` in `cli/install/place.rs`.
+//! - Its entry: `command_value` and `url_value` in `cli/install/entry.rs`.
+//! - A row in `tests/it/install/entries.rs`.
 
 mod client_file;
 mod edit;

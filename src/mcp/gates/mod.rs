@@ -1,5 +1,12 @@
-//! Search mode: a few tools that stand for all operations, so that a client lists thousands of them in a few thousand tokens. Calls
-//! are split by effect, so that the hints of each gate are true of all operations that it lets through.
+//! Search mode: a few tools that find, describe and call all operations, so that the list of an API with thousands of operations takes a
+//! few thousand tokens. There is one calling tool for each effect, so that its hints are true of all operations that it calls.
+//!
+//! # Adding a tool that is not an operation
+//!
+//! - A variant of `GateKind` in `annotate/gate_names.rs`, which reserves its name.
+//! - Its hints, description and input schema in `mcp/gates/listing.rs`.
+//! - `resolve` in `mcp/catalog.rs` makes a `Resolution` of its name and arguments; scopes, confirmation and call use that value.
+//! - An arm of `call_tool` in `mcp/tool_call.rs`, if it is neither a call nor a lookup.
 
 mod describe;
 mod gate_set;

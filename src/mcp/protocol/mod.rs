@@ -1,4 +1,10 @@
-//! One reader and one writer for the messages of all versions of MCP, and what the versions differ in.
+//! The reader and the writer of messages for all versions of MCP, and the differences between the versions.
+//!
+//! # Adding a version of MCP
+//!
+//! - A variant of `ProtocolVersion` in `mcp/protocol/version.rs`, and each difference as a method.
+//! - The rules of its HTTP headers in `transport/http/rules.rs`.
+//! - The members of its results in `mcp/protocol/answer.rs`.
 
 pub(crate) mod answer;
 pub(crate) mod message;

@@ -1,5 +1,12 @@
-//! The audit log: a JSON object a line for each call, refused ones included, never with values. A thread of its own writes it, so
-//! that no call waits for a disk, unless `--audit-log-required` asks for that.
+//! The audit log: one line with a JSON object for each call, refused ones included. Values of arguments are never in it. A thread writes
+//! it, so that no call waits for a disk, unless `--audit-log-required` is set.
+//!
+//! # Adding a field of the audit log
+//!
+//! - A field of `CallRecord`, `Arrival` or `CalledOperation` in `observe/record.rs`, written by `line` in `observe/call.rs`.
+//! - Its value is set with `note` where it becomes known; what is known at the start, by `arrival` in `mcp/observed.rs` or
+//!   `called_operation` in `api/called.rs`.
+//! - A test in `tests/it/http/audit.rs`.
 
 pub(crate) mod line;
 pub(crate) mod options;

@@ -1,4 +1,11 @@
-//! The labels, each with the closed set that its values come from.
+//! The labels of metrics, each with the closed set of its values.
+//!
+//! # Adding a label of a metric
+//!
+//! - A field of a struct in `observe/metrics/labels.rs`, with a closed set of values.
+//! - Its value comes with `MeasuredCall`, which `end` in `observe/call.rs` fills, or with `OriginLabels`, made by `origin_labels` in
+//!   `observe/upstream.rs`.
+//! - A label of a histogram multiplies its series, which `MAX_SERIES` in `observe/metrics/mod.rs` limits.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

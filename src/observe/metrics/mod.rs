@@ -1,5 +1,12 @@
 //! Metrics for Prometheus. The names are those of OpenTelemetry's semantic conventions for MCP and HTTP in Prometheus' form, and
 //! ours begin with `openapi_mcp_`. Every label comes from a closed set; what is not in it is `_other`.
+//!
+//! # Adding a metric
+//!
+//! - A field of `Metrics` in `observe/metrics/mod.rs`, its name in `register` and a method, which is called where the event happens.
+//!   A gauge of an upstream is in `observe/metrics/gauges.rs`.
+//! - `begin_at_zero` lists the label values that exist from the start.
+//! - A row in `docs/operations.md`, and in `METRICS` in `tests/it/http/metrics.rs`.
 
 pub(crate) mod exposition;
 pub(crate) mod gauges;

@@ -1,4 +1,13 @@
-//! Outbound authentication: which of the operator's credentials each operation carries, and how they get into a request.
+//! Outbound authentication: selects the operator's credentials for each operation, and adds them to requests.
+//!
+//! # Adding a security scheme
+//!
+//! - A variant of `SecurityScheme` in `spec/operation/security_scheme.rs`, which `read_security_scheme` in
+//!   `spec/operation/security.rs` returns.
+//! - `SchemeResolver` in `proxy/auth/scheme.rs` returns what the scheme adds to a request, as an `Applied`. An HTTP scheme of the
+//!   form `Name value` needs no code; any other HTTP scheme is a case of `authorization` there.
+//! - `uses` in `proxy/auth/values.rs` lists the parts of a credential that the operator gives for the scheme.
+//! - If the header changes from request to request, a variant of `Authenticator` in `proxy/auth/authenticator.rs`.
 
 pub(crate) mod access_token;
 pub(crate) mod authenticator;

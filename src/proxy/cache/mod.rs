@@ -1,5 +1,12 @@
-//! Replies that are kept for the next call that asks for the same (RFC 9111), private to who asks. Only replies to GET of tools that
-//! count as read-only are kept; a call that may change something drops what it may have changed.
+//! Keeps replies for later calls that ask for the same (RFC 9111), for each caller's credentials apart. Only replies to GET of read-only
+//! tools are kept; a call of any other tool drops the replies that it may have changed.
+//!
+//! # Changing which replies are kept
+//!
+//! - `send` in `proxy/call.rs` asks the cache for tools that `Enforcement` in `annotate/enforcement.rs` calls read-only.
+//! - `consider` in `proxy/cache/mod.rs` selects the calls, and `may_be_kept` there selects the replies.
+//! - `Freshness` in `proxy/cache/freshness.rs` decides how long a reply may be used.
+//! - `StoredReply` in `proxy/cache/store.rs` is what is kept of it.
 
 mod change;
 pub(crate) mod flight;

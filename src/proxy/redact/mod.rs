@@ -2,6 +2,14 @@
 //!
 //! Only secrets are redacted: credentials, headers whose values were given as secrets, and headers whose names say that they carry
 //! credentials. The framing of a reply stays as it is, and JSON stays valid JSON of the same structure.
+//!
+//! # Changing what is redacted
+//!
+//! - The values: `secret_headers` in `proxy/binding.rs`, where `finish` collects them; `secrets` in `proxy/auth/values.rs`; headers
+//!   by their names, `ENDINGS` in `proxy/redact/names.rs`.
+//! - The forms in which a value is recognized: `SecretForms` in `proxy/redact/secrets.rs`.
+//! - The parts of a reply: `Redactor` in `proxy/redact/mod.rs`.
+//! - The promise in SECURITY.md.
 
 pub(crate) mod escapes;
 pub(crate) mod json;

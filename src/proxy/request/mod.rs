@@ -1,4 +1,11 @@
-//! From an operation and its arguments to the HTTP request. Nothing here sends anything; files to send are opened.
+//! Builds the HTTP request from an operation and its arguments. Files to send are opened here; nothing is sent.
+//!
+//! # Adding a parameter style
+//!
+//! - A variant of `Style` in `spec/operation/parameter.rs`, where `read_style` also decides the default of `explode`.
+//! - If Swagger 2.0 has it as a `collectionFormat`: `collection_style` in `spec/operation/swagger2.rs`.
+//! - Its text in `proxy/request/style.rs`. Query pairs and cookies are made in `proxy/request/mod.rs`.
+//! - A row in `tests/cases/call/parameters.yaml`.
 
 pub(crate) mod base_url;
 pub(crate) mod body;

@@ -1,4 +1,6 @@
-//! JSON as `serde_json` writes it, made of a text in one scan: most replies are that already, and need no tree.
+//! JSON as `serde_json` writes it, made of a text in one scan.
+//!
+//! Most replies have this form already: their text is then the text of the result and its structured content, and no tree is built.
 
 use std::borrow::Cow;
 

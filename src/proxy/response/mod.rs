@@ -1,4 +1,10 @@
-//! From a reply to a result: what a model gets to see of it.
+//! Makes the result that a model gets from the reply of the API.
+//!
+//! # Adding a media type of replies
+//!
+//! - `MediaKind` in `spec/media_type.rs` classifies the type, and `reply_kind` in `proxy/response/mod.rs` says what becomes of it.
+//! - `proxy/response/render.rs` makes the content of the result. A stream of records is a `Framing` in `proxy/response/records.rs`.
+//! - A case in `tests/cases/call/replies.yaml`.
 
 pub(crate) mod compact_json;
 pub(crate) mod failure;

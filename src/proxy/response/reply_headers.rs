@@ -1,4 +1,10 @@
 //! Headers of a reply that a model may need for its next call: validators, links, limits, and what the operation declares.
+//!
+//! # Adding a header of replies
+//!
+//! - `STANDARD`, `HIDDEN`, `PAGE_WORDS` and `IN_HEADLINE` in `proxy/response/reply_headers.rs` decide where a header is shown.
+//! - `describe_failure` in `proxy/response/failure.rs` shows those of errors.
+//! - A case in `tests/cases/call/reply_headers.yaml`.
 
 use http::StatusCode;
 use http::header::{

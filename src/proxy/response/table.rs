@@ -1,4 +1,12 @@
-//! Replies as Markdown: a list of objects as a table, which takes fewer tokens than JSON, because each name stands there once.
+//! Replies as Markdown: a list of objects becomes a table, which takes fewer tokens than JSON, because it has each name once.
+//!
+//! # Adding a format of replies
+//!
+//! - A variant of `ReplyFormat` in `spec/operation/response_rule.rs`.
+//! - Its word: `FORMATS` in `config/overrides/response.rs`, and `FormatSchema` there.
+//! - `render_as_text` in `proxy/response/table.rs` writes it; `render_shaped` in `proxy/response/shaped_result.rs` decides what
+//!   becomes of a reply that has no such form.
+//! - `ruled_output` in `annotate/overrides/ruled_output.rs` makes the output schema.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,13 @@
-//! One upstream, and a call of it with all that may take more than one request: a token that was refused, an API that is
-//! busy for a moment. Everything happens within the call's one deadline.
+//! One upstream, and its calls. A call may take more than one request: after a refused token, or if the API is busy for a moment. All of
+//! them share the deadline of the call.
+//!
+//! # Changing when a request is sent again
+//!
+//! - `pause` in `proxy/upstream/retry.rs` decides after which outcome and after which pause; `Budget` there limits the share of
+//!   retries.
+//! - `MAX_ATTEMPTS` in `proxy/upstream/mod.rs` and the setting in `config/upstream.rs` limit how often.
+//! - `may_repeat` in `annotate/enforcement.rs` decides for which tools. After a 401, `renews_credential` in `proxy/upstream/mod.rs`
+//!   allows one more request of any tool.
 
 pub(crate) mod breaker;
 pub(crate) mod exchange;

@@ -1,4 +1,13 @@
 //! An OpenAPI document: its JSON text, its version, and the positions of its components.
+//!
+//! YAML is converted to JSON once, by a visitor of this crate, so that `on`, `0200:` and merge keys mean what the author meant.
+//!
+//! # Adding a version of OpenAPI
+//!
+//! - A variant of `Version` in `spec/document/mod.rs`, which `version` there reads. Comparisons with `>=` hold for a later version.
+//! - The message of `LoadError` in `spec/document/error.rs`.
+//! - The keys of each version in `check/object_keys.txt`, and the name in `version_of_key` in `check/misspelled.rs`.
+//! - New keywords are read in `spec/operation/`. Schemas of all versions are translated in the same way.
 
 pub(crate) mod anchors;
 pub(crate) mod discovery;

@@ -1,9 +1,8 @@
 //! MCP over streamable HTTP at `/mcp` and the endpoints below it, with `/healthz` and `/readyz` beside them.
 //!
-//! Without sessions and with JSON answers: any replica can answer any request, nothing is kept between two of them, and
-//! an answer is one write. Only where a person is asked before calls do older clients get a session, because the question
-//! has to find its way back to them. hyper is driven here rather than by `axum::serve`, which sets no timer, so that its time limit
-//! on headers would never strike.
+//! There are no sessions, and an answer is one JSON body unless something must be sent before it: any replica can answer any request.
+//! Only with `--confirm`, clients of versions before 2026-07-28 get a session, because the question must reach them. hyper is driven here
+//! and not by `axum::serve`, which sets no timer, so that the time limit on headers would have no effect.
 
 pub(crate) mod activity;
 mod body;

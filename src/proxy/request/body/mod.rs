@@ -1,4 +1,11 @@
-//! Request bodies: from the argument `body` to bytes, by the media type that the document declares.
+//! Writes request bodies: the argument `body` as bytes, in the media type that the document declares.
+//!
+//! # Adding a media type of requests
+//!
+//! - `MediaKind` in `spec/media_type.rs` classifies the type.
+//! - `write_body` in `proxy/request/body/mod.rs` writes it.
+//! - `arrange_body` in `spec/operation/alternatives.rs` selects one of several types that a body may have.
+//! - A case in `tests/cases/call/media_types.yaml`.
 
 pub(crate) mod file_argument;
 mod file_extension;
