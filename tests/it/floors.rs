@@ -1,4 +1,4 @@
-//! The floors of ARCHITECTURE.md, read off the sources: which module may import which, that no modules import each other in
+//! The imports of the sources: which room may import which, as the map of ARCHITECTURE.md lists it, that no modules import each other in
 //! a circle, and which library stays behind which fence.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -307,6 +307,39 @@ fn no_module_imports_one_of_a_higher_floor() {
                 import.join("::")
             );
         }
+    }
+}
+
+/// The rooms in the map of ARCHITECTURE.md from top to bottom, each with what it may import besides `text`.
+fn rooms_of_the_map(page: &str) -> Vec<(&str, BTreeSet<&str>)> {
+    let (_, map) = page.split_once("## The map").unwrap();
+    let rows = map.lines().skip_while(|line| !line.starts_with("| room |")).skip(2);
+    rows.take_while(|line| line.starts_with('|'))
+        .map(|row| {
+            let cells: Vec<&str> = row.split('|').collect();
+            let [_, room, _, imports, _] = cells.as_slice() else {
+                panic!("the map has the row {row}")
+            };
+            let room = room.trim().trim_matches('`').trim_end_matches('/').trim_end_matches(".rs");
+            (room, imports.split('`').skip(1).step_by(2).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn the_map_lists_what_each_room_may_import() {
+    let page = std::fs::read_to_string(project("ARCHITECTURE.md")).unwrap();
+    let rooms = rooms_of_the_map(&page);
+    let listed: BTreeMap<&str, &BTreeSet<&str>> = rooms.iter().map(|(room, imports)| (*room, imports)).collect();
+    let tested: BTreeMap<&str, BTreeSet<&str>> = FLOORS
+        .iter()
+        .filter(|(room, _)| *room != "lib")
+        .map(|(room, imports)| (*room, imports.iter().copied().filter(|import| *import != "text").collect()))
+        .collect();
+    assert_eq!(listed, tested.iter().map(|(room, imports)| (*room, imports)).collect());
+    for (row, (room, imports)) in rooms.iter().enumerate() {
+        let is_below = |import: &&str| rooms[row + 1..].iter().any(|(other, _)| other == import);
+        assert!(imports.iter().all(is_below), "{room} imports a room above it in the map");
     }
 }
 
