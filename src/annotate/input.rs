@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::descriptions;
 use super::files::Files;
-use super::merge_patch::accept_nulls;
+use super::list::merge_patch::accept_nulls;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::request_body::{BodySchema, FormField};
 use crate::spec::schema::{Completed, SchemaOptions, Schemas};

@@ -21,7 +21,6 @@ pub(crate) mod hints;
 pub(crate) mod input;
 pub(crate) mod layers;
 pub(crate) mod list;
-mod merge_patch;
 pub(crate) mod names;
 pub(crate) mod options;
 pub(crate) mod output;

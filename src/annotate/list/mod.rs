@@ -2,6 +2,7 @@
 //! used, which replies have one, and which other tools descriptions name.
 
 pub(super) mod candidate;
+pub(super) mod merge_patch;
 pub(crate) mod on_use;
 mod outputs;
 pub(crate) mod tool_json;

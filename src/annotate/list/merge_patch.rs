@@ -3,7 +3,7 @@
 use foldhash::HashSet;
 use serde_json::{Map, Value, json};
 
-use super::files::body_mut;
+use crate::annotate::files::body_mut;
 use crate::spec::RequestBody;
 use crate::spec::schema::reference;
 
