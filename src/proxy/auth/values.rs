@@ -115,7 +115,7 @@ pub(crate) type CredentialValues = BTreeMap<CredentialPart, SecretString>;
 pub struct Credentials {
     /// The name of the API in the names of its variables, where there are several APIs: `PETS` of `OPENAPI_MCP_AUTH_PETS_KEY`.
     pub api: Option<String>,
-    /// By the name of the variable, without [`Credentials::variable_prefix`].
+    /// By the name of the variable, without `OPENAPI_MCP_AUTH_` and the name of the API.
     pub variables: BTreeMap<String, SecretString>,
     /// From the configuration file, by the name of the scheme. A variable is stronger.
     pub schemes: BTreeMap<String, CredentialValues>,
@@ -168,7 +168,7 @@ pub(crate) fn user_and_password(given: &CredentialValues) -> Option<String> {
 }
 
 impl Credentials {
-    /// The environment variable for a scheme, without [`PREFIX`]: its name in upper snake case.
+    /// The environment variable for a scheme, without `OPENAPI_MCP_AUTH_`: its name in upper snake case.
     #[must_use]
     pub fn suffix(scheme: &str) -> String {
         let plain = |character: char| if character.is_ascii_alphanumeric() { character } else { '_' };
