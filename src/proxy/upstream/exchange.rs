@@ -346,19 +346,19 @@ struct Upload {
 }
 
 impl Upload {
-    /// Tells how much went out while the request is made.
+    /// Reports how much went out while the request is made.
     async fn watch<T>(mut self, sending: impl Future<Output = T>, progress: &ReportProgress) -> T {
-        // Nobody reads more steps than that.
+        // A client has no use for more steps.
         let step = self.length / 64;
         let mut last = 0;
         let mut sending = pin!(sending);
-        loop {
+        let done = loop {
             tokio::select! {
                 biased;
-                done = &mut sending => return done,
+                done = &mut sending => break done,
                 changed = self.told.changed() => {
                     if changed.is_err() {
-                        return sending.await;
+                        break sending.await;
                     }
                 }
             }
@@ -367,6 +367,12 @@ impl Upload {
                 last = sent;
                 progress(sent, Some(self.length));
             }
+        };
+        // The last bytes and the reply may have come between two looks.
+        let sent = *self.told.borrow_and_update();
+        if sent > last {
+            progress(sent, Some(self.length));
         }
+        done
     }
 }
