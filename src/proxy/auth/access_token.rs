@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use http::header::HeaderValue;
 
+use super::sensitive_header;
 use crate::proxy::redact::Redactor;
 
 /// An access token.
@@ -19,6 +20,17 @@ pub(crate) struct AccessToken {
 }
 
 impl AccessToken {
+    /// A token that replies do not show, and neither what can renew it; `ends` are the times from when on it is renewed, and from when
+    /// on it is not valid any more. `None` if no header can hold it.
+    pub(super) fn new(access: &str, refresh: Option<&str>, ends: Option<[Instant; 2]>) -> Option<Self> {
+        Some(Self {
+            header: sensitive_header(format!("Bearer {access}").as_bytes()).ok()?,
+            redactor: Arc::new(Redactor::for_tokens(std::iter::once(access).chain(refresh))),
+            fresh_until: ends.map(|[fresh_until, _]| fresh_until),
+            expires: ends.map(|[_, expires]| expires),
+        })
+    }
+
     pub(super) fn is_fresh(&self, now: Instant) -> bool {
         self.fresh_until.is_none_or(|until| now < until)
     }

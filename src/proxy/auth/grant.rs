@@ -1,20 +1,25 @@
-//! How access tokens are asked for (RFC 6749 sections 4.3, 4.4 and 6).
+//! What access tokens are asked for with (RFC 6749 sections 4.3, 4.4 and 6).
 
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-/// How tokens are asked for.
+/// An OAuth client of a token endpoint.
 #[derive(Debug)]
-pub(crate) struct Grant {
+pub(crate) struct OauthClient {
     /// The security scheme, for messages.
     pub scheme: String,
     /// The endpoint.
     pub endpoint: Endpoint,
     /// The client's identifier; a public client has no secret.
-    pub client_id: Option<SecretString>,
+    pub id: Option<SecretString>,
     /// The client's secret.
-    pub client_secret: Option<SecretString>,
+    pub secret: Option<SecretString>,
+}
+
+/// How tokens are asked for.
+#[derive(Debug)]
+pub(crate) struct Grant {
     /// The refresh token, if the grant is `refresh_token`.
     pub refresh_token: Option<SecretString>,
     /// The name and the password of the user, if the grant is `password`.
@@ -44,35 +49,54 @@ impl Endpoint {
     }
 }
 
-impl Grant {
-    /// The secrets that a request for a token holds.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
-        let password = self.user.as_ref().map(|(_, password)| password);
-        let secrets = self.client_secret.iter().chain(&self.refresh_token).chain(password);
-        secrets.map(SecretString::expose_secret)
+/// A digest of parts that may be missing: each is counted with its length.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PartsDigest(Sha256);
+
+impl PartsDigest {
+    /// The same with one more part.
+    #[must_use]
+    pub(crate) fn with(mut self, part: Option<&str>) -> Self {
+        let text = part.unwrap_or_default();
+        self.0.update([u8::from(part.is_some())]);
+        self.0.update(text.len().to_be_bytes());
+        self.0.update(text);
+        self
     }
 
-    /// A digest of everything that decides which tokens are given.
-    pub(crate) fn identity(&self) -> Vec<u8> {
-        let secrets = [
-            self.client_id.as_ref(),
-            self.client_secret.as_ref(),
-            self.refresh_token.as_ref(),
-            self.user.as_ref().map(|(name, _)| name),
-            self.user.as_ref().map(|(_, password)| password),
-            self.scopes.as_ref(),
-            self.audience.as_ref(),
-        ];
-        let mut digest = Sha256::new();
-        for part in [self.scheme.as_str(), self.endpoint.url().as_str()] {
-            digest.update(part.len().to_be_bytes());
-            digest.update(part);
-        }
-        for secret in secrets {
-            let text = secret.map(SecretString::expose_secret).unwrap_or_default();
-            digest.update(text.len().to_be_bytes());
-            digest.update(text);
-        }
-        digest.finalize().to_vec()
+    /// The digest of all parts.
+    #[must_use]
+    pub(crate) fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+}
+
+/// The text of a secret that may be missing.
+pub(crate) fn exposed(secret: Option<&SecretString>) -> Option<&str> {
+    secret.map(SecretString::expose_secret)
+}
+
+impl OauthClient {
+    /// The beginning of a digest of everything that decides which tokens are given.
+    pub(crate) fn digest(&self) -> PartsDigest {
+        PartsDigest::default()
+            .with(Some(&self.scheme))
+            .with(Some(self.endpoint.url().as_str()))
+            .with(exposed(self.id.as_ref()))
+            .with(exposed(self.secret.as_ref()))
+    }
+}
+
+impl Grant {
+    /// A digest of everything that decides which tokens a client is given.
+    pub(crate) fn identity(&self, client: &OauthClient) -> [u8; 32] {
+        client
+            .digest()
+            .with(exposed(self.refresh_token.as_ref()))
+            .with(exposed(self.user.as_ref().map(|(name, _)| name)))
+            .with(exposed(self.user.as_ref().map(|(_, password)| password)))
+            .with(exposed(self.scopes.as_ref()))
+            .with(exposed(self.audience.as_ref()))
+            .finish()
     }
 }

@@ -12,7 +12,8 @@ use url::Url;
 use super::authenticator::Authenticator;
 use super::digest::Digest;
 use super::forward::Forwarding;
-use super::grant::{Endpoint, Grant};
+use super::grant::{Endpoint, Grant, OauthClient};
+use super::token_endpoint::TokenEndpoint;
 use super::token_keeper::TokenKeeper;
 use super::token_source::TokenSource;
 use super::values::{
@@ -144,13 +145,13 @@ impl SchemeResolver<'_> {
 
     /// Access tokens that this server asks for (RFC 6749 sections 4.3, 4.4 and 6).
     fn token_source(&self, name: &str, scheme: &SecurityScheme, values: &CredentialValues) -> Result<Applied, MissingCredential> {
-        let grant = self.grant(name, scheme, values)?;
+        let (client, grant) = self.grant(name, scheme, values)?;
         let base = self.site.base.as_ref();
-        let is_own = base.is_some_and(|base| base.origin() == grant.endpoint.url().origin());
+        let is_own = base.is_some_and(|base| base.origin() == client.endpoint.url().origin());
         let clients = &self.site.clients;
-        let client = if is_own { &clients.own } else { &clients.other };
-        let keeper = TokenKeeper::new(&grant, self.credentials);
-        let source = TokenSource::new(grant, client.clone(), keeper);
+        let http = if is_own { &clients.own } else { &clients.other };
+        let keeper = TokenKeeper::new(&client, grant.refresh_token.as_ref(), self.credentials);
+        let source = TokenSource::new(TokenEndpoint::new(client, http.clone()), grant, keeper);
         Ok(Applied::Authenticator(Authenticator::Token(Arc::new(source))))
     }
 
@@ -174,7 +175,7 @@ impl SchemeResolver<'_> {
 
     /// How tokens of a scheme are asked for. The document's token URL counts only on the API's own origin: a document must
     /// not be able to choose who gets the client's secret.
-    fn grant(&self, name: &str, scheme: &SecurityScheme, given: &CredentialValues) -> Result<Grant, MissingCredential> {
+    fn grant(&self, name: &str, scheme: &SecurityScheme, given: &CredentialValues) -> Result<(OauthClient, Grant), MissingCredential> {
         let part = |part: CredentialPart| given.get(&part).cloned();
         let missing = |what: CredentialPart, cause: &str| MissingCredential {
             setting: match self.credentials.place() {
@@ -230,16 +231,19 @@ impl SchemeResolver<'_> {
             }
             _ => return Err(missing(CredentialPart::TokenUrl, "the document names no token endpoint")),
         };
-        Ok(Grant {
+        let client = OauthClient {
             scheme: name.to_owned(),
             endpoint,
-            client_id: part(CredentialPart::ClientId),
-            client_secret: part(CredentialPart::ClientSecret),
+            id: part(CredentialPart::ClientId),
+            secret: part(CredentialPart::ClientSecret),
+        };
+        let grant = Grant {
             refresh_token: part(CredentialPart::RefreshToken),
             user,
             scopes: part(CredentialPart::Scopes),
             audience: part(CredentialPart::Audience),
-        })
+        };
+        Ok((client, grant))
     }
 
     /// What the operator sets for a scheme.

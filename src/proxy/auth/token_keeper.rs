@@ -9,7 +9,7 @@ use std::time::Duration;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::time::{Instant, sleep};
 
-use super::grant::Grant;
+use super::grant::OauthClient;
 use super::stored_token::{StoredToken, TokenOwner, TokenRecord, digest_secret};
 use super::token_store::{LockedTokenStore, TokenStore};
 use super::values::Credentials;
@@ -64,12 +64,12 @@ impl std::fmt::Debug for TokenKeeper {
 
 impl TokenKeeper {
     /// `None` where nothing is kept: without a refresh token, or without a place for it.
-    pub(crate) fn new(grant: &Grant, credentials: &Credentials) -> Option<Self> {
-        let configured = digest_secret(grant.refresh_token.as_ref()?);
-        let client = grant.client_id.as_ref().map(SecretString::expose_secret).unwrap_or_default();
-        let endpoint = grant.endpoint.url().as_str();
+    pub(crate) fn new(client: &OauthClient, refresh_token: Option<&SecretString>, credentials: &Credentials) -> Option<Self> {
+        let configured = digest_secret(refresh_token?);
+        let id = client.id.as_ref().map(SecretString::expose_secret).unwrap_or_default();
+        let endpoint = client.endpoint.url().as_str();
         let shared = credentials.shared.as_ref().and_then(|shared| {
-            let subject = [shared.api.as_str(), &grant.scheme, endpoint, client, &configured];
+            let subject = [shared.api.as_str(), &client.scheme, endpoint, id, &configured];
             Some(SharedTokens {
                 record: SharedRecord::new(&shared.state, &subject.map(str::as_bytes))?,
                 newest: Mutex::default(),
@@ -78,7 +78,7 @@ impl TokenKeeper {
         let file = credentials.token_store.clone();
         (file.is_some() || shared.is_some()).then(|| Self {
             owner: TokenOwner {
-                id: format!("{} {endpoint} {client}", grant.scheme),
+                id: format!("{} {endpoint} {id}", client.scheme),
                 configured,
             },
             file,

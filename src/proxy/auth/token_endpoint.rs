@@ -1,0 +1,282 @@
+//! A token endpoint (RFC 6749 section 3.2): where it is, how the client authenticates, and what it grants.
+
+use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Method, StatusCode};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+use url::{Url, form_urlencoded};
+
+use super::grant::{Endpoint, OauthClient};
+use super::sensitive_header;
+use super::token_reply::{Granted, error_code, refusal_reason, token_reply};
+use crate::outbound::{HttpClient, is_encrypted_or_local};
+use crate::proxy::caller::Caller;
+use crate::proxy::error::CallError;
+use crate::proxy::redact::Redactor;
+use crate::proxy::request::Request;
+use crate::proxy::request::style::{self, Keep};
+use crate::proxy::response::Response;
+use crate::proxy::upstream::exchange::{self, CallOptions};
+use crate::text;
+
+/// The largest reply of a token endpoint, in bytes.
+const MAX_REPLY_BYTES: usize = 256 << 10;
+
+/// A token endpoint, and the client that asks it.
+#[derive(Debug)]
+pub(crate) struct TokenEndpoint {
+    client: OauthClient,
+    http: HttpClient,
+    learned: Mutex<Learned>,
+}
+
+/// What earlier requests have shown.
+#[derive(Debug, Default, Clone)]
+struct Learned {
+    url: Option<Url>,
+    /// The client's secret goes into the body, because the endpoint did not take it from a header.
+    in_body: bool,
+}
+
+/// Why an endpoint gives no token.
+pub(super) enum TokenRefusal {
+    /// It refused the request.
+    Refused {
+        status: StatusCode,
+        /// RFC 6749 section 5.2, if it is a known one.
+        code: Option<String>,
+    },
+    /// It did not answer, or not as it should: the end of a sentence.
+    Failed(Cow<'static, str>),
+}
+
+#[derive(Deserialize)]
+struct Discovered {
+    issuer: String,
+    token_endpoint: String,
+}
+
+impl TokenRefusal {
+    /// Whether the token, code or password that was sent is not valid, or not any more (RFC 6749 section 5.2).
+    pub(super) fn is_invalid_grant(&self) -> bool {
+        matches!(self, Self::Refused { code: Some(code), .. } if code == "invalid_grant")
+    }
+
+    /// In words, as the end of a sentence.
+    pub(super) fn describe(&self) -> Cow<'static, str> {
+        match self {
+            Self::Refused { status, code } if status.is_success() => {
+                let code = code.as_deref().unwrap_or_default();
+                format!("the token endpoint's answer holds no `access_token` ({code})").into()
+            }
+            Self::Refused { status, code } => {
+                let code = code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
+                format!("the token endpoint answered {}{code}", status.as_u16()).into()
+            }
+            Self::Failed(why) => why.clone(),
+        }
+    }
+}
+
+impl TokenEndpoint {
+    /// An endpoint that was not asked yet.
+    pub(super) fn new(client: OauthClient, http: HttpClient) -> Self {
+        Self {
+            client,
+            http,
+            learned: Mutex::default(),
+        }
+    }
+
+    pub(super) fn client(&self) -> &OauthClient {
+        &self.client
+    }
+
+    /// The client's name and secret as they are sent in `Basic`.
+    #[must_use]
+    pub(super) fn client_pair(&self) -> Option<String> {
+        let (id, secret) = (self.client.id.as_ref()?, self.client.secret.as_ref()?);
+        // Both are form-encoded first (RFC 6749 section 2.3.1).
+        let encode = |value: &SecretString| style::percent_encode(value.expose_secret(), Keep::Unreserved);
+        Some(STANDARD.encode(format!("{}:{}", encode(id), encode(secret))))
+    }
+
+    /// Asks for a token with these parameters, and with the client's secret in the body where the endpoint does not take it from the
+    /// header; `doubts_client` judges the code of a refusal. The log gets the reason of a refusal.
+    pub(super) async fn ask(&self, parameters: &[(&str, &str)], doubts_client: fn(Option<&str>) -> bool) -> Result<Granted, TokenRefusal> {
+        let reply = self.ask_as_accepted(parameters, doubts_client).await?;
+        self.read_grant(&reply, parameters)
+    }
+
+    /// The error of a call that gets no token.
+    pub(super) fn failure(&self, why: &str) -> CallError {
+        let scheme = text::one_line(&self.client.scheme);
+        CallError::Credential(format!("no access token could be obtained for the security scheme `{scheme}`: {why}").into())
+    }
+
+    async fn ask_as_accepted(
+        &self,
+        parameters: &[(&str, &str)],
+        doubts_client: fn(Option<&str>) -> bool,
+    ) -> Result<Response, TokenRefusal> {
+        let Learned { url, in_body } = self.learned().clone();
+        let url = match (&self.client.endpoint, url) {
+            (Endpoint::Token(url), _) => url.clone(),
+            (Endpoint::Issuer(_), Some(url)) => url,
+            (Endpoint::Issuer(issuer), None) => {
+                let url = self.discover(issuer).await?;
+                self.learned().url = Some(url.clone());
+                url
+            }
+        };
+        let reply = self.send(self.token_request(&url, parameters, in_body)?).await?;
+        // RFC 6749 section 2.3.1: every server must accept the header, but some accept only the body.
+        let may_want_body = !in_body
+            && self.client.secret.is_some()
+            && matches!(reply.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED)
+            && doubts_client(error_code(&reply).as_deref());
+        if !may_want_body {
+            return Ok(reply);
+        }
+        let second = self.send(self.token_request(&url, parameters, true)?).await?;
+        // Another error than `invalid_client` means that the client was recognized.
+        let is_recognized = second.status.is_success() || error_code(&second).is_some_and(|code| code != "invalid_client");
+        self.learned().in_body = is_recognized;
+        Ok(if is_recognized { second } else { reply })
+    }
+
+    fn learned(&self) -> std::sync::MutexGuard<'_, Learned> {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the endpoint grants: a token that can be sent as `Bearer`.
+    fn read_grant(&self, reply: &Response, parameters: &[(&str, &str)]) -> Result<Granted, TokenRefusal> {
+        let code = error_code(reply);
+        if !reply.status.is_success() {
+            self.log_refusal(reply, parameters);
+            return Err(TokenRefusal::Refused {
+                status: reply.status,
+                code,
+            });
+        }
+        let granted = match (serde_json::from_value::<Granted>(token_reply(reply)), code) {
+            (Ok(granted), _) => granted,
+            // GitHub refuses with 200.
+            (Err(_), Some(code)) => {
+                self.log_refusal(reply, parameters);
+                let (status, code) = (reply.status, Some(code));
+                return Err(TokenRefusal::Refused { status, code });
+            }
+            (Err(_), None) => return Err(TokenRefusal::Failed("the token endpoint's answer holds no `access_token`".into())),
+        };
+        // An empty token would be sent to the API as `Bearer `.
+        if granted.access_token.expose_secret().trim().is_empty() {
+            return Err(TokenRefusal::Failed(
+                "the token endpoint's answer holds an empty `access_token`".into(),
+            ));
+        }
+        if granted
+            .token_type
+            .as_deref()
+            .is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer"))
+        {
+            return Err(TokenRefusal::Failed(
+                "the token endpoint gives tokens of another type than Bearer".into(),
+            ));
+        }
+        Ok(granted)
+    }
+
+    /// Logs why the endpoint refuses a token, without the secrets of the request. A model reads no more than the code.
+    fn log_refusal(&self, reply: &Response, parameters: &[(&str, &str)]) {
+        const MAX_REASON_BYTES: usize = 500;
+        const PUBLIC: [&str; 4] = ["grant_type", "scope", "audience", "username"];
+        let Some(mut reason) = refusal_reason(reply) else { return };
+        let sent = parameters.iter().filter(|(name, _)| !PUBLIC.contains(name));
+        let secret = self.client.secret.as_ref().map(SecretString::expose_secret);
+        Redactor::for_tokens(sent.map(|(_, value)| *value).chain(secret)).redact_line(&mut reason);
+        let scheme = text::one_line(&self.client.scheme);
+        let reason = text::truncate(&text::one_line(&reason), MAX_REASON_BYTES);
+        tracing::warn!("the token endpoint of `{scheme}` answered {}: {reason}", reply.status.as_u16());
+    }
+
+    fn token_request(&self, url: &Url, parameters: &[(&str, &str)], in_body: bool) -> Result<Request, TokenRefusal> {
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.extend_pairs(parameters);
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+        match (self.client_pair().filter(|_| !in_body), &self.client.id) {
+            (Some(pair), _) => {
+                let value = sensitive_header(format!("Basic {pair}").as_bytes());
+                let value = value.map_err(|_| TokenRefusal::Failed("the client's name cannot be sent".into()))?;
+                headers.insert(AUTHORIZATION, value);
+            }
+            (None, Some(id)) => {
+                form.append_pair("client_id", id.expose_secret());
+                if let Some(secret) = &self.client.secret {
+                    form.append_pair("client_secret", secret.expose_secret());
+                }
+            }
+            (None, None) => {}
+        }
+        Ok(Request {
+            method: Method::POST,
+            url: url.clone(),
+            headers,
+            body: Some(form.finish().into()),
+        })
+    }
+
+    async fn discover(&self, issuer: &Url) -> Result<Url, TokenRefusal> {
+        let own = issuer.as_str().trim_end_matches('/');
+        let url = Url::parse(&format!("{own}/.well-known/openid-configuration"))
+            .map_err(|_| TokenRefusal::Failed("the issuer is not a valid URL".into()))?;
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let request = Request {
+            method: Method::GET,
+            url,
+            headers,
+            body: None,
+        };
+        let reply = self.send(request).await?;
+        if !reply.status.is_success() {
+            return Err(TokenRefusal::Failed(
+                format!("the issuer answered {} when asked for its token endpoint", reply.status.as_u16()).into(),
+            ));
+        }
+        let found: Discovered =
+            serde_json::from_slice(&reply.body).map_err(|_| TokenRefusal::Failed("the issuer names no token endpoint".into()))?;
+        if found.issuer.trim_end_matches('/') != own {
+            return Err(TokenRefusal::Failed(
+                "what answers at the issuer's address is another issuer".into(),
+            ));
+        }
+        match Url::parse(&found.token_endpoint) {
+            Ok(url) if is_encrypted_or_local(&url) || url.origin() == issuer.origin() => Ok(url),
+            _ => Err(TokenRefusal::Failed(
+                "the issuer's token endpoint is neither encrypted nor on this machine".into(),
+            )),
+        }
+    }
+
+    async fn send(&self, request: Request) -> Result<Response, TokenRefusal> {
+        let options = CallOptions {
+            max_response_bytes: MAX_REPLY_BYTES,
+            ..CallOptions::default()
+        };
+        let sent = exchange::send_with_timeout(&self.http, request, &options, &Caller::default()).await;
+        sent.map_err(|error| {
+            let scheme = text::one_line(&self.client.scheme);
+            let cause = error.cause().map(|cause| format!(" ({cause})")).unwrap_or_default();
+            tracing::warn!("the token endpoint of `{scheme}` did not answer: {error}{cause}");
+            TokenRefusal::Failed("the token endpoint cannot be reached, or did not answer as it should".into())
+        })
+    }
+}
