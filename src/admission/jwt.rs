@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,8 +18,10 @@ use super::jwks::{Keys, Unavailable};
 use crate::json as spec_json;
 use crate::observe;
 use crate::outbound::HttpClient;
+use crate::proxy::caller::AuthenticatedClient;
 use crate::proxy::caller::client_key::ClientKey;
 use crate::proxy::caller::scopes::{Scopes, ToolScopes};
+use crate::proxy::caller::subject::SubjectToken;
 
 /// The well-known path of RFC 9728 section 3, inserted between the host and the path of the resource.
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
@@ -41,6 +43,8 @@ pub struct OauthOptions {
     pub scopes: Vec<String>,
     /// Scopes that calls need by what their tools do.
     pub tool_scopes: ToolScopes,
+    /// Keeps the token of a user for the time of its request, because an API is called as the user.
+    pub keeps_tokens: bool,
 }
 
 /// What a verified token says.
@@ -53,6 +57,20 @@ pub(crate) struct VerifiedToken {
     pub(crate) scopes: Scopes,
     /// All of its claims.
     pub(crate) claims: Map<String, Value>,
+    /// The token itself, if it is a user's and is exchanged.
+    pub(crate) subject: Option<Arc<SubjectToken>>,
+}
+
+impl From<VerifiedToken> for AuthenticatedClient {
+    fn from(token: VerifiedToken) -> Self {
+        Self {
+            key: token.client,
+            name: token.name,
+            scopes: token.scopes,
+            claims: Some(Arc::new(token.claims)),
+            subject: token.subject,
+        }
+    }
 }
 
 /// Why a token is refused.
@@ -171,7 +189,7 @@ impl Oauth {
         if claims.get("iss").and_then(Value::as_str) != Some(&self.options.issuer) {
             return Err(TokenError::Invalid("the token is from another issuer"));
         }
-        check_times(&claims)?;
+        let expires = check_times(&claims)?;
         let granted = scopes(&claims);
         if self.options.scopes.iter().any(|scope| !granted.contains(scope)) {
             return Err(TokenError::Scope(self.needed(&[], &granted, resource)));
@@ -183,6 +201,10 @@ impl Oauth {
             Some(name) => ClientKey::named("subject", name.as_bytes()),
             None => ClientKey::named("nameless token", token),
         };
+        let subject = || {
+            let token = std::str::from_utf8(token).ok().filter(|_| self.options.keeps_tokens)?;
+            SubjectToken::of_user(token, &claims, expires).map(Arc::new)
+        };
         let name = observe::audit()
             .and(name)
             .map(|name| format!("{} {name}", self.options.issuer).into());
@@ -190,6 +212,7 @@ impl Oauth {
             client,
             name,
             scopes: Scopes::Granted(Arc::new(granted)),
+            subject: subject(),
             claims,
         })
     }
@@ -284,8 +307,8 @@ fn scopes(claims: &Map<String, Value>) -> BTreeSet<String> {
 
 const INCOMPLETE: &str = "the token lacks a valid exp, iss or aud";
 
-/// Checks `exp`, which must be there, and `nbf`.
-fn check_times(claims: &Map<String, Value>) -> Result<(), TokenError> {
+/// Checks `exp`, which must be there, and `nbf`. Returns the former, since 1970.
+fn check_times(claims: &Map<String, Value>) -> Result<Duration, TokenError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     let seconds = |name: &str| {
         claims
@@ -300,7 +323,7 @@ fn check_times(claims: &Map<String, Value>) -> Result<(), TokenError> {
     if seconds("nbf")?.is_some_and(|begins| begins > now + LEEWAY) {
         return Err(TokenError::Invalid("the token is not valid yet"));
     }
-    Ok(())
+    Ok(Duration::try_from_secs_f64(expires.max(0.0)).unwrap_or(Duration::MAX / 4))
 }
 
 /// The claims of a token, each of which is there once (RFC 7519 section 4): of two, this server and another one could take different

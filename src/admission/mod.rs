@@ -9,9 +9,10 @@ pub(crate) mod limits;
 mod resources;
 pub(crate) mod static_token;
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::{Request, State};
@@ -19,11 +20,15 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use lru::LruCache;
+use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use self::jwt::{Oauth, OauthOptions, ProtectedResource, TokenError, VerifiedToken};
+use self::jwt::{Oauth, OauthOptions, ProtectedResource, TokenError};
 use self::limits::RateLimit;
 use self::resources::Resources;
 use self::static_token::StaticToken;
@@ -31,10 +36,13 @@ use crate::mcp::ScopeCheck;
 use crate::mcp::endpoints::served_apis::ServedApis;
 use crate::observe;
 use crate::outbound::HttpClient;
-use crate::proxy::caller::AuthenticatedClient;
 use crate::proxy::caller::client_key::{ClientKey, Peer};
-use crate::proxy::caller::scopes::Scopes;
+use crate::proxy::caller::scopes::{Scopes, ToolScopes};
+use crate::proxy::caller::{AuthenticatedClient, Caller};
+use crate::proxy::error::SignInChallenge;
 
+/// The users of whom it is known when they were asked to sign in again.
+const MAX_ASKED: NonZeroUsize = NonZeroUsize::new(8192).unwrap();
 /// How often the files of tokens and certificates are checked for changes.
 pub(crate) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -73,6 +81,8 @@ pub(crate) struct ClientAdmission {
     has_own_scopes: bool,
     is_open: bool,
     rate: Option<RateLimit>,
+    /// When users were asked to sign in again.
+    asked: Mutex<LruCache<ClientKey, Instant>>,
 }
 
 /// Why a request is refused.
@@ -85,6 +95,8 @@ enum Refusal {
     SeveralTokens,
     /// The token lacks a scope; with all scopes that are needed.
     Scope(Vec<String>),
+    /// The API needs a token with these claims, in base64.
+    Claims(String),
     /// The keys of the issuer are unavailable.
     Unavailable,
 }
@@ -94,7 +106,7 @@ impl Refusal {
     fn reason(&self) -> &'static str {
         match self {
             Self::NoToken => "no_token",
-            Self::InvalidToken(_) => "invalid_token",
+            Self::InvalidToken(_) | Self::Claims(_) => "invalid_token",
             Self::SeveralTokens => "several_tokens",
             Self::Scope(_) => "insufficient_scope",
             Self::Unavailable => "keys_unavailable",
@@ -148,6 +160,7 @@ impl ClientAdmission {
             has_own_scopes: apis.slots().iter().any(|slot| !slot.scopes.is_empty()),
             is_open: access.is_open(),
             rate,
+            asked: Mutex::new(LruCache::new(MAX_ASKED)),
         }))
     }
 
@@ -158,6 +171,7 @@ impl ClientAdmission {
             name,
             scopes: Scopes::All,
             claims: None,
+            subject: None,
         };
         if self.is_open {
             return Ok(known(peer, None));
@@ -170,20 +184,7 @@ impl ClientAdmission {
         }
         match self.oauth.as_ref().zip(self.resources.at(path)) {
             None => Err(Refusal::InvalidToken("the token is not known here")),
-            Some((oauth, resource)) => {
-                let VerifiedToken {
-                    client,
-                    name,
-                    scopes,
-                    claims,
-                } = oauth.verify(token, resource).await?;
-                Ok(AuthenticatedClient {
-                    key: client,
-                    name,
-                    scopes,
-                    claims: Some(Arc::new(claims)),
-                })
-            }
+            Some((oauth, resource)) => Ok(oauth.verify(token, resource).await?.into()),
         }
     }
 
@@ -236,6 +237,25 @@ impl ClientAdmission {
         self.refuse(&Refusal::Scope(needed), path)
     }
 
+    /// The answer to a call whose user's token is not good enough for the API; `None` if that client was asked a moment ago: its fresh
+    /// token has failed in the same way, and it would sign in forever.
+    pub(crate) fn ask_to_sign_in(&self, challenge: &SignInChallenge, path: &str) -> Option<Response> {
+        const PAUSE: Duration = Duration::from_mins(5);
+        {
+            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_recent = asked.get(&challenge.user).is_some_and(|at| at.elapsed() < PAUSE);
+            if is_recent {
+                return None;
+            }
+            asked.put(challenge.user, Instant::now());
+        }
+        observe::refused_request("invalid_token");
+        Some(match &challenge.claims {
+            Some(claims) => self.refuse(&Refusal::Claims(STANDARD.encode(claims)), path),
+            None => self.refuse(&Refusal::InvalidToken("the API needs another token of the user"), path),
+        })
+    }
+
     /// Whether the scope that a call needs depends on its tool.
     fn depends_on_tool(&self) -> bool {
         self.oauth
@@ -266,6 +286,12 @@ impl ClientAdmission {
                 "the token lacks a scope that this needs",
                 needed.clone(),
             ),
+            Refusal::Claims(_) => (
+                StatusCode::UNAUTHORIZED,
+                "insufficient_claims",
+                "the API needs another token of the user",
+                first(),
+            ),
             Refusal::Unavailable => {
                 let text = "the keys of the token's issuer are unavailable; try again later\n";
                 return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], text).into_response();
@@ -273,14 +299,18 @@ impl ClientAdmission {
         };
         tracing::debug!("a request was not let in: {why}");
         let mut response = (status, format!("{why}\n")).into_response();
-        let challenge = challenge(resource, error, why, &scopes);
+        let claims = match refusal {
+            Refusal::Claims(claims) => claims,
+            _ => "",
+        };
+        let challenge = challenge(resource, error, why, &scopes, claims);
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         response
     }
 }
 
 /// The value of `WWW-Authenticate`; `resource` is the endpoint where tokens of an issuer are taken.
-fn challenge(resource: Option<&ProtectedResource>, error: &str, why: &str, scopes: &[String]) -> HeaderValue {
+fn challenge(resource: Option<&ProtectedResource>, error: &str, why: &str, scopes: &[String], claims: &str) -> HeaderValue {
     let mut parts = Vec::new();
     let mut part = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -294,6 +324,7 @@ fn challenge(resource: Option<&ProtectedResource>, error: &str, why: &str, scope
         None => part("realm", "openapi-mcp"),
     }
     part("scope", &scopes.join(" "));
+    part("claims", claims);
     HeaderValue::from_str(&format!("Bearer {}", parts.join(", "))).unwrap_or(HeaderValue::from_static("Bearer"))
 }
 
@@ -307,6 +338,26 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
     match value.split_at_checked(7) {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => Ok(token.trim_ascii()),
         _ => Err(Refusal::NoToken),
+    }
+}
+
+/// The caller with an access token, as an endpoint at that URL sees it.
+///
+/// # Errors
+/// Why the token is refused, in words.
+pub(crate) async fn verify_once(token: &SecretString, options: &OauthOptions, client: HttpClient, url: Url) -> Result<Caller, String> {
+    let resource = ProtectedResource::new(url, options, ToolScopes::default(), [false, false]);
+    let verified = Oauth::new(options.clone(), client)
+        .verify(token.expose_secret().as_bytes(), &resource)
+        .await;
+    match verified {
+        Ok(verified) => Ok(Caller {
+            client: Some(verified.into()),
+            ..Caller::default()
+        }),
+        Err(TokenError::Invalid(why)) => Err(why.into()),
+        Err(TokenError::Scope(scopes)) => Err(format!("the token lacks the scopes {}", scopes.join(" "))),
+        Err(TokenError::Unavailable) => Err("the keys of the token's issuer cannot be read".into()),
     }
 }
 

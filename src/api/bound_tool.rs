@@ -27,6 +27,8 @@ pub struct OfferedTool<'a> {
     pub must_confirm: bool,
     /// What it belongs to.
     pub category: Option<&'a str>,
+    /// The security scheme and the scopes with which it is called as the user.
+    pub as_user: Option<(&'a str, Option<&'a str>)>,
     /// Words by which a search finds it as well, which are never shown.
     pub keywords: &'a [String],
     /// The whole tool as clients get it, as JSON; empty where its input schema is made when it is used.
@@ -62,6 +64,7 @@ impl BoundTool {
             enforcement: &self.enforcement,
             must_confirm: self.must_confirm,
             category: self.category.as_deref(),
+            as_user: self.target.asked_as_user(),
             keywords: &self.keywords,
             text: self.json.as_str(),
         }

@@ -104,9 +104,9 @@ pub enum BuildError {
     /// Patterns of the settings that must match an operation match none: a sentence for each.
     #[error("{}", .0.join("\n"))]
     Patterns(Vec<String>),
-    /// Variables of one API among several could hold two of its credentials: a sentence for each.
+    /// Settings of credentials do not go with the security schemes: a sentence for each.
     #[error("{}", .0.join("\n"))]
-    AmbiguousVariables(Vec<String>),
+    CredentialSettings(Vec<String>),
 }
 
 /// Where a tool is in its API.
@@ -154,11 +154,14 @@ impl Api {
         let mut binding = options.binding();
         binding.secrets.extend(options.annotate.layers.rules.iter().flat_map(rule_secrets));
         let credentials = options.credentials.clone().unwrap_or_default();
+        let of_tenants = options.tenants.iter().flat_map(|tenants| tenants.entries.values());
+        let all = of_tenants.map(|tenant| &tenant.credentials).chain([&credentials]);
+        let mut wrong: Vec<String> = all.flat_map(|credentials| credentials.misplaced_grants(&schemes)).collect();
         if options.name.is_some() {
-            let ambiguous = credentials.ambiguous_variables(&schemes);
-            if !ambiguous.is_empty() {
-                return Err(BuildError::AmbiguousVariables(ambiguous));
-            }
+            wrong.extend(credentials.ambiguous_variables(&schemes));
+        }
+        if !wrong.is_empty() {
+            return Err(BuildError::CredentialSettings(wrong));
         }
         let mut binder = Binder::new(&document, &schemes, &binding, &credentials, clients.into());
         let known = known_paths(&document, &operations, &options.annotate.layers);

@@ -148,6 +148,12 @@ fn push_credentials(out: &mut String, report: &Report) {
             let _ = writeln!(out, "  `{}`, of {}: {}", need.scheme, counted(need.tools, "tool"), need.setting);
         }
     }
+    if !report.as_user.is_empty() {
+        out.push_str("tools that are called as the user, whose token is exchanged:\n");
+        for line in &report.as_user {
+            let _ = writeln!(out, "  {line}");
+        }
+    }
     for warning in &report.warnings {
         let _ = writeln!(out, "serve would warn: {}", one_line(warning));
     }

@@ -27,7 +27,7 @@ use crate::annotate::ClientProfile;
 use crate::api::{Api, scheme_setting};
 use crate::spec::operation::security::{self, Requirements};
 use crate::spec::{Diagnostic, SecurityScheme, Severity};
-use crate::text::one_line;
+use crate::text::{counted, one_line};
 
 /// What was found.
 #[derive(Debug, Serialize)]
@@ -61,6 +61,9 @@ pub(crate) struct Report {
     /// Where calls go and which credentials they carry where there are tenants, in lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<String>,
+    /// Which tools are called as the user, in lines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub as_user: Vec<String>,
     /// What `serve` would warn of at its start.
     pub warnings: Vec<String>,
     /// Errors first, then warnings, then notes; in each, first what looks more dangerous than it is served as.
@@ -121,6 +124,7 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
         },
         credentials: credential_needs(api),
         tenants: Vec::new(),
+        as_user: called_as_user(api),
         warnings: api.warnings().to_vec(),
         findings,
     }
@@ -157,6 +161,22 @@ pub(crate) fn used_schemes(api: &Api) -> (BTreeMap<String, SecurityScheme>, BTre
         usage.is_always_required = always.get(name) == Some(&api.tools().len());
     }
     (schemes, used)
+}
+
+/// How many tools are called as the user, with which scopes.
+fn called_as_user(api: &Api) -> Vec<String> {
+    let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+    for asked in api.iter().filter_map(|offered| offered.as_user) {
+        *counts.entry(asked).or_default() += 1;
+    }
+    let line = |((scheme, scopes), count): ((&str, Option<&str>), usize)| {
+        let scopes = match scopes {
+            Some(scopes) => format!("the scopes `{}`", one_line(scopes)),
+            None => "no scopes: what the user's token then allows, the token endpoint decides".to_owned(),
+        };
+        format!("`{}`, of {} asks for {scopes}", one_line(scheme), counted(count, "tool"))
+    };
+    counts.into_iter().map(line).collect()
 }
 
 /// The security schemes of all tools, by name.

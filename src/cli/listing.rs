@@ -173,6 +173,15 @@ pub(crate) fn explained(shown: &Shown<'_>) -> String {
         if let Some(reason) = offered.enforcement.reason() {
             let _ = writeln!(out, "  enforced as {} · {reason}", offered.enforcement.effect().word());
         }
+        if let Some((scheme, scopes)) = offered.as_user {
+            let scopes = scopes.unwrap_or("none");
+            let _ = writeln!(
+                out,
+                "  called as the user · `{}`, scopes asked for: {}",
+                one_line(scheme),
+                one_line(scopes)
+            );
+        }
         explain_rules(&offered.operation.rules, &mut out);
     }
     let _ = writeln!(out, "\n{}", shown.counted());

@@ -34,6 +34,12 @@ pub(crate) fn api_settings(api: &ApiSettings, file: &ConfigFile, level: LogLevel
     resolve(layered, level, LogDelivery::Direct)
 }
 
+/// Reads and checks the settings of a server that stand in a file, and starts logging.
+pub(crate) fn server_settings_of_file(api: &ApiSettings, file: &ConfigFile, level: LogLevel) -> Result<Config, Failure> {
+    let layered = LayeredSettings::read(api, &ServerSettings::default(), &file.choice, file.config.as_deref());
+    resolve_server(layered, level, LogDelivery::Direct)
+}
+
 /// Reads and checks the settings of a server, and starts logging.
 pub(crate) fn server_settings(api: &ApiSettings, server: &ServerSettings, file: &ConfigFile) -> Result<Config, Failure> {
     let layered = LayeredSettings::read(api, server, &file.choice, file.config.as_deref());
@@ -50,6 +56,11 @@ pub(crate) fn resolve_server(mut layered: LayeredSettings, level: LogLevel, deli
         let mut own = config::overrides::check_client_values(&api.annotate.layers.rules, transport);
         own.extend(config::apis::tenants::resolve::check_tenant_source(
             api.tenants.as_ref().filter(|_| !api.mock),
+            transport,
+        ));
+        own.extend(config::apis::oauth_client::check_grants(
+            api.scheme_with_grant(),
+            &api.forward,
             transport,
         ));
         match &api.name {
@@ -141,7 +152,7 @@ pub(crate) async fn load_api(config: &ApiConfig, purpose: LoadPurpose) -> Result
     let built = run_long(|| Api::build(document, options, clients)).await;
     let (api, mut diagnostics) = built.map_err(|error| match error {
         BuildError::Server(error) => Failure::Server(error),
-        BuildError::Patterns(problems) | BuildError::AmbiguousVariables(problems) => Failure::Settings(ConfigError(problems)),
+        BuildError::Patterns(problems) | BuildError::CredentialSettings(problems) => Failure::Settings(ConfigError(problems)),
     })?;
     diagnostics.extend(unread);
     diagnostics.extend(api.document().remarks());

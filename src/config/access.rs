@@ -172,6 +172,7 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
         jwks_url,
         scopes: settings.oauth_scope.clone(),
         tool_scopes,
+        keeps_tokens: false,
     })
 }
 

@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use tokio::sync::Semaphore;
 use url::Url;
 
+use super::apis::oauth_client::{resolve_oauth_clients, scheme_with_grant};
 use super::apis::tenants::resolve::resolve_tenants;
 use super::credentials::SchemeSettings;
 use super::forward::ForwardSettings;
@@ -135,6 +136,7 @@ pub(crate) fn resolve_api(
     }
     let outbound = upstream::outbound(&api.upstream, problems);
     let mut credentials = credentials::resolve_credentials(&api.credentials, sources.variables, sources.shared.keys.as_ref(), problems);
+    credentials.clients = resolve_oauth_clients("auth", &api.credentials.auth, problems);
     credentials.client_certificate = outbound.identity.is_some();
     credentials.api = name.map(ApiName::in_variables);
     let shared_state = sources.shared.state.as_ref().map(|state| state.of_api(name.map(ApiName::as_str)));
@@ -192,6 +194,15 @@ pub(crate) fn resolve_api(
 }
 
 impl ApiConfig {
+    /// A security scheme whose operations are called as the user.
+    pub(crate) fn scheme_with_grant(&self) -> Option<&str> {
+        let tenants = self.tenants.iter().flat_map(|tenants| tenants.entries.values());
+        let of_tenants = tenants.map(|tenant| &tenant.credentials);
+        of_tenants
+            .chain([&self.credentials])
+            .find_map(|credentials| scheme_with_grant(&credentials.clients))
+    }
+
     /// Whether any connection may need TLS: it can be left out only where every address is known to be plain HTTP.
     fn needs_tls(&self) -> bool {
         let plain = |url: &Url| url.scheme() == "http";

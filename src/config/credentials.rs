@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::{Origin, Url};
 
+use super::apis::text_list::one_or_several;
 use super::path::ConfigPath;
 use super::variables::{called, counts_as_unset, is_placeholder, read_variable};
 use super::wrong_value::{Disclosure, FileProblems, join_path};
@@ -65,7 +66,7 @@ pub(crate) struct SchemeSettings {
     pub password: Option<Reference>,
     /// The OAuth client's identifier
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub client_id: Option<Reference>,
+    pub client_id: Option<ClientId>,
     /// The OAuth client's secret
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<Reference>,
@@ -75,28 +76,58 @@ pub(crate) struct SchemeSettings {
     /// The scopes to request, separated by spaces
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<String>,
-    /// The audience to request
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub audience: Option<String>,
+    /// The audience to request; with a grant, several
+    #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    pub audience: Vec<String>,
     /// The token endpoint
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_url: Option<String>,
     /// The issuer, whose metadata names the token endpoint
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
+    /// The OAuth client's private key in PEM, in place of a secret (`private_key_jwt`)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_key: Option<Reference>,
+    /// The name of that key (`kid`)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_key_id: Option<String>,
+    /// A file with the certificate of that key in PEM, as Microsoft Entra asks for
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_certificate: Option<ConfigPath>,
+    /// The audience of what that key signs, if it is neither `issuer` nor `token_url`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assertion_audience: Option<String>,
+    /// Call the API as the user: how the token of the client becomes one of the API
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grant: Option<GrantKind>,
+    /// With a grant: the resource to request (RFC 8707)
+    #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    pub resource: Vec<String>,
+    /// With a grant: request the scopes that the document names for the operation, in place of `scopes`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation_scopes: Option<bool>,
+    /// With a grant: the type of the client's token, `access_token`, `jwt`, or a URI (RFC 8693 section 3)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject_token_type: Option<String>,
 }
 
 impl SchemeSettings {
     /// The environment variables that it names.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
+        let id = match &self.client_id {
+            Some(ClientId::Reference(reference)) => Some(reference),
+            Some(ClientId::Text(_)) | None => None,
+        };
         let parts = [
             &self.username,
             &self.password,
-            &self.client_id,
             &self.client_secret,
+            &self.client_key,
             &self.refresh_token,
         ];
-        let of_parts = parts.into_iter().flatten().filter_map(|reference| match reference {
+        let of_parts = parts.into_iter().flatten().chain(id).filter_map(|reference| match reference {
             Reference::Env(name) => Some(name.as_str()),
             Reference::File(_) => None,
         });
@@ -113,6 +144,28 @@ pub(crate) enum Reference {
     Env(String),
     /// A file, read at start
     File(ConfigPath),
+}
+
+/// A client identifier: itself, or where it is taken from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub(crate) enum ClientId {
+    /// The identifier
+    Text(String),
+    /// Where it is taken from
+    Reference(Reference),
+}
+
+/// How the token of the user who calls becomes one of the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum GrantKind {
+    /// RFC 8693
+    TokenExchange,
+    /// The on-behalf-of flow of Microsoft Entra
+    OnBehalfOf,
 }
 
 /// How a secret is referred to in the file.
@@ -142,16 +195,19 @@ pub(crate) fn check_schemes(path: &str, value: &Value, problems: &mut FileProble
 
 fn check_member(path: &str, key: &str, value: &Value, problems: &mut FileProblems<'_>) {
     let path_of_member = join_path(path, key);
-    let is_known = |key: &&str| read_member(key, &Value::Null).is_ok();
-    if !is_known(&key) {
+    let is_known = read_member(key, &Value::Null).map_or_else(|error| !error.to_string().starts_with("unknown field"), |_| true);
+    if !is_known {
         // serde names all keys in its error: "unknown field `x`, expected one of `env`, `file`, …".
         let keys = read_member("", &Value::Null).map_or_else(|error| error.to_string(), |_| String::new());
         problems.push_unknown_key(path, key, keys.split('`').skip(1).step_by(2));
     } else if read_member(key, value).is_err() {
-        let expected = if read_member(key, &"text".into()).is_ok() {
-            "a text"
-        } else {
-            REFERENCE
+        let expected = match key {
+            "grant" => "`token-exchange` or `on-behalf-of`",
+            "operation_scopes" => "`true` or `false`",
+            "audience" | "resource" => "a text, or a list of texts",
+            "client_id" => "a text, or `{ env: VARIABLE }` or `{ file: PATH }`",
+            _ if read_member(key, &"text".into()).is_ok() => "a text",
+            _ => REFERENCE,
         };
         problems.push_wrong_value(&path_of_member, value, expected, Disclosure::Hidden);
     }
@@ -235,17 +291,24 @@ fn scheme_values(key: &str, settings: &SchemeSettings, problems: &mut Vec<String
             None
         }
     };
+    let (id, id_reference) = match &settings.client_id {
+        Some(ClientId::Text(text)) => (Some(text.clone()), None),
+        Some(ClientId::Reference(reference)) => (None, Some(reference.clone())),
+        None => (None, None),
+    };
+    let audience = settings.audience.first().cloned();
     let secrets = [
         (CredentialPart::Value, &own),
         (CredentialPart::Username, &settings.username),
         (CredentialPart::Password, &settings.password),
-        (CredentialPart::ClientId, &settings.client_id),
+        (CredentialPart::ClientId, &id_reference),
         (CredentialPart::ClientSecret, &settings.client_secret),
         (CredentialPart::RefreshToken, &settings.refresh_token),
     ];
     let texts = [
         (CredentialPart::Scopes, &settings.scopes),
-        (CredentialPart::Audience, &settings.audience),
+        (CredentialPart::ClientId, &id),
+        (CredentialPart::Audience, &audience),
         (CredentialPart::TokenUrl, &settings.token_url),
         (CredentialPart::Issuer, &settings.issuer),
     ];

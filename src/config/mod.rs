@@ -245,7 +245,7 @@ impl LayeredSettings {
             self.api.upstream.ca_cert.as_slice()
         };
         let shared = resolve_shared_state(&self.api.shared_state, authorities, &mut problems);
-        let process = process::resolve_process(&self.server, shared.state.as_ref(), &mut problems);
+        let mut process = process::resolve_process(&self.server, shared.state.as_ref(), &mut problems);
         self.check_own_files(&mut problems);
         let apis = if self.is_several {
             self.resolve_several(&process, &shared, &mut problems)
@@ -268,6 +268,11 @@ impl LayeredSettings {
             share_secrets(&mut single);
             single
         };
+        if let Transport::Http { options, .. } = &mut process.transport
+            && let Some(oauth) = &mut options.access.oauth
+        {
+            oauth.keeps_tokens = apis.iter().any(|api| api.scheme_with_grant().is_some());
+        }
         if problems.is_empty() {
             Ok(Config { process, apis })
         } else {

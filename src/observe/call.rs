@@ -259,6 +259,9 @@ impl OpenCall {
             line.number("duration_ms", Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)));
             line.number("bytes", record.bytes.map(|bytes| u64::try_from(bytes).unwrap_or(u64::MAX)));
             line.text("cache", record.cache, 16);
+            if let Some(exchange) = &record.exchange {
+                line.object("exchange", exchange);
+            }
             line.number("attempts", (record.attempts > 0).then_some(u64::from(record.attempts)));
         }
         line.flag("confirmed", record.confirmed);

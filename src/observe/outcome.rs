@@ -16,6 +16,8 @@ pub(crate) enum CallOutcome {
     /// The arguments fit the schema, but no request can be made of them.
     InvalidRequest,
     CredentialMissing,
+    /// The user's token cannot be exchanged.
+    SignInNeeded,
     ScopeMissing,
     /// No place for one more call.
     Busy,
@@ -53,6 +55,7 @@ impl CallOutcome {
             Self::InvalidArguments => "invalid_arguments",
             Self::InvalidRequest => "invalid_request",
             Self::CredentialMissing => "credential_missing",
+            Self::SignInNeeded => "sign_in_needed",
             Self::ScopeMissing => "scope_missing",
             Self::Busy => "busy",
             Self::RateLimited => "rate_limited",

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::metrics::labels::ApiLabel;
@@ -43,6 +44,17 @@ pub(crate) struct CalledOperation {
     pub(crate) effect: &'static str,
 }
 
+/// The exchange of a user's token for one of the API.
+#[derive(Debug, Serialize)]
+pub(crate) struct ExchangeRecord {
+    /// The security scheme.
+    pub(crate) scheme: String,
+    pub(crate) scope: Option<String>,
+    /// Whether it had been exchanged before.
+    #[serde(rename = "cached")]
+    pub(crate) is_cached: bool,
+}
+
 /// What is known of a call so far.
 #[derive(Debug, Default)]
 pub(crate) struct CallRecord {
@@ -66,6 +78,8 @@ pub(crate) struct CallRecord {
     pub(crate) bytes: Option<usize>,
     /// Requests that were sent.
     pub(crate) attempts: u32,
+    /// The token of the user that was exchanged.
+    pub(crate) exchange: Option<ExchangeRecord>,
     /// `hit`, `revalidated` or `miss`.
     pub(crate) cache: Option<&'static str>,
 }

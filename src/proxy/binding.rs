@@ -8,6 +8,7 @@ use http::header::{HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::arguments::ruled::ArgumentRules;
+use super::auth::authenticator::Authenticator;
 use super::auth::forward::Forwarding;
 use super::auth::refused_tokens::RefusedTokens;
 use super::auth::resolve::{AccessResolver, OperationAccess, SameRequirements};
@@ -152,6 +153,19 @@ pub(crate) fn link_etags<'b>(operations: impl Iterator<Item = &'b mut BoundOpera
     }
 }
 
+impl BoundOperation {
+    /// The security scheme and the scopes with which it is called as the user.
+    pub(crate) fn asked_as_user(&self) -> Option<(&str, Option<&str>)> {
+        let OperationAccess::Granted(credential) = &self.access else {
+            return None;
+        };
+        match credential.authenticator.as_ref()? {
+            Authenticator::Exchange(exchange) => Some(exchange.asked()),
+            Authenticator::Token(_) | Authenticator::Digest(_) => None,
+        }
+    }
+}
+
 impl<'a> Binder<'a> {
     /// A binder for a document with these security schemes. `credentials` are those of the options, or none.
     #[must_use]
@@ -281,6 +295,7 @@ impl<'a> Binder<'a> {
             let shared = self.options.upstream.shared.as_ref().map(|shared| shared.of_tenant(value));
             let credentials = Credentials {
                 shared: shared.clone(),
+                api: self.credentials.api.clone(),
                 ..entry.credentials.clone()
             };
             let mut access = AccessResolver::new(SchemeResolver {

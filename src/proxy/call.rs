@@ -13,7 +13,6 @@ use http::header::{AUTHORIZATION, COOKIE, ETAG, HeaderMap, HeaderValue};
 
 use super::arguments::property_names::with_wire_names;
 use super::arguments::ruled::RuledCall;
-use super::auth::authenticator::Authenticator;
 use super::auth::forward::{self, Forwarding};
 use super::auth::resolve::{Credential, OperationAccess};
 use super::binding::BoundOperation;
@@ -194,7 +193,7 @@ impl ApiProxy {
             .credential
             .authenticator
             .as_ref()
-            .map(Authenticator::identity)
+            .map(|authenticator| authenticator.identity(call.caller))
             .unwrap_or_default();
         let Some(cacheable) = cache.consider(&request, &credential) else {
             return self.ask(call, sending).await;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::caller::client_key::ClientKey;
 use super::request::target::TargetError;
 use crate::observe::outcome::CallOutcome;
 
@@ -27,6 +28,14 @@ pub enum CallError {
     /// What the operator has to set first.
     #[error("{0}")]
     Credential(std::sync::Arc<str>),
+    /// What the user has to do first.
+    #[error("{sentence}")]
+    SignIn {
+        /// What, for the model.
+        sentence: std::sync::Arc<str>,
+        /// What a client can do by itself.
+        challenge: Option<SignInChallenge>,
+    },
     /// What the operator sets and the call do not go together; the log says more.
     #[error("{0}")]
     Setting(String),
@@ -83,11 +92,23 @@ pub enum CallError {
     },
 }
 
+/// A user's token is not good enough for the API, and another one may be (RFC 6750 section 3.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignInChallenge {
+    /// Whose.
+    pub(crate) user: ClientKey,
+    /// What it must claim, as Entra writes it.
+    pub(crate) claims: Option<String>,
+}
+
 impl CallError {
     /// Whether the caller alone can mend it; the operator need not hear of it.
     #[must_use]
     pub fn is_the_callers(&self) -> bool {
-        matches!(self, Self::Arguments(_) | Self::Target(_) | Self::InvalidRequest { .. })
+        matches!(
+            self,
+            Self::Arguments(_) | Self::Target(_) | Self::InvalidRequest { .. } | Self::SignIn { .. }
+        )
     }
 
     /// Whether the API does not answer, or not as it should; not what this server refuses by itself.
@@ -106,6 +127,7 @@ impl CallError {
             Self::Arguments(_) => CallOutcome::InvalidArguments,
             Self::Target(_) | Self::InvalidRequest { .. } | Self::Setting(_) => CallOutcome::InvalidRequest,
             Self::Credential(_) => CallOutcome::CredentialMissing,
+            Self::SignIn { .. } => CallOutcome::SignInNeeded,
             Self::Timeout(_) => CallOutcome::Timeout,
             Self::NoResponse { .. } => CallOutcome::Unreachable,
             Self::Network { .. } => CallOutcome::BrokenReply,

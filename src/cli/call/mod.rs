@@ -2,6 +2,7 @@
 
 mod dry_run;
 mod tenant;
+mod user;
 
 use std::io::Read as _;
 use std::process::ExitCode;
@@ -15,7 +16,7 @@ use super::each_api::{LoadedApis, catalog_of, load_each};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
 use crate::annotate::gate_names;
-use crate::api::{Caller, OnMissingCredential, ToolResult};
+use crate::api::{Caller, OnMissingCredential, TenantSource, ToolResult};
 use crate::config::ApiConfig;
 use crate::config::settings::{ApiSettings, LogLevel};
 use crate::error::Failure;
@@ -37,6 +38,9 @@ pub(crate) struct CallCommand {
     /// The tenant whose call it is, where the API has tenants: the value of its claim or header
     #[arg(long, value_name = "VALUE")]
     tenant: Option<String>,
+    /// Call as the user whose access token is in this variable; it is verified as a server with these settings does
+    #[arg(long, value_name = "VARIABLE", hide_short_help = true)]
+    as_token_env: Option<String>,
     /// Send nothing: show the request that would be sent, with *** for credentials
     #[arg(long, value_enum, value_name = "SHAPE", num_args = 0..=1, require_equals = true, default_missing_value = "http", conflicts_with = "json")]
     dry_run: Option<dry_run::DryRunFormat>,
@@ -48,13 +52,20 @@ pub(crate) struct CallCommand {
 }
 
 pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
-    let config = load::api_settings(&command.api, &command.config, LogLevel::Warn)?;
     let arguments = arguments(command).map_err(Failure::setting)?;
+    let config = match &command.as_token_env {
+        Some(_) => load::server_settings_of_file(&command.api, &command.config, LogLevel::Warn)?,
+        None => load::api_settings(&command.api, &command.config, LogLevel::Warn)?,
+    };
+    let user = match &command.as_token_env {
+        Some(variable) => Some(user::caller_of_token(variable, &config).await.map_err(Failure::setting)?),
+        None => None,
+    };
     // What the calls of a mock go to lives as long as this.
     let apis = load_called(config.apis, &command.tool).await?;
     let resolution = catalog_of(&apis)?.and_then(|catalog| catalog.resolve(&command.tool, Some(arguments), None));
     match resolution {
-        Some(Resolution::Call(call)) => run_call(command, call, &apis).await,
+        Some(Resolution::Call(call)) => run_call(command, call, &apis, user).await,
         Some(Resolution::Lookup(lookup)) => print_result(command, &lookup.answer()),
         Some(Resolution::Refused(result, _)) => print_result(command, &result),
         None => Err(unknown_tool(&command.tool, &apis)),
@@ -62,11 +73,24 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
 }
 
 /// Makes the call of an operation, or shows its request.
-async fn run_call(command: &CallCommand, call: ResolvedCall, apis: &[(Arc<ApiConfig>, Loaded)]) -> Result<ExitCode, Failure> {
+async fn run_call(
+    command: &CallCommand,
+    call: ResolvedCall,
+    apis: &[(Arc<ApiConfig>, Loaded)],
+    user: Option<Caller>,
+) -> Result<ExitCode, Failure> {
     let is_of = |loaded: &Loaded| loaded.api.find(&call.offered().tool.name).is_some();
     let config = apis.iter().find(|(_, loaded)| is_of(loaded)).map(|(config, _)| config);
     let tenants = config.filter(|config| !config.mock).and_then(|config| config.tenants.as_ref());
-    let caller = caller_of_tenant(tenants, command.tenant.as_deref()).map_err(Failure::setting)?;
+    let is_told_by_token = user.is_some() && tenants.is_some_and(|tenants| matches!(tenants.source, TenantSource::Claim(_)));
+    let caller = match &command.tenant {
+        None if is_told_by_token => Caller::default(),
+        tenant => caller_of_tenant(tenants, tenant.as_deref()).map_err(Failure::setting)?,
+    };
+    let caller = match user {
+        Some(user) => user.with_headers(caller.into_headers()),
+        None => caller,
+    };
     match command.dry_run {
         Some(shape) => print_request(&call, shape, &caller),
         None => print_result(command, &call.call(caller).await),

@@ -45,7 +45,7 @@ pub(crate) async fn run() -> Result<ExitCode, Failure> {
     let client = outbound::http_client(&outbound).map_err(Failure::Outbound)?;
     let (api, _) = Api::build(document, options, client).map_err(|error| match error {
         BuildError::Server(error) => Failure::Server(error),
-        BuildError::Patterns(problems) | BuildError::AmbiguousVariables(problems) => Failure::Settings(ConfigError(problems)),
+        BuildError::Patterns(problems) | BuildError::CredentialSettings(problems) => Failure::Settings(ConfigError(problems)),
     })?;
     let api = Arc::new(api);
     let tools: Vec<_> = api.iter().collect();

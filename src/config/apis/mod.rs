@@ -6,6 +6,7 @@ pub(crate) mod choice;
 pub(crate) mod file;
 pub(crate) mod keys;
 pub(crate) mod named;
+pub(crate) mod oauth_client;
 #[cfg(test)]
 pub(crate) mod schema;
 pub(crate) mod scopes;

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::text;
 
@@ -19,6 +21,8 @@ enum AuditValue<'r> {
     Text(Option<Cow<'r, str>>),
     Number(Option<u64>),
     Flag(bool),
+    /// JSON of a bounded length.
+    Json(Box<RawValue>),
 }
 
 impl<'r> AuditLine<'r> {
@@ -50,6 +54,13 @@ impl<'r> AuditLine<'r> {
         self.0.push((name, AuditValue::Flag(value)));
     }
 
+    /// An object of at most 512 bytes.
+    pub(crate) fn object(&mut self, name: &'static str, value: &impl Serialize) {
+        const MAX_OBJECT_BYTES: usize = 512;
+        let value = to_raw_value(value).ok().filter(|value| value.get().len() <= MAX_OBJECT_BYTES);
+        self.0.push((name, value.map_or(AuditValue::Text(None), AuditValue::Json)));
+    }
+
     /// The line with its newline. What escapes make too long loses its longest texts.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         loop {
@@ -71,6 +82,7 @@ impl<'r> AuditLine<'r> {
                 AuditValue::Text(text) => serde_json::to_writer(&mut line, text),
                 AuditValue::Number(number) => serde_json::to_writer(&mut line, number),
                 AuditValue::Flag(flag) => serde_json::to_writer(&mut line, flag),
+                AuditValue::Json(json) => serde_json::to_writer(&mut line, json),
             };
         }
         line.extend_from_slice(b"}\n");

@@ -28,6 +28,8 @@ pub(super) const REFUSAL_REASONS: [&str; 8] = [
     "host_or_origin",
     "memory",
 ];
+/// How exchanges of users' tokens end: with a new token, with a known one, refused for the user, failed.
+pub(super) const EXCHANGE_OUTCOMES: [&str; 4] = ["ok", "cached", "refused", "failed"];
 /// What the shared state is used for.
 pub(super) const SHARED_STATE_USES: [&str; 4] = ["limit", "refresh", "cache", "confirm"];
 /// How what is tried now and then ends.
@@ -106,6 +108,11 @@ pub(super) struct PurposeLabel {
 pub(super) struct OutcomeLabel {
     #[prometheus(flatten)]
     pub(super) api: ApiLabel,
+    pub(super) outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ExchangeLabel {
     pub(super) outcome: &'static str,
 }
 

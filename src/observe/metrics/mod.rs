@@ -27,8 +27,8 @@ use prometheus_client::registry::Registry;
 
 use self::gauges::{CacheGauge, PartsCollector, UpstreamGauges, WatchedParts};
 use self::labels::{
-    ApiLabel, EffectLabel, OTHER, OUTCOMES, OperationLabels, OutcomeLabel, PurposeLabel, REFUSAL_REASONS, ReasonLabel, RequestLabels,
-    SHARED_STATE_USES, known_method, known_status,
+    ApiLabel, EXCHANGE_OUTCOMES, EffectLabel, ExchangeLabel, OTHER, OUTCOMES, OperationLabels, OutcomeLabel, PurposeLabel, REFUSAL_REASONS,
+    ReasonLabel, RequestLabels, SHARED_STATE_USES, known_method, known_status,
 };
 use super::outcome::CallOutcome;
 
@@ -88,6 +88,8 @@ pub(crate) struct Metrics {
     rejected: Family<ReasonLabel, Counter>,
     reloads: Family<OutcomeLabel, Counter>,
     refreshes: Family<OutcomeLabel, Counter>,
+    exchanges: Family<ExchangeLabel, Counter>,
+    exchange_seconds: Histogram,
     cache_hits: Family<ApiLabel, Counter>,
     cache_misses: Family<ApiLabel, Counter>,
     audit_lost: Counter,
@@ -113,6 +115,8 @@ impl Metrics {
             rejected: Family::default(),
             reloads: Family::default(),
             refreshes: Family::default(),
+            exchanges: Family::default(),
+            exchange_seconds: Histogram::new(REQUEST_BUCKETS),
             cache_hits: Family::default(),
             cache_misses: Family::default(),
             audit_lost: Counter::default(),
@@ -159,6 +163,16 @@ impl Metrics {
             "Requests for access tokens for the API",
             self.refreshes.clone(),
         );
+        registry.register(
+            "openapi_mcp_exchanges",
+            "Tokens of users that were exchanged for the API",
+            self.exchanges.clone(),
+        );
+        registry.register(
+            "openapi_mcp_exchange_duration_seconds",
+            "How long calls waited for the exchange of a user's token",
+            self.exchange_seconds.clone(),
+        );
         registry.register("openapi_mcp_cache_hits", "Calls that the cache answered", self.cache_hits.clone());
         registry.register(
             "openapi_mcp_cache_misses",
@@ -186,6 +200,9 @@ impl Metrics {
     /// Makes the counters whose labels are known. One that came with its first count would hide that count: Prometheus sees an
     /// increase between two values alone.
     fn begin_at_zero(&self) {
+        for outcome in EXCHANGE_OUTCOMES {
+            drop(self.exchanges.get_or_create(&ExchangeLabel { outcome }));
+        }
         for reason in REFUSAL_REASONS {
             drop(self.rejected.get_or_create(&ReasonLabel { reason }));
         }
@@ -320,6 +337,12 @@ impl Metrics {
         let outcome = if is_granted { "ok" } else { "failed" };
         let api = ApiLabel::default();
         self.refreshes.get_or_create(&OutcomeLabel { api, outcome }).inc();
+    }
+
+    /// A call needed a token of its user.
+    pub(crate) fn exchanged(&self, outcome: &'static str, waited: Duration) {
+        self.exchanges.get_or_create(&ExchangeLabel { outcome }).inc();
+        self.exchange_seconds.observe(waited.as_secs_f64());
     }
 
     /// The cache answered a call, or could have.

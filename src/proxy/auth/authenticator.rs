@@ -10,7 +10,9 @@ use tokio::time::{Instant, timeout_at};
 use super::access_token::AccessToken;
 use super::digest::Digest;
 use super::refused_tokens::RefusedTokens;
+use super::token_exchange::TokenExchange;
 use super::token_source::TokenSource;
+use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
@@ -21,16 +23,30 @@ use crate::proxy::response::Response;
 pub(crate) enum Authenticator {
     /// An access token (RFC 6750).
     Token(Arc<TokenSource>),
+    /// An access token of the user who calls (RFC 8693).
+    Exchange(Arc<TokenExchange>),
     /// An answer to the API's challenge (RFC 7616).
     Digest(Arc<Digest>),
 }
 
 impl Authenticator {
-    /// What tells its owner from others: what it sends changes all the time.
-    pub(crate) fn identity(&self) -> Cow<'_, [u8]> {
+    /// Tells whose credential a caller's call carries from those of others: what is sent changes all the time.
+    pub(crate) fn identity(&self, caller: &Caller) -> Cow<'_, [u8]> {
         match self {
             Self::Token(source) => Cow::Borrowed(source.identity()),
+            Self::Exchange(exchange) => Cow::Owned(exchange.identity(caller).to_vec()),
             Self::Digest(digest) => Cow::Owned(digest.identity()),
+        }
+    }
+
+    /// The same for an operation that needs these scopes.
+    pub(super) fn for_operation(self, scopes: &[String]) -> Self {
+        match &self {
+            Self::Exchange(exchange) => exchange
+                .for_operation(scopes)
+                .map(|own| Self::Exchange(Arc::new(own)))
+                .unwrap_or(self),
+            Self::Token(_) | Self::Digest(_) => self,
         }
     }
 
@@ -39,7 +55,25 @@ impl Authenticator {
     pub(crate) fn secrets(&self) -> Option<Vec<u8>> {
         match self {
             Self::Token(source) => source.client_pair().map(String::into_bytes),
+            Self::Exchange(exchange) => exchange.client_pair().map(String::into_bytes),
             Self::Digest(_) => None,
+        }
+    }
+}
+
+impl Authenticator {
+    /// A token for a caller, other than a `refused` one; `None` if it does not send tokens.
+    async fn token(
+        &self,
+        caller: &Caller,
+        refused: Option<&Arc<AccessToken>>,
+        deadline: Instant,
+    ) -> Result<Option<Arc<AccessToken>>, CallError> {
+        let late = |_| CallError::Credential("no access token came in time; nothing was sent".into());
+        match self {
+            Self::Token(source) => timeout_at(deadline, source.token(refused)).await.map_err(late)?.map(Some),
+            Self::Exchange(exchange) => timeout_at(deadline, exchange.token(caller, refused)).await.map_err(late)?.map(Some),
+            Self::Digest(_) => Ok(None),
         }
     }
 }
@@ -47,6 +81,7 @@ impl Authenticator {
 /// The authentication of one call, which may take more than one request.
 pub(crate) struct CallAuthentication<'c> {
     authenticator: Option<&'c Authenticator>,
+    caller: &'c Caller,
     /// New tokens that the operation has refused.
     refused_tokens: &'c RefusedTokens,
     /// The current access token.
@@ -60,18 +95,20 @@ impl<'c> CallAuthentication<'c> {
     /// Fetches an access token where the operation needs one; `None` is an operation whose credentials never change.
     ///
     /// # Errors
-    /// [`CallError::Credential`] where no token can be had before the deadline.
+    /// [`CallError::Credential`] or [`CallError::SignIn`] if no token can be had before the deadline.
     pub(crate) async fn begin(
         authenticator: Option<&'c Authenticator>,
+        caller: &'c Caller,
         refused_tokens: &'c RefusedTokens,
         deadline: Instant,
     ) -> Result<Self, CallError> {
         let token = match authenticator {
-            Some(Authenticator::Token(source)) => Some(fetch_token(source, None, deadline).await?),
-            Some(Authenticator::Digest(_)) | None => None,
+            Some(authenticator) => authenticator.token(caller, None, deadline).await?,
+            None => None,
         };
         Ok(Self {
             authenticator,
+            caller,
             refused_tokens,
             token,
             refused: Vec::new(),
@@ -83,7 +120,7 @@ impl<'c> CallAuthentication<'c> {
     pub(crate) fn set_headers(&self, request: &mut Request) {
         let authorization = match self.authenticator {
             None => None,
-            Some(Authenticator::Token(_)) => self.token.as_ref().map(|token| token.header.clone()),
+            Some(Authenticator::Token(_) | Authenticator::Exchange(_)) => self.token.as_ref().map(|token| token.header.clone()),
             Some(Authenticator::Digest(digest)) => digest.answer(request),
         };
         if let Some(authorization) = authorization {
@@ -96,7 +133,7 @@ impl<'c> CallAuthentication<'c> {
     /// refuse the next one, and an endpoint may revoke the token that all others use.
     ///
     /// # Errors
-    /// [`CallError::Credential`] where no other token can be had before the deadline.
+    /// [`CallError::Credential`] or [`CallError::SignIn`] if no other token can be had before the deadline.
     pub(crate) async fn on_unauthorized(&mut self, response: &Response, deadline: Instant) -> Result<bool, CallError> {
         if response.status != StatusCode::UNAUTHORIZED {
             return Ok(false);
@@ -111,9 +148,9 @@ impl<'c> CallAuthentication<'c> {
         self.is_renewed = match self.authenticator {
             None => false,
             Some(Authenticator::Digest(digest)) => digest.learn(response),
-            Some(Authenticator::Token(source)) => {
-                let fresh = fetch_token(source, self.token.as_ref(), deadline).await?;
-                let refused = self.token.replace(fresh);
+            Some(authenticator) => {
+                let fresh = authenticator.token(self.caller, self.token.as_ref(), deadline).await?;
+                let refused = std::mem::replace(&mut self.token, fresh);
                 self.refused.extend(refused.map(|token| Arc::clone(&token.redactor)));
                 true
             }
@@ -128,13 +165,4 @@ impl<'c> CallAuthentication<'c> {
         redactors.extend(self.token.map(|token| Arc::clone(&token.redactor)));
         redactors
     }
-}
-
-async fn fetch_token(
-    source: &Arc<TokenSource>,
-    refused: Option<&Arc<AccessToken>>,
-    deadline: Instant,
-) -> Result<Arc<AccessToken>, CallError> {
-    let late = |_| CallError::Credential("no access token came in time; nothing was sent".into());
-    timeout_at(deadline, source.token(refused)).await.map_err(late)?
 }

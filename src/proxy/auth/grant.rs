@@ -1,8 +1,12 @@
 //! What access tokens are asked for with (RFC 6749 sections 4.3, 4.4 and 6).
 
+use std::sync::Arc;
+
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 use url::Url;
+
+use super::client_signer::ClientSigner;
 
 /// An OAuth client of a token endpoint.
 #[derive(Debug)]
@@ -15,6 +19,10 @@ pub(crate) struct OauthClient {
     pub id: Option<SecretString>,
     /// The client's secret.
     pub secret: Option<SecretString>,
+    /// The client's key, in place of a secret.
+    pub signer: Option<Arc<ClientSigner>>,
+    /// The issuer whose endpoint it is, if the operator names it.
+    pub issuer: Option<Url>,
 }
 
 /// How tokens are asked for.
@@ -28,6 +36,30 @@ pub(crate) struct Grant {
     pub scopes: Option<SecretString>,
     /// `audience` of the request, which some servers want.
     pub audience: Option<SecretString>,
+}
+
+/// How the token of a user becomes one of the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExchangeGrant {
+    /// RFC 8693.
+    TokenExchange,
+    /// The on-behalf-of flow of Microsoft Entra.
+    OnBehalfOf,
+}
+
+/// What an operator sets about the exchange of tokens for a security scheme.
+#[derive(Debug, Clone)]
+pub struct ExchangeOptions {
+    /// The grant.
+    pub grant: ExchangeGrant,
+    /// Each `audience` of the request.
+    pub audiences: Vec<String>,
+    /// Each `resource` of the request.
+    pub resources: Vec<String>,
+    /// Asks for the scopes that the document names for the operation, in place of the same ones always.
+    pub operation_scopes: bool,
+    /// `subject_token_type`: a URI, or `None` for an access token.
+    pub subject_token_type: Option<String>,
 }
 
 /// Where tokens are asked for.

@@ -11,7 +11,9 @@
 
 pub(crate) mod access_token;
 pub(crate) mod authenticator;
+pub(crate) mod client_signer;
 pub(crate) mod digest;
+mod exchanged_tokens;
 pub(crate) mod forward;
 pub(crate) mod grant;
 pub(crate) mod refused_tokens;
@@ -19,6 +21,7 @@ pub(crate) mod resolve;
 pub(crate) mod scheme;
 pub(crate) mod stored_token;
 mod token_endpoint;
+pub(crate) mod token_exchange;
 pub(crate) mod token_keeper;
 mod token_reply;
 pub(crate) mod token_source;

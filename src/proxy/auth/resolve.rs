@@ -259,7 +259,10 @@ impl<'a> AccessResolver<'a> {
         if requirements.is_empty() {
             return OperationAccess::Granted(Arc::clone(&self.bare));
         }
-        if self.given.credentials.optional || requirements.iter().any(Vec::is_empty) {
+        // What is called as the user is never called as nobody.
+        let is_of_user = |(name, _): &(String, _)| self.given.credentials.exchange(name).is_some();
+        let is_optional = self.given.credentials.optional || requirements.iter().any(Vec::is_empty);
+        if is_optional && !requirements.iter().flatten().any(is_of_user) {
             let advice = Advice {
                 sent: false,
                 schemes: self.what_to_set(requirements, false),
@@ -282,7 +285,7 @@ impl<'a> AccessResolver<'a> {
         let mut fixed = self.bare.fixed.clone();
         let mut authenticator = None;
         let mut of_client = Vec::new();
-        for applied in applied {
+        for ((_, scopes), applied) in requirement.iter().zip(applied) {
             match applied {
                 Applied::AlreadyProvided => {}
                 Applied::Header(name, value) => {
@@ -290,7 +293,7 @@ impl<'a> AccessResolver<'a> {
                 }
                 Applied::Query(name, value) => fixed.query.push((name, value)),
                 Applied::Cookie(pair) => fixed.cookies.push(pair),
-                Applied::Authenticator(own) => authenticator = Some(own),
+                Applied::Authenticator(own) => authenticator = Some(own.for_operation(scopes)),
                 Applied::Client(ours, theirs) => of_client.push((ours, theirs)),
             }
         }

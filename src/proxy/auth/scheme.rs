@@ -12,12 +12,14 @@ use url::Url;
 use super::authenticator::Authenticator;
 use super::digest::Digest;
 use super::forward::Forwarding;
-use super::grant::{Endpoint, Grant, OauthClient};
+use super::grant::{Endpoint, ExchangeOptions, Grant, OauthClient};
 use super::token_endpoint::TokenEndpoint;
+use super::token_exchange::TokenExchange;
 use super::token_keeper::TokenKeeper;
 use super::token_source::TokenSource;
 use super::values::{
-    CredentialPart, CredentialPlace, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES, takes_pair, user_and_password,
+    CredentialPart, CredentialPlace, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES, takes_access_token, takes_pair,
+    user_and_password,
 };
 use crate::outbound::is_encrypted_or_local;
 use crate::proxy::auth::sensitive_header;
@@ -84,6 +86,9 @@ impl SchemeResolver<'_> {
     /// What a scheme adds to a call, or what is missing.
     pub(crate) fn resolve(&self, name: &str) -> Result<Applied, MissingCredential> {
         let (values, owner) = self.credentials.of_document(name, self.schemes);
+        if let Some(options) = self.credentials.exchange(name) {
+            return self.exchange(name, options, &values);
+        }
         let applied = match self.schemes.get(name) {
             None => Err(Some("the document does not define it")),
             Some(SecurityScheme::ApiKey { location, name: key }) => self.api_key(*location, key, &values),
@@ -155,6 +160,61 @@ impl SchemeResolver<'_> {
         Ok(Applied::Authenticator(Authenticator::Token(Arc::new(source))))
     }
 
+    /// Access tokens of the users who call (RFC 8693). The document names no part of it.
+    fn exchange(&self, name: &str, options: &ExchangeOptions, values: &CredentialValues) -> Result<Applied, MissingCredential> {
+        let missing = |part: CredentialPart, cause: &str| self.missing_part(name, part, cause);
+        if !self.schemes.get(name).is_some_and(takes_access_token) {
+            return Err(missing(CredentialPart::Value, "its scheme does not take access tokens"));
+        }
+        let endpoint =
+            configured_endpoint(values).ok_or_else(|| missing(CredentialPart::TokenUrl, "users' tokens go to no other endpoint"))?;
+        if !is_encrypted_or_local(endpoint.url()) {
+            return Err(missing(
+                CredentialPart::TokenUrl,
+                "users' tokens go to an https URL, or to this machine",
+            ));
+        }
+        let client = self.oauth_client(name, endpoint, values);
+        if client.id.is_none() {
+            return Err(missing(CredentialPart::ClientId, "an exchange of tokens needs a client"));
+        }
+        let scope = values.get(&CredentialPart::Scopes).map(SecretString::expose_secret);
+        let owner = [self.credentials.api.clone(), self.credentials.tenant.clone()];
+        let endpoint = TokenEndpoint::new(client, self.site.clients.other.clone());
+        let mut options = options.clone();
+        // One that is set alone may stand in a variable.
+        if let Some(audience) = values.get(&CredentialPart::Audience).filter(|_| options.audiences.len() < 2) {
+            options.audiences = vec![audience.expose_secret().to_owned()];
+        }
+        let exchange = TokenExchange::new(endpoint, options, scope, owner);
+        Ok(Applied::Authenticator(Authenticator::Exchange(Arc::new(exchange))))
+    }
+
+    fn oauth_client(&self, name: &str, endpoint: Endpoint, values: &CredentialValues) -> OauthClient {
+        OauthClient {
+            scheme: name.to_owned(),
+            endpoint,
+            id: values.get(&CredentialPart::ClientId).cloned(),
+            secret: values.get(&CredentialPart::ClientSecret).cloned(),
+            signer: self.credentials.clients.get(name).and_then(|client| client.signer.clone()),
+            issuer: url_of(values, CredentialPart::Issuer),
+        }
+    }
+
+    /// What is to be set if a part of a credential is missing.
+    fn missing_part(&self, name: &str, part: CredentialPart, cause: &str) -> MissingCredential {
+        MissingCredential {
+            setting: match self.credentials.place() {
+                CredentialPlace::Variables(prefix) => format!("{prefix}{}{}", Credentials::suffix(name), part.suffix()),
+                CredentialPlace::Tenants => {
+                    let member = part.suffix().trim_start_matches('_').to_ascii_lowercase();
+                    format!("`auth.{name}.{member}` of its tenant in the configuration file")
+                }
+            },
+            cause: Some(cause.to_owned()),
+        }
+    }
+
     fn of_client(&self, name: HeaderName) -> Option<Applied> {
         let ours = self.forward.source(&name)?.clone();
         Some(Applied::Client(ours, name))
@@ -177,16 +237,8 @@ impl SchemeResolver<'_> {
     /// not be able to choose who gets the client's secret.
     fn grant(&self, name: &str, scheme: &SecurityScheme, given: &CredentialValues) -> Result<(OauthClient, Grant), MissingCredential> {
         let part = |part: CredentialPart| given.get(&part).cloned();
-        let missing = |what: CredentialPart, cause: &str| MissingCredential {
-            setting: match self.credentials.place() {
-                CredentialPlace::Variables(prefix) => format!("{prefix}{}{}", Credentials::suffix(name), what.suffix()),
-                CredentialPlace::Tenants => {
-                    let member = what.suffix().trim_start_matches('_').to_ascii_lowercase();
-                    format!("`auth.{name}.{member}` of its tenant in the configuration file")
-                }
-            },
-            cause: Some(cause.to_owned()),
-        };
+        let missing = |part: CredentialPart, cause: &str| self.missing_part(name, part, cause);
+        let has_key = self.credentials.clients.get(name).is_some_and(|client| client.signer.is_some());
         let user = part(CredentialPart::Username)
             .zip(part(CredentialPart::Password))
             .filter(|_| has_password_flow(scheme));
@@ -201,14 +253,15 @@ impl SchemeResolver<'_> {
             }
         }
         let is_of_client = user.is_none() && !given.contains_key(&CredentialPart::RefreshToken);
-        if is_of_client && !given.contains_key(&CredentialPart::ClientSecret) {
-            return Err(missing(CredentialPart::ClientSecret, "a client needs a secret to get tokens"));
+        if is_of_client && !has_key && !given.contains_key(&CredentialPart::ClientSecret) {
+            return Err(missing(
+                CredentialPart::ClientSecret,
+                "a client needs a secret or a key to get tokens",
+            ));
         }
-        let url = |part: CredentialPart| given.get(&part).and_then(|text| Url::parse(text.expose_secret()).ok());
-        let endpoint = match (url(CredentialPart::TokenUrl), url(CredentialPart::Issuer), scheme) {
-            (Some(url), ..) => Endpoint::Token(url),
-            (None, Some(url), _) => Endpoint::Issuer(url),
-            (None, None, SecurityScheme::OAuth2 { token_url: Some(text), .. }) => {
+        let endpoint = match (configured_endpoint(given), scheme) {
+            (Some(endpoint), _) => endpoint,
+            (None, SecurityScheme::OAuth2 { token_url: Some(text), .. }) => {
                 let base = self.site.document.as_ref().or(self.site.base.as_ref());
                 let declared = Url::options().base_url(base).parse(text).ok();
                 let own = self.site.base.as_ref().map(Url::origin);
@@ -223,7 +276,7 @@ impl SchemeResolver<'_> {
                     }
                 }
             }
-            (None, None, SecurityScheme::OpenIdConnect) => {
+            (None, SecurityScheme::OpenIdConnect) => {
                 return Err(missing(
                     CredentialPart::Issuer,
                     "a document does not decide who gets a client's secret",
@@ -231,12 +284,7 @@ impl SchemeResolver<'_> {
             }
             _ => return Err(missing(CredentialPart::TokenUrl, "the document names no token endpoint")),
         };
-        let client = OauthClient {
-            scheme: name.to_owned(),
-            endpoint,
-            id: part(CredentialPart::ClientId),
-            secret: part(CredentialPart::ClientSecret),
-        };
+        let client = self.oauth_client(name, endpoint, given);
         let grant = Grant {
             refresh_token: part(CredentialPart::RefreshToken),
             user,
@@ -250,6 +298,16 @@ impl SchemeResolver<'_> {
     pub(crate) fn setting(&self, name: &str) -> String {
         scheme_setting(name, self.schemes.get(name), &self.credentials.place())
     }
+}
+
+fn url_of(values: &CredentialValues, part: CredentialPart) -> Option<Url> {
+    Url::parse(values.get(&part)?.expose_secret()).ok()
+}
+
+/// The endpoint that the operator names.
+fn configured_endpoint(values: &CredentialValues) -> Option<Endpoint> {
+    let url = url_of(values, CredentialPart::TokenUrl).map(Endpoint::Token);
+    url.or_else(|| url_of(values, CredentialPart::Issuer).map(Endpoint::Issuer))
 }
 
 /// What the operator sets for a security scheme.

@@ -11,9 +11,10 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
+use super::client_signer::ASSERTION_TYPE;
 use super::grant::{Endpoint, OauthClient};
 use super::sensitive_header;
-use super::token_reply::{Granted, error_code, refusal_reason, token_reply};
+use super::token_reply::{Granted, demanded_claims, error_code, refusal_reason, token_reply};
 use crate::outbound::{HttpClient, is_encrypted_or_local};
 use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
@@ -50,6 +51,8 @@ pub(super) enum TokenRefusal {
         status: StatusCode,
         /// RFC 6749 section 5.2, if it is a known one.
         code: Option<String>,
+        /// What the user's next token must claim.
+        claims: Option<String>,
     },
     /// It did not answer, or not as it should: the end of a sentence.
     Failed(Cow<'static, str>),
@@ -70,11 +73,11 @@ impl TokenRefusal {
     /// In words, as the end of a sentence.
     pub(super) fn describe(&self) -> Cow<'static, str> {
         match self {
-            Self::Refused { status, code } if status.is_success() => {
+            Self::Refused { status, code, .. } if status.is_success() => {
                 let code = code.as_deref().unwrap_or_default();
                 format!("the token endpoint's answer holds no `access_token` ({code})").into()
             }
-            Self::Refused { status, code } => {
+            Self::Refused { status, code, .. } => {
                 let code = code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
                 format!("the token endpoint answered {}{code}", status.as_u16()).into()
             }
@@ -156,24 +159,20 @@ impl TokenEndpoint {
 
     /// What the endpoint grants: a token that can be sent as `Bearer`.
     fn read_grant(&self, reply: &Response, parameters: &[(&str, &str)]) -> Result<Granted, TokenRefusal> {
+        let refused = |code| {
+            self.log_refusal(reply, parameters);
+            let (status, claims) = (reply.status, demanded_claims(reply));
+            TokenRefusal::Refused { status, code, claims }
+        };
         let code = error_code(reply);
         if !reply.status.is_success() {
-            self.log_refusal(reply, parameters);
-            return Err(TokenRefusal::Refused {
-                status: reply.status,
-                code,
-            });
+            return Err(refused(code));
         }
-        let granted = match (serde_json::from_value::<Granted>(token_reply(reply)), code) {
-            (Ok(granted), _) => granted,
-            // GitHub refuses with 200.
-            (Err(_), Some(code)) => {
-                self.log_refusal(reply, parameters);
-                let (status, code) = (reply.status, Some(code));
-                return Err(TokenRefusal::Refused { status, code });
-            }
-            (Err(_), None) => return Err(TokenRefusal::Failed("the token endpoint's answer holds no `access_token`".into())),
-        };
+        // GitHub refuses with 200.
+        let granted = serde_json::from_value::<Granted>(token_reply(reply)).map_err(|_| match code {
+            Some(_) => refused(code),
+            None => TokenRefusal::Failed("the token endpoint's answer holds no `access_token`".into()),
+        })?;
         // An empty token would be sent to the API as `Bearer `.
         if granted.access_token.expose_secret().trim().is_empty() {
             return Err(TokenRefusal::Failed(
@@ -208,6 +207,13 @@ impl TokenEndpoint {
     fn token_request(&self, url: &Url, parameters: &[(&str, &str)], in_body: bool) -> Result<Request, TokenRefusal> {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(parameters);
+        if let (Some(signer), Some(id)) = (&self.client.signer, &self.client.id) {
+            let audience = self.client.issuer.as_ref().unwrap_or(url);
+            let assertion = signer.assertion(id.expose_secret(), audience.as_str());
+            let assertion = assertion.ok_or(TokenRefusal::Failed("the client's key cannot sign".into()))?;
+            form.append_pair("client_assertion_type", ASSERTION_TYPE)
+                .append_pair("client_assertion", &assertion);
+        }
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));

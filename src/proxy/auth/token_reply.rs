@@ -17,10 +17,13 @@ pub(super) struct Granted {
     pub(super) token_type: Option<String>,
     pub(super) expires_in: Option<Value>,
     pub(super) refresh_token: Option<SecretString>,
+    /// RFC 8693 section 2.2.1.
+    pub(super) issued_token_type: Option<String>,
 }
 
-/// Known error codes of token endpoints (RFC 6749 section 5.2, RFC 8707 section 2, RFC 8628 section 3.5, and common others).
-const CODES: [&str; 11] = [
+/// Known error codes of token endpoints (RFC 6749 section 5.2, RFC 8707 section 2, RFC 8628 section 3.5, `OpenID` Connect Core 1.0
+/// section 3.1.2.6, and common others).
+const CODES: [&str; 14] = [
     "invalid_request",
     "invalid_client",
     "invalid_grant",
@@ -29,6 +32,9 @@ const CODES: [&str; 11] = [
     "invalid_scope",
     "invalid_target",
     "access_denied",
+    "interaction_required",
+    "login_required",
+    "consent_required",
     "server_error",
     "temporarily_unavailable",
     "slow_down",
@@ -51,6 +57,13 @@ pub(super) fn error_code(reply: &Response) -> Option<String> {
     }
     let code = serde_json::from_value::<Refused>(token_reply(reply)).ok()?.error;
     CODES.contains(&code.as_str()).then_some(code)
+}
+
+/// What the user's next token must claim, as Entra writes it beside an error; it is passed on to the client.
+pub(super) fn demanded_claims(reply: &Response) -> Option<String> {
+    const MAX_CLAIMS_BYTES: usize = 4096;
+    let claims = token_reply(reply).get("claims")?.as_str()?.to_owned();
+    (claims.len() <= MAX_CLAIMS_BYTES).then_some(claims)
 }
 
 /// What an answer says of its reason: `error` and `error_description` (RFC 6749 section 5.2), and the `detail` of frameworks: a text, or

@@ -1,6 +1,7 @@
 //! What the operator gives for the security schemes of a document: values by the name of the scheme.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,6 +9,8 @@ use heck::ToShoutySnakeCase as _;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Origin;
 
+use super::client_signer::ClientSigner;
+use super::grant::ExchangeOptions;
 use super::token_store::TokenStore;
 use crate::proxy::redact::secrets::is_common;
 use crate::shared_state::state::SharedApiState;
@@ -131,6 +134,17 @@ pub struct Credentials {
     pub shared: Option<SharedApiState>,
     /// The tenant that they belong to, where there are several.
     pub tenant: Option<String>,
+    /// From the configuration file, by the name of the scheme: what its OAuth client has besides these values.
+    pub clients: BTreeMap<String, OauthClientOptions>,
+}
+
+/// How the OAuth client of a scheme authenticates and asks, besides its values.
+#[derive(Debug, Clone, Default)]
+pub struct OauthClientOptions {
+    /// Its key, in place of a secret.
+    pub signer: Option<Arc<ClientSigner>>,
+    /// The exchange of the token of the user who calls.
+    pub exchange: Option<ExchangeOptions>,
 }
 
 /// `user:password` as `Basic` writes it, and the password alone; nothing where there is no colon.
@@ -143,6 +157,15 @@ pub(crate) fn basic_forms(pair: &str) -> Option<[String; 2]> {
 /// Whether an HTTP scheme takes `user:password`.
 pub(crate) fn takes_pair(kind: &str) -> bool {
     ["basic", "digest"].iter().any(|known| kind.eq_ignore_ascii_case(known))
+}
+
+/// Whether a scheme takes an access token (RFC 6750).
+pub(crate) fn takes_access_token(scheme: &SecurityScheme) -> bool {
+    match scheme {
+        SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => true,
+        SecurityScheme::Http(kind) => kind.eq_ignore_ascii_case("bearer"),
+        SecurityScheme::ApiKey { .. } | SecurityScheme::MutualTls => false,
+    }
 }
 
 /// Whether a credential of that kind may have that part, besides its value.
@@ -188,6 +211,25 @@ impl Credentials {
             Some(_) => CredentialPlace::Tenants,
             None => CredentialPlace::Variables(self.variable_prefix()),
         }
+    }
+
+    /// The exchange of users' tokens for a scheme.
+    pub(crate) fn exchange(&self, scheme: &str) -> Option<&ExchangeOptions> {
+        self.clients.get(scheme)?.exchange.as_ref()
+    }
+
+    /// A sentence for each scheme that has a grant and takes no access tokens.
+    #[must_use]
+    pub(crate) fn misplaced_grants(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
+        let with_grant = self.clients.iter().filter(|(_, client)| client.exchange.is_some());
+        let misplaced = with_grant.filter(|(name, _)| schemes.get(*name).is_some_and(|scheme| !takes_access_token(scheme)));
+        let sentence = |name: &String| {
+            format!(
+                "`auth.{}.grant` needs a security scheme of the type oauth2, openIdConnect or http bearer, and the document's is of another type",
+                text::one_line(name)
+            )
+        };
+        misplaced.map(|(name, _)| sentence(name)).collect()
     }
 
     /// A sentence for each variable that could hold two parts of the credentials of these schemes.

@@ -4,6 +4,7 @@ pub(crate) mod client_key;
 pub(crate) mod client_values;
 pub(crate) mod scopes;
 pub(crate) mod share;
+pub(crate) mod subject;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,6 +14,7 @@ use http::header::HeaderMap;
 
 use self::client_key::ClientKey;
 use self::scopes::Scopes;
+use self::subject::SubjectToken;
 use crate::json::JsonObject;
 
 /// Reports how many bytes of how many have left, and then have arrived as well. It never waits.
@@ -42,6 +44,8 @@ pub(crate) struct AuthenticatedClient {
     pub(crate) scopes: Scopes,
     /// The claims of its verified token.
     pub(crate) claims: Option<Arc<JsonObject>>,
+    /// Its token, if it is a user's and some API is called as the user.
+    pub(crate) subject: Option<Arc<SubjectToken>>,
 }
 
 impl Caller {
@@ -49,6 +53,11 @@ impl Caller {
     #[must_use]
     pub fn with_headers(self, headers: HeaderMap) -> Self {
         Self { headers, ..self }
+    }
+
+    /// The headers of its HTTP request.
+    pub(crate) fn into_headers(self) -> HeaderMap {
+        self.headers
     }
 
     /// The same with the claims of the client's verified access token.
@@ -59,6 +68,7 @@ impl Caller {
             name: None,
             scopes: Scopes::All,
             claims: Some(Arc::new(claims)),
+            subject: None,
         };
         Self {
             client: Some(client),
@@ -78,6 +88,11 @@ impl Caller {
     /// What the client's token grants; `None` if no client authenticates.
     pub(crate) fn scopes(&self) -> Option<&Scopes> {
         self.client.as_ref().map(|client| &client.scopes)
+    }
+
+    /// The user's token, to be exchanged.
+    pub(crate) fn subject(&self) -> Option<&SubjectToken> {
+        self.client.as_ref()?.subject.as_deref()
     }
 
     /// The claims of the client's verified access token.

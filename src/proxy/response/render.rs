@@ -108,7 +108,11 @@ pub fn render_error(operation: &Operation, error: &crate::proxy::CallError) -> T
         crate::proxy::CallError::Arguments(text) => text.clone(),
         other => format!("{} failed: {other}.", operation_label(operation)),
     };
-    ToolResult::error(text)
+    let mut result = ToolResult::error(text);
+    if let crate::proxy::CallError::SignIn { challenge, .. } = error {
+        result.challenge.clone_from(challenge);
+    }
+    result
 }
 
 impl OutputContract {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::result_notes::{NoteKind, ResultNotes};
 use crate::json::{self, JsonObject, NOTES_KEY, RESULT_KEY};
+use crate::proxy::error::SignInChallenge;
 
 /// The result of a call.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub struct ToolResult {
     media: Vec<MediaBlock>,
     is_error: bool,
     meta: JsonObject,
+    /// What HTTP says in place of the result, so that the user signs in again.
+    pub(crate) challenge: Option<SignInChallenge>,
 }
 
 /// What a result says, without notes.

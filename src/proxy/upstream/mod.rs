@@ -206,7 +206,8 @@ impl Upstream {
         let deadline = call.deadline.into();
         // What cannot be sent at all takes no permit, and neither does what waits for a token.
         let first = (call.make)()?;
-        let authentication = CallAuthentication::begin(call.credential.authenticator.as_ref(), call.refused_tokens, deadline).await?;
+        let authentication =
+            CallAuthentication::begin(call.credential.authenticator.as_ref(), call.caller, call.refused_tokens, deadline).await?;
         let permit = self.breaker.admit()?;
         let _place = self.concurrency.enter(deadline).await?;
         let retries = if call.repeats && !permit.is_probe() { self.retries } else { 0 };

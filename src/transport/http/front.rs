@@ -30,7 +30,7 @@ use crate::mcp::connections::outbox::Outbox;
 use crate::mcp::connections::request_origin::RequestOrigin;
 use crate::mcp::connections::subscription::report_changes;
 use crate::mcp::dispatch::Answered;
-use crate::mcp::protocol::answer::{Frame, McpRefusal};
+use crate::mcp::protocol::answer::{Frame, McpAnswer, McpRefusal};
 use crate::mcp::protocol::message::{McpRequest, Message, Method as McpMethod};
 use crate::mcp::protocol::unreadable::without_mark;
 use crate::mcp::{McpServer, observed};
@@ -271,6 +271,12 @@ impl McpFront {
     fn answer_json(&self, answered: Answered, negotiation: rules::Negotiation, path: &str) -> Response<Body> {
         if let (Err(McpRefusal::MissingScopes(scopes)), Some(admission)) = (&answered.outcome, &self.admission) {
             return admission.refuse_scopes(scopes.clone(), path);
+        }
+        if let (Ok(McpAnswer::Tool(result)), Some(admission)) = (&answered.outcome, &self.admission)
+            && let Some(challenge) = &result.challenge
+            && let Some(response) = admission.ask_to_sign_in(challenge, path)
+        {
+            return response;
         }
         let status = negotiation.status(&answered.outcome);
         let (frame, _in_flight) = answered.into_frame();

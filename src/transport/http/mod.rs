@@ -45,6 +45,7 @@ pub(crate) use crate::admission::jwt::OauthOptions;
 pub(crate) use crate::admission::limits::Limits;
 use crate::admission::limits::RateLimit;
 pub(crate) use crate::admission::static_token::StaticToken;
+pub(crate) use crate::admission::verify_once;
 use crate::descriptors;
 use crate::mcp::{McpServer, drain_calls};
 use crate::outbound::HttpClient;

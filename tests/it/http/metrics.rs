@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 /// Every metric, and the labels that it has.
-const METRICS: [(&str, &[&str]); 18] = [
+const METRICS: [(&str, &[&str]); 20] = [
     (
         "mcp_server_operation_duration_seconds",
         &[
@@ -43,6 +43,8 @@ const METRICS: [(&str, &[&str]); 18] = [
     ("openapi_mcp_rejected_total", &["reason"]),
     ("openapi_mcp_spec_reload_total", &["outcome"]),
     ("openapi_mcp_oauth_refresh_total", &["outcome"]),
+    ("openapi_mcp_exchanges_total", &["outcome"]),
+    ("openapi_mcp_exchange_duration_seconds", &[]),
     ("openapi_mcp_cache_hits_total", &[]),
     ("openapi_mcp_cache_misses_total", &[]),
     ("openapi_mcp_cache_size_bytes", &[]),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use http::HeaderMap;
 
 use super::settings::TenantSettings;
+use crate::config::apis::oauth_client::resolve_oauth_clients;
 use crate::config::credentials::resolve_schemes;
 use crate::config::forward::read_client_header;
 use crate::config::settings::ApiSettings;
@@ -40,6 +41,7 @@ pub(crate) fn resolve_tenants(api: &ApiSettings, headers: &HeaderMap, problems: 
         let base_url = read_base_url(&setting, &entry.base_url);
         let credentials = Credentials {
             schemes: resolve_schemes(&join_path(&place, "auth"), &entry.auth, problems),
+            clients: resolve_oauth_clients(&join_path(&place, "auth"), &entry.auth, problems),
             optional: api.credentials.allow_missing_credentials.unwrap_or(false),
             tenant: Some(value.clone()),
             ..Credentials::default()

@@ -1,0 +1,32 @@
+//! A call as a user: with a token that is verified as the server would.
+
+use url::Url;
+
+use crate::api::Caller;
+use crate::config::credentials::secret_variable;
+use crate::config::{Config, Transport};
+use crate::outbound::{self, OutboundOptions};
+use crate::transport::http::verify_once;
+
+/// The caller with the access token of a variable.
+///
+/// # Errors
+/// A sentence: the settings name no issuer, or the token is not valid.
+pub(super) async fn caller_of_token(variable: &str, config: &Config) -> Result<Caller, String> {
+    let token = secret_variable(variable).map_err(|problem| format!("--as-token-env: {problem}"))?;
+    let Transport::Http { bind, options } = &config.process.transport else {
+        return Err("--as-token-env needs a configuration file with `transport: http` and `oauth_issuer`".into());
+    };
+    let Some(oauth) = &options.access.oauth else {
+        return Err("--as-token-env needs `oauth_issuer` in the configuration file, which says whose tokens are taken".into());
+    };
+    let own = Url::parse(&format!("{}://{bind}/mcp", options.scheme())).ok();
+    let Some(url) = options.access.public_url.clone().or(own) else {
+        return Err("--as-token-env needs `public_url` in the configuration file".into());
+    };
+    let of_one = config.apis.first().map(|api| api.outbound.for_others()).unwrap_or_default();
+    let client = outbound::http_client(&OutboundOptions { tls: true, ..of_one }).map_err(|error| format!("--as-token-env: {error}"))?;
+    verify_once(&token, oauth, client, url)
+        .await
+        .map_err(|problem| format!("--as-token-env: {problem}"))
+}

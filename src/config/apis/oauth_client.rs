@@ -1,0 +1,193 @@
+//! Settings of the OAuth client of a scheme: its key, and the exchange of users' tokens.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use http::header::AUTHORIZATION;
+use url::Url;
+
+use crate::config::credentials::{GrantKind, Reference, SchemeSettings, parse_file, parse_variable};
+use crate::config::transport::Transport;
+use crate::config::wrong_value::join_path;
+use crate::outbound::is_encrypted_or_local;
+use crate::proxy::Forwarding;
+use crate::proxy::auth::client_signer::{ClientKeyOptions, ClientSigner};
+use crate::proxy::auth::grant::{ExchangeGrant, ExchangeOptions};
+use crate::proxy::auth::values::OauthClientOptions;
+
+/// The OAuth clients of the schemes that stand at `path` in the file; everything wrong with them is pushed to `problems`.
+pub(crate) fn resolve_oauth_clients(
+    path: &str,
+    schemes: &BTreeMap<String, SchemeSettings>,
+    problems: &mut Vec<String>,
+) -> BTreeMap<String, OauthClientOptions> {
+    let mut clients = BTreeMap::new();
+    for (name, settings) in schemes {
+        let key = join_path(path, name);
+        let client = OauthClientOptions {
+            signer: signer(&key, settings, problems),
+            exchange: exchange(&key, settings, problems),
+        };
+        if client.signer.is_some() || client.exchange.is_some() {
+            clients.insert(name.clone(), client);
+        }
+    }
+    clients
+}
+
+fn signer(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> Option<Arc<ClientSigner>> {
+    let Some(reference) = &settings.client_key else {
+        let of_key = [
+            ("client_key_id", settings.client_key_id.is_some()),
+            ("client_certificate", settings.client_certificate.is_some()),
+            ("assertion_audience", settings.assertion_audience.is_some()),
+        ];
+        let given = of_key.iter().filter(|(_, is_given)| *is_given);
+        problems.extend(given.map(|(name, _)| format!("`{key}.{name}` needs `{key}.client_key`")));
+        return None;
+    };
+    if settings.client_secret.is_some() {
+        problems.push(format!("`{key}` has both `client_secret` and `client_key`; one is enough"));
+    }
+    let certificate = settings.client_certificate.as_ref().map(std::fs::read_to_string).transpose();
+    let certificate = certificate
+        .map_err(|error| problems.push(format!("`{key}.client_certificate`: the file cannot be read: {error}")))
+        .ok()?;
+    let options = ClientKeyOptions {
+        key_id: settings.client_key_id.as_deref(),
+        certificate: certificate.as_deref(),
+        audience: settings.assertion_audience.as_deref(),
+    };
+    let parse = |pem: &str| ClientSigner::read(pem, options);
+    let read = match reference {
+        Reference::Env(variable) => parse_variable(variable, parse),
+        Reference::File(path) if is_open_to_others(path) => Err(format!(
+            "the file `{}` can be read by all users of this machine; `chmod 600` it",
+            path.display()
+        )),
+        Reference::File(path) => parse_file(path, parse),
+    };
+    read.map(Arc::new)
+        .map_err(|problem| problems.push(format!("`{key}.client_key`: {problem}")))
+        .ok()
+}
+
+#[cfg(unix)]
+fn is_open_to_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o004 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_open_to_others(_path: &Path) -> bool {
+    false
+}
+
+fn exchange(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> Option<ExchangeOptions> {
+    let mut wrong = |problem: String| problems.push(problem);
+    let several_audiences = settings.audience.len() > 1;
+    let Some(grant) = settings.grant else {
+        let of_grant = [
+            ("resource", !settings.resource.is_empty()),
+            ("operation_scopes", settings.operation_scopes.is_some()),
+            ("subject_token_type", settings.subject_token_type.is_some()),
+            ("audience", several_audiences),
+        ];
+        let given = of_grant.iter().filter(|(_, is_given)| *is_given);
+        given.for_each(|(name, _)| {
+            let what = if *name == "audience" { " is a list, which" } else { "" };
+            wrong(format!("`{key}.{name}`{what} needs `{key}.grant`"));
+        });
+        return None;
+    };
+    let of_others = [
+        ("env", settings.env.is_some()),
+        ("file", settings.file.is_some()),
+        ("username", settings.username.is_some()),
+        ("password", settings.password.is_some()),
+        ("refresh_token", settings.refresh_token.is_some()),
+    ];
+    for (name, _) in of_others.iter().filter(|(_, is_given)| *is_given) {
+        wrong(format!(
+            "`{key}` has both `grant` and `{name}`; with a grant, the API gets the user's token alone"
+        ));
+    }
+    let operation_scopes = settings.operation_scopes.unwrap_or(false);
+    if operation_scopes && settings.scopes.is_some() {
+        wrong(format!("`{key}` has both `scopes` and `operation_scopes`; one is enough"));
+    }
+    if grant == GrantKind::OnBehalfOf {
+        if settings.scopes.is_none() && !operation_scopes {
+            wrong(format!(
+                "`{key}`: the grant on-behalf-of needs `scopes`, as in `api://CLIENT_ID/.default`"
+            ));
+        }
+        if !settings.audience.is_empty() || !settings.resource.is_empty() {
+            wrong(format!(
+                "`{key}`: the grant on-behalf-of takes neither `audience` nor `resource`; its `scopes` name the API"
+            ));
+        }
+    }
+    for (name, text) in [("token_url", &settings.token_url), ("issuer", &settings.issuer)] {
+        let url = text.as_ref().and_then(|text| Url::parse(text).ok());
+        if url.is_some_and(|url| !is_encrypted_or_local(&url)) {
+            wrong(format!("`{key}.{name}` must be an https URL, because it gets the tokens of users"));
+        }
+    }
+    Some(ExchangeOptions {
+        grant: match grant {
+            GrantKind::TokenExchange => ExchangeGrant::TokenExchange,
+            GrantKind::OnBehalfOf => ExchangeGrant::OnBehalfOf,
+        },
+        audiences: settings.audience.clone(),
+        resources: settings.resource.clone(),
+        operation_scopes,
+        subject_token_type: settings.subject_token_type.as_deref().map(token_type),
+    })
+}
+
+/// `jwt` and the like are names of RFC 8693 section 3.
+fn token_type(text: &str) -> String {
+    if text.contains(':') {
+        text.to_owned()
+    } else {
+        format!("urn:ietf:params:oauth:token-type:{text}")
+    }
+}
+
+/// What is wrong with a server whose API is called as the user, because of the grant of a `scheme`: it needs tokens of users, and nothing else in their place.
+pub(crate) fn check_grants(scheme: Option<&str>, forward: &Forwarding, transport: &Transport) -> Vec<String> {
+    let Some(name) = scheme else {
+        return Vec::new();
+    };
+    let key = format!("`auth.{name}.grant`");
+    let mut problems = Vec::new();
+    match transport {
+        Transport::Stdio => problems.push(format!(
+            "{key} needs --transport http: over stdio, there is no token of the user who calls"
+        )),
+        Transport::Http { options, .. } if options.access.oauth.is_none() => problems.push(format!(
+            "{key} needs --oauth-issuer: it exchanges the tokens with which users call this server"
+        )),
+        Transport::Http { .. } => {}
+    }
+    if forward
+        .headers
+        .iter()
+        .any(|(ours, theirs)| [ours, theirs].contains(&&AUTHORIZATION))
+    {
+        problems.push(format!(
+            "{key} and a forwarded `Authorization` exclude each other: the API gets the exchanged token"
+        ));
+    }
+    problems
+}
+
+/// The first of these schemes whose credential is exchanged for the token of the user who calls.
+pub(crate) fn scheme_with_grant(clients: &BTreeMap<String, OauthClientOptions>) -> Option<&str> {
+    clients
+        .iter()
+        .find(|(_, client)| client.exchange.is_some())
+        .map(|(name, _)| name.as_str())
+}

@@ -1,0 +1,282 @@
+//! Acting as the user: the client's verified access token is exchanged for one of the API (RFC 8693, or the on-behalf-of flow of
+//! Microsoft Entra, which is RFC 7523 section 2.1).
+//!
+//! No call falls back to another credential: without a user, or without a token, nothing is sent.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use secrecy::ExposeSecret as _;
+use tokio::time::timeout;
+
+use super::access_token::AccessToken;
+use super::exchanged_tokens::{self, ExchangeFailure};
+use super::grant::{ExchangeGrant, ExchangeOptions, PartsDigest};
+use super::token_endpoint::{TokenEndpoint, TokenRefusal};
+use super::token_reply::{Granted, seconds};
+use crate::observe;
+use crate::observe::call::note;
+use crate::observe::record::ExchangeRecord;
+use crate::proxy::caller::Caller;
+use crate::proxy::caller::client_key::ClientKey;
+use crate::proxy::caller::subject::SubjectToken;
+use crate::proxy::error::{CallError, SignInChallenge};
+use crate::proxy::upstream::breaker::{Breaker, Outcome};
+use crate::text;
+
+/// RFC 8693 section 2.1.
+const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+/// RFC 7523 section 2.1.
+const ON_BEHALF_OF: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+/// RFC 8693 section 3.
+const TOKEN_TYPES: [&str; 2] = [
+    "urn:ietf:params:oauth:token-type:access_token",
+    "urn:ietf:params:oauth:token-type:jwt",
+];
+/// How long one request for a token may take.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
+/// After so many failures in a row the endpoint is left alone.
+const MAX_FAILURES: u32 = 5;
+/// For so long.
+const FAILURE_PAUSE: Duration = Duration::from_secs(5);
+/// How long a token is valid that does not say so.
+const USUAL_LIFETIME: Duration = Duration::from_mins(5);
+/// A token is not used for the last moments of its lifetime.
+const EXPIRY_MARGIN: Duration = Duration::from_secs(15);
+
+/// Exchanges the tokens of users for those of one security scheme.
+#[derive(Debug)]
+pub(crate) struct TokenExchange {
+    source: Arc<ExchangeSource>,
+    /// `scope` of the request.
+    scope: Option<Box<str>>,
+    /// All that decides which token is given, but for the user's.
+    key: PartsDigest,
+}
+
+#[derive(Debug)]
+struct ExchangeSource {
+    endpoint: TokenEndpoint,
+    options: ExchangeOptions,
+    /// The API, and its tenant.
+    owner: [Option<String>; 2],
+    breaker: Breaker,
+}
+
+impl TokenExchange {
+    /// Asks for tokens with that scope at an endpoint; `owner` are the names of the API and of its tenant.
+    pub(super) fn new(endpoint: TokenEndpoint, options: ExchangeOptions, scope: Option<&str>, owner: [Option<String>; 2]) -> Self {
+        let breaker = Breaker::new(MAX_FAILURES, FAILURE_PAUSE);
+        let source = ExchangeSource {
+            endpoint,
+            options,
+            owner,
+            breaker,
+        };
+        Self::with_scope(Arc::new(source), scope)
+    }
+
+    fn with_scope(source: Arc<ExchangeSource>, scope: Option<&str>) -> Self {
+        let options = &source.options;
+        let digest = source.endpoint.client().digest();
+        let owned = source.owner.iter().fold(digest, |digest, owner| digest.with(owner.as_deref()));
+        let texts = [Some(source.grant_type()), options.subject_token_type.as_deref(), scope];
+        let key = texts.into_iter().fold(owned, PartsDigest::with);
+        let lists = [&options.audiences, &options.resources];
+        let key = lists.into_iter().fold(key, |key, list| {
+            let key = list.iter().fold(key, |key, item| key.with(Some(item)));
+            key.with(None)
+        });
+        Self {
+            scope: scope.map(Into::into),
+            key,
+            source,
+        }
+    }
+
+    /// The same for an operation that needs these scopes, if each operation gets a token of its own scopes.
+    pub(super) fn for_operation(&self, scopes: &[String]) -> Option<Self> {
+        let mut scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        scopes.sort_unstable();
+        scopes.dedup();
+        let scope = (!scopes.is_empty()).then(|| scopes.join(" "));
+        self.source
+            .options
+            .operation_scopes
+            .then(|| Self::with_scope(Arc::clone(&self.source), scope.as_deref()))
+    }
+
+    /// What is asked for: the scheme and its scopes.
+    pub(crate) fn asked(&self) -> (&str, Option<&str>) {
+        (&self.source.endpoint.client().scheme, self.scope.as_deref())
+    }
+
+    /// Tells the tokens that a caller gets from those of others.
+    pub(crate) fn identity(&self, caller: &Caller) -> [u8; 32] {
+        self.key.clone().with(caller.subject().map(SubjectToken::expose)).finish()
+    }
+
+    /// The client's name and secret as they are sent in `Basic`.
+    pub(crate) fn client_pair(&self) -> Option<String> {
+        self.source.endpoint.client_pair()
+    }
+
+    /// The API's token for a caller, other than a `refused` one. Asked for once for all calls that need the same.
+    ///
+    /// # Errors
+    /// [`CallError::Credential`] if the caller is not a user, or the endpoint gives no token; [`CallError::SignIn`] if the user can
+    /// mend that.
+    pub(crate) async fn token(&self, caller: &Caller, refused: Option<&Arc<AccessToken>>) -> Result<Arc<AccessToken>, CallError> {
+        let (scheme, scope) = self.asked();
+        let Some(subject) = caller.subject() else {
+            let scheme = text::one_line(scheme);
+            return Err(CallError::Credential(
+                format!("nothing was sent, because this operation is called as the user (security scheme `{scheme}`), and the client's token is not one of a user").into(),
+            ));
+        };
+        let user = caller.key();
+        if subject.lifetime().is_none() {
+            return Err(sign_in("the user's token has ended", Some(SignInChallenge { user, claims: None })));
+        }
+        let started = Instant::now();
+        let (flight, is_cached) = exchanged_tokens::find_or_begin(self.identity(caller), user, refused, || {
+            let (source, scope) = (Arc::clone(&self.source), self.scope.clone());
+            let subject = caller.client.as_ref().and_then(|client| client.subject.clone());
+            // In a task of its own: a client that leaves does not end what others wait for.
+            let task = tokio::spawn(async move {
+                match subject {
+                    Some(subject) => source.exchange(&subject, scope.as_deref(), user).await,
+                    None => Err(source.failed("there is no token of a user")),
+                }
+            });
+            async move {
+                task.await.unwrap_or_else(|_| {
+                    Err(ExchangeFailure::of_endpoint(CallError::Setting(
+                        "the exchange of the user's token failed inside this server".into(),
+                    )))
+                })
+            }
+            .boxed()
+            .shared()
+        });
+        let outcome = flight.await;
+        if let Some(metrics) = observe::metrics() {
+            let judged = match &outcome {
+                Ok(_) if is_cached => "cached",
+                Ok(_) => "ok",
+                Err(failure) if failure.is_of_user() => "refused",
+                Err(_) => "failed",
+            };
+            metrics.exchanged(judged, started.elapsed());
+        }
+        note(|record| {
+            record.exchange = Some(ExchangeRecord {
+                scheme: scheme.to_owned(),
+                scope: scope.map(str::to_owned),
+                is_cached,
+            });
+        });
+        outcome.map_err(ExchangeFailure::into_error)
+    }
+}
+
+impl ExchangeSource {
+    fn grant_type(&self) -> &'static str {
+        match self.options.grant {
+            ExchangeGrant::TokenExchange => EXCHANGE,
+            ExchangeGrant::OnBehalfOf => ON_BEHALF_OF,
+        }
+    }
+
+    fn failed(&self, why: &str) -> ExchangeFailure {
+        ExchangeFailure::of_endpoint(self.endpoint.failure(why))
+    }
+
+    /// Asks the endpoint once.
+    async fn exchange(&self, subject: &SubjectToken, scope: Option<&str>, user: ClientKey) -> Result<Arc<AccessToken>, ExchangeFailure> {
+        let Ok(permit) = self.breaker.admit() else {
+            return Err(self.failed("the token endpoint failed several times in a row and is left alone for a few seconds"));
+        };
+        let started = Instant::now();
+        let parameters = self.parameters(subject, scope);
+        // Any other refusal speaks of the token.
+        let is_of_client = |code: Option<&str>| code == Some("invalid_client");
+        let asked = timeout(ATTEMPT_TIMEOUT, self.endpoint.ask(&parameters, is_of_client)).await;
+        let asked = asked.unwrap_or(Err(TokenRefusal::Failed("the token endpoint took too long".into())));
+        let is_answered = match &asked {
+            Ok(_) => true,
+            Err(TokenRefusal::Refused { status, .. }) => !status.is_server_error(),
+            Err(TokenRefusal::Failed(_)) => false,
+        };
+        permit.settle(if is_answered { Outcome::Success } else { Outcome::Failure });
+        let granted = asked.map_err(|refusal| self.explain(&refusal, user))?;
+        self.read(&granted, subject, started)
+    }
+
+    fn parameters<'p>(&'p self, subject: &'p SubjectToken, scope: Option<&'p str>) -> Vec<(&'static str, &'p str)> {
+        let options = &self.options;
+        let mut parameters = vec![("grant_type", self.grant_type())];
+        match options.grant {
+            ExchangeGrant::TokenExchange => {
+                let kind = options.subject_token_type.as_deref().unwrap_or(TOKEN_TYPES[0]);
+                parameters.extend([("subject_token", subject.expose()), ("subject_token_type", kind)]);
+                parameters.extend(options.audiences.iter().map(|audience| ("audience", audience.as_str())));
+                parameters.extend(options.resources.iter().map(|resource| ("resource", resource.as_str())));
+            }
+            ExchangeGrant::OnBehalfOf => {
+                parameters.extend([("assertion", subject.expose()), ("requested_token_use", "on_behalf_of")]);
+            }
+        }
+        parameters.extend(scope.map(|scope| ("scope", scope)));
+        parameters
+    }
+
+    /// The token that was granted. It ends with the user's, and a moment before its own end.
+    fn read(&self, granted: &Granted, subject: &SubjectToken, started: Instant) -> Result<Arc<AccessToken>, ExchangeFailure> {
+        let kind = granted.issued_token_type.as_deref();
+        if self.options.grant == ExchangeGrant::TokenExchange && kind.is_some_and(|kind| !TOKEN_TYPES.contains(&kind)) {
+            return Err(self.failed("the token endpoint gives a token that is not an access token"));
+        }
+        let lifetime = granted.expires_in.as_ref().and_then(seconds).unwrap_or(USUAL_LIFETIME);
+        let left = lifetime.min(subject.lifetime().unwrap_or_default());
+        let until = started + left.saturating_sub(EXPIRY_MARGIN);
+        let token = AccessToken::new(granted.access_token.expose_secret(), Some(subject.expose()), Some([until, until]));
+        token
+            .map(Arc::new)
+            .ok_or_else(|| self.failed("the token endpoint's answer holds a token that no header can"))
+    }
+
+    /// What a refusal means: some of them the user can mend, the others the operator must.
+    fn explain(&self, refusal: &TokenRefusal, user: ClientKey) -> ExchangeFailure {
+        let TokenRefusal::Refused {
+            code: Some(code), claims, ..
+        } = refusal
+        else {
+            return self.failed(&refusal.describe());
+        };
+        let renews = || {
+            Some(SignInChallenge {
+                user,
+                claims: claims.clone(),
+            })
+        };
+        let is_exchange = self.options.grant == ExchangeGrant::TokenExchange;
+        let error = match code.as_str() {
+            "invalid_grant" => sign_in("the token endpoint does not take the user's token (invalid_grant)", renews()),
+            "interaction_required" | "login_required" => sign_in("the token endpoint asks for the user", renews()),
+            "consent_required" => sign_in("the user has not agreed to this use of the API (consent_required)", None),
+            // RFC 8693 section 2.2.2: the code of a subject token that is not valid.
+            "invalid_request" if is_exchange => sign_in("the token endpoint does not take the user's token (invalid_request)", None),
+            _ => return self.failed(&refusal.describe()),
+        };
+        ExchangeFailure::of_user(error)
+    }
+}
+
+fn sign_in(why: &str, challenge: Option<SignInChallenge>) -> CallError {
+    CallError::SignIn {
+        sentence: format!("nothing was sent, because {why}; the user must sign in to this server again, or agree").into(),
+        challenge,
+    }
+}

@@ -1,0 +1,45 @@
+//! The access token with which a user called this server.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+
+use crate::json::JsonObject;
+
+/// The verified token of a user. It goes to nobody but a token endpoint that exchanges it, and lives as long as its request.
+pub(crate) struct SubjectToken {
+    token: SecretString,
+    expires: SystemTime,
+}
+
+impl SubjectToken {
+    /// The token with these claims, if it is a user's: it names one who is not the client itself.
+    pub(crate) fn of_user(token: &str, claims: &JsonObject, expires: Duration) -> Option<Self> {
+        let text = |name: &str| claims.get(name).and_then(Value::as_str);
+        let subject = text("sub").filter(|subject| !subject.is_empty())?;
+        let is_client = ["client_id", "azp"].into_iter().any(|name| text(name) == Some(subject));
+        let is_application = text("idtyp") == Some("app");
+        (!is_client && !is_application).then(|| Self {
+            token: token.into(),
+            expires: SystemTime::UNIX_EPOCH + expires,
+        })
+    }
+
+    /// The token itself.
+    pub(crate) fn expose(&self) -> &str {
+        self.token.expose_secret()
+    }
+
+    /// How long it is still valid; `None` if it has ended.
+    pub(crate) fn lifetime(&self) -> Option<Duration> {
+        self.expires.duration_since(SystemTime::now()).ok()
+    }
+}
+
+impl fmt::Debug for SubjectToken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("[token]")
+    }
+}
