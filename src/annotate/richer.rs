@@ -61,13 +61,28 @@ pub(crate) fn additions(document: &Document, operation: &Operation, detail: Desc
     if detail == DescriptionDetail::Plain {
         return String::new();
     }
-    let mut lines: Vec<String> = returns(document, operation).into_iter().collect();
+    let mut lines: Vec<String> = returns(document, operation, &mut ReplyDescriber::new(document))
+        .into_iter()
+        .collect();
     if detail == DescriptionDetail::Full {
-        lines.extend(defaults(document, operation));
-        lines.extend(meanings(document, operation));
-        lines.extend(example(document, operation));
+        lines.extend(further_lines(document, operation));
     }
     lines.join("\n")
+}
+
+/// How many bytes [`DescriptionDetail::Brief`] and [`DescriptionDetail::Full`] add.
+pub(crate) fn addition_lengths<'d>(document: &'d Document, operation: &Operation, replies: &mut ReplyDescriber<'d>) -> [usize; 2] {
+    let mut lines: Vec<String> = returns(document, operation, replies).into_iter().collect();
+    let brief = lines.join("\n").len();
+    lines.extend(further_lines(document, operation));
+    [brief, lines.join("\n").len()]
+}
+
+/// What only [`DescriptionDetail::Full`] adds.
+fn further_lines(document: &Document, operation: &Operation) -> impl Iterator<Item = String> {
+    let arguments: Vec<_> = arguments(document, operation).collect();
+    let lines = [defaults(&arguments), meanings(&arguments), example(document, operation)];
+    lines.into_iter().flatten()
 }
 
 /// A description with what is said besides: a word on what takes the operation's place, and the additions, for which it gives
@@ -103,10 +118,10 @@ pub(crate) fn replacement<'n>(operation: &Operation, others: impl Iterator<Item 
 }
 
 /// What the replies hold, without what a rule drops.
-fn returns(document: &Document, operation: &Operation) -> Option<String> {
+fn returns<'d>(document: &'d Document, operation: &Operation, replies: &mut ReplyDescriber<'d>) -> Option<String> {
     let schema = match &operation.rules.response {
         Some(rule) => ruled_output(rule, document, operation)?,
-        None => ReplyDescriber::new(document).lenient(operation)?,
+        None => replies.lenient(operation)?,
     };
     let properties = schema.get("properties")?.as_object()?;
     let names = |properties: &Map<String, Value>| {
@@ -156,8 +171,8 @@ fn body_properties<'d>(document: &'d Document, operation: &'d Operation) -> Vec<
     given.collect()
 }
 
-fn defaults(document: &Document, operation: &Operation) -> Option<String> {
-    let said = arguments(document, operation).filter_map(|(key, schema)| {
+fn defaults(arguments: &[(Cow<'_, str>, Object<'_>)]) -> Option<String> {
+    let said = arguments.iter().filter_map(|(key, schema)| {
         let default = schema.get("default")?.scalar()?;
         Some(format!("`{key}` {}", truncate(&one_line(&default), MAX_MEANING_BYTES)))
     });
@@ -165,8 +180,10 @@ fn defaults(document: &Document, operation: &Operation) -> Option<String> {
     (!said.is_empty()).then(|| format!("Defaults: {}.", said.join("; ")))
 }
 
-fn meanings(document: &Document, operation: &Operation) -> Option<String> {
-    let said = arguments(document, operation).filter_map(|(key, schema)| Some(format!("`{key}`: {}", meanings_of(&schema)?)));
+fn meanings(arguments: &[(Cow<'_, str>, Object<'_>)]) -> Option<String> {
+    let said = arguments
+        .iter()
+        .filter_map(|(key, schema)| Some(format!("`{key}`: {}", meanings_of(schema)?)));
     let said: Vec<String> = said.take(MAX_PARAMETERS).collect();
     (!said.is_empty()).then(|| format!("Values: {}.", said.join("; ")))
 }

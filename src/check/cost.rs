@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::annotate::richer::additions;
+use crate::annotate::output::ReplyDescriber;
+use crate::annotate::richer::addition_lengths;
 use crate::annotate::selection::literal;
-use crate::annotate::{ClientProfile, DescriptionDetail, KnownClient};
+use crate::annotate::{ClientProfile, KnownClient};
 use crate::api::Api;
 use crate::text::{TYPICAL_BYTES_PER_TOKEN, counted, one_line};
 
@@ -182,14 +183,16 @@ pub(crate) struct DescriptionCost {
 
 /// What each kind of description adds to the list.
 pub(crate) fn description_costs(api: &Api) -> Vec<DescriptionCost> {
-    let cost = |(describe, detail)| {
-        let added = api.iter().map(|offered| additions(api.document(), offered.operation, detail).len());
-        DescriptionCost {
-            describe,
-            tokens: added.sum::<usize>().div_ceil(TYPICAL_BYTES_PER_TOKEN),
-        }
+    let mut replies = ReplyDescriber::new(api.document());
+    let mut added = [0; 2];
+    for offered in api.iter() {
+        let lengths = addition_lengths(api.document(), offered.operation, &mut replies);
+        added.iter_mut().zip(lengths).for_each(|(sum, length)| *sum += length);
+    }
+    let costs = ["brief", "full"].into_iter().zip(added);
+    let cost = |(describe, added): (&'static str, usize)| DescriptionCost {
+        describe,
+        tokens: added.div_ceil(TYPICAL_BYTES_PER_TOKEN),
     };
-    [("brief", DescriptionDetail::Brief), ("full", DescriptionDetail::Full)]
-        .map(cost)
-        .into()
+    costs.map(cost).collect()
 }

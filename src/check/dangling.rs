@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::object_kind::KnownObject;
+use super::walk::WalkedObject;
 use crate::spec::node::Node;
-use crate::spec::{Diagnostic, Document, pointer};
+use crate::spec::{Diagnostic, Document};
 
 /// More of them say nothing new.
 const MAX_DANGLING_REFERENCES: usize = 100;
@@ -15,39 +15,44 @@ pub(super) struct DanglingReferences<'d> {
     /// Those that other diagnostics speak of are left out.
     others: &'d [Diagnostic],
     seen: HashSet<String>,
+    /// The references that were looked up, if the same text means the same everywhere: no schema has a base of its own.
+    looked_up: Option<HashSet<String>>,
     pub(super) found: Vec<Diagnostic>,
 }
 
 impl<'d> DanglingReferences<'d> {
     pub(super) fn new(document: &'d Document, others: &'d [Diagnostic]) -> Self {
+        let has_ids = document.files().iter().any(|file| file.text().contains("\"$id\""));
         Self {
             document,
             others,
             seen: HashSet::new(),
+            looked_up: (!has_ids).then(HashSet::new),
             found: Vec::new(),
         }
     }
 
     /// Adds the reference that stands in place of an object, where it leads nowhere.
-    pub(super) fn add(&mut self, object: &KnownObject<'_>) {
-        if self.found.len() >= MAX_DANGLING_REFERENCES {
+    pub(super) fn add(&mut self, object: &WalkedObject<'_, '_>) {
+        if self.found.len() >= MAX_DANGLING_REFERENCES || object.kind.is_none() {
             return;
         }
-        if let Some(why) = why_dangling(self.document, object)
+        let Some(reference) = object.get("$ref").and_then(Node::string) else {
+            return;
+        };
+        if let Some(looked_up) = &mut self.looked_up
+            && !looked_up.insert(reference.into_owned())
+        {
+            return;
+        }
+        if let Err(why) = self.document.resolve(object.node())
             && self.seen.insert(why.clone())
             && !self.others.iter().any(|other| other.message.contains(&why))
         {
-            let mut place = object.place.clone();
-            pointer::push(&mut place, "$ref");
+            let place = object.place_of("$ref");
             let mut diagnostic = Diagnostic::warning(place, format!("{why}; what it stands for is not described to clients"));
-            diagnostic.span = object.members.get("$ref").map(Node::span);
+            diagnostic.span = object.get("$ref").map(Node::span);
             self.found.push(diagnostic);
         }
     }
-}
-
-/// Why the object's reference leads nowhere; `None` where it leads somewhere, or the object has none.
-fn why_dangling(document: &Document, object: &KnownObject<'_>) -> Option<String> {
-    object.members.get("$ref")?.string()?;
-    document.resolve(object.node).err()
 }

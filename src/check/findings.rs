@@ -1,18 +1,19 @@
 //! What there is to find: in the document, for a client, and in the hints.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde::Serialize;
 
 use super::cost::list_warnings;
 use super::dangling::DanglingReferences;
+use super::duplicates::add_duplicate_keys;
 use super::misspelled::add_misspelled_keys;
-use super::object_kind::each_known_object;
+use super::object_kind::ObjectKind;
+use super::walk::each_object;
 use crate::annotate::ClientProfile;
 use crate::annotate::hint_review::{HintAdvice, review_hints};
 use crate::api::{Api, OfferedTool};
-use crate::spec::node::Node;
-use crate::spec::{Diagnostic, Document, Severity, Span, pointer};
+use crate::spec::{Diagnostic, Document, Severity, Span};
 use crate::text::counted;
 
 /// One finding.
@@ -83,17 +84,20 @@ impl UnplacedFinding {
 
 /// What was read differently from how it is written, what is written twice, what is misspelled, and what refers to nothing.
 pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Vec<UnplacedFinding> {
-    let (mut misspelled, mut dangling) = (Vec::new(), DanglingReferences::new(document, diagnostics));
-    each_known_object(document, |object| {
-        add_misspelled_keys(object, document.version(), &mut misspelled);
-        dangling.add(object);
-    });
-    let all = diagnostics
-        .iter()
-        .cloned()
-        .chain(duplicate_keys(document))
-        .chain(misspelled)
-        .chain(dangling.found);
+    let (mut twice, mut misspelled, mut dangling) = (Vec::new(), Vec::new(), DanglingReferences::new(document, diagnostics));
+    let version = document.version();
+    for (number, file) in (0..).zip(document.files()) {
+        let root = (number == 0).then_some(ObjectKind::ROOT);
+        each_object((file.text(), number), root, version, &mut |object| {
+            add_duplicate_keys(object, &mut twice);
+            add_misspelled_keys(object, version, &mut misspelled);
+            dangling.add(object);
+        });
+    }
+    let place = |found: &Diagnostic| found.span.map(|span| (span.file, span.start));
+    let mut found = [twice, misspelled, dangling.found];
+    found.iter_mut().for_each(|found| found.sort_by_key(place));
+    let all = diagnostics.iter().cloned().chain(found.into_iter().flatten());
     all.map(|diagnostic| UnplacedFinding::new("document", diagnostic)).collect()
 }
 
@@ -201,47 +205,4 @@ fn finding(found: UnplacedFinding, place: Option<(String, usize, usize)>) -> Fin
         is_understated: found.is_understated,
         word: found.word,
     }
-}
-
-/// The keys that an object has twice, in any of the document's files, at their second use.
-fn duplicate_keys(document: &Document) -> Vec<Diagnostic> {
-    const MAX_DUPLICATE_KEYS: usize = 100;
-    let mut found = Vec::new();
-    let mut open: Vec<(String, Node<'_>)> = document.files().iter().rev().map(|file| ("#".to_owned(), file.root())).collect();
-    while let Some((place, node)) = open.pop() {
-        if found.len() >= MAX_DUPLICATE_KEYS {
-            break;
-        }
-        if let Some(object) = node.object() {
-            let mut keys = HashSet::new();
-            for (key, inner) in object.iter() {
-                let is_second = !keys.insert(key);
-                let is_large = inner.text().starts_with(['{', '[']);
-                if !is_second && !is_large {
-                    continue;
-                }
-                let mut place = place.clone();
-                pointer::push(&mut place, key);
-                if is_second {
-                    let mut diagnostic = Diagnostic::warning(place.clone(), "this key is written twice; the last one counts");
-                    diagnostic.span = Some(inner.span());
-                    found.push(diagnostic);
-                }
-                if is_large {
-                    open.push((place, inner));
-                }
-            }
-        } else if let Some(items) = node.array() {
-            for (index, inner) in items
-                .into_iter()
-                .enumerate()
-                .filter(|(_, inner)| inner.text().starts_with(['{', '[']))
-            {
-                let mut place = place.clone();
-                pointer::push_index(&mut place, index);
-                open.push((place, inner));
-            }
-        }
-    }
-    found
 }

@@ -1,34 +1,38 @@
 //! Keys of a document that are not read although they look as if they were: misspelled ones, such as `pots` for `post`, and those
 //! of another version. Nothing else speaks of them.
 
-use super::object_kind::{KnownObject, ObjectKind, is_extension};
+use super::object_kind::{ObjectKind, is_extension};
+use super::walk::WalkedObject;
+use crate::spec::Diagnostic;
 use crate::spec::document::Version;
-use crate::spec::node::Node;
-use crate::spec::{Diagnostic, pointer};
 
 /// More of them say nothing new.
 const MAX_MISSPELLED_KEYS: usize = 100;
 
 /// Adds the keys of an object that are misspelled, each with the key that was meant, and those of another version.
-pub(super) fn add_misspelled_keys(object: &KnownObject<'_>, version: Version, found: &mut Vec<Diagnostic>) {
-    if found.len() >= MAX_MISSPELLED_KEYS {
+pub(super) fn add_misspelled_keys(object: &WalkedObject<'_, '_>, version: Version, found: &mut Vec<Diagnostic>) {
+    let Some(kind) = object.kind.filter(|_| found.len() < MAX_MISSPELLED_KEYS) else {
         return;
-    }
-    for (key, value) in object.members.iter() {
-        if !is_extension(key) && !object.kind.has_key(key, version) {
-            let why = explain_unknown_key(key, object, version);
-            found.extend(why.map(|why| at_key(&object.place, key, value, why)));
+    };
+    for member in object.members {
+        let key = member.key.as_ref();
+        if !is_extension(key)
+            && !kind.has_key(key, version)
+            && let Some(why) = explain_unknown_key(key, kind, object, version)
+        {
+            let mut diagnostic = Diagnostic::warning(object.place_of(key), why);
+            diagnostic.span = Some(object.value(member).span());
+            found.push(diagnostic);
         }
     }
 }
 
 /// What an unknown key looks like; `None` where it looks like nothing known.
-fn explain_unknown_key(key: &str, object: &KnownObject<'_>, version: Version) -> Option<String> {
-    let kind = object.kind;
+fn explain_unknown_key(key: &str, kind: ObjectKind, object: &WalkedObject<'_, '_>, version: Version) -> Option<String> {
     if let Some(version) = version_of_key(key, kind) {
         return Some(format!("`{key}` is a key of {} in {version} and is ignored here", kind.name()));
     }
-    let meant = nearest_key(key, kind.known_keys(version)).filter(|meant| object.members.get(meant).is_none())?;
+    let meant = nearest_key(key, kind.known_keys(version)).filter(|meant| object.get(meant).is_none())?;
     Some(format!(
         "`{key}` is not a key of {} and is ignored; did you mean `{meant}`?",
         kind.name()
@@ -44,14 +48,6 @@ fn version_of_key(key: &str, kind: ObjectKind) -> Option<&'static str> {
     ];
     let has_key = |(version, _): &(Version, &str)| kind.has_key(key, *version);
     versions.into_iter().find(has_key).map(|(_, name)| name)
-}
-
-fn at_key(place: &str, key: &str, value: Node<'_>, message: String) -> Diagnostic {
-    let mut pointer = place.to_owned();
-    pointer::push(&mut pointer, key);
-    let mut diagnostic = Diagnostic::warning(pointer, message);
-    diagnostic.span = Some(value.span());
-    diagnostic
 }
 
 /// The known key that differs from `key` only in case and separators, or in one letter in four.

@@ -10,11 +10,13 @@
 pub(crate) mod cost;
 mod dangling;
 pub(crate) mod diff;
+mod duplicates;
 mod findings;
 pub(crate) mod format;
 mod misspelled;
 mod object_kind;
 mod schema_changes;
+mod walk;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

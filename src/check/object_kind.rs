@@ -5,8 +5,6 @@ use std::sync::LazyLock;
 use foldhash::HashMap;
 
 use crate::spec::document::Version;
-use crate::spec::node::{Node, Object};
-use crate::spec::{Document, pointer};
 
 /// The table of keys; its first lines say what its lines are.
 const OBJECT_KEYS: &str = include_str!("object_keys.txt");
@@ -57,7 +55,7 @@ static KEYS: LazyLock<Vec<KnownKeys>> = LazyLock::new(|| {
 });
 
 impl ObjectKind {
-    const ROOT: Self = Self(0);
+    pub(super) const ROOT: Self = Self(0);
     const PARAMETER: Self = Self(3);
     const SCHEMA: Self = Self(8);
 
@@ -71,7 +69,7 @@ impl ObjectKind {
     }
 
     /// What stands under a key; `None` if the object has no such key in that version.
-    fn below(self, key: &str, version: Version) -> Option<ObjectsBelow> {
+    pub(super) fn below(self, key: &str, version: Version) -> Option<ObjectsBelow> {
         let (versions, below) = KEYS.get(self.0)?.get(key).copied().unwrap_or_default();
         if has_version(versions, version) {
             return Some(below);
@@ -106,61 +104,6 @@ fn has_version(versions: &str, version: Version) -> bool {
         "3.2" => version >= Version::V3_2,
         _ => false,
     }
-}
-
-/// An object of a document whose kind is known.
-pub(super) struct KnownObject<'d> {
-    /// Where it is, as a JSON Pointer fragment.
-    pub place: String,
-    pub kind: ObjectKind,
-    pub node: Node<'d>,
-    pub members: Object<'d>,
-}
-
-/// Calls `visit` with each of them. Files that the document refers to are not looked into.
-pub(super) fn each_known_object<'d>(document: &'d Document, mut visit: impl FnMut(&KnownObject<'d>)) {
-    let version = document.version();
-    let root = document
-        .files()
-        .first()
-        .map(|file| (String::from("#"), file.root(), ObjectKind::ROOT));
-    let mut open: Vec<(String, Node<'d>, ObjectKind)> = root.into_iter().collect();
-    while let Some((place, node, kind)) = open.pop() {
-        for (index, item) in node.array().into_iter().flatten().enumerate() {
-            let mut place = place.clone();
-            pointer::push_index(&mut place, index);
-            open.push((place, item, kind));
-        }
-        let Some(members) = node.object() else { continue };
-        for (key, value) in members.iter() {
-            if let Some((below, levels)) = kind.below(key, version).flatten() {
-                open_below(&mut open, within(&place, key), value, below, levels);
-            }
-        }
-        visit(&KnownObject {
-            place,
-            kind,
-            node,
-            members,
-        });
-    }
-}
-
-/// Opens the objects of a node, so many levels of names below it.
-fn open_below<'d>(open: &mut Vec<(String, Node<'d>, ObjectKind)>, place: String, node: Node<'d>, kind: ObjectKind, levels: usize) {
-    let Some(levels) = levels.checked_sub(1) else {
-        open.push((place, node, kind));
-        return;
-    };
-    for (name, value) in node.object().unwrap_or_default().iter().filter(|(name, _)| !is_extension(name)) {
-        open_below(open, within(&place, name), value, kind, levels);
-    }
-}
-
-fn within(place: &str, key: &str) -> String {
-    let mut place = place.to_owned();
-    pointer::push(&mut place, key);
-    place
 }
 
 /// Whether a key is one of the author's own (OpenAPI, "Specification Extensions").

@@ -131,7 +131,7 @@ impl<'t> Splitter<'t> {
 }
 
 /// Behind the string that begins at `start`.
-fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+pub(crate) fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {
         let found = at + memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
@@ -165,7 +165,7 @@ fn bracket_end(bytes: &[u8], start: usize) -> Option<usize> {
 }
 
 /// Behind the number, or the word, that begins at `start`.
-fn scalar_end(bytes: &[u8], start: usize) -> usize {
+pub(crate) fn scalar_end(bytes: &[u8], start: usize) -> usize {
     let rest = bytes.get(start..).unwrap_or_default();
     let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');
     start + rest.iter().position(ends).unwrap_or(rest.len())

@@ -5,7 +5,7 @@ pub(crate) mod argument_names;
 pub(crate) mod diagnostic;
 pub(crate) mod document;
 pub(crate) mod media_type;
-mod members;
+pub(crate) mod members;
 pub(crate) mod node;
 pub(crate) mod operation;
 pub(crate) mod path_items;

@@ -71,7 +71,7 @@ fn a_reference_that_leads_nowhere_is_told_once_wherever_it_stands() {
             ("#/components/schemas/NoBody", "#/paths/~1a/post"),
             (
                 "#/components/schemas/NoItem",
-                "#/paths/~1a/post/responses/409/content/application~1json/schema/$ref"
+                "#/paths/~1a/post/responses/201/content/application~1json/schema/items/$ref"
             ),
             ("#/components/schemas/NoOwner", "#/components/schemas/Pet/properties/owner/$ref"),
         ]

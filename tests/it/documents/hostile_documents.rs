@@ -491,3 +491,27 @@ fn p18_a_document_cannot_name_what_the_environment_holds() {
     let output = command.env("SECRET_OF_THE_TEST", MARK).output().unwrap();
     assert!(output.status.success() && !stdout(&output).contains(MARK));
 }
+
+#[test]
+fn p20_a_report_on_deeply_nested_lists_takes_linear_time() {
+    const DEPTH: usize = 49_000;
+    let nested = format!("{}{}", "[".repeat(DEPTH), "]".repeat(DEPTH));
+    for place in [
+        r#""paths": {"/a": {"get": {"operationId": "a", "x-lists": NESTED}}}"#,
+        r#""paths": {"/a": {"get": {"operationId": "a", "parameters": NESTED}}}"#,
+        r#""paths": {"/a": {"get": {"operationId": "a"}}}, "components": {"schemas": NESTED}"#,
+    ] {
+        let members = place.replace("NESTED", &nested);
+        let spec = SpecFile::new(&format!(
+            r#"{{"openapi": "3.1.0", "info": {{"title": "T", "version": "1"}}, {members}}}"#
+        ));
+        let start = std::time::Instant::now();
+        let output = run(&["check", "--spec", spec.path()]);
+        assert!(output.status.code().is_some(), "{place}: {}", stderr(&output));
+        assert!(
+            start.elapsed() < std::time::Duration::from_secs(10),
+            "{place}: {:?}",
+            start.elapsed()
+        );
+    }
+}
